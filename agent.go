@@ -44,53 +44,53 @@ type Agent struct {
 	Program   string
 	Model     llm.Model
 	Fallbacks []llm.Model // tried in order, for the rest of a prompt, if a model stays unavailable
-	// SmallModel is a cheap model that shortens results: those of tools that ask for it
-	// (WebFetch with a prompt), and texts of more than SummarizeOver characters. Its
-	// cost counts. Nil: results stay as they are.
+	// SmallModel is a cheap model that shortens tool results. It shortens those of tools
+	// that ask for it (WebFetch with a prompt), and texts of more than SummarizeOver
+	// characters. Its cost counts towards the budget. Nil: results stay as they are.
 	SmallModel    llm.Model
-	SummarizeOver int // 0: no text is shortened for its length alone
-	// Models returns the model of a name, for skills that name one. If it is nil or
-	// returns an error, they use the agent's model.
+	SummarizeOver int // in characters; 0: no text is shortened for its length alone
+	// Models returns the model with the given name, for skills that name one. If it is nil
+	// or returns an error, they use the agent's model.
 	Models         func(name string) (llm.Model, error)
 	System         string   // instructions
 	Dir            string   // working directory of tools; "" is the process's
-	AdditionalDirs []string // further folders whose files tools may edit in mode acceptEdits
+	AdditionalDirs []string // more folders whose files tools may edit in mode acceptEdits
 
-	// Tools are the tools of the agent. Of two with one name the later counts, so put
-	// built-in ones first. Toolsets are asked for more at the start of each prompt. Their
-	// tools replace Tools of the same name.
+	// Tools are the tools of the agent. If two have the same name, the later one counts, so
+	// put built-in tools first. At the start of each prompt, the agent asks the Toolsets
+	// for more tools. Their tools replace Tools of the same name.
 	Tools    []tool.Tool
 	Toolsets []tool.Set
 	// AllowedTools, unless empty, names the only tools that the model sees. It never sees
-	// DisallowedTools. A tool's other names count as well. "*" in a name stands for any
-	// text, and mcp__server for all tools of a server. Permissions do not depend on them.
+	// DisallowedTools. Aliases of a tool count as well. "*" in a name stands for any text,
+	// and mcp__server for all tools of a server. Permissions do not depend on these lists.
 	AllowedTools    []string
 	DisallowedTools []string
 	// DeferredTools names tools that the model does not see until a tool search among
 	// the Tools finds them.
 	DeferredTools []string
-	// DeferAbove is a share of the context window, of at most 200,000 tokens. If the
-	// descriptions of the Toolsets' tools take more, they are deferred. This needs a tool
-	// search among the Tools. More than 100 tools are always deferred. 0: a tenth;
-	// negative: never.
+	// DeferAbove is a share of the context window, which counts as 200,000 tokens at most.
+	// If the descriptions of the Toolsets' tools take more than this share, or there are
+	// more than 100 of them, those tools are deferred. This needs a tool search among the
+	// Tools. 0: a tenth; negative: never.
 	DeferAbove float64
 
-	// Context returns the project context that the model is told. Nil: none.
+	// Context returns the project context that the agent passes to the model. Nil: none.
 	Context ContextFunc
 
 	Permissions permission.Policy
-	// Deciders are asked about every call, in every mode, also in bypassPermissions. They
-	// are asked again about changed input, and right before the call runs. See
-	// [permission.Decider] for the effect of their answers.
+	// Deciders judge every call, in every mode, also in bypassPermissions. They judge it
+	// again if its input changes, and right before it runs. See [permission.Decider] for
+	// the effect of their answers.
 	Deciders []permission.Decider
-	// CanUseTool is asked about every call that is not denied yet, in every mode.
-	// Nil: calls that need a person's permission are denied.
+	// CanUseTool decides about every call that is not denied yet, in every mode. Nil: calls
+	// that need a person's permission are denied.
 	CanUseTool CanUseToolFunc
-	// AskUser asks a person the questions of tools. Nil: tools are told that nobody can
+	// AskUser asks a person the questions of tools. Nil: tools learn that no person can
 	// answer.
 	AskUser AskUserFunc
-	// Inbox is asked for messages to the agent before each model call and before a run
-	// ends. Nil: there are none.
+	// Inbox returns messages to the agent. The agent asks it before each model call and
+	// before a run ends. Nil: there are none.
 	Inbox InboxFunc
 	Hooks []hook.Hook
 	// AllowModeChange returns an error if hooks and tools, such as ExitPlanMode, may not
@@ -102,76 +102,77 @@ type Agent struct {
 	AllowRuleGrant func(permission.Rule) error
 
 	Budget Budget
-	// AwaitAgents: a run does not complete while its background agents work. Their
-	// results are delivered first. A prompt outside of a session always waits.
+	// AwaitAgents: a run does not complete while its background agents work. It delivers
+	// their results first. Prompt, Do and Stream of an Agent always wait.
 	AwaitAgents      bool
 	Retry            *Retry      // nil: the defaults
 	Compaction       *Compaction // nil: the defaults
-	MaxTokens        int         // of an answer, thinking included; 0: 16,384, or less if the model has less
+	MaxTokens        int         // of one answer, thinking included; 0: 16,384, or less if the model allows less
 	Thinking         llm.Thought
 	Cache            llm.Cache // how long providers keep the prompt; zero: five minutes after each use
 	Temperature      *float64
 	ToolChoice       llm.ToolChoice // of the first answer to a prompt
 	Stop             []string       // stop sequences
-	MaxParallelCalls int            // independent calls at a time; 0: 10
+	MaxParallelCalls int            // independent calls that run at the same time; 0: 10
 
 	Sessions session.Store // nil keeps each session in memory
-	// Checkpoint keeps the files before the first call of a prompt that may change
-	// some. Nil: they are not kept.
+	// Checkpoint saves the files before the first call of a prompt that may change some.
+	// Nil: they are not saved.
 	Checkpoint CheckpointFunc
 	Output     *tool.Output // limits of tool results; nil: the defaults
-	// Secrets become *** in the results of tools. So do the values of environment
+	// Secrets are replaced by *** in the results of tools. So are the values of environment
 	// variables whose names look secret.
 	Secrets []string
 	Log     *slog.Logger // nil: no logs; docs/observability.md lists the records
-	// Trace gets the steps of runs and of their sub-agents as spans. Nil: none.
+	// Trace gets the steps of runs and of their sub-agents as spans. Nil: no tracing.
 	Trace trace.Func
 
-	parentLink *parentLink // of a subagent; nil: no other agent started it
+	parentLink *parentLink // of a sub-agent; nil: no other agent started it
 }
 
-// A CanUseToolFunc decides about a call. The verdict is what rules, hooks and
-// mode make of it: allow, or ask. Returning the zero Decision leaves it at that,
-// and a call that is to be asked about is then denied. It may be called for
-// several calls at once, but with a verdict of ask for one at a time. It should
-// return when ctx ends. An error or a panic denies the call.
+// A CanUseToolFunc decides about a call. The verdict is the result of rules, hooks and
+// mode: allow, or ask. If you return the zero Decision, the verdict stands, and a call with
+// verdict ask is denied. The function may be called for several calls at once, but with
+// verdict ask only for one at a time. It should return when ctx ends. An error or a panic
+// denies the call.
 type CanUseToolFunc func(ctx context.Context, call tool.Call, verdict permission.Decision) (permission.Decision, error)
 
-// An AskUserFunc asks a person questions and returns an answer to each. One call asks at
-// a time. It should return when ctx ends. The model gets an error as the result of the call.
+// An AskUserFunc asks a person questions and returns one answer for each. Only one call
+// asks at a time. It should return when ctx ends. If it fails, the model gets the error as
+// the result of the call.
 type AskUserFunc func(ctx context.Context, call tool.Call, questions []tool.Question) ([]tool.Answer, error)
 
-// An InboxFunc passes messages for the session's agent to keep, which returns once they
-// are on record. A message with a recorded ID is not recorded again. It should return
-// when ctx ends. An error is logged.
+// An InboxFunc passes messages for the session's agent to keep. keep returns once they are
+// on record. It ignores a message whose ID is already on record. The function should return
+// when ctx ends. The agent logs its errors.
 type InboxFunc func(ctx context.Context, session string, keep func([]Input) error) error
 
 // A Budget limits one prompt, with all its sub-agents. A sub-agent gets a share of the
 // rest, which stays reserved until it ends. So agents that work at once cannot exceed the
-// budget together. Zero means no limit; a negative number is an error.
+// budget together. Zero means no limit. A negative number is an error.
 type Budget struct {
 	Turns      int // answers of models
 	ModelCalls int // requests to models, retries included
-	// USD bounds the cost: a call whose worst case does not fit what is left is not
-	// made. Every model's price must be known.
+	// USD limits the cost. A call is not made if its worst case costs more than what is
+	// left. Every model's price must be known.
 	USD float64
-	// Time bounds the wall time of a run. The time between the latest fact of a run that
-	// was suspended, or whose program died, and its resumption does not count. Waiting
-	// for a person inside the program does.
+	// Time limits the wall time of a run. Waiting for a person inside the program counts.
+	// If a run was suspended or its program died, the time until you resume it does not
+	// count.
 	Time time.Duration
 }
 
 // A Retry says how failed model calls are repeated. The zero Retry has the defaults.
 type Retry struct {
-	Tries    int           // further tries, 0: 3; negative: none
-	Base     time.Duration // wait before the first, doubled for each further one; 0: 2 s
-	Cap      time.Duration // the most to wait, ±25 % jitter included; 0: 30 s
-	MaxAfter time.Duration // the longest retry-after that is obeyed; 0: 60 s
+	Tries    int           // more tries after the first one; 0: 3; negative: none
+	Base     time.Duration // wait before the first of them, doubled for each one after it; 0: 2 s
+	Cap      time.Duration // the longest wait, ±25 % jitter included; 0: 30 s
+	MaxAfter time.Duration // the longest Retry-After to wait for; a longer one means no retry; 0: 60 s
 	Statuses []int         // HTTP statuses to retry; nil: 408, 429, 500, 502, 503, 504, 529
 }
 
-// Prompt asks the agent something in a new session and waits for the result. See
-// [Session.Prompt]. Without a session store nothing of the session is kept.
+// Prompt prompts the agent in a new session and waits for the result. See [Session.Prompt].
+// Without a session store nothing of the session is kept.
 func (a *Agent) Prompt(ctx context.Context, text string, more ...llm.Block) (*Result, error) {
 	return a.Do(ctx, Input{Text: text, Blocks: more})
 }
@@ -187,10 +188,10 @@ func (a *Agent) Stream(ctx context.Context, text string, more ...llm.Block) iter
 	}
 }
 
-// Session returns the session with the given id, which may be new. "" makes a new id. It
-// is opened at its first use. Close it when you are done.
+// Session returns the session with the given id, which may be new. "" makes a new id. The
+// session opens at its first use. Close it when you are done.
 func (a *Agent) Session(id string) *Session {
-	made := &struct { // in one piece: there may be many, most of them at rest
+	made := &struct { // one allocation: a program may hold many idle sessions
 		session Session
 		agent   Agent
 	}{agent: *a}
@@ -203,7 +204,8 @@ func (a *Agent) Session(id string) *Session {
 	return s
 }
 
-// ErrConfig is matched by errors about what an Agent is made of.
+// ErrConfig is matched by errors about an invalid Agent, or an invalid change to a
+// session's settings.
 var ErrConfig = errors.New("bad configuration")
 
 func (a *Agent) check() error {
@@ -218,7 +220,7 @@ func (a *Agent) check() error {
 		return bad("a Budget must not be negative: %+v", b)
 	}
 	if a.MaxTokens < 0 || a.MaxParallelCalls < 0 {
-		return bad("MaxTokens and Parallel must not be negative")
+		return bad("MaxTokens and MaxParallelCalls must not be negative")
 	}
 	all := a.models()
 	for i, m := range all {
@@ -250,7 +252,7 @@ func (a *Agent) check() error {
 		return bad("Permissions: %v", err)
 	}
 	if slices.Contains(a.Deciders, nil) {
-		return bad("Policies hold nil")
+		return bad("Deciders hold nil")
 	}
 	if _, err := hook.Compile(a.Hooks); err != nil {
 		return bad("Hooks: %v", err)
@@ -258,7 +260,8 @@ func (a *Agent) check() error {
 	return nil
 }
 
-// models returns the model, its fallbacks, the small one and that of summaries.
+// models returns all models of the agent: Model, Fallbacks, SmallModel and the model of
+// Compaction.
 func (a *Agent) models() []llm.Model {
 	all := append([]llm.Model{a.Model}, a.Fallbacks...)
 	if a.SmallModel != nil {
@@ -277,8 +280,7 @@ func (a *Agent) logger() *slog.Logger {
 	return slog.New(slog.DiscardHandler)
 }
 
-// dir returns the working directory, absolute and without symlinks, as far as
-// it exists.
+// dir returns the absolute working directory. It resolves symlinks if the directory exists.
 func (a *Agent) dir() (string, error) {
 	if a.Dir != "" {
 		return realPath(a.Dir)

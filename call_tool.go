@@ -13,10 +13,10 @@ import (
 	"github.com/openagent-go/agent/tool"
 )
 
-// CallTool runs one tool like a call of the model: with the same hooks, rules, mode,
-// callback and limits. It is a run of its own, in a session that is not kept. Reports of
-// the tool are [tool.Progress] of ctx. A failure that the model would see, such as a
-// denial, is a Result. The error says that the run itself failed.
+// CallTool runs one tool as if the model had called it: with the same hooks, rules, mode,
+// callback and limits. The call is a run of its own, in a session that is not kept. It
+// reports the tool's progress with [tool.Progress] on ctx. A failure that the model would
+// see, such as a denial, is a Result. An error means that the run itself failed.
 func (a *Agent) CallTool(ctx context.Context, name string, input json.RawMessage) (*tool.Result, error) {
 	if !json.Valid(input) {
 		return nil, errors.New("agent: calling " + name + ": the input is not JSON")
@@ -44,7 +44,7 @@ func (a *Agent) CallTool(ctx context.Context, name string, input json.RawMessage
 	return result, nil
 }
 
-// direct is a model that makes one call and is done.
+// direct is a model that makes one call and then ends its turn.
 type direct struct {
 	tool  string
 	input json.RawMessage

@@ -2,8 +2,8 @@ package agent
 
 import "syscall"
 
-// kernelDir returns the working directory as the kernel has it, which is without
-// symlinks: one call of the system in place of one for each folder on the way.
+// kernelDir returns the working directory from the kernel, which has no symlinks. It needs
+// one system call, instead of one for each folder of the path.
 func kernelDir() (dir string, ok bool) {
 	dir, err := syscall.Getwd()
 	return dir, err == nil

@@ -14,14 +14,14 @@ import (
 	"github.com/openagent-go/agent/tool"
 )
 
-// ErrOutputInvalid is matched when the answer to a prompt with a schema does not
-// satisfy it, after all corrections. The error is an [*EndError] with an [*OutputError].
+// ErrOutputInvalid is matched when, after all corrections, the answer to a prompt with a
+// schema still does not satisfy it. The error is an [*EndError] with an [*OutputError].
 var ErrOutputInvalid = errors.New("the answer does not satisfy the schema")
 
-// An OutputError says what was wrong with an answer.
+// An OutputError says why an answer is invalid.
 type OutputError struct {
 	Said    string // the last answer
-	Problem string // what is wrong with it, as the model was told of earlier ones
+	Problem string // what is wrong with it, in the words that the model gets for a correction
 }
 
 func (e *OutputError) Error() string { return "the answer does not satisfy the schema: " + e.Problem }
@@ -29,22 +29,23 @@ func (e *OutputError) Error() string { return "the answer does not satisfy the s
 // Is matches [ErrOutputInvalid].
 func (e *OutputError) Is(target error) bool { return target == ErrOutputInvalid }
 
-// A Prompter takes prompts: an [*Agent], each in a session of its own, or a [*Session].
+// A Prompter takes prompts. It is an [*Agent], which makes a session for each prompt, or a
+// [*Session].
 type Prompter interface {
 	Do(ctx context.Context, in Input) (*Result, error)
 }
 
-// PromptAs prompts an agent or a session for an answer of type T: a struct or map
-// with json and jsonschema tags, as inputs of tools have, or anything else that JSON
-// can hold. Tools are used as in any other prompt; the final answer is held to the
-// schema of T and checked, see [Input].Output.
+// PromptAs prompts an agent or a session for an answer of type T. T is a struct or map with
+// json and jsonschema tags, like the input of a tool, or any other type that JSON can hold.
+// The model uses tools as in any other prompt. The final answer must satisfy the schema of
+// T, see [Input].Output.
 func PromptAs[T any](ctx context.Context, p Prompter, prompt string, more ...llm.Block) (T, *Result, error) {
 	var answer struct {
 		Value T `json:"value"`
 	}
 	target := any(&answer.Value)
 	schema, err := tool.SchemaOf(reflect.TypeFor[T]())
-	if err != nil { // no object: a member of one
+	if err != nil { // not an object: wrap it in one
 		var inner error
 		if schema, inner = tool.SchemaOf(reflect.TypeOf(answer)); inner != nil {
 			return answer.Value, nil, fmt.Errorf("agent: %w: the type of the answer: %v", ErrConfig, err)
@@ -65,7 +66,7 @@ func PromptAs[T any](ctx context.Context, p Prompter, prompt string, more ...llm
 func (a *Agent) Do(ctx context.Context, in Input) (*Result, error) {
 	s := a.Session("")
 	defer s.Close()
-	own := s.def() // nobody else has the session yet
+	own := s.def() // no other goroutine has the session yet
 	own.AwaitAgents = true
 	if a.Sessions == nil {
 		own.Sessions = discard.Store{}
@@ -75,7 +76,7 @@ func (a *Agent) Do(ctx context.Context, in Input) (*Result, error) {
 
 const defaultCorrections = 3
 
-// output is what the answer to the prompt has to be, nil for anything.
+// output returns the schema of the prompt's answer, nil if there is none.
 func (in *Input) output() (*event.Output, error) {
 	if in.Output == nil {
 		return nil, nil

@@ -10,19 +10,19 @@ import (
 	"github.com/openagent-go/agent/llm"
 )
 
-// A Result is the outcome of a prompt. There is one for every end, with the work that was
-// done.
+// A Result is the outcome of a prompt. Every run has one, however it ended. It includes the
+// work done before a failure.
 type Result struct {
 	Session string
-	Text    string // the final answer, all parts of it
-	// Output is the answer to a prompt with a schema, which it satisfies. Nil: there was
-	// no schema, or the run ended in another way.
+	Text    string // the final answer, all its text blocks
+	// Output is the answer to a prompt with a schema, which it satisfies. Nil: there was no
+	// schema, or the run ended in another way.
 	Output     json.RawMessage
-	Partial    string // text of an answer that was broken off
+	Partial    string // text of an answer that was cut off
 	Usage      llm.Usage
-	CostUSD    *float64                  // nil: the price of a model is not known
-	Models     map[string]event.Spending // usage and cost by model, its subagents included
-	Agents     map[string]event.Spending // what its subagents used, by name
+	CostUSD    *float64                  // nil: the price of a model is unknown
+	Models     map[string]event.Spending // usage and cost by model, sub-agents included
+	Agents     map[string]event.Spending // usage and cost of sub-agents, by name
 	Turns      int                       // answers of the model
 	Reason     event.EndReason
 	Message    string                   // what went wrong, in words
@@ -30,10 +30,10 @@ type Result struct {
 	Queued     []string                 // ids of messages that wait for the next prompt
 	Tools      map[string]event.ToolUse // calls that ran, by tool
 	modelCalls int                      // requests to models
-	agentTurns int                      // answers of models to agents below the run
-	lostUSD    float64                  // the most that calls cut short can have cost beyond CostUSD
-	// Duration is the wall time, APIDuration the part of it spent in model calls,
-	// FirstDelta the time until the model first answered.
+	agentTurns int                      // answers of models to sub-agents, at any depth
+	lostUSD    float64                  // the most that cancelled calls can have cost beyond CostUSD
+	// Duration is the wall time. APIDuration is the part of it spent in model calls.
+	// FirstDelta is the time until the model first answered.
 	Duration, APIDuration, FirstDelta time.Duration
 }
 
@@ -62,20 +62,20 @@ var (
 	ErrNotRunning   = errors.New("agent: no prompt is running in this session")
 	ErrNotResumable = errors.New("agent: the last run of the session has ended, there is nothing to resume")
 	ErrNoQuestion   = errors.New("agent: the session does not wait for a decision on this call")
-	// ErrToolStuck is matched when a tool did not return after it was cancelled.
-	// Its goroutine may live on.
+	// ErrToolStuck is matched when a tool does not return after its cancellation. Its
+	// goroutine may still run.
 	ErrToolStuck = errors.New("agent: a tool did not return")
 )
 
-// An EndError is the error of a run that ended in any other way than completed,
-// tool_ended or max_tokens.
+// An EndError is the error of a run that ended with any reason but completed, tool_ended or
+// max_tokens.
 type EndError struct {
 	Reason  event.EndReason
 	Message string
-	Err     error // the cause: an [*llm.APIError], the context's error …; may be nil
+	Err     error // the cause, such as an [*llm.APIError] or the context's error; may be nil
 }
 
-// Error names the reason and what went wrong.
+// Error returns the reason and the message.
 func (e *EndError) Error() string {
 	if e.Message == "" {
 		return fmt.Sprintf("agent: run ended: %s", e.Reason)
@@ -108,7 +108,7 @@ func (e *EndError) Is(target error) bool {
 	return false
 }
 
-// failure is the error that belongs to a result of which no more is known.
+// failure returns the error of a result without its cause. It is nil for success.
 func (r *Result) failure() error {
 	if r == nil {
 		return nil
@@ -116,7 +116,7 @@ func (r *Result) failure() error {
 	return endError(event.RunEnd{Reason: r.Reason, Message: r.Message}, nil)
 }
 
-// endError returns the error that belongs to the end of a run, nil for success.
+// endError returns the error for the end of a run, nil for success.
 func endError(e event.RunEnd, cause error) error {
 	switch e.Reason {
 	case event.Completed, event.ToolEnded, event.MaxTokens:

@@ -10,7 +10,8 @@ import (
 	"github.com/openagent-go/agent/llm"
 )
 
-// after says whether a call is made again that has failed with an error of its provider.
+// after decides whether to retry a call that failed with an error of its provider. failures
+// is the number of earlier failures.
 func (r Retry) after(api *llm.APIError, failures int) executor.Retry {
 	if !api.Retryable() || api.Status != 0 && !slices.Contains(r.statuses(), api.Status) && api.Status >= 300 {
 		return executor.Retry{}
@@ -19,13 +20,13 @@ func (r Retry) after(api *llm.APIError, failures int) executor.Retry {
 		return executor.Retry{Class: llm.Unavailable, Why: fmt.Sprintf(" (asks to wait %v, more than the %v that are obeyed)", api.RetryAfter, most)}
 	}
 	delay := api.RetryAfter
-	if delay <= 0 { // not said, or at once: never without a pause
+	if delay <= 0 { // no Retry-After, or zero: always pause
 		delay = r.backoff(failures)
 	}
 	return executor.Retry{Again: true, After: delay}
 }
 
-// retry is how the agent repeats failed calls.
+// retry returns the agent's Retry, or the defaults.
 func (a *Agent) retry() Retry {
 	if a.Retry == nil {
 		return Retry{}

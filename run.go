@@ -12,31 +12,31 @@ import (
 	"github.com/openagent-go/agent/permission"
 )
 
-// An activeRun is a run of a session. [driver.Run] drives it; this is its host. Only the
-// goroutine that holds the run's token uses the fields, until the run is done.
+// An activeRun is a run of a session. [driver.Run] drives it; activeRun is its host. Until
+// the run is done, only the goroutine that holds its token uses the fields.
 type activeRun struct {
 	driver.Run
 	s    *Session
 	x    *runSetup
 	fold *sessionState
-	conv *conversation.Conversation // of fold
+	conv *conversation.Conversation // part of fold
 
-	span *watchedRun // nil where nobody traces
+	span *watchedRun // nil without tracing
 	poll noticePoll
 	told toldExecutor
 
-	// What came of the run: all others read it once the run is done.
-	result *Result // for the consumer
-	err    error   // likewise
+	// The outcome. Other goroutines read it once the run is done.
+	result *Result // for the caller
+	err    error   // for the caller
 }
 
-// toldExecutor is what the executor of a run knows of rules.
+// toldExecutor is the state of the rules that the executor has.
 type toldExecutor struct {
-	restriction  *permission.Restriction // what skills let run
-	rulesChanged bool                    // hooks have changed the rules, or a skill has
+	restriction  *permission.Restriction // the tools that skills permit
+	rulesChanged bool                    // hooks or a skill have changed the rules
 }
 
-// begin is the first goroutine of a run. It holds the ownership token.
+// begin starts a run in the first goroutine, which holds the ownership token.
 func (l *activeRun) begin(prompt bool, first []event.Fact) {
 	ctx := l.observe(!prompt)
 	var closing []event.Fact
@@ -55,7 +55,7 @@ func (l *activeRun) begin(prompt bool, first []event.Fact) {
 	l.Begin(ctx, closing, first, restart)
 }
 
-// OwnEffect implements [driver.Host]: tools are asked for notices, and Toolsets for tools.
+// OwnEffect implements [driver.Host]. It asks tools for notices, and Toolsets for tools.
 func (l *activeRun) OwnEffect(effects []engine.Effect) (own driver.OwnEffect, waits bool) {
 	if notices, waits := l.pollNotices(effects); notices != nil {
 		return notices, false
@@ -70,7 +70,8 @@ func (l *activeRun) OwnEffect(effects []engine.Effect) (own driver.OwnEffect, wa
 	return nil, false
 }
 
-// Applied implements [driver.Host]: it lets others know of what counts now.
+// Applied implements [driver.Host]. It updates the executor's rules and stops background
+// agents if the fact asks for it.
 func (l *activeRun) Applied(f event.Fact) {
 	l.poll.done = false
 	if b := l.conv.State.Restriction(); b != l.told.restriction {
@@ -88,7 +89,8 @@ func (l *activeRun) Applied(f event.Fact) {
 	}
 }
 
-// Recorded implements [driver.Host]: it logs facts, and takes in the end of the run.
+// Recorded implements [driver.Host]. It logs facts, and keeps the result at the end of the
+// run.
 func (l *activeRun) Recorded(events []event.Event) {
 	if l.x.agent.Log != nil {
 		l.logged(events)
@@ -119,8 +121,8 @@ func (l *activeRun) ended(end event.RunEnd) {
 	l.s.mu.Unlock()
 }
 
-// takeRules lets the executor know of the rules that hooks have added, and of what
-// skills let run.
+// takeRules gives the executor the rules that hooks have added, and the restriction of
+// skills.
 func (l *activeRun) takeRules() {
 	more := l.conv.State.Rules()
 	if len(more.Allow)+len(more.Ask)+len(more.Deny) == 0 && l.told.restriction == nil && !l.told.rulesChanged {
@@ -134,7 +136,8 @@ func (l *activeRun) takeRules() {
 	l.x.Unreadable.Store(p.DeniedReadPatterns(l.x.agent.Deciders, l.x.Roots...))
 }
 
-// Closed implements [driver.Host].
+// Closed implements [driver.Host]. It sets the error of the run and frees the session for
+// the next one.
 func (l *activeRun) Closed() {
 	failed := l.Failed()
 	if failed != nil {
@@ -154,11 +157,11 @@ func (l *activeRun) Closed() {
 	}
 }
 
-// reportLost takes the session out of use after its log has failed. The next prompt
-// opens and replays it again.
+// reportLost closes the session after its log has failed. The next prompt opens and replays
+// it again.
 func (l *activeRun) reportLost(failed error) {
 	end, ok := l.conv.State.SoFar()
-	for _, e := range l.Unsaved() { // the end itself could not be recorded
+	for _, e := range l.Unsaved() { // the end is not on record
 		if f, is := e.Data.(event.RunEnd); is {
 			end, ok = f, true
 			end.Reason = event.Internal

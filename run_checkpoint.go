@@ -11,33 +11,34 @@ import (
 	"github.com/openagent-go/agent/tool"
 )
 
-// A CheckpointFunc keeps the files of the folders as they are, so that they can be
-// brought back, and returns the id under which it did. It should return when ctx
-// ends. An error is recorded, and the run goes on.
+// A CheckpointFunc saves the files of the folders, so that you can restore them. It returns
+// the id of the checkpoint. It should return when ctx ends. If it fails, the run records
+// the error and continues.
 type CheckpointFunc func(ctx context.Context, at CheckpointPlace) (id string, err error)
 
-// A CheckpointPlace says what a checkpoint is of.
+// A CheckpointPlace says which files a checkpoint saves.
 type CheckpointPlace struct {
 	Session string
-	Prompt  int64    // number of the prompt's fact
-	Roots   []string // the folders that the agent works in, absolute
-	Dir     string   // where it works now: in a root, or in a worktree
+	Prompt  int64    // sequence number of the prompt's fact
+	Roots   []string // the folders in which the agent works, absolute
+	Dir     string   // its current folder: in a root, or in a worktree
 }
 
-// takeCheckpoint takes a checkpoint.
+// takeCheckpoint calls the agent's CheckpointFunc.
 func (x *runSetup) takeCheckpoint(ctx context.Context, e engine.TakeCheckpoint) (id string, err error) {
 	return x.agent.Checkpoint(ctx, CheckpointPlace{Session: x.Session, Prompt: e.Prompt, Roots: x.Roots, Dir: e.Dir})
 }
 
-// ErrNoCheckpoint is returned where files cannot be brought back because they were
-// not kept.
+// ErrNoCheckpoint is matched when files cannot be restored because no checkpoint has them.
 var ErrNoCheckpoint = errors.New("the files were not kept")
 
-// CheckpointBefore returns the id of the checkpoint that has the files as they were
-// when the fact with the given sequence number was recorded: the first one taken
-// after it. It is "" if the session has changed no files since. It fails with
-// [ErrNoCheckpoint] where a call has changed some that were not kept before it: as
-// they were in the middle of a prompt, or in a prompt without checkpoints.
+// CheckpointBefore returns the id of the checkpoint with the files as they were at the fact
+// with the given sequence number. That is the first checkpoint after it. The id is "" if
+// the session has changed no files since.
+//
+// CheckpointBefore fails with [ErrNoCheckpoint] if a later call has changed files that were
+// not saved. This happens in a prompt without checkpoints, and in the middle of a prompt,
+// because files are saved before its first change.
 func (s *Session) CheckpointBefore(ctx context.Context, seq int64) (id string, err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -50,10 +51,10 @@ func (s *Session) CheckpointBefore(ctx context.Context, seq int64) (id string, e
 	return s.checkpointBefore(ctx, seq)
 }
 
-// checkpointBefore is called with the lock, once the session is open.
+// checkpointBefore is CheckpointBefore for an open session. The caller holds s.mu.
 func (s *Session) checkpointBefore(ctx context.Context, seq int64) (id string, err error) {
-	keeps, kept := false, false   // whether the prompt keeps files, and has
-	changing := map[string]bool{} // its calls
+	keeps, kept := false, false   // whether the prompt has checkpoints, and has taken one
+	changing := map[string]bool{} // calls of the prompt that may change files
 	missing := func(why string) error { return fmt.Errorf("agent: %w: %s", ErrNoCheckpoint, why) }
 	for e, err := range s.store().Read(ctx, s.ID, 0) {
 		if err != nil {
@@ -93,17 +94,17 @@ func (s *Session) checkpointBefore(ctx context.Context, seq int64) (id string, e
 
 func changes(c tool.Traits) bool { return !c.ReadOnly && !c.Internal }
 
-// A RestoreFunc brings back the files that were kept under id. Before it changes the
-// first one it calls record, once, with the id under which it has kept what is there;
-// where that fails it changes none.
+// A RestoreFunc restores the files of the checkpoint with the given id. Before it changes
+// the first file, it saves the current files and calls record once, with the id of that
+// checkpoint. If record fails, it changes no file.
 type RestoreFunc func(ctx context.Context, id string, record func(undo string) error) error
 
-// RewindFiles has the files brought back that CheckpointBefore finds for seq, by
-// restore; where there are none to bring back it is not called. No run begins
-// meanwhile. What was there before is on record as a checkpoint before the first
-// file changes, so that another call can bring it back, also if the program is
-// killed meanwhile. The conversation stays: see Rewind. restore must not use the
-// Session.
+// RewindFiles restores the files that CheckpointBefore finds for seq. It calls restore,
+// unless there is nothing to restore. No run can begin until it returns.
+//
+// The current files are on record as a checkpoint before the first file changes, so you can
+// undo the call. This holds even if the program is killed. The conversation stays as it is:
+// see Rewind. restore must not use the Session.
 func (s *Session) RewindFiles(ctx context.Context, seq int64, restore RestoreFunc) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -119,7 +120,7 @@ func (s *Session) RewindFiles(ctx context.Context, seq int64, restore RestoreFun
 	}
 	start := time.Now()
 	return restore(ctx, id, func(undo string) error {
-		if s.fold == nil { // a call before this one could not be recorded
+		if s.fold == nil { // an earlier record failed and closed the session
 			return fmt.Errorf("agent: recording in session %s: it is not open any more", s.ID)
 		}
 		kept := event.Checkpointed{ID: undo, Duration: time.Since(start)}

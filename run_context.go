@@ -11,10 +11,10 @@ import (
 	"github.com/openagent-go/agent/tool"
 )
 
-// A ContextFunc returns what the model should know of the place that it works in, such
-// as files of instructions (package project has one): before each prompt, and before
-// a model call when calls have touched files meanwhile. Each note is told once in a
-// session. It should return soon, at the latest when ctx ends.
+// A ContextFunc returns notes about the place in which the agent works, such as files of
+// instructions. Package project has one. It is called before each prompt, and before a
+// model call if calls have touched files since. The model gets each note once in a session.
+// The function should return soon, and when ctx ends.
 type ContextFunc func(ctx context.Context, at Place) []Note
 
 // A Place is where an agent works.
@@ -22,29 +22,33 @@ type Place struct {
 	Session, Dir string
 	// Start: a prompt is about to begin.
 	Start bool
-	// Touched are the files that calls have read or changed since it was asked last.
+	// Touched are the files that calls have read or changed since the previous call of the
+	// function.
 	Touched []string
-	// Hides reports whether rules, policies or the sandbox forbid showing a file (absolute).
+	// Hides reports whether rules, Deciders or the sandbox forbid reading a file. path is
+	// absolute.
 	Hides func(path string) bool
 }
 
-// A Note is something that the model should know.
+// A Note is a text about the place, for the model.
 type Note struct {
-	// ID is told once in a session: it changes with what the note says.
+	// ID identifies the text of the note. The model gets each ID once in a session, so
+	// change it with the text.
 	ID    string
 	Text  string
-	Files []event.Instructions // that it holds, for hooks
+	Files []event.Instructions // the files in the note, for hooks
 }
 
-// hide keeps unreadable files away.
+// hide sets Hides to the files that u forbids.
 func (p *Place) hide(u *permission.Unreadable) {
 	dir := p.Dir
 	p.Hides = func(path string) bool { return u.Hides(path, dir) }
 }
 
-const maxTouched = 100 // files that are told of at once
+const maxTouched = 100 // most files in Place.Touched
 
-// notes asks for notes. A function that fails has none.
+// notes calls the agent's ContextFunc. If that fails, it logs the error and returns no
+// notes.
 func (x *runSetup) notes(ctx context.Context, at Place) []Note {
 	if x.agent.Context == nil {
 		return nil
@@ -57,7 +61,7 @@ func (x *runSetup) notes(ctx context.Context, at Place) []Note {
 	return out
 }
 
-// brief makes the facts of notes that are not known yet.
+// brief returns facts for the notes that the model has not seen yet.
 func (x *runSetup) brief(state *engine.State, notes []Note) []event.Fact {
 	var facts []event.Fact
 	var ids []string
@@ -73,7 +77,8 @@ func (x *runSetup) brief(state *engine.State, notes []Note) []event.Fact {
 	return facts
 }
 
-// opening is brief for the beginning of a prompt: the model sees the notes before it.
+// opening is brief for the beginning of a prompt. The model sees these notes before the
+// prompt.
 func (x *runSetup) opening(state *engine.State, notes []Note) []event.Fact {
 	facts := x.brief(state, notes)
 	if len(facts) == 0 {
@@ -86,7 +91,7 @@ func (x *runSetup) opening(state *engine.State, notes []Note) []event.Fact {
 	return append(facts, told)
 }
 
-// touch notes the files that a call touches, for the notes about them.
+// touch remembers the files that a call reads or changes, for the next [Place].
 func (l *activeRun) touch(call string) {
 	if l.x.agent.Context == nil {
 		return

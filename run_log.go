@@ -10,7 +10,8 @@ import (
 	"github.com/openagent-go/agent/permission"
 )
 
-// logOf returns the logger of a run, which is known by the number of its first fact.
+// logOf returns the logger of a run. first is the sequence number of the run's first fact,
+// which identifies it.
 func (x *runSetup) logOf(first int64) *slog.Logger {
 	log := x.agent.Log.With("session", x.Session, "run", first)
 	if name := x.agent.kindOrName(); name != "" {
@@ -19,7 +20,7 @@ func (x *runSetup) logOf(first int64) *slog.Logger {
 	return log
 }
 
-// logged logs what has been recorded. docs/observability.md lists the records.
+// logged logs recorded facts. docs/observability.md lists the records.
 func (l *activeRun) logged(events []event.Event) {
 	for _, e := range events {
 		level, text, args := l.x.recordOf(e.Data.(event.Fact), l.conv.ToolName)
@@ -29,7 +30,7 @@ func (l *activeRun) logged(events []event.Event) {
 	}
 }
 
-// recordOf is what the log says of a fact, "" for nothing.
+// recordOf returns the log record of a fact. The text is "" if the fact is not logged.
 func (x *runSetup) recordOf(f event.Fact, tool func(call string) string) (level slog.Level, text string, args []any) {
 	const debug, info = slog.LevelDebug, slog.LevelInfo
 	switch f := f.(type) {

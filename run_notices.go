@@ -9,15 +9,15 @@ import (
 	"github.com/openagent-go/agent/internal/safecall"
 )
 
-// A noticePoll says whether tools are to be asked for notices. Only the goroutine
-// that holds the run's token uses it.
+// A noticePoll says whether the run has to ask tools for notices. Only the goroutine that
+// holds the run's token uses it.
 type noticePoll struct {
-	done    bool     // they were asked, and nothing was recorded since
-	touched []string // files, since the context was asked for
+	done    bool     // they were asked, and no fact was applied since
+	touched []string // files that calls touched since the last call of the ContextFunc
 }
 
-// pollNotices has the notices of tools asked for before the model is called and before
-// the run ends. It returns the effect that does, or that one is pending.
+// pollNotices returns the effect that asks for notices, before a model call and before the
+// run ends. waiting: the effect is already pending.
 func (l *activeRun) pollNotices(effects []engine.Effect) (asked *askNotices, waiting bool) {
 	if l.poll.done || !l.x.notifies() && len(l.poll.touched) == 0 {
 		return nil, false
@@ -44,8 +44,8 @@ func (l *activeRun) pollNotices(effects []engine.Effect) (asked *askNotices, wai
 	return asked, false
 }
 
-// pollInbox has the inbox looked into. What it holds is on record when the inbox gives it
-// away.
+// pollInbox calls the agent's InboxFunc. The messages are on record before the function's
+// keep returns.
 func (l *activeRun) pollInbox(ctx context.Context) {
 	inbox := l.x.agent.Inbox
 	if inbox == nil {
@@ -61,7 +61,7 @@ func (l *activeRun) pollInbox(ctx context.Context) {
 	}
 }
 
-// recordInbox records messages that are not known yet.
+// recordInbox records the messages that are not on record yet.
 func (l *activeRun) recordInbox(mail []Input) error {
 	var facts []event.Fact
 	for _, in := range mail {
@@ -72,11 +72,11 @@ func (l *activeRun) recordInbox(mail []Input) error {
 	return l.Commit(facts...)
 }
 
-// askNotices is an effect of the run's own: tools are asked for their notices, the inbox for
-// messages, and the host for what there is to know of the place.
+// askNotices is an effect of the host. It asks tools for notices, the inbox for messages
+// and the ContextFunc for notes.
 type askNotices struct {
 	run   *activeRun
-	place Place    // where the run is
+	place Place    // the run's place
 	texts []string // the notices of tools
 	notes []Note   // about the place
 }

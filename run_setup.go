@@ -14,21 +14,21 @@ import (
 	"github.com/openagent-go/agent/tool"
 )
 
-// A runSetup is what a run is begun with: its agent, and the executor of its effects.
+// A runSetup holds the agent of a run and the executor of its effects.
 type runSetup struct {
 	*executor.Executor
 	agent    *Agent        // as it was when the run began
 	def      func() *Agent // as it is now
 	owner    *Session
 	store    session.Store
-	system   string   // prompt, with what the Toolsets had to say when the run began
-	versions []uint64 // of the Toolsets
-	repick   bool     // the tools are to be put together again, for another model
-	patched  bool     // they are those of a model that writes patches
+	system   string   // system prompt, with the instructions of the Toolsets at the start of the run
+	versions []uint64 // versions of the Toolsets
+	repick   bool     // the tools must be gathered again, for another model
+	patched  bool     // the tools are for a model that writes patches
 }
 
-// prepareSetup makes a setup of the session's agent as it is now, and the tools that the
-// model is offered.
+// prepareSetup returns a setup of the session's current agent, and the tools to offer to
+// the model.
 func prepareSetup(ctx context.Context, s *Session) (*runSetup, []event.Tool, error) {
 	a := s.def()
 	if err := a.check(); err != nil {
@@ -61,7 +61,8 @@ func prepareSetup(ctx context.Context, s *Session) (*runSetup, []event.Tool, err
 	return x, offered, nil
 }
 
-// newRunSetup makes a setup of an agent and of what was put together for it.
+// newRunSetup returns a setup of an agent with the given hooks, secrets, roots, tools and
+// models.
 func newRunSetup(s *Session, a *Agent, hooks *hook.Set, known *secrets.Redactor, roots []string, pool []tool.Tool, models []llm.Model) *runSetup {
 	x := &runSetup{agent: a, def: s.def, owner: s, store: a.Sessions}
 	c := executor.Config{Driver: x, Session: s.ID, Root: a.rootSession(), Name: a.Name, Kind: a.kindOrName(), AgentID: a.childID(s.ID),
@@ -71,7 +72,7 @@ func newRunSetup(s *Session, a *Agent, hooks *hook.Set, known *secrets.Redactor,
 	if a.Checkpoint != nil {
 		c.Checkpoint = x.takeCheckpoint
 	}
-	if len(a.Toolsets) > 0 { // no other tools have servers behind them
+	if len(a.Toolsets) > 0 { // only their tools have servers
 		c.Services = x.callServices
 	}
 	x.Executor = executor.New(c, pool, models)
@@ -96,16 +97,16 @@ func (x *runSetup) SessionTag(ctx context.Context) string {
 	return info.Tag
 }
 
-// callServices are what a call may ask of its run.
+// callServices returns the services of the run for a call, and the function that ends them.
 func (x *runSetup) callServices(call tool.Call, to executor.Signals) (tool.RunServices, func()) {
 	host := &callHost{x: x, call: call, line: to.(*driver.Context)}
 	return host, host.end
 }
 
-// notifies reports whether a tool or the inbox may have news.
+// notifies reports whether a tool or the inbox may have notices.
 func (x *runSetup) notifies() bool { return x.agent.Inbox != nil || x.Executor.Notifies() }
 
-// output is what bounds results of tools.
+// output returns the limits of tool results.
 func (a *Agent) output() tool.Output {
 	if a.Output == nil {
 		return tool.Output{}

@@ -18,9 +18,9 @@ import (
 	"github.com/openagent-go/agent/session"
 )
 
-// start begins a run, whose events are kept for a reader if it is watched. It returns
-// nil for a known input. All is done by the goroutine that goes on with the run, so
-// that of many callers who wait none needs a deep stack.
+// start begins a run. If watched, the run keeps its events for a reader. start returns nil
+// for an input with a known id. The goroutine that drives the run does all the work. So
+// callers that wait for a run do not need a deep stack.
 func (s *Session) start(ctx context.Context, in *Input, watched bool) (l *activeRun, err error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err
@@ -50,8 +50,8 @@ func (s *Session) start(ctx context.Context, in *Input, watched bool) (l *active
 	return l, err
 }
 
-// notStarted is the error of a start that panicked, or ended its goroutine: a tool,
-// a store or a callback did.
+// notStarted returns the error of a start that panicked or ended its goroutine in a tool, a
+// store or a callback.
 func (s *Session) notStarted(v any) error {
 	why := "runtime.Goexit"
 	if v != nil {
@@ -65,7 +65,7 @@ func (s *Session) notStarted(v any) error {
 	return fmt.Errorf("agent: %w: a run could not begin: %s", ErrInternal, why)
 }
 
-// newLoop makes a run and what it begins with: what closes an earlier run, the
+// newLoop returns a run and its first facts: those that close an earlier run, the
 // configuration and the prompt.
 func (s *Session) newLoop(ctx context.Context, in *Input, watched bool) (l *activeRun, first []event.Fact, err error) {
 	prompt := in != nil && !in.Compact
@@ -82,7 +82,7 @@ func (s *Session) newLoop(ctx context.Context, in *Input, watched bool) (l *acti
 	}
 	defer s.mu.Unlock()
 	if output != nil && x.Tool(engine.OutputTool) != nil {
-		return nil, nil, fmt.Errorf("agent: %w: a tool is named %s, which is where answers of a schema are given", ErrConfig, engine.OutputTool)
+		return nil, nil, fmt.Errorf("agent: %w: a tool is named %s, which is reserved for answers of a schema; rename the tool", ErrConfig, engine.OutputTool)
 	}
 	if s.running {
 		return nil, nil, ErrBusy
@@ -119,15 +119,15 @@ func (s *Session) newLoop(ctx context.Context, in *Input, watched bool) (l *acti
 	if prompt {
 		mode = s.modeInForce()
 	}
-	x.Mode.Store(&mode) // agents in the background are bounded by it before the first fact
+	x.Mode.Store(&mode) // it limits background agents before the first fact
 	s.allowAgents()
 	s.set.mode, s.prompted = "", true
 	s.loop, s.running = l, true
 	return l, first, nil
 }
 
-// prepareRun makes what carries out a run of the agent as it is now, with its tools and, for
-// a prompt, what the model is told of the place. Without an error it leaves s.mu locked.
+// prepareRun returns the setup of a run of the current agent, its tools and, for a prompt,
+// its notes. If it succeeds, it leaves s.mu locked.
 func (s *Session) prepareRun(ctx context.Context, prompt bool) (x *runSetup, pool []event.Tool, notes []Note, err error) {
 	for {
 		if x, pool, err = prepareSetup(ctx, s); err != nil {
@@ -142,11 +142,12 @@ func (s *Session) prepareRun(ctx context.Context, prompt bool) (x *runSetup, poo
 		if s.def() == x.agent {
 			return x, pool, notes, nil
 		}
-		s.mu.Unlock() // it was changed meanwhile
+		s.mu.Unlock() // the agent was changed in between: try again
 	}
 }
 
-// callbackChanged tells of a callback that was changed since the last prompt.
+// callbackChanged returns the fact that the callback was changed since the last prompt, if
+// it was.
 func (s *Session) callbackChanged() []event.Fact {
 	if s.set == nil || !s.set.changed.callback {
 		return nil
@@ -155,7 +156,7 @@ func (s *Session) callbackChanged() []event.Fact {
 	return []event.Fact{event.CallbackChanged{Set: s.def().CanUseTool != nil}}
 }
 
-// configured is what the run is made with.
+// configured returns the fact with the configuration of the run.
 func (s *Session) configured(x *runSetup, pool []event.Tool, output *event.Output) event.Fact {
 	a, m := x.agent, x.agent.Model
 	c := event.Configured{Output: output, Model: m.Name(), Models: map[string]llm.Info{}, System: x.system, Tools: pool,
@@ -179,8 +180,8 @@ func (s *Session) configured(x *runSetup, pool []event.Tool, output *event.Outpu
 	return c
 }
 
-// beginning says how the session began, with its first run in this program. Nobody
-// wants to know where no hook was ever set.
+// beginning returns how the session began, for its first run in this program. It is "" if
+// there are no hooks and no rules of hooks, because nothing uses it then.
 func (s *Session) beginning(x *runSetup) event.Start {
 	rules := s.fold.State.Rules()
 	switch {
@@ -200,10 +201,12 @@ const (
 	defaultParallel  = 10
 )
 
-// modeInForce is the mode of the next prompt: the one that was set since the last one,
-// else what the conversation was left in by this program. What another program left
-// counts where it forbids more than the agent's mode: neither an agent's mode nor a
-// setting ends plan mode. A child's mode is its parent's affair.
+// modeInForce returns the mode of the next prompt. That is the mode set since the last
+// prompt, otherwise the mode in which this program left the conversation.
+//
+// If another program left the conversation, its mode counts only if it forbids more than
+// the agent's mode. So neither an agent's mode nor a setting ends plan mode. A child uses
+// the mode that its parent gives it.
 func (s *Session) modeInForce() permission.Mode {
 	had, own := s.fold.State.Mode(), s.def().Permissions.Mode
 	switch {
@@ -221,14 +224,14 @@ func (s *Session) modeInForce() permission.Mode {
 	return permission.Default
 }
 
-// sameProgram reports whether the last prompt of the conversation was this program's.
+// sameProgram reports whether this program ran the last prompt of the conversation.
 func (s *Session) sameProgram() bool {
 	program := s.def().Program
 	return program != "" && s.fold.State.Config().Program == program
 }
 
-// resumption goes on with a run, with what was set for the session since; its model must
-// be one that the agent has.
+// resumption returns the first facts of a resumed run, with the settings changed since. It
+// changes the model if the agent no longer has the run's model.
 func (s *Session) resumption(x *runSetup) []event.Fact {
 	facts := []event.Fact{event.Resumed{Hooks: x.Hooks.Events(), Start: s.beginning(x)}}
 	a, did := x.agent, s.settings().changed
@@ -247,7 +250,7 @@ func (s *Session) resumption(x *runSetup) []event.Fact {
 	return facts
 }
 
-// beginning makes the fact that a run begins with.
+// beginning returns the first fact of a run: the prompt, or the request for a compaction.
 func (x *runSetup) beginning(in *Input) event.Fact {
 	if in.Compact {
 		return in.compactRequest()
@@ -255,11 +258,11 @@ func (x *runSetup) beginning(in *Input) event.Fact {
 	return x.prompt(in)
 }
 
-// prompt makes the fact of a prompt. A skill that it begins gets its model.
+// prompt returns the fact of a prompt. A skill in it gets the model that it names.
 func (x *runSetup) prompt(in *Input) event.Fact {
 	m := in.message(event.AsPrompt)
 	if m.Expansion != nil {
-		own := *m.Expansion // the caller's stays as it is
+		own := *m.Expansion // do not change the caller's
 		own.Scope = x.Equipped(own.Scope)
 		m.Expansion = &own
 	}

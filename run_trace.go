@@ -10,10 +10,10 @@ import (
 // A watchedRun is the span of a run.
 type watchedRun struct {
 	end  func(trace.End)
-	fact event.Fact // how the run ended; nil: it is not on record
+	fact event.Fact // how the run ended; nil: the end is not on record
 }
 
-// observe begins the span of the run, and returns the context of the run.
+// observe begins the span of the run, and returns the run's context.
 func (l *activeRun) observe(resumed bool) context.Context {
 	if l.x.agent.Trace == nil {
 		return l.Context()

@@ -17,7 +17,7 @@ import (
 	"github.com/openagent-go/agent/tool"
 )
 
-// maxRounds is how often a person is asked for answers that a form takes.
+// maxRounds is the number of times a person may fill in a form, corrections included.
 const maxRounds = 3
 
 // A callHost is the [tool.RunServices] of a call.
@@ -28,12 +28,12 @@ type callHost struct {
 
 	mu       sync.Mutex
 	over     bool
-	sampled  int                  // requests to the model
-	cancels  []context.CancelFunc // of these
+	sampled  int                  // number of requests to the model
+	cancels  []context.CancelFunc // cancel those requests
 	sampling sync.WaitGroup
 }
 
-// Elicit puts a server's question to a person, and hooks before and after it.
+// Elicit asks a person the question of a server. It calls hooks before and after.
 func (h *callHost) Elicit(ctx context.Context, e tool.Elicitation) tool.Elicited {
 	x := h.x
 	e.Message = x.Plain(e.Message)
@@ -61,8 +61,8 @@ func (h *callHost) Elicit(ctx context.Context, e tool.Elicitation) tool.Elicited
 	return answer
 }
 
-// hooked calls hooks, which may answer in the person's place, or keep the question or
-// the answer away: it is declined then.
+// hooked calls hooks. They may answer instead of the person. If they block or stop, the
+// question is declined.
 func (h *callHost) hooked(ctx context.Context, in hook.Input, was tool.Elicited) (answer tool.Elicited, decided bool) {
 	out := h.x.CallHooks(ctx, in, h.line)
 	if out.Block || out.Stop {
@@ -78,7 +78,7 @@ func (h *callHost) hooked(ctx context.Context, in hook.Input, was tool.Elicited)
 	return answer, true
 }
 
-// askPerson has the AskUser callback put the questions. Nobody there means no.
+// askPerson asks with the AskUser callback. Without a callback the question is declined.
 func (h *callHost) askPerson(ctx context.Context, e tool.Elicitation) tool.Elicited {
 	declined := tool.Elicited{Action: tool.Declined}
 	if h.x.agent.AskUser == nil {
@@ -115,7 +115,7 @@ func (h *callHost) askPerson(ctx context.Context, e tool.Elicitation) tool.Elici
 	return h.fill(ctx, fields)
 }
 
-// fill asks for the fields of a form, and again for those whose answers do not fit.
+// fill asks for the fields of a form, and asks again for fields whose answers are invalid.
 func (h *callHost) fill(ctx context.Context, fields []elicitform.Field) tool.Elicited {
 	content := map[string]json.RawMessage{}
 	open, problems := fields, make([]string, len(fields))
@@ -151,13 +151,13 @@ func (h *callHost) fill(ctx context.Context, fields []elicitform.Field) tool.Eli
 		return tool.Elicited{Action: tool.Dismissed}
 	}
 	data, err := json.Marshal(content)
-	if err != nil { // of a default that is no JSON; the decoder lets none through
+	if err != nil { // a default that is not JSON; the decoder lets none through
 		return tool.Elicited{Action: tool.Dismissed}
 	}
 	return tool.Elicited{Action: tool.Accepted, Content: data}
 }
 
-// ask puts questions to the person, those of one call at a time.
+// ask asks the person. Only one question of a call is open at a time.
 func (h *callHost) ask(ctx context.Context, questions []tool.Question) ([]tool.Answer, error) {
 	turn := h.x.TurnToAsk()
 	select {

@@ -19,8 +19,8 @@ import (
 	"github.com/openagent-go/agent/tool"
 )
 
-// Sample has an agent without tools answer a server's request, once that is permitted
-// as a call of the tool q.Tool would be. What it uses is a share of the run's budget.
+// Sample answers a server's request with an agent without tools. First the request must be
+// permitted like a call of the tool q.Tool. The answer uses a share of the run's budget.
 func (h *callHost) Sample(ctx context.Context, q tool.Sampling) (tool.Sampled, error) {
 	ctx, number, err := h.begin(ctx)
 	if err != nil {
@@ -38,8 +38,9 @@ func (h *callHost) Sample(ctx context.Context, q tool.Sampling) (tool.Sampled, e
 	if err != nil {
 		return tool.Sampled{}, fmt.Errorf("writing the request of the MCP server %s: %w", q.Server, err)
 	}
-	// A call that is made again after a crash may ask for something else. What comes after
-	// a point is of the call before it, as with the calls of a batch.
+	// A call that is repeated after a crash may send other requests, so the hash is part of
+	// the id. An id that ends in "." and a suffix belongs to the call before the dot, as in
+	// a batch.
 	hash := sha256.New()
 	hash.Write(input)
 	for _, b := range prompt.Blocks {
@@ -52,7 +53,7 @@ func (h *callHost) Sample(ctx context.Context, q tool.Sampling) (tool.Sampled, e
 	var last event.AssistantMessage
 	res, err := (&Parent{h.x.owner, h.line.Host().(*activeRun)}).Run(ctx, Child{
 		Agent: &Agent{Name: "sampling:" + q.Server, Model: model, Fallbacks: h.x.agent.Fallbacks, System: system, Tools: []tool.Tool{},
-			Context:   func(context.Context, Place) []Note { return nil }, // a server is not told of the place
+			Context:   func(context.Context, Place) []Note { return nil }, // a server must not learn about the place
 			MaxTokens: request.MaxTokens, Stop: q.Stop, Budget: Budget{Turns: 1}},
 		Call: h.call.ID, Input: prompt, apart: true,
 		Watch: func(e event.Event) {
@@ -70,8 +71,7 @@ func (h *callHost) Sample(ctx context.Context, q tool.Sampling) (tool.Sampled, e
 	return tool.Sampled{Text: h.x.Plain(res.Text), Model: cmp.Or(last.Response.Model, last.Model, model.Name()), Stop: cmp.Or(last.Response.Stop, llm.EndTurn)}, nil
 }
 
-// begin notes that a request is under way, whose number it returns: the call's end
-// ends it.
+// begin registers a request and returns its number. The end of the call cancels it.
 func (h *callHost) begin(ctx context.Context) (context.Context, int, error) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -85,7 +85,7 @@ func (h *callHost) begin(ctx context.Context) (context.Context, int, error) {
 	return ctx, h.sampled, nil
 }
 
-// end ends the requests to the model that are under way, and waits for them.
+// end cancels the requests to the model that are in progress, and waits for them.
 func (h *callHost) end() {
 	h.mu.Lock()
 	h.over = true
@@ -96,7 +96,7 @@ func (h *callHost) end() {
 	h.sampling.Wait()
 }
 
-// flat is messages as one prompt.
+// flat joins messages into one prompt.
 func (h *callHost) flat(messages []llm.Message) (in Input) {
 	var text strings.Builder
 	for i, m := range messages {
@@ -118,8 +118,8 @@ func (h *callHost) flat(messages []llm.Message) (in Input) {
 	return in
 }
 
-// sampler is the first model of the names that can be had, within the budget, else
-// the run's.
+// sampler returns the first named model that is available and, with a cost limit, has a
+// known price. If there is none, it returns the run's model.
 func (h *callHost) sampler(names []string) llm.Model {
 	for _, name := range names {
 		if m := h.x.Models.Named(name); m != nil && (h.x.def().Budget.USD == 0 || llm.InfoOf(m).Price != nil) {
@@ -129,7 +129,8 @@ func (h *callHost) sampler(names []string) llm.Model {
 	return h.x.def().Model
 }
 
-// A sampleRequest is what is decided about, as the input of a call.
+// A sampleRequest is the input of the call that stands for a request, for the permission
+// decision.
 type sampleRequest struct {
 	Model     string `json:"model"`
 	System    string `json:"system,omitempty"`
@@ -138,7 +139,8 @@ type sampleRequest struct {
 	MaxTokens int    `json:"max_tokens"`
 }
 
-// sampling stands for the tool that a server's requests to the model are judged as.
+// sampling is the tool that stands for a server's requests to the model in permission
+// decisions.
 type sampling struct{ name string }
 
 func (s sampling) Spec() tool.Spec { return tool.Spec{Name: s.name, OpenWorld: true} }
@@ -147,13 +149,13 @@ func (s sampling) Run(context.Context, tool.Call) (*tool.Result, error) {
 	return nil, errors.New("no model calls it")
 }
 
-// judging is the effect for which a server's request is decided about.
+// judging is the effect under which a server's request is authorized.
 type judging string
 
 func (j judging) Key() string      { return string(j) }
 func (judging) Intent() event.Fact { return nil }
 
-// permit decides about a request as about a call.
+// permit decides about a request as if it were a call.
 func (h *callHost) permit(ctx context.Context, q tool.Sampling, key string, input json.RawMessage) error {
 	x := h.x
 	if x.Tool(q.Tool) != nil {
@@ -190,7 +192,7 @@ func (h *callHost) permit(ctx context.Context, q tool.Sampling, key string, inpu
 	return nil
 }
 
-// decide goes through what decides about a call, a person included.
+// decide runs the whole decision about a call. It asks a person if needed.
 func (h *callHost) decide(ctx context.Context, j *executor.Input) permission.Decision {
 	judged, _ := h.x.Authorize(ctx, engine.Authorize{Mode: j.Call.Mode}, j).(event.Authorized)
 	if judged.Stop != "" {
@@ -205,14 +207,14 @@ func (h *callHost) decide(ctx context.Context, j *executor.Input) permission.Dec
 	if d.Input != nil {
 		j.Call.Input = d.Input
 	}
-	answered, _ := h.x.Question(ctx, engine.Ask{}, j).(event.Answered) // none: ctx has ended
+	answered, _ := h.x.Question(ctx, engine.Ask{}, j).(event.Answered) // nil if ctx has ended
 	if changed := d.Input; answered.Decision.Input == nil {
 		answered.Decision.Input = changed
 	}
 	return answered.Decision
 }
 
-// sameJSON reports whether two texts are the same value.
+// sameJSON reports whether two JSON texts have the same value.
 func sameJSON(a, b json.RawMessage) bool {
 	var x, y any
 	return json.Unmarshal(a, &x) == nil && json.Unmarshal(b, &y) == nil && reflect.DeepEqual(x, y)

@@ -22,38 +22,41 @@ import (
 // methods of session_control.go during a run, also inside the loop over a stream.
 type Session struct {
 	ID    string
-	agent atomic.Pointer[Agent] // as it was, and as it was set since: changed with mu, by another Agent
+	agent atomic.Pointer[Agent] // the current agent; to change it, hold mu and store another Agent
 
 	mu       sync.Mutex
-	set      *settings     // nil: nothing was set
-	loop     *activeRun    // the run that goes on, or the last one
+	set      *settings     // nil: no changes
+	loop     *activeRun    // the current run, or the last one
 	fold     *sessionState // nil while the session is not open
 	prompted bool          // a prompt began in this Session, not only in the journal
 	closed   bool
-	ended    bool // the hooks of its end were called
-	running  bool // loop goes on
+	ended    bool // its SessionEnd hooks were called
+	running  bool // loop is running
 	last     *Result
 }
 
 // An Input is a prompt, or a message to a running prompt.
 type Input struct {
-	// ID lets you send an input twice: one with a known id is ignored. "" is a new id.
+	// ID lets you send an input twice: an input with a known id is ignored. "" makes a new
+	// id.
 	ID     string
 	Text   string
 	Blocks []llm.Block // images, documents; after the text
-	// Output, of a prompt, is a JSON Schema of type object. The final answer must satisfy
-	// it; [Result].Output holds that answer. Hosts and models that take a schema get it.
-	// Others get a tool StructuredOutput to answer with. The answer is always checked here.
-	// An invalid one goes back to the model with the error, as often as Corrections says
-	// (0: 3, negative: never). Then the run ends as output_invalid, with an error that
-	// matches [ErrOutputInvalid].
+	// Output is a JSON Schema of type object, for prompts only. The final answer must
+	// satisfy it; [Result].Output holds that answer.
+	//
+	// Hosts and models that support schemas get it. Other models get a tool
+	// StructuredOutput to answer with. The session always checks the answer itself. An
+	// invalid answer goes back to the model with the error, at most Corrections times (0:
+	// 3, negative: never). Then the run ends as output_invalid, with an error that matches
+	// [ErrOutputInvalid].
 	Output      json.RawMessage
 	Corrections int
 	// Expansion, unless nil, is the text of a command, such as a skill. It replaces Text.
 	// It is for prompts only.
 	Expansion *tool.Expansion
-	// Compact: this is not a prompt. The conversation is compacted, and Text is the
-	// instructions for the summary, see [Session.Compact].
+	// Compact: this is not a prompt, but a request to compact the conversation. Text holds
+	// the instructions for the summary, see [Session.Compact].
 	Compact bool
 }
 
@@ -67,24 +70,25 @@ func (in Input) message(d event.Delivery) event.UserMessage {
 	return event.UserMessage{ID: in.ID, Delivery: d, Message: llm.UserText(in.Text, in.Blocks...), Expansion: in.Expansion}
 }
 
-// Prompt prompts the session and waits for the end of the run. The Result is not nil once
-// the run has begun, whatever the error. The error is nil for a run that ended as
-// completed, tool_ended or max_tokens. Otherwise it is an [*EndError] or the failure of
-// the session store. An interrupted run is closed first: only Resume continues it.
+// Prompt prompts the session and waits for the end of the run. Once the run has begun, the
+// Result is not nil, even with an error. The error is nil if the run ended as completed,
+// tool_ended or max_tokens. Otherwise it is an [*EndError] or a failure of the session
+// store. A prompt closes a run that was interrupted before it. To continue such a run, call
+// Resume instead.
 func (s *Session) Prompt(ctx context.Context, text string, more ...llm.Block) (*Result, error) {
 	return s.Do(ctx, Input{Text: text, Blocks: more})
 }
 
 // Stream is like Prompt, but yields events while they happen, facts and signals. The last
-// fact is an [event.RunEnd]. After it comes at most one pair of a zero Event and an
-// error, the one that Prompt would return. Leaving the loop cancels the run and waits for
-// its end. A slow reader does not slow the run.
+// fact is an [event.RunEnd]. If Prompt would return an error, a pair of a zero Event and
+// that error follows. Leaving the loop cancels the run and waits for its end. A slow reader
+// does not slow the run.
 func (s *Session) Stream(ctx context.Context, text string, more ...llm.Block) iter.Seq2[event.Event, error] {
 	return s.StreamInput(ctx, Input{Text: text, Blocks: more})
 }
 
-// Do is Prompt with an Input. For an input with a known id it does nothing and returns
-// the result of the session's last prompt.
+// Do is Prompt with an Input. If the input's id is known, it does nothing and returns the
+// result of the session's last prompt.
 func (s *Session) Do(ctx context.Context, in Input) (*Result, error) {
 	l, err := s.start(ctx, &in, false)
 	if err != nil {
@@ -106,8 +110,8 @@ func (s *Session) StreamInput(ctx context.Context, in Input) iter.Seq2[event.Eve
 }
 
 // StreamInputs prompts the session with each input, one after the other, and yields the
-// events of all runs. It continues after a run that failed, and yields the error in its
-// place.
+// events of all runs. If a run fails, it yields the error and continues with the next
+// input.
 func (s *Session) StreamInputs(ctx context.Context, inputs iter.Seq[Input]) iter.Seq2[event.Event, error] {
 	return func(yield func(event.Event, error) bool) {
 		for in := range inputs {
@@ -123,9 +127,9 @@ func (s *Session) StreamInputs(ctx context.Context, inputs iter.Seq[Input]) iter
 	}
 }
 
-// Resume continues a run that was interrupted by a crash or by a deferred question. Calls
-// that may have changed something when the program died are not repeated: the model is
-// told that their outcome is unknown.
+// Resume continues a run that was interrupted by a crash or by a deferred question. It does
+// not repeat calls that may have changed something when the program died. The model learns
+// that their outcome is unknown.
 func (s *Session) Resume(ctx context.Context) iter.Seq2[event.Event, error] {
 	return s.stream(ctx, nil)
 }
@@ -165,8 +169,8 @@ func (s *Session) Messages(ctx context.Context) ([]llm.Message, error) {
 	return slices.Clip(s.fold.Transcript.Messages), nil
 }
 
-// Fork returns a new session that shares the past of s up to and including the
-// fact with the given sequence number; 0 is all of it.
+// Fork returns a new session with the past of s up to and including the fact with the given
+// sequence number. 0 means all of it.
 func (s *Session) Fork(ctx context.Context, through int64) (*Session, error) {
 	s.mu.Lock()
 	store := s.store()
@@ -176,7 +180,7 @@ func (s *Session) Fork(ctx context.Context, through int64) (*Session, error) {
 	if f.set.mode == "" && s.prompted && !s.running && s.fold != nil {
 		f.set.mode = s.fold.State.Mode()
 	}
-	s.mu.Unlock() // a run may go on meanwhile
+	s.mu.Unlock() // a run may continue during the copy
 	if err := session.Fork(ctx, store, s.ID, f.ID, through); err != nil {
 		return nil, fmt.Errorf("agent: forking session %s: %w", s.ID, err)
 	}
@@ -203,9 +207,9 @@ func (s *Session) Rewind(ctx context.Context, to int64) error {
 	return s.restore(ctx, s.fold.log)
 }
 
-// Close ends a running run and waits for it. It ends the shell and the background
-// commands of the session, and gives up its lock. You may close twice. Do not call it
-// from a tool, a hook or a callback of the session: it waits for them.
+// Close cancels a running prompt and waits for its end. It ends the shell and the
+// background commands of the session, and releases its lock. You may close twice. Do not
+// call it from a tool, a hook or a callback of the session, because it waits for them.
 func (s *Session) Close() error {
 	s.mu.Lock()
 	s.closed = true
@@ -239,12 +243,12 @@ func (s *Session) Close() error {
 	return errors.Join(errs...)
 }
 
-// A sessionEnder is a tool that keeps things for each session, such as a shell.
-// It may be told of a session's end more than once.
+// A sessionEnder is a tool that has state for each session, such as a shell. EndSession may
+// be called more than once.
 type sessionEnder interface{ EndSession(session string) error }
 
-// open takes the session's lock and replays its facts, once. dir is where a new
-// session begins; "" is the agent's working directory.
+// open takes the session's lock and replays its facts, unless it is open already. dir is
+// the folder of a new session; "" is the agent's working directory. The caller holds s.mu.
 func (s *Session) open(ctx context.Context, dir string) (err error) {
 	if s.closed {
 		return ErrClosed
@@ -271,10 +275,10 @@ func (s *Session) open(ctx context.Context, dir string) (err error) {
 	return nil
 }
 
-// def is what the agent is now, not to be changed once others have the session.
+// def returns the current agent. Do not change it once other goroutines have the session.
 func (s *Session) def() *Agent { return s.agent.Load() }
 
-// store returns where the session is kept.
+// store returns the store of the session.
 func (s *Session) store() session.Store { return s.def().Sessions }
 
 // restore replays the facts on the path to the last one.
@@ -291,7 +295,7 @@ func (s *Session) restore(ctx context.Context, log session.Log) error {
 		case event.Rewound:
 			rewound = true
 		case event.SessionNamed:
-			named = new(d) // also where the conversation was rewound past it
+			named = new(d) // also if the conversation was rewound past it
 		case event.RunEnd:
 			if s.last == nil {
 				before = newResult(s.ID, d)
@@ -319,16 +323,17 @@ func (s *Session) restore(ctx context.Context, log session.Log) error {
 	return nil
 }
 
-// reread yields facts that a slow consumer of a stream has not seen yet.
+// reread yields the facts after the given one from the store, for a slow reader of a
+// stream.
 func (s *Session) reread(after int64) iter.Seq2[event.Event, error] {
 	return s.store().Read(context.Background(), s.ID, after)
 }
 
-// A sessionState is what a session's facts amount to, and where they are recorded.
+// A sessionState is the replayed state of an open session, and its log.
 type sessionState struct {
 	conversation.Conversation
 	log  session.Log
-	torn int64 // bytes cut off the journal that nobody was shown yet
+	torn int64 // bytes cut off the journal that no event has reported yet
 }
 
 func (s *Session) callback() CanUseToolFunc {
@@ -378,5 +383,5 @@ func (s *Session) stream(ctx context.Context, in *Input) iter.Seq2[event.Event, 
 	}
 }
 
-// now is the time as it is recorded.
+// now returns the time for a record, in UTC.
 func now() time.Time { return time.Now().UTC() }

@@ -10,13 +10,14 @@ import (
 	"github.com/openagent-go/agent/llm"
 )
 
-// ContextUsage says what fills the model's context: see [engine.ContextUsage].
+// ContextUsage says how much of the model's context each category takes, see
+// [engine.ContextUsage].
 type ContextUsage = engine.ContextUsage
 
-// ContextUsage returns the contents of the next request by category, also during a run. A
-// model that is an [llm.Counter] is asked to count it. Otherwise, or if that fails, it is
-// the provider's count of the last request and an estimate of later content. A session
-// without a prompt is empty.
+// ContextUsage returns the size of the next request by category. You may call it during a
+// run. If the model is an [llm.Counter], it counts the tokens. Otherwise, or if counting
+// fails, the result is the provider's count of the last request and an estimate of later
+// content. The result is empty for a session without a prompt.
 func (s *Session) ContextUsage(ctx context.Context) (ContextUsage, error) {
 	var req *llm.Request
 	var note func(string) bool
@@ -41,15 +42,15 @@ func (s *Session) ContextUsage(ctx context.Context) (ContextUsage, error) {
 	total, fixed := s.count(ctx, usage.Model, req)
 	err := s.look(ctx, func(f *conversation.Conversation) {
 		if len(f.Transcript.Messages) != len(req.Messages) {
-			total, fixed = 0, 0 // went on meanwhile
+			total, fixed = 0, 0 // the run has continued: the counts are of an older request
 		}
 		weigh(f, total, fixed)
 	})
 	return usage, err
 }
 
-// count has a request counted, and its tools and system prompt alone. It returns 0
-// where nobody can.
+// count returns the tokens of a request, and those of its tools and system prompt alone. It
+// returns 0 if the model cannot count them.
 func (s *Session) count(ctx context.Context, model string, req *llm.Request) (total, fixed int) {
 	m := s.agent.Load().Model
 	counter, ok := m.(llm.Counter)
@@ -69,7 +70,7 @@ func (s *Session) count(ctx context.Context, model string, req *llm.Request) (to
 	return total, fixed
 }
 
-// look has a function look at what the session's facts amount to.
+// look calls at with the state of the session, during a run or without one.
 func (s *Session) look(ctx context.Context, at func(*conversation.Conversation)) error {
 	err := s.withRun(ctx, func(l *activeRun) error {
 		at(l.conv)
@@ -80,7 +81,7 @@ func (s *Session) look(ctx context.Context, at func(*conversation.Conversation))
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.running { // a prompt has begun meanwhile
+	if s.running { // a prompt has just begun
 		return ErrBusy
 	}
 	if err := s.open(ctx, ""); err != nil {

@@ -12,7 +12,8 @@ import (
 	"github.com/openagent-go/agent/tool"
 )
 
-// withRun has something done for the run that goes on, which is on record then.
+// withRun calls do with the current run, while it holds the run's token. Facts that do
+// commits are on record when withRun returns.
 func (s *Session) withRun(ctx context.Context, do func(l *activeRun) error) error {
 	s.mu.Lock()
 	l, running := s.loop, s.running
@@ -27,14 +28,15 @@ func (s *Session) withRun(ctx context.Context, do func(l *activeRun) error) erro
 	return err
 }
 
-// Steer sends a message to the running prompt. The model sees it after the current batch
-// of tools, at the latest before the run would stop. It returns the id of the message
-// once it is on record.
+// Steer sends a message to the running prompt. The model sees it after the current batch of
+// tools, at the latest before the run would stop. Steer returns the message's id once the
+// message is on record.
 func (s *Session) Steer(ctx context.Context, in Input) (id string, err error) {
 	return s.enqueue(ctx, in, event.AsSteer)
 }
 
-// FollowUp sends a message that the model sees when the run would stop.
+// FollowUp sends a message that the model sees when the run would otherwise stop. It
+// returns the message's id once the message is on record.
 func (s *Session) FollowUp(ctx context.Context, in Input) (id string, err error) {
 	return s.enqueue(ctx, in, event.AsFollowUp)
 }
@@ -57,16 +59,16 @@ func (s *Session) enqueue(ctx context.Context, in Input, d event.Delivery) (stri
 	return m.ID, err
 }
 
-// A Receipt says which work an interrupt ended.
+// A Receipt says what an interrupt ended.
 type Receipt struct {
 	Cleared []string // ids of queued messages that the model will not see
-	Agents  []string // ids of agents in the background that are being ended
+	Agents  []string // session ids of background agents that are being stopped
 }
 
-// Interrupt stops the running prompt: the model call and the tools are cancelled, every
-// open call gets a result, and the queue of messages is emptied. It returns once that is
-// on record; the run ends soon after. It ends background agents too, also between runs.
-// Without a run it fails with [ErrNotRunning] only if there are no such agents.
+// Interrupt stops the running prompt. It cancels the model call and the tools, gives every
+// open call a result, and clears the queue of messages. It returns once that is on record;
+// the run ends soon after. It stops background agents too, also between runs. Without a run
+// it fails with [ErrNotRunning], unless it stops such agents.
 func (s *Session) Interrupt(ctx context.Context) (Receipt, error) {
 	var r Receipt
 	err := s.withRun(ctx, func(l *activeRun) error {
@@ -81,11 +83,13 @@ func (s *Session) Interrupt(ctx context.Context) (Receipt, error) {
 	return r, err
 }
 
-// Pending returns the permission questions that wait for a decision, the one that is
-// being asked first. Without a run they are those of the last one, if a decision was
-// deferred or the program died while it asked. Without any it fails with [ErrNotRunning].
-// Questions of agents at any depth are among them: their Call.ID begins with the id of
-// the agent's session and "/".
+// Pending returns the permission questions that wait for a decision. The question that is
+// open now comes first. Without a run, they are the questions of the last run, if a
+// decision was deferred or the program died before the answer. If there is no question and
+// no run, it fails with [ErrNotRunning].
+//
+// The list includes questions of sub-agents at any depth. Their Call.ID begins with the id
+// of the agent's session and "/".
 func (s *Session) Pending(ctx context.Context) ([]event.PermissionRequest, error) {
 	var show []func() event.PermissionRequest
 	err := s.withRun(ctx, func(l *activeRun) error {
@@ -96,7 +100,7 @@ func (s *Session) Pending(ctx context.Context) ([]event.PermissionRequest, error
 		show, err = s.waiting(ctx)
 	}
 	var out []event.PermissionRequest
-	for _, request := range show { // tools may read files for a preview, which must not hold up the loop
+	for _, request := range show { // tools may read files for a preview, which must not block the run
 		out = append(out, request())
 	}
 	if err != nil && !errors.Is(err, ErrNotRunning) {
@@ -113,10 +117,11 @@ func (s *Session) Pending(ctx context.Context) ([]event.PermissionRequest, error
 }
 
 // Decide answers a permission question in place of the callback, which is cancelled. call
-// is the id of the call. Defer suspends the run; any other decision than allow denies the
-// call. If the decision changes the input, rules judge it again. Without a run, the
-// answer to a question of the last one is recorded, also to that of an agent.
-// [Session.Resume] then continues, perhaps in another process.
+// is the id of the call. Allow permits the call, Defer suspends the run, and any other
+// decision denies the call. If the decision changes the input, rules judge it again.
+//
+// Without a run, Decide records the answer to a question of the last run or of its agents.
+// [Session.Resume] then continues the run, also in another process.
 func (s *Session) Decide(ctx context.Context, call string, d permission.Decision) error {
 	if d.Input != nil && !json.Valid(d.Input) {
 		return fmt.Errorf("agent: deciding about call %s: the input is not JSON", call)
@@ -144,7 +149,7 @@ func (s *Session) Decide(ctx context.Context, call string, d permission.Decision
 	if err != nil {
 		return err
 	}
-	f := l.x.Answer(key, l.x.Tool(asked.Name), asked, d) // the tool is asked about changed input
+	f := l.x.Answer(key, l.x.Tool(asked.Name), asked, d) // the tool checks changed input
 	return s.withRun(ctx, func(run *activeRun) error {
 		if run != l {
 			return ErrNoQuestion

@@ -10,10 +10,10 @@ import (
 	"github.com/openagent-go/agent/session"
 )
 
-// Hook calls the session's hooks of an event that the host knows of and the run
-// does not, such as [hook.MessageDisplay], and returns what they want: it is for
-// the host to do. What in says of session, directory, mode and agent is filled in
-// where it is empty. It fails with [hook.ErrDepth] within too many hooks.
+// Hook calls the session's hooks for an event of the host, such as [hook.MessageDisplay].
+// It returns their outcome, which the host carries out. It sets the session, the transcript
+// and the agent of in. It also sets the directory and the mode if they are empty. It fails
+// with [hook.ErrDepth] if hooks are nested too deeply.
 func (s *Session) Hook(ctx context.Context, in hook.Input) (hook.Outcome, error) {
 	a := s.def()
 	set, err := hook.Compile(a.Hooks)
@@ -48,7 +48,7 @@ func (s *Session) Hook(ctx context.Context, in hook.Input) (hook.Outcome, error)
 	return x.CallHooks(ctx, in, nil), nil
 }
 
-// journalOf is the file of a session's journal, "" if it is in none.
+// journalOf returns the path of a session's journal file, "" if the store has none.
 func journalOf(s session.Store, id string) string {
 	if p, ok := s.(interface{ Journal(id string) string }); ok {
 		return p.Journal(id)
@@ -56,7 +56,7 @@ func journalOf(s session.Store, id string) string {
 	return ""
 }
 
-// end calls the hooks of the session's end, for a session in which a run began.
+// end calls the SessionEnd hooks once, if a run began in the session.
 func (s *Session) end() {
 	s.mu.Lock()
 	began := s.prompted && !s.ended && s.loop != nil && s.def().parentLink == nil // a subagent has its SubagentStop

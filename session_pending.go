@@ -11,10 +11,11 @@ import (
 	"github.com/openagent-go/agent/tool"
 )
 
-// Questions of runs that do not go on: suspended by a deferred decision, or cut
-// short while they asked. Their answers are recorded, and Resume goes on with them.
+// This file handles the questions of a run that does not run now: it was suspended by a
+// deferred decision, or the program died while it asked. Answers are recorded, and Resume
+// continues with them.
 
-// waiting returns the questions of a run that does not go on.
+// waiting returns the questions of the last run, which is not running.
 func (s *Session) waiting(ctx context.Context) ([]func() event.PermissionRequest, error) {
 	x, _, err := prepareSetup(ctx, s)
 	if err != nil {
@@ -23,7 +24,7 @@ func (s *Session) waiting(ctx context.Context) ([]func() event.PermissionRequest
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.running {
-		return nil, ErrBusy // it began meanwhile
+		return nil, ErrBusy // a run has just begun
 	}
 	if err := s.open(ctx, ""); err != nil {
 		return nil, err
@@ -35,7 +36,7 @@ func (s *Session) waiting(ctx context.Context) ([]func() event.PermissionRequest
 	return s.fold.Questions(x.Executor), nil
 }
 
-// decideLater records the answer to a question of a run that does not go on.
+// decideLater records the answer to a question of the last run, which is not running.
 func (s *Session) decideLater(ctx context.Context, id string, d permission.Decision) error {
 	if d.Behavior == permission.Deferred {
 		return fmt.Errorf("agent: deciding about call %s: it waits already; allow or deny it", id)
@@ -75,7 +76,7 @@ func (s *Session) decideLater(ctx context.Context, id string, d permission.Decis
 	return nil
 }
 
-// decided records an answer to a question, in place of the callback's.
+// decided records the answer to a permission question, in place of the callback's answer.
 func (l *activeRun) decided(f event.Answered) error {
 	if _, key, ok := l.conv.Question(l.x.Executor, f.Call); !ok || key != f.Key {
 		return ErrNoQuestion
@@ -84,7 +85,7 @@ func (l *activeRun) decided(f event.Answered) error {
 	return l.Commit(f)
 }
 
-// answer settles a tool's questions in place of the callback.
+// answer records the answers to a tool's questions, in place of the callback's answers.
 func (l *activeRun) answer(id string, answers []tool.Answer) error {
 	in := l.Find(func(in *executor.Input) bool {
 		ask, ok := in.Effect.(engine.AskPerson)

@@ -14,31 +14,31 @@ import (
 	"github.com/openagent-go/agent/tool"
 )
 
-// The methods of this file change what a session works with. They may be called while
-// a prompt runs, which goes on with the change from its next request or decision, and
-// while none runs; either way it holds for later prompts of the Session. They return
-// once the change is on record: as a fact of its own in the run that goes on, else as
-// what the next prompt is configured with. What makes no sense is refused with
-// [ErrConfig] and changes nothing.
+// The methods of this file change the settings of a session. You may call them at any time.
+// A running prompt uses the change from its next request or decision. Later prompts of the
+// Session use it too. During a run, a method returns once the change is on record as a
+// fact. Otherwise the change becomes part of the next prompt's configuration. An invalid
+// change fails with [ErrConfig] and has no effect.
 //
-// A run that is resumed, also in another program, goes on with what its facts say of
-// mode, model, thinking, fallbacks and budget, but for models that its agent does not
-// have. A callback and tools are the program's own. A new prompt in another program
-// begins with the Agent of that program. The mode in which the conversation was left stays
-// where it is plan or dontAsk, or where the program is the same, see [Agent].Program.
+// A resumed run takes mode, model, thinking, fallbacks and budget from its facts, also in
+// another program. It cannot use models that its agent does not have. The callback and the
+// tools always come from the program. A new prompt in another program begins with the Agent
+// of that program. The mode of the conversation stays if it is plan or dontAsk, or if the
+// program is the same, see [Agent].Program.
 
-// settings are what was set for a session since it was made, and what else few have.
+// settings are changes made to a session, and rarely used state.
 type settings struct {
-	mode    permission.Mode // for the next prompt; "" is what is in force
-	changed altered         // of the agent
-	gone    []tool.Tool     // that SetTools and ReplaceTool have taken away
-	agents  *subagentSet    // not set, but as rare; nil: it has started no agents
+	mode    permission.Mode // for the next prompt; "": the mode in force
+	changed altered         // which settings of the agent changed
+	gone    []tool.Tool     // removed by SetTools and ReplaceTool
+	agents  *subagentSet    // not a setting, but as rarely used; nil: the session has started no agents
 }
 
-// altered says what of the agent was changed; callback: and is not on record yet.
+// altered says which settings of the agent were changed. callback: the change is not on
+// record yet.
 type altered struct{ model, fallbacks, budget, callback bool }
 
-// settings returns what was set, to be changed. It is called with the lock.
+// settings returns the changeable settings. The caller holds s.mu.
 func (s *Session) settings() *settings {
 	if s.set == nil {
 		s.set = new(settings)
@@ -46,15 +46,15 @@ func (s *Session) settings() *settings {
 	return s.set
 }
 
-// Agent returns the session's agent: as it was when you made the session, with later
-// changes. Do not change its lists. The current permission mode is in the events of a
-// run.
+// Agent returns a copy of the session's current agent, with all changes to settings. Do not
+// change its lists. The events of a run have the current permission mode.
 func (s *Session) Agent() *Agent {
 	own := *s.def()
 	return &own
 }
 
-// alter makes the session's agent another one, and has the run that goes on told.
+// alter changes the session's agent. During a run it also calls tell, with the run's token
+// and the current agent.
 func (s *Session) alter(ctx context.Context, change func(a *Agent, did *altered), tell func(l *activeRun, now *Agent) error) error {
 	s.mu.Lock()
 	own, did := *s.def(), s.settings().changed
@@ -68,7 +68,8 @@ func (s *Session) alter(ctx context.Context, change func(a *Agent, did *altered)
 	if err != nil {
 		return err
 	}
-	// Of changes that are made at once the last counts: each tells what is so by then.
+	// If several changes happen at once, the last one counts. Each call of tell gets the
+	// agent with all of them.
 	err = s.withRun(ctx, func(l *activeRun) error { return tell(l, s.def()) })
 	if errors.Is(err, ErrNotRunning) {
 		return nil
@@ -76,14 +77,14 @@ func (s *Session) alter(ctx context.Context, change func(a *Agent, did *altered)
 	return err
 }
 
-// SetMode changes the permission mode, from the next call that is judged. The callback
-// stays, see [Session.SetCanUseTool].
+// SetMode changes the permission mode. It holds from the next call that is judged. The
+// callback stays, see [Session.SetCanUseTool].
 func (s *Session) SetMode(ctx context.Context, mode permission.Mode) error {
 	if _, err := permission.ParseMode(string(mode)); err != nil {
 		return fmt.Errorf("agent: %w", err)
 	}
 	s.mu.Lock()
-	s.settings().mode = mode // for a prompt that begins meanwhile
+	s.settings().mode = mode // for a prompt that begins now
 	s.mu.Unlock()
 	err := s.withRun(ctx, func(l *activeRun) error { return l.CommitHost(event.ModeChanged{Mode: mode}) })
 	if errors.Is(err, ErrNotRunning) {
@@ -97,8 +98,8 @@ func (s *Session) SetMode(ctx context.Context, mode permission.Mode) error {
 	return err
 }
 
-// leaveIn records the mode of a conversation that is open and at rest, so that it is what
-// the conversation was left in.
+// leaveIn records the mode of an open conversation without a run, so that the next program
+// finds it.
 func (s *Session) leaveIn(ctx context.Context, mode permission.Mode) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -108,8 +109,8 @@ func (s *Session) leaveIn(ctx context.Context, mode permission.Mode) error {
 	return s.append(ctx, s.fold.Last, event.ModeChanged{Mode: mode})
 }
 
-// Mode returns the permission mode: that of the running or interrupted run, or the one
-// that the next prompt begins with.
+// Mode returns the permission mode of the running or interrupted run. Without one it
+// returns the mode of the next prompt.
 func (s *Session) Mode(ctx context.Context) (permission.Mode, error) {
 	var mode permission.Mode
 	err := s.withRun(ctx, func(l *activeRun) error { mode = l.conv.State.Mode(); return nil })
@@ -127,14 +128,14 @@ func (s *Session) Mode(ctx context.Context) (permission.Mode, error) {
 	return s.modeInForce(), nil
 }
 
-// SetModel changes the model, from the next model call. It may be any model. Of tools
-// that replace each other it gets those that suit it.
+// SetModel changes the model, from the next model call. It accepts any model. If tools
+// replace each other, the model gets those that suit it.
 func (s *Session) SetModel(ctx context.Context, m llm.Model) error {
 	return s.remodel(ctx, func(a *Agent) { a.Model = m })
 }
 
-// SetThinking changes how much the model thinks, from the next model call. The zero
-// Thought leaves that to the provider. [llm.ThinkOff] turns thinking off.
+// SetThinking changes how much the model thinks, from the next model call. With the zero
+// Thought the provider decides. [llm.ThinkOff] turns thinking off.
 func (s *Session) SetThinking(ctx context.Context, t llm.Thought) error {
 	return s.remodel(ctx, func(a *Agent) { a.Thinking = t })
 }
@@ -154,12 +155,12 @@ func (s *Session) SetMaxThinkingTokens(ctx context.Context, tokens *int) error {
 	case tokens == nil:
 		return s.SetThinking(ctx, llm.Thought{Mode: llm.ThinkOff})
 	case *tokens <= 0:
-		return fmt.Errorf("agent: %w: %d thinking tokens; it takes 1 at the least, and nil switches thinking off", ErrConfig, *tokens)
+		return fmt.Errorf("agent: %w: %d thinking tokens; pass at least 1, or nil to turn thinking off", ErrConfig, *tokens)
 	}
 	return s.SetThinking(ctx, llm.Thought{Budget: *tokens})
 }
 
-// remodel changes the model, or how it is asked.
+// remodel changes the model, or the settings of its requests.
 func (s *Session) remodel(ctx context.Context, change func(a *Agent)) error {
 	return s.alter(ctx, func(a *Agent, did *altered) { change(a); did.model = true }, func(l *activeRun, a *Agent) error {
 		l.x.Models.Add(a.Model)
@@ -175,7 +176,7 @@ func (a *Agent) modelChanged() event.Fact {
 	return event.ModelChanged{Model: a.Model.Name(), Info: llm.InfoOf(a.Model), Thinking: a.Thinking, MaxTokens: a.maxTokens()}
 }
 
-// maxTokens is how many tokens an answer may have.
+// maxTokens returns the most tokens of one answer.
 func (a *Agent) maxTokens() int {
 	if a.MaxTokens == 0 {
 		return defaultMaxTokens + a.Thinking.Tokens()
@@ -183,9 +184,9 @@ func (a *Agent) maxTokens() int {
 	return a.MaxTokens
 }
 
-// SetFallback changes the models that are tried, in this order, if the model stays
-// unavailable. Without any there are none. A run that uses one of them stays with it. Any
-// other run returns to its model with the next call.
+// SetFallback changes the models to try, in this order, if the model stays unavailable.
+// Without arguments there are none. A run that uses one of them stays with it. Any other
+// run returns to its model with the next call.
 func (s *Session) SetFallback(ctx context.Context, models ...llm.Model) error {
 	models = slices.Clone(models)
 	return s.alter(ctx, func(a *Agent, did *altered) { a.Fallbacks = models; did.fallbacks = true }, func(l *activeRun, a *Agent) error {
@@ -205,7 +206,7 @@ func (a *Agent) fallbacksChanged() event.Fact {
 	return f
 }
 
-// fallbacks are the names of the fallback models, each once.
+// fallbacks returns the names of the fallback models, each once.
 func (a *Agent) fallbacks() []string {
 	var names []string
 	for _, m := range a.Fallbacks {
@@ -216,9 +217,9 @@ func (a *Agent) fallbacks() []string {
 	return names
 }
 
-// SetBudget changes the budget of the current run and of later prompts. Earlier use
-// counts: a run that has used up the new budget ends with its next check. The shares of
-// working agents shrink. An agent whose share is used up is stopped.
+// SetBudget changes the budget of the current run and of later prompts. Earlier use counts,
+// so a run that has used up the new budget ends soon. The shares of working agents shrink.
+// An agent whose share is used up is stopped.
 func (s *Session) SetBudget(ctx context.Context, b Budget) error {
 	var work []event.AgentStart
 	err := s.alter(ctx, func(a *Agent, did *altered) { a.Budget = b; did.budget = true }, func(l *activeRun, a *Agent) error {
@@ -232,7 +233,7 @@ func (s *Session) SetBudget(ctx context.Context, b Budget) error {
 	return err
 }
 
-// limits are those of a run of the agent.
+// limits returns the limits of a run of the agent.
 func (a *Agent) limits() event.Limits {
 	b := a.Budget
 	l := event.Limits{Turns: b.Turns, ModelCalls: b.ModelCalls, USD: b.USD, Time: b.Time}
@@ -253,9 +254,9 @@ func (s *Session) SetCanUseTool(ctx context.Context, fn CanUseToolFunc) error {
 	})
 }
 
-// SetTools changes the agent's Tools, from the next request. The Toolsets stay, and so do
-// the limits on visible tools and permitted calls. Earlier calls continue unchanged. A
-// Toolset must not call it.
+// SetTools changes the agent's Tools, from the next request. The Toolsets stay. So do
+// AllowedTools, DisallowedTools and permissions. Running calls continue unchanged. A
+// Toolset must not call SetTools.
 func (s *Session) SetTools(ctx context.Context, tools []tool.Tool) error {
 	tools = slices.Clone(tools)
 	for _, t := range tools {
@@ -277,8 +278,8 @@ func (s *Session) SetTools(ctx context.Context, tools []tool.Tool) error {
 	}
 }
 
-// retool changes over from an agent to one with other tools. It reports false where
-// that is not the session's agent any more.
+// retool replaces the agent before by own, which has other tools. It reports false if
+// before is no longer the session's agent.
 func (s *Session) retool(ctx context.Context, before, own *Agent) (done bool, err error) {
 	if err := own.check(); err != nil {
 		return false, err
@@ -299,7 +300,7 @@ func (s *Session) retool(ctx context.Context, before, own *Agent) (done bool, er
 			return nil
 		}
 		if l.conv.State.Config().Output != nil && slices.ContainsFunc(fresh.pool, func(t tool.Tool) bool { return t.Spec().Name == engine.OutputTool }) {
-			return fmt.Errorf("agent: %w: a tool is named %s, which is where answers of a schema are given", ErrConfig, engine.OutputTool)
+			return fmt.Errorf("agent: %w: a tool is named %s, which is reserved for answers of a schema; rename the tool", ErrConfig, engine.OutputTool)
 		}
 		s.mu.Lock()
 		done = s.swap(before, own)
@@ -315,11 +316,11 @@ func (s *Session) retool(ctx context.Context, before, own *Agent) (done bool, er
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return s.loop == l && s.swap(before, own), nil // it has just ended
+	return s.loop == l && s.swap(before, own), nil // the run has just ended
 }
 
-// swap puts an agent with other tools in the place of the one before, if that is still
-// the session's. It is called with the lock.
+// swap replaces the agent before by own, which has other tools. It reports false if before
+// is no longer the session's agent. The caller holds s.mu.
 func (s *Session) swap(before, own *Agent) bool {
 	if s.def() != before {
 		return false

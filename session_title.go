@@ -10,9 +10,9 @@ import (
 	"github.com/openagent-go/agent/session"
 )
 
-// SetTitle gives the session a title for lists. "" removes it. It is on record when
-// SetTitle returns, also during a run, and changes nothing for the model. For sessions
-// that are not open here use [session.Rename].
+// SetTitle gives the session a title for lists. "" removes it. The title is on record when
+// SetTitle returns, also during a run. The model does not see it. To rename a session that
+// you have not opened, use [session.Rename].
 func (s *Session) SetTitle(ctx context.Context, title string) error {
 	return s.name(ctx, func(n *event.SessionNamed) { n.Title = title })
 }
@@ -33,8 +33,8 @@ func (s *Session) name(ctx context.Context, change func(*event.SessionNamed)) er
 	})
 }
 
-// append records facts of a session without a run, the first after the fact prev. It is
-// called with the lock.
+// append records facts of a session without a run. prev is the fact before the first of
+// them. The caller holds s.mu.
 func (s *Session) append(ctx context.Context, prev int64, facts ...event.Fact) error {
 	var events []event.Event
 	for _, f := range facts {
@@ -46,7 +46,7 @@ func (s *Session) append(ctx context.Context, prev int64, facts ...event.Fact) e
 		err = fmt.Errorf("agent: recording in session %s: %w", s.ID, err)
 		if broken := (*session.BrokenError)(nil); errors.As(err, &broken) {
 			err = errors.Join(err, s.fold.log.Close())
-			s.fold = nil // the next use opens it again
+			s.fold = nil // the next use opens the session again
 		}
 		return err
 	}
@@ -56,7 +56,7 @@ func (s *Session) append(ctx context.Context, prev int64, facts ...event.Fact) e
 	return nil
 }
 
-// renamed returns the names of a session after a change.
+// renamed returns the changed title and tag of a session.
 func renamed(had *event.SessionNamed, change func(*event.SessionNamed)) (event.SessionNamed, error) {
 	var n event.SessionNamed
 	if had != nil {

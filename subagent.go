@@ -19,48 +19,49 @@ import (
 	"github.com/openagent-go/agent/tool"
 )
 
-// A Child is an agent that works for another one, its parent.
+// A Child is a sub-agent and its task. It works for another agent, its parent.
 type Child struct {
-	// Agent is what it is. Of what it leaves out, its parent's count: models, tools,
-	// directory, limits of results and tries. Its own tools, rules, policies and hooks
-	// are bounded by its parent's, see [Parent]: what its policies and hooks allow, and
-	// rules and modes that its hooks set to allow more, do not count. Its callbacks are
-	// not called.
+	// Agent is the child's configuration. Missing parts come from the parent: models,
+	// tools, directory, output limits and retries. The parent limits the child's own tools,
+	// rules, Deciders and hooks, see [Parent]. Deciders and hooks of the child cannot allow
+	// anything. Rules and modes that its hooks set cannot allow more. Its callbacks are not
+	// called.
 	Agent *Agent
-	Name  string // what it is called; "" is Agent's name
-	Call  string // the call of the tool that starts it
-	// Session is the id of its own session: "" is one that follows from Call, so that a
-	// call which is repeated after a crash finds its agent again. A child that has
-	// worked before goes on with what it knows.
+	Name  string // the child's name; "" is Agent's name
+	Call  string // id of the tool call that starts it
+	// Session is the id of the child's session. "" derives the id from Call, so a call that
+	// is repeated after a crash finds its agent again. A child that has worked before keeps
+	// its conversation.
 	Session string
-	// Input is what it is to do. Its ID names this piece of work; "" is Call. Work that
-	// is on record is not done again: what it came to is returned, and work that was
-	// cut short goes on.
+	// Input is the task. Its ID identifies the task; "" means Call. A task that is on
+	// record is not done again: its result is returned. An unfinished task continues.
 	Input Input
-	// Mode is the permission mode it is to have; "" is that of Agent, else the parent's
-	// as it is now. The parent's bounds it.
+	// Mode is the child's permission mode. "" is the mode of Agent, otherwise the parent's
+	// current mode. The child never gets a mode that permits more than the parent's.
 	Mode permission.Mode
-	// Watch, unless nil, sees the events of its run, one at a time, in order.
+	// Watch, unless nil, gets the events of the child's run, one at a time, in order.
 	Watch func(event.Event)
-	// apart: the call may start several such agents, so that each has a session that
-	// follows from Input.ID.
+	// apart: the call may start several such agents, so each session id is derived from
+	// Input.ID.
 	apart bool
-	// Note, unless nil, says what the parent's model is to be told beside the last
-	// answer of work in the background. It is called once, when the work has ended.
+	// Note, unless nil, returns a text for the parent's model, to add to the last answer of
+	// a background agent. It is called once, when the task has ended.
 	Note func() string
 }
 
-// A Parent is a run that agents can be put to work for. A child may do nothing that
-// its parent may not: the parent's rules, mode, policies and callback judge its calls
-// as well, its hooks are called, and a share of what is left of its budget bounds
-// the child's. What the child uses counts for the parent, whose end ends it.
+// A Parent is a run that can start sub-agents, its children. A child may do only what its
+// parent may do. The parent's rules, mode, Deciders and callback judge the child's calls
+// too, and the parent's hooks are called.
+//
+// The child gets a share of the parent's remaining budget. Its usage counts for the parent.
+// When the parent ends, its children end.
 type Parent struct {
 	session *Session
 	loop    *activeRun
 }
 
-// ParentOf returns the run that a call of a tool belongs to, from the context that
-// the tool got.
+// ParentOf returns the run of a tool call, from the context that the tool got. ok is false
+// for any other context.
 func ParentOf(ctx context.Context) (*Parent, bool) {
 	l, ok := driver.HostOf(ctx).(*activeRun)
 	if !ok {
@@ -72,7 +73,7 @@ func ParentOf(ctx context.Context) (*Parent, bool) {
 // Session returns the id of the run's session.
 func (p *Parent) Session() string { return p.session.ID }
 
-// Depth returns how many agents the run's agent works for: 0 at the root.
+// Depth returns the number of agents above the run's agent: 0 at the root.
 func (p *Parent) Depth() int {
 	n := 0
 	for b := p.session.def().parentLink; b != nil; b = b.parent.def().parentLink {
@@ -81,17 +82,17 @@ func (p *Parent) Depth() int {
 	return n
 }
 
-// Agent returns the run's agent, not to be changed.
+// Agent returns the run's agent. Do not change it.
 func (p *Parent) Agent() *Agent { return p.session.def() }
 
-// ErrShare is matched where nothing is left of the budget that a child could use.
+// ErrShare is matched if the budget has nothing left for a child.
 var ErrShare = errors.New("nothing is left of the budget for another agent")
 
-// ErrKind is matched where a child is to go on as another kind of agent.
+// ErrKind is matched if you continue a child's session with an Agent of another name.
 var ErrKind = errors.New("it is another kind of agent")
 
-// Run puts a child to work and waits for the result, which is not nil once its run
-// has begun. It fails with [ErrShare], and as [Session.Prompt] does.
+// Run runs a child and waits for the result. Once the child's run has begun, the result is
+// not nil. Run fails with [ErrShare], and with the errors of [Session.Prompt].
 func (p *Parent) Run(ctx context.Context, c Child) (*Result, error) {
 	id, err := p.idOf(ctx, c)
 	if err != nil {
@@ -112,7 +113,7 @@ func (p *Parent) Run(ctx context.Context, c Child) (*Result, error) {
 	}
 	end, _ := w.ended(res, err)
 	recorded := p.session.withRun(context.WithoutCancel(ctx), func(l *activeRun) error {
-		if _, ended := l.conv.State.Agents().Worked(w.key); ended { // before a crash
+		if _, ended := l.conv.State.Agents().Worked(w.key); ended { // recorded before a crash
 			return nil
 		}
 		return l.Commit(end)
@@ -123,10 +124,10 @@ func (p *Parent) Run(ctx context.Context, c Child) (*Result, error) {
 	return res, err
 }
 
-// Start puts a child to work in the background, until the parent's session is
-// closed, and returns its session's id. When it ends, done is called, unless nil, and
-// the parent's model is told: in the run that goes on, else in the next one, once,
-// also if the program dies meanwhile. Work whose end is on record is not done again.
+// Start runs a child in the background, until the parent's session is closed, and returns
+// the id of the child's session. When the child ends, Start calls done, unless nil. The
+// parent's model gets a notice once, in the current run or in the next one, even if the
+// program dies in between. A task whose end is on record is not done again.
 func (p *Parent) Start(ctx context.Context, c Child, done func(*Result, error)) (id string, err error) {
 	if id, err = p.idOf(ctx, c); err != nil {
 		return "", err
@@ -156,12 +157,13 @@ func (p *Parent) Start(ctx context.Context, c Child, done func(*Result, error)) 
 	return w.session.ID, nil
 }
 
-// Stop ends a child in the background and reports whether it was at work.
+// Stop stops a background child, given the id of its session. It reports whether the child
+// was working.
 func (p *Parent) Stop(id string) bool {
 	return p.session.subagents().StopBackground(id, ErrAgentStopped)
 }
 
-// Working reports whether a child is on record as being at work.
+// Working reports whether a child is working, given the id of its session.
 func (p *Parent) Working(id string) bool {
 	return slices.ContainsFunc(p.session.Children(), func(at event.AgentStart) bool { return at.Session == id })
 }
@@ -169,25 +171,25 @@ func (p *Parent) Working(id string) bool {
 // Life returns a context that ends when the parent's session is closed.
 func (p *Parent) Life() context.Context { return p.session.subagents().Context() }
 
-// Go calls fn beside the parent's runs. The parent's session waits for its end when it
-// is closed, after which ctx has ended. It reports false once the session is closed.
+// Go calls fn in a goroutine. ctx ends when the parent's session is closed, and Close waits
+// for fn. Go reports false if the session is already closed.
 func (p *Parent) Go(fn func(ctx context.Context)) bool {
 	return p.session.subagents().Go(fn)
 }
 
-// Notify calls the hooks of an event of the host's, see [Session.Hook].
+// Notify calls the hooks for an event of the host, see [Session.Hook]. It logs errors.
 func (p *Parent) Notify(in hook.Input) {
 	if _, err := p.session.Hook(p.Life(), in); err != nil {
 		p.loop.x.Log.Warn("hooks were not called", "event", in.Event, "error", err)
 	}
 }
 
-// Model returns the model of a name: one that the parent has, or can get.
+// Model returns the model with the given name, if the parent has it or can get it.
 func (p *Parent) Model(name string) (llm.Model, error) { return p.loop.x.Models.Find(name) }
 
-// Last reads what the last piece of a child's work came to, with the text of its last
-// answer. The child is named by its session's id, or by its name: then it is the one that
-// began last. It fails with [session.ErrNotFound].
+// Last returns the end of a child's last task, and the text of its last answer. child is
+// the id of its session, or its name. If several children have that name, the one that
+// began last counts. Last fails with [session.ErrNotFound].
 func (p *Parent) Last(ctx context.Context, child string) (event.AgentEnd, string, error) {
 	var at event.AgentStart
 	var recorded *event.AgentEnd
@@ -199,7 +201,7 @@ func (p *Parent) Last(ctx context.Context, child string) (event.AgentEnd, string
 	if err != nil {
 		return event.AgentEnd{}, "", err
 	}
-	if !known { // the conversation was rewound past it, or there is none
+	if !known { // the conversation was rewound past it, or there is no such child
 		info, err := p.Child(ctx, child)
 		if err != nil {
 			return event.AgentEnd{}, "", err
@@ -216,7 +218,7 @@ func (p *Parent) Last(ctx context.Context, child string) (event.AgentEnd, string
 	return end, text, nil
 }
 
-// Child describes the session of a child, at work or not. It fails with
+// Child describes the session of a child, working or not. It fails with
 // [session.ErrNotFound].
 func (p *Parent) Child(ctx context.Context, id string) (session.Info, error) {
 	info, err := session.Stat(ctx, p.session.childStore(p.loop.x.store), id)
@@ -226,7 +228,7 @@ func (p *Parent) Child(ctx context.Context, id string) (session.Info, error) {
 	return info, nil
 }
 
-// prepareSubagent makes a child's session and records that it is put to work.
+// prepareSubagent makes a child's session and records the start of its task.
 func (p *Parent) prepareSubagent(ctx context.Context, c Child, id string, background bool) (*subagentTask, error) {
 	name := c.called()
 	c.Input.ID = c.key()
@@ -277,13 +279,12 @@ func (p *Parent) prepareSubagent(ctx context.Context, c Child, id string, backgr
 	return w, nil
 }
 
-// key names the piece of work.
+// key identifies the task.
 func (c *Child) key() string { return cmp.Or(c.Input.ID, c.Call) }
 
 func (c *Child) called() string { return cmp.Or(c.Name, c.Agent.Name, "agent") }
 
-// idOf is the id of a child's session: in a fork, an agent that was put to work before
-// keeps the one that it had.
+// idOf returns the id of a child's session. In a fork, a child keeps the id that it had.
 func (p *Parent) idOf(ctx context.Context, c Child) (string, error) {
 	if c.Session != "" {
 		return c.Session, nil
@@ -300,8 +301,8 @@ func (p *Parent) idOf(ctx context.Context, c Child) (string, error) {
 	return cmp.Or(id, session.DerivedID(p.session.ID, word)), err
 }
 
-// Assigned returns the id of the session that an agent has which a call starts: the
-// same one each time.
+// Assigned returns the session id of the child that a call starts. It is the same id each
+// time.
 func (p *Parent) Assigned(ctx context.Context, call string) (string, error) {
 	return p.idOf(ctx, Child{Call: call})
 }

@@ -12,15 +12,15 @@ import (
 	"github.com/openagent-go/agent/session"
 )
 
-// A parentLink ties an agent to the one that it works for.
+// A parentLink links a child to its parent.
 type parentLink struct {
 	parent *Session
 	call   string
 	kind   string
-	turns  int        // of the agent itself, those of agents below it not counted; 0: any number
-	only   [][]string // names of tools; one has to be in each list
-	// origin is the context of the call that has started work in the background, for a
-	// tracer; nil where there is none.
+	turns  int        // limit on the child's own turns, without its children's; 0: none
+	only   [][]string // lists of tool names; a tool must be in each list
+	// origin is the context of the call that started a background child, for tracing. It
+	// may be nil.
 	origin context.Context
 }
 
@@ -31,7 +31,7 @@ func (a *Agent) parentRef() *session.ParentRef {
 	return &session.ParentRef{Name: a.Name, Kind: a.parentLink.kind, Session: a.parentLink.parent.ID, Call: a.parentLink.call}
 }
 
-// kind is what kind of agent it is that works for another, "" for one that does not.
+// kind returns the definition's name of a child, "" for other agents.
 func (a *Agent) kind() string {
 	if a.parentLink == nil {
 		return ""
@@ -41,7 +41,7 @@ func (a *Agent) kind() string {
 
 func (a *Agent) kindOrName() string { return cmp.Or(a.kind(), a.Name) }
 
-// childID is id for an agent that works for another.
+// childID returns id for a child, "" for other agents.
 func (a *Agent) childID(id string) string {
 	if a.parentLink == nil {
 		return ""
@@ -49,7 +49,8 @@ func (a *Agent) childID(id string) string {
 	return id
 }
 
-// rootSession is the session at the root of the tree, "" for the root itself.
+// rootSession returns the id of the session at the root of the tree, "" for the root
+// itself.
 func (a *Agent) rootSession() string {
 	root := ""
 	for b := a.parentLink; b != nil; b = b.parent.def().parentLink {
@@ -58,17 +59,17 @@ func (a *Agent) rootSession() string {
 	return root
 }
 
-// A parentNow is what of a run that goes on bounds and completes an agent that begins.
+// A parentNow is the state of the parent's run that limits and completes a new child.
 type parentNow struct {
-	model    func() llm.Model // in use; nil if it is not the parent's any more
-	thinking llm.Thought      // of its requests
+	model    func() llm.Model // the model in use; nil if the parent no longer has it
+	thinking llm.Thought      // thinking of its requests
 	dir      string
 	roots    []string
-	rules    permission.Policy  // by which its calls are judged, with the mode in force
-	above    permission.Decider // the same at the time of each call of the agent
+	rules    permission.Policy  // the parent's policy, with the mode in force
+	above    permission.Decider // the same policy, evaluated at the time of each call
 }
 
-// now returns what of the parent's run bounds and completes a child.
+// now returns the current state of the parent's run, for a new child.
 func (p *Parent) now(f *conversation.Conversation) parentNow {
 	c := f.State.Config()
 	model := func() llm.Model { return p.loop.x.Models.Named(f.State.Model()) }
@@ -76,8 +77,9 @@ func (p *Parent) now(f *conversation.Conversation) parentNow {
 		rules: p.inForce(f), above: subagents.Above(parentOf{p.session})}
 }
 
-// inherit returns the agent of a child: its own, completed and bounded by its parent from
-// and by what goes on there. mode is what the child is to have, "" for its own.
+// inherit returns the agent of a child. It completes own with the parent from and the state
+// of the parent's run, and limits it to what the parent may do. mode is the child's mode;
+// "" is own's.
 func inherit(from *Agent, own Agent, mode permission.Mode, now parentNow) *Agent {
 	if own.Model == nil {
 		if own.Model = now.model(); own.Model == nil {
@@ -94,7 +96,7 @@ func inherit(from *Agent, own Agent, mode permission.Mode, now parentNow) *Agent
 		own.SmallModel, own.SummarizeOver = from.SmallModel, cmp.Or(own.SummarizeOver, from.SummarizeOver)
 	}
 	own.Compaction = cmp.Or(own.Compaction, from.Compaction)
-	own.Cache.Off = own.Cache.Off || from.Cache.Off // an hour is for who waits for a person, as a child does not
+	own.Cache.Off = own.Cache.Off || from.Cache.Off // no TTL is inherited: a child does not wait for a person
 	if own.Dir == "" {
 		own.Dir = now.dir
 	}
@@ -107,13 +109,13 @@ func inherit(from *Agent, own Agent, mode permission.Mode, now parentNow) *Agent
 	own.DisallowedTools = slices.Concat(own.DisallowedTools, from.DisallowedTools)
 
 	ceiling, rules := now.rules, now.rules
-	rules.Restriction = nil // the ceiling has it
+	rules.Restriction = nil // the ceiling includes it
 	rules.Deny, rules.Ask = slices.Concat(ceiling.Deny, own.Permissions.Deny), slices.Concat(ceiling.Ask, own.Permissions.Ask)
 	rules.Mode = cmp.Or(mode, own.Permissions.Mode, ceiling.Mode)
 	own.Permissions = rules.Within(ceiling)
 	own.Deciders = slices.Concat(from.Deciders, []permission.Decider{now.above}, subagents.DenyOnly(own.Deciders))
 	own.Hooks = slices.Concat(from.Hooks, subagents.RestrictHooks(own.Hooks))
-	own.CanUseTool, own.AskUser = nil, from.AskUser // who is asked is the parent's affair
+	own.CanUseTool, own.AskUser = nil, from.AskUser // the root's callback decides for its children
 	own.AllowModeChange, own.AllowRuleGrant = from.AllowModeChange, from.AllowRuleGrant
 	if own.Context == nil {
 		own.Context = from.Context
@@ -121,7 +123,7 @@ func inherit(from *Agent, own Agent, mode permission.Mode, now parentNow) *Agent
 	if own.Models == nil {
 		own.Models = from.Models
 	}
-	own.AwaitAgents = true // its session ends with its work
+	own.AwaitAgents = true // its session ends with its task
 
 	own.Retry, own.Output = cmp.Or(own.Retry, from.Retry), cmp.Or(own.Output, from.Output)
 	own.Secrets = slices.Concat(own.Secrets, from.Secrets)
@@ -129,11 +131,11 @@ func inherit(from *Agent, own Agent, mode permission.Mode, now parentNow) *Agent
 	if own.Trace == nil {
 		own.Trace = from.Trace
 	}
-	own.Checkpoint = nil // the parent has kept the files before the call that starts it
+	own.Checkpoint = nil // the parent saved the files before the call that starts the child
 	return &own
 }
 
-// offered is what narrows the tools that an agent's children may have.
+// offered returns the lists of tool names that limit the tools of the agent's children.
 func (a *Agent) offered() [][]string {
 	var only [][]string
 	if a.parentLink != nil {
@@ -145,7 +147,7 @@ func (a *Agent) offered() [][]string {
 	return only
 }
 
-// inForce is the policy by which the parent's calls are judged now.
+// inForce returns the policy that judges the parent's calls now.
 func (p *Parent) inForce(f *conversation.Conversation) permission.Policy {
 	rules, more := p.session.def().Permissions, f.State.Rules()
 	rules.Allow, rules.Ask, rules.Deny = slices.Concat(rules.Allow, more.Allow), slices.Concat(rules.Ask, more.Ask), slices.Concat(rules.Deny, more.Deny)

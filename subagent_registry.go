@@ -14,20 +14,20 @@ import (
 	"github.com/openagent-go/agent/session"
 )
 
-// A subagentSet is the agents that a session has put to work.
+// A subagentSet holds the sub-agents that a session has started.
 type subagentSet struct {
 	*subagents.Registry[*Session]
-	store session.Memory // of the agents of a session that nothing is kept of
+	store session.Memory // for the agents of a session that is not kept
 }
 
-// subagents returns the session's agents.
+// subagents returns the set of the session's agents.
 func (s *Session) subagents() *subagentSet {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.subagentsLocked()
 }
 
-// subagentsLocked is subagents for a caller that has the session's lock.
+// subagentsLocked is subagents for a caller that holds s.mu.
 func (s *Session) subagentsLocked() *subagentSet {
 	if s.settings().agents == nil {
 		s.set.agents = &subagentSet{Registry: subagents.New[*Session]()}
@@ -38,7 +38,7 @@ func (s *Session) subagentsLocked() *subagentSet {
 	return s.set.agents
 }
 
-// startedAgents returns the session's agents, nil if it has never started any.
+// startedAgents returns the set of the session's agents, nil if it has never started any.
 func (s *Session) startedAgents() *subagentSet {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -48,15 +48,15 @@ func (s *Session) startedAgents() *subagentSet {
 	return s.set.agents
 }
 
-// stopSubagents ends the agents and waits for them.
+// stopSubagents stops the agents and waits for them.
 func (s *Session) stopSubagents() {
 	if b := s.startedAgents(); b != nil {
 		b.Close(ErrClosed)
 	}
 }
 
-// childStore returns where the sessions of the session's agents are kept: beside its
-// own facts.
+// childStore returns the store for the sessions of the session's agents. They are stored
+// under the session.
 func (s *Session) childStore(store session.Store) session.Store {
 	return s.subagents().storeFor(s.ID, store)
 }
@@ -68,10 +68,10 @@ func (b *subagentSet) storeFor(parent string, store session.Store) session.Store
 	return session.Under(store, parent)
 }
 
-// errSpent is the cause of the end of a child for which a new budget leaves nothing.
+// errSpent is the reason for stopping a child when a new budget leaves nothing for it.
 var errSpent = errors.New("nothing is left of the budget for it")
 
-// boundAgents bounds the agents at work by what a new budget of their parent leaves to them.
+// boundAgents limits the working agents to their shares of the parent's new budget.
 func (s *Session) boundAgents(ctx context.Context, budget event.Limits, work []event.AgentStart) {
 	b := s.subagents()
 	for _, at := range work {
@@ -89,14 +89,14 @@ func (s *Session) boundAgents(ctx context.Context, budget event.Limits, work []e
 		if own == had {
 			continue
 		}
-		if err := child.SetBudget(ctx, own); err != nil { // the price of its model is not known
+		if err := child.SetBudget(ctx, own); err != nil { // the price of its model is unknown
 			b.Stop(at.Key, fmt.Errorf("it cannot be bounded: %w", err))
 		}
 	}
 }
 
-// recoverAbandoned makes the facts of the ends of agents that worked when the program died.
-// It is called with the session's lock.
+// recoverAbandoned returns the end facts of agents that were working when the program died.
+// The caller holds s.mu.
 func (s *Session) recoverAbandoned(ctx context.Context, prompt bool) []event.Fact {
 	if len(s.fold.State.Agents().AtWork()) == 0 {
 		return nil
@@ -107,8 +107,8 @@ func (s *Session) recoverAbandoned(ctx context.Context, prompt bool) []event.Fac
 	})
 }
 
-// withSession does something with what the session is, on record and in the run that goes
-// on, or at rest. record records facts.
+// withSession calls do with the state of the session, during a run or without one. record
+// appends facts to the journal.
 func (s *Session) withSession(ctx context.Context, do func(f *conversation.Conversation, record func(...event.Fact) error) error) error {
 	for {
 		err := s.withRun(ctx, func(l *activeRun) error { return do(l.conv, l.Commit) })
@@ -121,7 +121,7 @@ func (s *Session) withSession(ctx context.Context, do func(f *conversation.Conve
 		s.mu.Lock()
 		l := s.loop
 		s.mu.Unlock()
-		select { // a run began between the two, or ends just now
+		select { // a run has just begun, or is about to end
 		case <-l.Done():
 		case <-ctx.Done():
 			return ctx.Err()
@@ -130,7 +130,7 @@ func (s *Session) withSession(ctx context.Context, do func(f *conversation.Conve
 	}
 }
 
-// withIdleSession is consult for a session without a run.
+// withIdleSession is withSession for a session without a run.
 func (s *Session) withIdleSession(ctx context.Context, do func(f *conversation.Conversation, record func(...event.Fact) error) error) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -145,21 +145,21 @@ func (s *Session) withIdleSession(ctx context.Context, do func(f *conversation.C
 	return do(&s.fold.Conversation, func(facts ...event.Fact) error { return s.append(ctx, s.fold.Last, facts...) })
 }
 
-// knows reports whether an input is on record in the session, which is open.
+// knows reports whether an input is on record. It is false if the session is not open.
 func (s *Session) knows(id string) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.fold != nil && s.fold.State.Known(id)
 }
 
-// watched reports whether somebody sees the events of the run that goes on.
+// watched reports whether the current run has a reader for its events.
 func (s *Session) watched() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.running && s.loop.Events() != nil
 }
 
-// show shows a signal in the run that goes on.
+// show sends a signal to the reader of the current run, if there is one.
 func (s *Session) show(sig event.Signal) {
 	s.mu.Lock()
 	l := s.loop
@@ -170,8 +170,8 @@ func (s *Session) show(sig event.Signal) {
 	}
 }
 
-// person waits for the turn to ask a person: one question of all agents of a tree is
-// open at a time.
+// person waits for the turn to ask a person. In a tree of agents, only one question is open
+// at a time.
 func (s *Session) person(ctx context.Context) (done func(), err error) {
 	for b := s.def().parentLink; b != nil; b = s.def().parentLink {
 		s = b.parent
@@ -179,8 +179,8 @@ func (s *Session) person(ctx context.Context) (done func(), err error) {
 	return s.subagents().AskTurn(ctx)
 }
 
-// Children returns the agents that are at work for the session in this program. What
-// has become of those of a program that died is recorded by the next run.
+// Children returns the sub-agents of the session that are working in this program. If a
+// program died, the next run records the ends of its agents.
 func (s *Session) Children() []event.AgentStart {
 	var out []event.AgentStart
 	b := s.subagents()

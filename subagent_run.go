@@ -12,7 +12,7 @@ import (
 	"github.com/openagent-go/agent/tool"
 )
 
-// subagentTask is a piece of work of a child.
+// subagentTask is one task of a child.
 type subagentTask struct {
 	parent     *Parent
 	session    *Session // the child's
@@ -27,7 +27,7 @@ type subagentTask struct {
 	over       bool // its end is on record
 }
 
-// do does the work, or what is left of it.
+// do runs the task, or the rest of it.
 func (w *subagentTask) do(ctx context.Context) (*Result, error) {
 	if w.over {
 		return w.recall(ctx)
@@ -63,7 +63,7 @@ func (w *subagentTask) do(ctx context.Context) (*Result, error) {
 	return l.result, l.err
 }
 
-// stopCause replaces an error that only says that ctx has ended by the reason for its end.
+// stopCause replaces an error that only says that ctx has ended with the cause of its end.
 func stopCause(ctx context.Context, err error) error {
 	if cause := context.Cause(ctx); cause != nil && errors.Is(err, ctx.Err()) {
 		return cause
@@ -71,7 +71,7 @@ func stopCause(ctx context.Context, err error) error {
 	return err
 }
 
-// recall returns what work came to whose end is on record.
+// recall returns the recorded result of a task whose end is on record.
 func (w *subagentTask) recall(ctx context.Context) (*Result, error) {
 	end, text, _ := subagents.LastResult(ctx, w.session.store(), event.AgentStart{Key: w.key, Session: w.session.ID, Agent: w.name})
 	res := newResult(w.session.ID, event.RunEnd{Reason: end.Reason, Message: end.Message, Text: text, Turns: end.Turns, AgentTurns: end.AgentTurns, ModelCalls: end.ModelCalls,
@@ -79,13 +79,13 @@ func (w *subagentTask) recall(ctx context.Context) (*Result, error) {
 	return res, res.failure()
 }
 
-// ended makes the fact of what the work came to, and the text of the last answer.
+// ended returns the end fact of the task, and the text of the last answer.
 func (w *subagentTask) ended(res *Result, err error) (event.AgentEnd, string) {
 	end := event.AgentEnd{Key: w.key, Session: w.session.ID, Agent: w.name, Reason: event.Internal}
 	if err != nil {
 		end.Message = w.parent.loop.x.Secrets.Text(err.Error())
 	}
-	if res == nil { // it never ran
+	if res == nil { // the child never ran
 		end.Reason, end.CostUSD = event.Interrupted, new(float64)
 		return end, ""
 	}
@@ -95,7 +95,7 @@ func (w *subagentTask) ended(res *Result, err error) (event.AgentEnd, string) {
 	return end, res.Text
 }
 
-// settle records what work in the background came to, with the notice of it.
+// settle records the end of a background task, with the notice about it.
 func (s *Session) settle(w *subagentTask, res *Result, err error) {
 	end, text := w.ended(res, err)
 	if w.note != nil {
@@ -110,11 +110,11 @@ func (s *Session) settle(w *subagentTask, res *Result, err error) {
 			return record(w.suspendedFact())
 		}
 		if n := subagents.Notice(w.key, w.name, end, text); !f.State.Known(n.ID) {
-			return record(n, end) // the end last: without it all is done again
+			return record(n, end) // the end comes last: without it everything is done again
 		}
 		return record(end)
 	})
-	if told != nil { // the next run of the session finds out by itself
+	if told != nil { // the next run of the session finds the end in the child's journal
 		w.parent.loop.x.Log.Warn("recording the end of an agent", "agent", w.name, "session", w.session.ID, "error", told)
 	}
 }

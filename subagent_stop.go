@@ -10,27 +10,27 @@ import (
 	"github.com/openagent-go/agent/permission"
 )
 
-// ErrAgentStopped is matched by the end of an agent that somebody has stopped, by
-// [Parent.Stop] or [Session.StopAgent].
+// ErrAgentStopped is matched by the end of an agent that [Parent.Stop] or
+// [Session.StopAgent] stopped.
 var ErrAgentStopped = errors.New("it was stopped")
 
-// ErrNoAgent is matched where no agent of an id or a name is at work.
+// ErrNoAgent is matched if no working agent has the id or name.
 var ErrNoAgent = errors.New("no such agent is at work")
 
-// StopAgent ends an agent that is at work for the session, by its session's id or its
-// name, in the background or not. It does not wait for the end. It fails with
-// [ErrNoAgent].
+// StopAgent stops a working sub-agent of the session, in the background or not. id is the
+// id of the agent's session, or its name. StopAgent does not wait for the end. It fails
+// with [ErrNoAgent].
 func (s *Session) StopAgent(id string) error {
 	for _, at := range s.Children() {
 		if (at.Session == id || at.Agent == id) && s.subagents().Stop(at.Key, ErrAgentStopped) {
 			return nil
 		}
 	}
-	return fmt.Errorf("agent: stopping the agent %q: %w; Children lists those that are", id, ErrNoAgent)
+	return fmt.Errorf("agent: stopping the agent %q: %w; Children lists the working agents", id, ErrNoAgent)
 }
 
-// interruptAgents ends the agents in the background, since the session was interrupted, and lets
-// none begin before the next run. It returns the ids of their sessions.
+// interruptAgents stops the background agents after an interrupt of the session. None can
+// begin before the next run. It returns the ids of their sessions.
 func (s *Session) interruptAgents() (stopped []string) {
 	if b := s.startedAgents(); b != nil {
 		return b.Halt()
@@ -38,18 +38,18 @@ func (s *Session) interruptAgents() (stopped []string) {
 	return nil
 }
 
-// allowAgents lets agents begin again. It is called with the session's lock.
+// allowAgents lets agents begin again. The caller holds s.mu.
 func (s *Session) allowAgents() {
 	if s.set != nil && s.set.agents != nil {
 		s.set.agents.Allow()
 	}
 }
 
-// Ready waits until agents may begin: after an interrupt, for the next run.
+// Ready waits until agents may begin. After an interrupt, that is the next run.
 func (p *Parent) Ready(ctx context.Context) error { return p.session.subagents().Ready(ctx) }
 
-// stopsAgents reports whether a fact stops the agents in the background: those of a run that
-// is being stopped. A prompt that closes an earlier run stops none.
+// stopsAgents reports whether a fact stops the background agents. The end of an earlier
+// run, which a prompt closes, stops none.
 func (l *activeRun) stopsAgents(f event.Fact) bool {
 	if l.ClosesEarlier() {
 		return false
@@ -63,7 +63,7 @@ func (l *activeRun) stopsAgents(f event.Fact) bool {
 	return false
 }
 
-// currentMode is the mode that bounds the agents of a session, as it is at this moment.
+// currentMode returns the current mode that limits the session's agents.
 func (s *Session) currentMode() permission.Mode {
 	s.mu.Lock()
 	l, mode := s.loop, s.settings().mode
@@ -76,7 +76,7 @@ func (s *Session) currentMode() permission.Mode {
 	return s.def().strictestMode(mode)
 }
 
-// strictestMode is a mode, or the one of those that the agent works for that permits least.
+// strictestMode returns mode, or the mode of an agent above this one if that permits less.
 func (a *Agent) strictestMode(mode permission.Mode) permission.Mode {
 	if a.parentLink == nil {
 		return mode
@@ -84,10 +84,10 @@ func (a *Agent) strictestMode(mode permission.Mode) permission.Mode {
 	return subagents.Stricter(mode, a.parentLink.parent.currentMode())
 }
 
-// A parentOf is what bounds the calls of a session's agents.
+// A parentOf implements [subagents.Parent] for the agents of a session.
 type parentOf struct{ session *Session }
 
-// setup is that of the session's run.
+// setup returns the setup of the session's run.
 func (p parentOf) setup() *runSetup {
 	p.session.mu.Lock()
 	defer p.session.mu.Unlock()

@@ -16,10 +16,10 @@ import (
 	"github.com/openagent-go/agent/tool"
 )
 
-// Agents that wait for a deferred decision. They suspend the runs above them; their
-// questions are answered through the session at the root.
+// This file handles agents that wait for a deferred decision. They suspend the runs above
+// them. You answer their questions through the session at the root.
 
-// suspended reports whether the agent waits for a decision.
+// suspended reports whether the agent waits for a deferred decision.
 func (w *subagentTask) suspended(res *Result) bool {
 	return !w.over && res != nil && res.Reason == event.Suspended
 }
@@ -28,8 +28,8 @@ func (w *subagentTask) suspendedFact() event.AgentSuspended {
 	return event.AgentSuspended{Key: w.key, Call: w.call, Session: w.session.ID, Agent: w.name}
 }
 
-// suspendCall has the call that waits for the agent made again when the run is resumed. It
-// reports false where the call cannot be made again.
+// suspendCall lets the parent's call wait for the agent: it is repeated when the run is
+// resumed. It reports false if the call cannot be repeated.
 func (p *Parent) suspendCall(w *subagentTask) (parked bool) {
 	err := p.session.withRun(context.Background(), func(l *activeRun) error {
 		if parked = l.conv.State.Call(w.call).Repeatable; parked {
@@ -40,8 +40,8 @@ func (p *Parent) suspendCall(w *subagentTask) (parked bool) {
 	return parked && err == nil
 }
 
-// restartAgent makes the call again that has started an agent in the background, which goes on
-// with that. An agent that cannot go on has ended.
+// restartAgent repeats the call that started a background agent, so the agent continues. If
+// that fails, it records the end of the agent.
 func (l *activeRun) restartAgent(at event.AgentStart) {
 	b := l.s.subagents()
 	b.Go(func(context.Context) {
@@ -62,7 +62,7 @@ func (l *activeRun) restartAgent(at event.AgentStart) {
 	})
 }
 
-// repeatCall makes a call again as it was made, and returns what went wrong.
+// repeatCall repeats a recorded call. It returns what went wrong.
 func (s *Session) repeatCall(ctx context.Context, x *runSetup, at event.AgentStart) string {
 	if at.Key != at.Call {
 		return "it was put to work by a message"
@@ -82,7 +82,7 @@ func (s *Session) repeatCall(ctx context.Context, x *runSetup, at event.AgentSta
 	return "its call did not start it"
 }
 
-// callOf reads a call that has started from the journal.
+// callOf returns a started call from the journal.
 func (s *Session) callOf(ctx context.Context, id string) (tool.Call, error) {
 	var facts []event.Event
 	for e, err := range s.store().Read(ctx, s.ID, 0) {
@@ -101,9 +101,9 @@ func (s *Session) callOf(ctx context.Context, id string) (tool.Call, error) {
 	return call, nil
 }
 
-// eachWaitingAgent calls do with each agent of the session that may wait for a decision, until do
-// reports that it is done. The agents of this program are those at work; others are
-// opened for the time of the call.
+// eachWaitingAgent calls do with each agent of the session that may wait for a decision,
+// until do returns true or an error. It opens agents that are not working in this program
+// for the duration of the call.
 func (s *Session) eachWaitingAgent(ctx context.Context, do func(child *Session) (done bool, err error)) error {
 	type below struct {
 		at    event.AgentStart
@@ -138,11 +138,11 @@ func (s *Session) eachWaitingAgent(ctx context.Context, do func(child *Session) 
 	return nil
 }
 
-// withIdleAgent calls do with an agent that is not at work in this program.
+// withIdleAgent calls do with an agent that is not working in this program.
 func (s *Session) withIdleAgent(ctx context.Context, at event.AgentStart, do func(child *Session) (bool, error)) (done bool, err error) {
 	store := s.childStore(s.store())
 	if _, err := session.Stat(ctx, store, at.Session); err != nil {
-		if errors.Is(err, session.ErrNotFound) { // it had not begun
+		if errors.Is(err, session.ErrNotFound) { // the agent had not begun
 			return false, nil
 		}
 		return false, err
@@ -155,7 +155,7 @@ func (s *Session) withIdleAgent(ctx context.Context, at event.AgentStart, do fun
 	return do(child)
 }
 
-// pendingOfAgents returns the questions of agents.
+// pendingOfAgents returns the permission questions of the session's agents.
 func (s *Session) pendingOfAgents(ctx context.Context) (out []event.PermissionRequest, err error) {
 	err = s.eachWaitingAgent(ctx, func(child *Session) (bool, error) {
 		asked, err := child.Pending(ctx)
@@ -173,7 +173,7 @@ func (s *Session) pendingOfAgents(ctx context.Context) (out []event.PermissionRe
 	return out, err
 }
 
-// decideForAgent answers the question of an agent about one of its calls.
+// decideForAgent answers a permission question of an agent at any depth.
 func (s *Session) decideForAgent(ctx context.Context, agent, call string, d permission.Decision) error {
 	found := false
 	err := s.eachWaitingAgent(ctx, func(child *Session) (bool, error) {

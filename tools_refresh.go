@@ -14,12 +14,11 @@ import (
 	"github.com/openagent-go/agent/tool"
 )
 
-// askToolsets is an effect of the run's own: the Toolsets have changed, and are asked for
-// their tools.
+// askToolsets is an effect of the host: it asks changed Toolsets for their tools.
 type askToolsets struct {
 	run  *activeRun
 	of   llm.Model
-	pool *newPool // nil: they could not be listed
+	pool *newPool // nil: listing failed
 }
 
 const toolsetsKey = "toolsets"
@@ -36,17 +35,17 @@ func (a *askToolsets) Facts(ending bool) []event.Fact {
 	return a.run.takeFresh(a.pool)
 }
 
-// A newPool is what became of the tools while a run goes on.
+// A newPool holds the tools of a run after a change.
 type newPool struct {
-	of      *Agent // with the Tools that it is made of
+	of      *Agent // the agent with these Tools
 	pool    []tool.Tool
 	offered []event.Tool
 	system  string
 }
 
-// pollToolsets has the Toolsets asked for their tools before the model is called, where
-// one of them has changed or the model is another that wants other tools. It returns
-// the effect that does, or that one is pending.
+// pollToolsets returns the effect that asks the Toolsets for their tools. It runs before a
+// model call if a Toolset has changed, or if the new model needs other tools. waiting: the
+// effect is already pending.
 func (l *activeRun) pollToolsets(effects []engine.Effect) (asked *askToolsets, waiting bool) {
 	asking := l.Pending(toolsetsKey)
 	if !asking && len(l.x.agent.Toolsets) == 0 && !l.x.repick && len(l.x.def().Fallbacks) == 0 || l.Context().Err() != nil {
@@ -72,17 +71,17 @@ func (l *activeRun) pollToolsets(effects []engine.Effect) (asked *askToolsets, w
 	return &askToolsets{run: l, of: m}, false
 }
 
-// fallsBackTo reports whether a model is one of the agent's fallbacks, or its own. What a
-// skill wants is neither: it has the tools of the run, as going back to others would cost
-// the cache of the conversation.
+// fallsBackTo reports whether a model is the agent's model or one of its fallbacks. The
+// model of a skill is neither. It keeps the tools of the run, because a change back would
+// cost the cache of the conversation.
 func (x *runSetup) fallsBackTo(m llm.Model) bool {
 	a := x.def()
 	same := func(o llm.Model) bool { return o.Name() == m.Name() }
 	return m != nil && (same(a.Model) || slices.ContainsFunc(a.Fallbacks, same))
 }
 
-// outdated reports whether a Toolset, or what the model wants of tools, has changed
-// since this was last asked, or the run began.
+// outdated reports whether a Toolset, or the model's need for other tools, has changed
+// since the last call or the start of the run.
 func (x *runSetup) outdated() bool {
 	now, repick := safecall.Or(x.agent.versions, x.versions), x.repick
 	x.repick = false
@@ -93,7 +92,7 @@ func (x *runSetup) outdated() bool {
 	return true
 }
 
-// refreshTools puts the tools together again. Nil: that failed, and the old ones stay.
+// refreshTools gathers the tools again. Nil: that failed, and the old tools stay.
 func (x *runSetup) refreshTools(ctx context.Context, m llm.Model) *newPool {
 	fresh, err := x.gatherTools(ctx, x.def(), m)
 	if err != nil {
@@ -103,7 +102,7 @@ func (x *runSetup) refreshTools(ctx context.Context, m llm.Model) *newPool {
 	return fresh
 }
 
-// gatherTools puts the tools of an agent together as they are now.
+// gatherTools gathers the current tools of an agent.
 func (x *runSetup) gatherTools(ctx context.Context, a *Agent, m llm.Model) (*newPool, error) {
 	var info llm.Info
 	if m != nil {
@@ -118,8 +117,8 @@ func (x *runSetup) gatherTools(ctx context.Context, a *Agent, m llm.Model) (*new
 	return fresh, nil
 }
 
-// takeFresh is takeTools for what a Toolset's change has led to. Where the agent was
-// changed meanwhile the Toolsets are asked again.
+// takeFresh is takeTools for the tools of changed Toolsets. If the agent was changed in
+// between, the Toolsets are asked again.
 func (l *activeRun) takeFresh(fresh *newPool) []event.Fact {
 	if fresh.of != l.x.def() {
 		l.x.versions, l.x.repick = nil, true
@@ -128,9 +127,9 @@ func (l *activeRun) takeFresh(fresh *newPool) []event.Fact {
 	return l.takeTools(fresh)
 }
 
-// takeTools makes a run go on with other tools. Those that the model has seen stay
-// where they are and are not deferred, so that the beginning of its requests stays
-// as far as it can. Calls of tools that are gone and were made before go on.
+// takeTools replaces the tools of a run. Tools that the model has seen keep their place and
+// stay visible, so that requests keep their beginning and the provider's cache stays valid.
+// Calls of removed tools that were made before continue.
 func (l *activeRun) takeTools(fresh *newPool) []event.Fact {
 	l.x.TakeTools(fresh.pool)
 	old := l.conv.State.Config().Tools

@@ -13,8 +13,8 @@ import (
 )
 
 // ResolveTools returns the tools that the model would see in a prompt started now, in
-// the order in which it would see them: Tools, then what the Toolsets add; a
-// later tool takes the place of an earlier one of the same name.
+// order: first Tools, then those of the Toolsets. A later tool replaces an earlier one of
+// the same name.
 func (a *Agent) ResolveTools(ctx context.Context) ([]tool.Tool, error) {
 	var info llm.Info
 	if a.Model != nil {
@@ -48,7 +48,7 @@ func (a *Agent) poolFor(ctx context.Context, model llm.Info) ([]tool.Tool, error
 	return slices.DeleteFunc(pool, func(t tool.Tool) bool { return slices.Contains(hidden, t.Spec().Name) }), nil
 }
 
-// collect puts Tools and Toolsets together.
+// collect returns Tools and the tools of the Toolsets.
 func (a *Agent) collect(ctx context.Context) ([]tool.Tool, error) {
 	pool := make([]tool.Tool, 0, len(a.Tools))
 	place := make(map[string]int, len(a.Tools))
@@ -91,14 +91,15 @@ func (a *Agent) advertises(s tool.Spec) bool {
 		!permission.AllowList(a.DisallowedTools).Names(s.Name, s.Aliases...) && !a.Permissions.Hides(s.Name, s.Aliases...)
 }
 
-// A searcher is a tool that finds deferred tools. Over returns it bound to those
-// of a prompt.
+// A searcher is a tool that finds deferred tools. Over returns a copy of it for the given
+// deferred tools.
 type searcher interface {
 	Over(deferred []tool.Spec) tool.Tool
 }
 
-// advertise decides which tools of a pool are deferred and binds the tool that finds
-// them. Where there is none, nothing is deferred: it could never be found.
+// advertise decides which tools of a pool are deferred, and gives them to the tool that
+// finds them. Without such a tool nothing is deferred, because the model could never find
+// it.
 func (a *Agent) advertise(pool []tool.Tool, window int) ([]tool.Tool, []event.Tool) {
 	out := specs(pool)
 	at := slices.IndexFunc(pool, func(t tool.Tool) bool { _, ok := t.(searcher); return ok })
@@ -123,7 +124,7 @@ func (a *Agent) advertise(pool []tool.Tool, window int) ([]tool.Tool, []event.To
 			deferred = append(deferred, t.Spec())
 		}
 	}
-	if deferred == nil { // there is nothing to find
+	if deferred == nil { // nothing is deferred: remove the search
 		return slices.Delete(slices.Clone(pool), at, at+1), slices.Delete(out, at, at+1)
 	}
 	pool = slices.Clone(pool)
@@ -132,8 +133,8 @@ func (a *Agent) advertise(pool []tool.Tool, window int) ([]tool.Tool, []event.To
 	return pool, out
 }
 
-// instructions returns the system prompt: the agent's own, and what its Toolsets
-// have to say.
+// instructions returns the system prompt: the agent's own, and the instructions of its
+// Toolsets.
 func (a *Agent) instructions() string {
 	parts := []string{a.System}
 	for _, set := range a.Toolsets {
@@ -145,7 +146,7 @@ func (a *Agent) instructions() string {
 	return strings.Join(parts, "\n\n")
 }
 
-// versions returns the version of each of the Toolsets, 0 for one without.
+// versions returns the version of each Toolset, 0 for a Toolset without versions.
 func (a *Agent) versions() []uint64 {
 	var out []uint64
 	for _, set := range a.Toolsets {
@@ -159,15 +160,16 @@ func (a *Agent) versions() []uint64 {
 }
 
 const (
-	// countedWindow is the largest window that tools take a share of: what does not fit
-	// a tenth of it costs as much in a larger one. One that is not known counts as that.
+	// countedWindow is the largest window for the share of tools, in tokens. Tools that
+	// exceed a tenth of it cost as much in a larger window. An unknown window counts as
+	// this size.
 	countedWindow = 200_000
-	// seenTools is how many tools beyond the agent's own are not too many to choose from.
+	// seenTools is the number of Toolset tools from which a model can still choose well.
 	seenTools = 100
 )
 
-// ownNames returns the names of the agent's Tools. Its Toolsets' other tools are deferred
-// where they are too many.
+// ownNames returns the names of the agent's Tools. They are not deferred for their size or
+// number.
 func (a *Agent) ownNames() map[string]bool {
 	own := make(map[string]bool, len(a.Tools))
 	for _, t := range a.Tools {
@@ -176,8 +178,8 @@ func (a *Agent) ownNames() map[string]bool {
 	return own
 }
 
-// tooLarge reports whether the tools beyond the agent's own are too many, or take too
-// much of the context window, at four bytes a token.
+// tooLarge reports whether the Toolsets' tools are too many, or take too much of the
+// context window. It counts four bytes as a token.
 func (a *Agent) tooLarge(out []event.Tool, own map[string]bool, window int) bool {
 	share := a.DeferAbove
 	if share == 0 {
@@ -204,7 +206,7 @@ func specs(pool []tool.Tool) []event.Tool {
 	return out
 }
 
-// describe describes a tool to the engine.
+// describe returns the description of a tool for the engine.
 func describe(t tool.Tool) event.Tool {
 	s := t.Spec()
 	input := s.Input
