@@ -9,12 +9,12 @@ import (
 	"github.com/openagent-go/agent/llm"
 )
 
-// shorten prepares a compaction.
+// shorten prepares a compaction: its plan and the request for the summary.
 func (c *Conversation) shorten(e engine.Compact) *executor.Summary {
 	t := &c.Transcript
 	s := &executor.Summary{SummaryPlan: t.Shorten(e), Notes: c.notes()}
-	// Providers have what came before in their caches only while the request is as those
-	// for answers are, the choice of tools and the thinking included.
+	// Providers have the conversation in their caches only if this request equals the
+	// requests for answers. That includes the choice of tools and the thinking.
 	r := c.request(engine.CallModel{MaxTokens: e.MaxTokens})
 	r.Messages = append(slices.Clip(s.Request), llm.UserText(summary.Prompt(e, s.Memory)))
 	r.Thinking, r.Format, r.Stop, r.Temperature, r.Memo = e.Thinking, nil, nil, nil, nil
@@ -25,7 +25,8 @@ func (c *Conversation) shorten(e engine.Compact) *executor.Summary {
 	return s
 }
 
-// notes say how things stand beside what was said: the list of steps, files, skills.
+// notes returns facts for the summary that messages may not show: the list of steps, files
+// and skills.
 func (c *Conversation) notes() string {
 	var skills []engine.ActiveSkill
 	told := c.Transcript.Skills()

@@ -1,6 +1,6 @@
-// Package conversation holds what the facts of a session amount to: the engine's state and
-// the transcript. It makes of them what single effects need, such as the next request to a
-// model. It knows neither who drives the run nor where facts are recorded.
+// Package conversation holds the state of a session, replayed from its facts: the engine's
+// state and the transcript. It prepares the inputs of effects from them, such as the next
+// request to a model. It does not know what drives the run or where facts are recorded.
 package conversation
 
 import (
@@ -12,21 +12,22 @@ import (
 	"github.com/openagent-go/agent/tool"
 )
 
-// A Conversation is a session as its facts tell it. One goroutine at a time may use it.
+// A Conversation is the replayed state of a session. Only one goroutine at a time may use
+// it.
 type Conversation struct {
 	State      *engine.State
 	Transcript engine.Transcript
 	Last       int64               // sequence number of the last fact
-	Named      *event.SessionNamed // nil: it has no name
-	Cache      *engine.CacheWatch  // nil until a prompt is watched
+	Named      *event.SessionNamed // title and tag; nil: none
+	Cache      *engine.CacheWatch  // nil until a prompt has a reader for its events
 
-	memo llm.Memo // of the models' clients, about the transcript
+	memo llm.Memo // cache of the models' clients about the transcript
 }
 
 // New returns the conversation of a session without facts.
 func New() Conversation { return Conversation{State: new(engine.State)} }
 
-// Apply takes in the next fact.
+// Apply applies the next fact.
 func (c *Conversation) Apply(e event.Event) {
 	c.Last = max(c.Last, e.Seq)
 	if n, ok := e.Data.(event.SessionNamed); ok {
@@ -37,8 +38,7 @@ func (c *Conversation) Apply(e event.Event) {
 	}
 }
 
-// Path returns the facts that lead to the last one: those of them that a rewind has taken
-// back are not among them.
+// Path returns the facts that lead to the last one, without those that a rewind removed.
 func Path(facts []event.Event) []event.Event {
 	if len(facts) == 0 {
 		return nil
@@ -55,7 +55,7 @@ func Path(facts []event.Event) []event.Event {
 	return back
 }
 
-// ProviderID returns the provider's id of a call, "" if it is none of the last answer.
+// ProviderID returns the provider's id of a call, "" if the call is not in the last answer.
 func (c *Conversation) ProviderID(call string) string {
 	if call := c.Transcript.Call(call); call != nil {
 		return call.Use.ID
@@ -63,7 +63,7 @@ func (c *Conversation) ProviderID(call string) string {
 	return ""
 }
 
-// ToolName returns the name of the tool of a call, "" for a call of an earlier answer.
+// ToolName returns the name of a call's tool, "" for a call of an earlier answer.
 func (c *Conversation) ToolName(call string) string {
 	if call := c.Transcript.Call(call); call != nil {
 		return call.Name
@@ -71,7 +71,8 @@ func (c *Conversation) ToolName(call string) string {
 	return ""
 }
 
-// StartedCall finds a call in the facts of a session and returns it as it was started.
+// StartedCall finds a call in the facts of a session and returns it as it was started. ok
+// is false if it never started.
 func StartedCall(facts []event.Event, session, id string) (tool.Call, bool) {
 	c := New()
 	for _, e := range Path(facts) {

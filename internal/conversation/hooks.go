@@ -8,12 +8,12 @@ import (
 	"github.com/openagent-go/agent/internal/executor"
 )
 
-// hookInput is what hooks are told of an event that the engine knows of.
+// hookInput returns the input of hooks for an event of the engine.
 func (c *Conversation) hookInput(x *executor.Executor, e engine.CallHooks) *hook.Input {
 	t := &c.Transcript
 	in := new(hook.Input)
 	if fields, err := json.Marshal(e.Fields); err == nil && len(e.Fields) > 0 {
-		_ = json.Unmarshal(fields, in) // what a tool says of what is no text is left out
+		_ = json.Unmarshal(fields, in) // fields of the wrong type are left out
 	}
 	in.Event, in.Session, in.Transcript, in.Dir, in.Mode, in.Agent = e.Event, x.Session, x.Transcript, c.State.Dir(), c.State.Mode(), x.Kind
 	in.AgentID, in.Active = x.AgentID, e.Active

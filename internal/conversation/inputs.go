@@ -11,7 +11,8 @@ import (
 	"github.com/openagent-go/agent/tool"
 )
 
-// Prepare adds to an effect what it needs of the conversation. x is to carry it out.
+// Prepare adds to an effect the parts of the conversation that it needs. x will carry it
+// out.
 func (c *Conversation) Prepare(x *executor.Executor, j *executor.Input) {
 	switch e := j.Effect.(type) {
 	case engine.CallModel:
@@ -57,7 +58,7 @@ func (c *Conversation) Prepare(x *executor.Executor, j *executor.Input) {
 func (c *Conversation) request(e engine.CallModel) *llm.Request {
 	t, config := &c.Transcript, c.State.Config()
 	forced := config.ToolChoice.Mode == llm.ChooseAny || config.ToolChoice.Mode == llm.ChooseTool
-	if forced && c.State.Turns() > 0 { // only the first answer: later ones must be able to end the run
+	if forced && c.State.Turns() > 0 { // force a tool only in the first answer: later ones must be able to end the run
 		config.ToolChoice = llm.ToolChoice{}
 	}
 	n := len(t.Messages)
@@ -69,7 +70,7 @@ func (c *Conversation) request(e engine.CallModel) *llm.Request {
 	return r
 }
 
-// Open returns an open call, where the run is now.
+// Open returns an open call, with the run's current folder and mode.
 func (c *Conversation) Open(x *executor.Executor, id string) tool.Call {
 	return c.call(x, id, c.State.Dir(), c.State.Mode())
 }
@@ -80,7 +81,7 @@ func (c *Conversation) call(x *executor.Executor, id, dir string, mode permissio
 		State: c.Transcript.State(p.Name), Scopes: c.State.Scopes(), Unreadable: x.Unreadable.Load()}
 }
 
-// Question returns a call that a person is to decide about, and the key of the question.
+// Question returns a call that waits for a person's decision, and the key of the question.
 func (c *Conversation) Question(x *executor.Executor, id string) (call tool.Call, key string, ok bool) {
 	if key = c.State.Call(id).Question; key == "" {
 		return tool.Call{}, "", false
@@ -88,8 +89,8 @@ func (c *Conversation) Question(x *executor.Executor, id string) (call tool.Call
 	return c.Open(x, id), key, true
 }
 
-// Questions returns the questions that wait for a person. Tools may read files for the
-// preview of one, so that each is made when it is called for.
+// Questions returns the questions that wait for a person, each as a function. A function
+// may read files for a preview, so call it without the token.
 func (c *Conversation) Questions(x *executor.Executor) []func() event.PermissionRequest {
 	var out []func() event.PermissionRequest
 	for _, id := range c.State.Asking() {

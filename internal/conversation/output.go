@@ -7,7 +7,7 @@ import (
 	"github.com/openagent-go/agent/llm"
 )
 
-// askForOutput makes a request ask for an answer of the prompt's schema.
+// askForOutput makes a request ask for an answer that satisfies the prompt's schema.
 func (c *Conversation) askForOutput(r *llm.Request, o *event.Output) {
 	native, force := c.State.Formats()
 	if native {
@@ -21,13 +21,13 @@ func (c *Conversation) askForOutput(r *llm.Request, o *event.Output) {
 	}
 }
 
-// candidate is the answer that an effect checks.
+// candidate returns the answer that an effect checks.
 func (c *Conversation) candidate(e engine.CheckOutput) *executor.Candidate {
 	out := &executor.Candidate{Schema: c.State.Output().Schema}
 	if e.Call == "" {
 		whole, last := c.State.Answer()
 		out.Texts = append(out.Texts, whole)
-		if last != whole { // a model that is to go on with its JSON may begin again
+		if last != whole { // a model that should continue its JSON may start it again
 			out.Texts = append(out.Texts, last)
 		}
 		return out

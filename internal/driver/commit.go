@@ -12,7 +12,8 @@ import (
 
 // A Log records facts.
 type Log interface {
-	// Append records events after the fact numbered last. sync: they have to be on the disk.
+	// Append records events after the fact with sequence number last. sync: they must be on
+	// disk before Append returns.
 	Append(ctx context.Context, last int64, sync bool, events ...event.Event) error
 }
 
@@ -21,18 +22,18 @@ type Log interface {
 type committer struct {
 	log      Log
 	session  string
-	unsaved  []event.Event      // are applied, and not on record yet; reused
-	at       time.Time          // when the first of them was, with the monotonic clock
-	sync     bool               // one of them has to be on the disk
-	began    bool               // something is on record
-	failed   error              // of the log: nothing can be recorded any more
-	uncached *event.CacheBroken // to be shown after the next append
+	unsaved  []event.Event      // applied facts that are not on record yet; reused
+	at       time.Time          // time of the first of them, with the monotonic clock
+	sync     bool               // one of them must be on disk
+	began    bool               // a fact of the run is on record
+	failed   error              // error of the log, after which nothing can be recorded
+	uncached *event.CacheBroken // to show after the next append
 
 	ctx   context.Context // of appends, nil before the first; one context serves them all
 	timer *time.Timer     // ends ctx when an append takes too long
 }
 
-// now is the time of the next fact. Facts that one append records have the same time.
+// now returns the time of the next fact. Facts of one append share a time.
 func (c *committer) now() time.Time {
 	if len(c.unsaved) == 0 {
 		c.at = time.Now()
@@ -40,14 +41,14 @@ func (c *committer) now() time.Time {
 	return c.at.UTC()
 }
 
-// add takes a fact that is applied, for the next append.
+// add adds an applied fact to the next append.
 func (c *committer) add(e event.Event, sync bool) {
 	c.unsaved = append(c.unsaved, e)
 	c.sync = c.sync || sync
 }
 
-// append appends the unsaved facts to the log, of which there is at least one. It
-// returns them until the next fact is added. The end of the run does not cut it short.
+// append appends the unsaved facts to the log. There must be at least one. It returns them;
+// the list is valid until the next add. The end of the run does not cancel it.
 func (c *committer) append(run context.Context) ([]event.Event, error) {
 	events := c.unsaved
 	c.startTimer(run)
@@ -77,23 +78,24 @@ func (c *committer) startTimer(run context.Context) {
 	c.ctx, c.timer = ctx, time.AfterFunc(left, func() { cancel(context.DeadlineExceeded) })
 }
 
-// Began reports whether something is on record.
+// Began reports whether a fact of the run is on record.
 func (r *Run) Began() bool { return r.committer.began }
 
-// Failed returns why nothing can be recorded any more, nil if it can.
+// Failed returns the error of the log after which nothing can be recorded, nil if there is
+// none.
 func (r *Run) Failed() error { return r.committer.failed }
 
-// Unsaved returns the facts that count and could not be recorded.
+// Unsaved returns the applied facts that could not be recorded.
 func (r *Run) Unsaved() []event.Event { return r.committer.unsaved }
 
 // Stuck returns the error of the last effect that did not end after its cancellation.
 func (r *Run) Stuck() error { return r.watchdog.stuck }
 
-// ClosesEarlier reports whether facts are still about the run before this one.
+// ClosesEarlier reports whether facts still belong to the run before this one.
 func (r *Run) ClosesEarlier() bool { return r.next != nil }
 
-// CommitHost records facts of the host. What they say also holds for the prompt that waits
-// for the end of an earlier run.
+// CommitHost records facts of the host. If the prompt still waits for the end of an earlier
+// run, the run records them again with its own first facts.
 func (r *Run) CommitHost(facts ...event.Fact) error {
 	err := r.Commit(facts...)
 	if err == nil && r.next != nil {
@@ -102,8 +104,8 @@ func (r *Run) CommitHost(facts ...event.Fact) error {
 	return err
 }
 
-// apply applies facts, which are on record with the next that are recorded: before
-// anything is done about them, and before anybody is shown them.
+// apply applies facts. The next append records them, before the run acts on them and before
+// anyone sees them.
 func (r *Run) apply(facts ...event.Fact) {
 	if r.committer.failed != nil {
 		return
@@ -130,7 +132,7 @@ func (r *Run) apply(facts ...event.Fact) {
 	}
 }
 
-// Commit appends facts to the log, after those that count already, and shows them.
+// Commit applies facts, appends all unsaved facts to the log, and shows them.
 func (r *Run) Commit(facts ...event.Fact) error {
 	r.apply(facts...)
 	if r.committer.failed != nil || len(r.committer.unsaved) == 0 {
@@ -146,7 +148,7 @@ func (r *Run) Commit(facts ...event.Fact) error {
 		}
 	}
 	r.host.Recorded(events)
-	clear(events) // what they hold may be large, and must not live on for the list that is used again
+	clear(events) // the reused list must not keep large facts alive
 	if b := r.committer.uncached; b != nil && r.events != nil {
 		r.committer.uncached = nil
 		r.Show(r.x.Secrets.Broken(*b))
@@ -154,14 +156,14 @@ func (r *Run) Commit(facts ...event.Fact) error {
 	return nil
 }
 
-// Show shows a signal. You need no token.
+// Show sends a signal to the reader of the events. It needs no token.
 func (r *Run) Show(sig event.Signal) {
 	if r.events != nil {
 		r.events.Put(event.Event{Session: r.x.Session, Data: sig})
 	}
 }
 
-// needsSync reports whether a fact has to be on disk before the run goes on.
+// needsSync reports whether a fact must be on disk before the run continues.
 func (r *Run) needsSync(f event.Fact) bool {
 	switch event.SyncOf(f) {
 	case event.SyncNow:

@@ -13,16 +13,16 @@ import (
 	"github.com/openagent-go/agent/trace"
 )
 
-// A Context ties what carries out an effect to the run: its context, and where it
-// shows signals. A tool, a model and a callback may hold on to it for longer than
-// they were asked to, so that each pending effect has a new one.
+// A Context is the context of one effect, or of other work of the run. It also shows
+// signals. A tool, a model or a callback may keep it for too long, so each pending effect
+// has its own.
 type Context struct {
 	context.Context
 	cancel context.CancelFunc
 	run    *Run
-	key    string            // of the effect
-	muted  atomic.Bool       // its signals are not shown any more
-	span   executor.OpenSpan // of the effect; what traces it has begun it
+	key    string            // key of the effect
+	muted  atomic.Bool       // its signals are no longer shown
+	span   executor.OpenSpan // span of the effect, begun by the tracing code
 }
 
 // Value lets tools find the host of the run, see [HostOf].
@@ -55,8 +55,8 @@ func (n *Context) OpenSpan(end func(trace.End)) *executor.OpenSpan { return n.sp
 // Host returns the host of the run.
 func (n *Context) Host() Host { return n.run.host }
 
-// NewContext returns a context for an effect of a key, or for something else that goes on
-// beside the run. It ends with the run: cancel it when it is not needed any more.
+// NewContext returns a context for the effect with the given key, or for other work beside
+// the run. It ends with the run. Cancel it when you no longer need it.
 func (r *Run) NewContext(key string) *Context { return r.newContext(r.ctx, key) }
 
 func (r *Run) newContext(parent context.Context, key string) *Context {
@@ -70,14 +70,15 @@ func (n *Context) Cancel() { n.cancel() }
 
 type hostKey struct{}
 
-// HostOf returns the host of the run that an effect belongs to, from the context that the
-// effect is carried out with; nil if it is none.
+// HostOf returns the host of the run from the context of an effect. It returns nil for any
+// other context.
 func HostOf(ctx context.Context) Host {
 	h, _ := ctx.Value(hostKey{}).(Host)
 	return h
 }
 
-// waits shows that a request waits for a rate limit.
+// waits shows that a request waits for a rate limit. Call the returned function when the
+// wait ends.
 func (n *Context) waits(ctx context.Context, w limit.Waiting) func() {
 	x, start, end := n.run.x, time.Now(), func(trace.End) {}
 	n.Show(event.RateLimitWait{Key: n.key, Model: w.Model, Reason: string(w.Reason), Ahead: w.Ahead, Least: w.Least})

@@ -13,24 +13,25 @@ import (
 	"github.com/openagent-go/agent/tool"
 )
 
-// An OwnEffect is an effect of the host's, which the engine does not know of. It carries
-// itself out. The run waits for it as for any other, but for no longer than the grace time.
+// An OwnEffect is an effect of the host, unknown to the engine. It carries itself out. The
+// run waits for it as for any other effect, but for no longer than the grace time.
 type OwnEffect interface {
 	engine.Effect
-	// Do carries it out, without the token.
+	// Do carries it out. It runs without the token.
 	Do(*Context)
-	// Facts are what came of it. It is called with the token, and not if it was given up.
+	// Facts returns the facts of the effect. It is called with the token, and only if the
+	// effect ended in time.
 	Facts(ending bool) []event.Fact
 }
 
-// pendingFor returns a pending effect for an effect.
+// pendingFor returns a new pending effect.
 func (r *Run) pendingFor(e engine.Effect) *pendingEffect {
 	f := &pendingEffect{key: e.Key(), wanted: true}
 	parent := r.ctx
 	switch e.(type) {
 	case engine.RunHooks, engine.GatherResults, engine.CallHooks:
-		// Hooks may take secrets out of a result: those that are wanted to end a run
-		// are not ended with it, and have a bounded time.
+		// Hooks may remove secrets from a result. So hooks that are needed to end a run are
+		// not cancelled with it, but get a time limit.
 		if f.closing = r.conv.State.Stopping(); f.closing {
 			parent = context.WithoutCancel(parent)
 		}
@@ -40,7 +41,7 @@ func (r *Run) pendingFor(e engine.Effect) *pendingEffect {
 	return f
 }
 
-// startOwn makes an effect of the host's pending, if there is one that must come first.
+// startOwn makes the host's next effect pending, if there is one.
 func (r *Run) startOwn(effects []engine.Effect) (mine *pendingEffect, waits bool) {
 	own, waits := r.host.OwnEffect(effects)
 	if own == nil {
@@ -52,8 +53,8 @@ func (r *Run) startOwn(effects []engine.Effect) (mine *pendingEffect, waits bool
 	return f, false
 }
 
-// overdue returns the fact of a wait that was over before it began, nil if there
-// is none: the time of a run that is resumed late.
+// overdue returns the fact of a wait whose time has already passed, nil if there is none.
+// This happens if you resume a run late.
 func (r *Run) overdue(effects []engine.Effect) event.Fact {
 	for _, e := range effects {
 		if w, ok := e.(engine.Wait); ok && r.pending.get(w.Key()) == nil && time.Until(w.Until) <= 0 {
@@ -63,9 +64,9 @@ func (r *Run) overdue(effects []engine.Effect) event.Fact {
 	return nil
 }
 
-// startEffects starts the effects that are not pending, after recording their
-// intents, and returns the one that is left for the caller to carry out. It
-// reports whether the intents could not be recorded.
+// startEffects starts the effects that are not pending, after it has recorded their
+// intents. It returns one effect for the caller to carry out. failed: the intents could not
+// be recorded.
 func (r *Run) startEffects(effects []engine.Effect) (mine *pendingEffect, failed bool) {
 	var intents []event.Fact
 	var ready []*pendingEffect
@@ -119,8 +120,8 @@ func (r *Run) register(f *pendingEffect) {
 	}
 }
 
-// execute carries out a pending effect, without the token, and takes the token then. It
-// reports false when the run has ended by then.
+// execute carries out a pending effect without the token, and then takes the token. It
+// reports false if the run has ended.
 func (r *Run) execute(f *pendingEffect) (ok bool) {
 	returned := false
 	defer func() {
@@ -128,7 +129,7 @@ func (r *Run) execute(f *pendingEffect) (ok bool) {
 			return
 		}
 		v := recover()
-		if v == nil { // runtime.Goexit: this goroutine is lost
+		if v == nil { // runtime.Goexit ends this goroutine
 			f.fact = f.broken(tool.Panicked, "it ended its goroutine without an answer (runtime.Goexit)")
 			go func() {
 				if r.complete(f) {
@@ -151,16 +152,17 @@ func (r *Run) execute(f *pendingEffect) (ok bool) {
 	return r.complete(f)
 }
 
-// complete hands over what came of a pending effect and takes the token.
+// complete hands over the fact of a pending effect and takes the token. It reports false if
+// the run has ended.
 func (r *Run) complete(f *pendingEffect) bool {
 	r.completed.add(f)
 	return r.takeToken()
 }
 
-// collect applies what came of the pending effects that have ended.
+// collect applies the facts of the completed effects.
 func (r *Run) collect() {
 	completed := r.completed.take()
-	if len(completed) > 0 && r.ctx.Err() != nil && !r.stopped && !r.ending { // what they report may come of that
+	if len(completed) > 0 && r.ctx.Err() != nil && !r.stopped && !r.ending { // their facts may result from the cancellation
 		r.stop()
 	}
 	var facts []event.Fact
@@ -183,13 +185,13 @@ func (r *Run) collect() {
 	r.apply(facts...)
 }
 
-// RecordInstead has a fact recorded in place of the result of a call that is under way, once
-// the call has returned.
+// RecordInstead records a fact in place of the result of a running call, once the call has
+// returned.
 func (r *Run) RecordInstead(call string, f event.Fact) {
 	r.instead = append(r.instead, insteadOf{call, f})
 }
 
-// takeInstead returns what is recorded in place of the result of a call.
+// takeInstead returns the facts to record in place of the result of a call.
 func (r *Run) takeInstead(f *pendingEffect) (facts []event.Fact) {
 	e, ok := f.input.Effect.(engine.RunTool)
 	if !ok || len(r.instead) == 0 {
@@ -204,7 +206,7 @@ func (r *Run) takeInstead(f *pendingEffect) (facts []event.Fact) {
 	return facts
 }
 
-// arrivedLate reports whether a decision comes too late to count.
+// arrivedLate reports whether a decision or checkpoint comes too late to count.
 func (r *Run) arrivedLate(f event.Fact) bool {
 	switch f.(type) {
 	case event.Authorized, event.Answered, event.Checkpointed:
@@ -213,8 +215,8 @@ func (r *Run) arrivedLate(f event.Fact) bool {
 	return false
 }
 
-// cancelUnwanted cancels what is not wanted any more, and everything pending when the
-// run is being stopped.
+// cancelUnwanted cancels the effects that the engine no longer wants. If the run is being
+// stopped, it cancels all pending effects, except those that end the run.
 func (r *Run) cancelUnwanted(effects []engine.Effect) {
 	stopping := r.conv.State.Stopping()
 	r.pending = slices.DeleteFunc(r.pending, func(f *pendingEffect) (over bool) {

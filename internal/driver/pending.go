@@ -15,20 +15,20 @@ type pendingEffect struct {
 	key       string
 	input     executor.Input
 	ctx       *Context
-	timer     *time.Timer   // in place of a goroutine, for an effect that only waits
-	fact      event.Fact    // what came of it; nil: nothing
-	wanted    bool          // by the engine, when it was last asked
+	timer     *time.Timer   // used instead of a goroutine by an effect that only waits
+	fact      event.Fact    // its result; nil: none
+	wanted    bool          // the engine wanted it when last asked
 	cancelled bool          // it was cancelled
 	closing   bool          // it belongs to the end of a run that is being stopped
-	giveUp    time.Time     // when it is waited for no longer; zero for never
+	giveUp    time.Time     // when the run stops waiting for it; zero: never
 	limit     time.Duration // the tool's timeout; 0 for none
-	began     time.Time     // of RunTool
+	began     time.Time     // start time, for RunTool
 }
 
-// pendingEffects are those of a run, in the order of their start.
+// pendingEffects are the pending effects of a run, in the order of their start.
 type pendingEffects []*pendingEffect
 
-// get returns the pending effect of a key, nil if there is none.
+// get returns the pending effect with the given key, nil if there is none.
 func (fs pendingEffects) get(key string) *pendingEffect {
 	for _, f := range fs {
 		if f.key == key {
@@ -44,7 +44,8 @@ func (fs *pendingEffects) drop(f *pendingEffect) {
 	}
 }
 
-// firstGiveUp is when the first of them has to be given up, zero for never.
+// firstGiveUp returns the earliest time at which an effect must be given up, zero for
+// never.
 func (fs pendingEffects) firstGiveUp() (next time.Time) {
 	for _, f := range fs {
 		if !f.giveUp.IsZero() && (next.IsZero() || f.giveUp.Before(next)) {
@@ -54,7 +55,8 @@ func (fs pendingEffects) firstGiveUp() (next time.Time) {
 	return next
 }
 
-// completedEffects have ended, and wait for the holder of the token.
+// completedEffects holds effects that have ended, until the holder of the token collects
+// them.
 type completedEffects struct {
 	mu   sync.Mutex
 	list []*pendingEffect
@@ -66,7 +68,7 @@ func (c *completedEffects) add(f *pendingEffect) {
 	c.list = append(c.list, f)
 }
 
-// take returns the effects that wait, and forgets them.
+// take returns the completed effects and empties the list.
 func (c *completedEffects) take() []*pendingEffect {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -75,7 +77,8 @@ func (c *completedEffects) take() []*pendingEffect {
 	return list
 }
 
-// cancel cancels a pending effect. It reports whether nothing will come of it any more.
+// cancel cancels a pending effect. over: it will have no result, so nothing has to wait for
+// it.
 func (f *pendingEffect) cancel() (over bool) {
 	if f.timer != nil {
 		f.ctx.Cancel()
@@ -88,18 +91,18 @@ func (f *pendingEffect) cancel() (over bool) {
 	return false
 }
 
-// setDeadline bounds the time of a pending effect that is not to be cancelled.
+// setDeadline limits the time of a pending effect that must not be cancelled.
 func (f *pendingEffect) setDeadline() {
 	if f.giveUp.IsZero() {
 		f.cancelled, f.giveUp = true, time.Now().Add(executor.Grace+leeway)
 	}
 }
 
-// leeway is how much longer than the tools' own grace the loop waits for a
+// leeway is added to the tools' own grace time: the run waits this much longer for a
 // cancelled effect.
 const leeway = time.Second
 
-// broken makes the fact of an effect that went wrong in the program itself.
+// broken returns the fact of an effect that failed because of a fault in the program.
 func (f *pendingEffect) broken(fault tool.Fault, why string) event.Fact {
 	return f.input.Broken(fault, why, time.Since(f.began))
 }
@@ -107,7 +110,8 @@ func (f *pendingEffect) broken(fault tool.Fault, why string) event.Fact {
 // Pending reports whether an effect is being carried out.
 func (r *Run) Pending(key string) bool { return r.pending.get(key) != nil }
 
-// Find returns the input of the first pending effect that is is true of, nil if there is none.
+// Find returns the input of the first pending effect for which is returns true, nil if
+// there is none.
 func (r *Run) Find(is func(*executor.Input) bool) *executor.Input {
 	for _, f := range r.pending {
 		if is(&f.input) {
@@ -117,7 +121,8 @@ func (r *Run) Find(is func(*executor.Input) bool) *executor.Input {
 	return nil
 }
 
-// Drop cancels a pending effect, if there is one of the key. Nothing comes of it.
+// Drop cancels the pending effect with the given key, if there is one, and ignores its
+// result.
 func (r *Run) Drop(key string) {
 	if f := r.pending.get(key); f != nil {
 		f.cancel()

@@ -1,6 +1,6 @@
-// Package driver drives a run: it asks the engine for effects, has them carried out, and
-// records the facts that they give. It knows no session and no agent. Who the run belongs
-// to is its [Host]; where facts are recorded is its [Log].
+// Package driver drives a run. It asks the engine for effects, carries them out and records
+// the resulting facts. It knows no sessions and no agents. A session is the [Host] of its
+// run, and a [Log] records the facts.
 package driver
 
 import (
@@ -18,75 +18,77 @@ import (
 	"github.com/openagent-go/agent/permission"
 )
 
-// A Run is one run. It works while something has happened and rests while effects are
-// carried out. Only the goroutine that holds the ownership token touches the
-// conversation, the log and the pending effects. The goroutine of an effect that has
-// ended takes the token and goes on with the run. So a run that does one thing after the
-// other needs one goroutine. [Run.With] has the token while it calls. All exported methods
-// but With, Begin, Cancel, Context, Done and NewContext need the token, or a run that is
-// done.
+// A Run is one run. It advances when an effect ends or someone calls With; otherwise it is
+// idle. Only the goroutine that holds the ownership token may touch the conversation, the
+// log and the pending effects. The goroutine of an effect that has ended takes the token
+// and advances the run. So a run without parallel effects needs only one goroutine.
+//
+// [Run.With] holds the token during its call. The other exported methods need the token, or
+// a run that is done. Begin, Cancel, Context, Done, Events, NewContext and Show do not.
 type Run struct {
 	host  Host
 	x     *executor.Executor
 	conv  *conversation.Conversation
 	errs  Errors
-	token chan struct{} // has room for one: it lies here while nobody works on the run
-	done  chan struct{} // closed after everything else
+	token chan struct{} // capacity one; holds the token while no goroutine advances the run
+	done  chan struct{} // closed last
 
-	ctx    context.Context // of the whole run; its end stops the run
+	ctx    context.Context // context of the whole run; its end stops the run
 	cancel context.CancelCauseFunc
-	ignore func() bool       // stops looking for the end of ctx
-	events *eventqueue.Queue // nil where nobody watches; safe without the token
+	ignore func() bool       // stops watching ctx
+	events *eventqueue.Queue // nil without a reader; safe without the token
 
-	// Only the goroutine that holds the token uses these until done is closed.
+	// Only the goroutine that holds the token uses these fields, until done is closed.
 	committer committer
 	pending   pendingEffects
 	watchdog  watchdog
-	instead   []insteadOf     // facts for calls that have not returned yet
-	mode      permission.Mode // that the executor was told of
-	next      []event.Fact    // begin the run proper, once an earlier one is closed
+	instead   []insteadOf     // facts to record in place of results of running calls
+	mode      permission.Mode // the mode that the executor has
+	next      []event.Fact    // first facts of this run, to commit after an earlier run is closed
 	stopped   bool            // the end of ctx is on record
-	ending    bool            // pending effects are waited for, nothing else
+	ending    bool            // the run only waits for pending effects
 
-	completed completedEffects // has a lock of its own
+	completed completedEffects // has its own lock
 }
 
-// An insteadOf is a fact that takes the place of the result of a call.
+// An insteadOf is a fact to record in place of the result of a call.
 type insteadOf struct {
 	call string
 	fact event.Fact
 }
 
-// A Host is what a run belongs to. The goroutine that holds the token calls it.
+// A Host owns a run, such as a session. The goroutine that holds the token calls its
+// methods.
 type Host interface {
-	// OwnEffect returns an effect of the host's that has to be carried out before those
-	// that the engine wants, nil for none. waits: one is pending, and is waited for.
+	// OwnEffect returns an effect of the host that must run before the effects that the
+	// engine wants, nil if there is none. waits: such an effect is pending, and the run
+	// waits for it.
 	OwnEffect(wanted []engine.Effect) (own OwnEffect, waits bool)
-	// Applied is called for each fact once it counts. It may not be on record yet.
+	// Applied is called after each fact is applied. The fact may not be on record yet.
 	Applied(event.Fact)
-	// Recorded is called once facts are on record and were shown. It must not keep the list.
+	// Recorded is called after facts were recorded and shown. It must not keep the list.
 	Recorded([]event.Event)
 	// Closed is called at the end, before the reader of the events sees it.
 	Closed()
 }
 
-// A Config is what a run is made of.
+// A Config holds the parts of a run.
 type Config struct {
 	Host         Host
 	Executor     *executor.Executor
 	Conversation *conversation.Conversation
 	Log          Log
-	Events       *eventqueue.Queue // nil: nobody watches
+	Events       *eventqueue.Queue // nil: the events have no reader
 	Errors       Errors
 }
 
-// Errors are what errors of a run wrap.
+// Errors are the errors that errors of a run wrap.
 type Errors struct {
-	Internal error // the run itself has failed
+	Internal error // the run failed because of a fault in the program
 	Stuck    error // an effect did not end after its cancellation
 }
 
-// Init makes a run, which ends with ctx. The caller holds its token, until Begin.
+// Init prepares a run, which ends with ctx. The caller holds its token until Begin.
 func (r *Run) Init(ctx context.Context, c Config) {
 	r.host, r.x, r.conv, r.errs, r.events = c.Host, c.Executor, c.Conversation, c.Errors, c.Events
 	r.committer.log, r.committer.session = c.Log, c.Executor.Session
@@ -94,9 +96,10 @@ func (r *Run) Init(ctx context.Context, c Config) {
 	r.ctx, r.cancel = context.WithCancelCause(ctx)
 }
 
-// Begin runs the run, in this goroutine at first. ctx is that of the run, perhaps with more
-// values. Facts that close an earlier run are recorded before the first ones, which wait for
-// its end. then is called once the first are on record; it may be nil.
+// Begin starts the run in the calling goroutine. ctx is the run's context, perhaps with
+// more values. closing are facts that close an earlier run, if any. They are recorded
+// before first, the first facts of this run. then is called once the facts are on record;
+// it may be nil.
 func (r *Run) Begin(ctx context.Context, closing, first []event.Fact, then func()) {
 	r.ctx = ctx
 	r.ignore = context.AfterFunc(ctx, func() {
@@ -120,17 +123,18 @@ func (r *Run) Begin(ctx context.Context, closing, first []event.Fact, then func(
 // Context returns the context of the whole run.
 func (r *Run) Context() context.Context { return r.ctx }
 
-// Cancel ends the context of the run, which stops it.
+// Cancel ends the context of the run, which stops the run.
 func (r *Run) Cancel(cause error) { r.cancel(cause) }
 
-// Done returns a channel that is closed after everything else.
+// Done returns a channel that is closed when the run is over.
 func (r *Run) Done() <-chan struct{} { return r.done }
 
-// Events returns the queue of what is shown, nil where nobody watches. You need no token.
+// Events returns the queue of events for the reader, nil without a reader. It needs no
+// token.
 func (r *Run) Events() *eventqueue.Queue { return r.events }
 
-// With does something for the run, which is on record then. ok is false when the run is
-// over, or waits for its last effects; then do was not called.
+// With calls do with the token. ok is false if the run is over, or only waits for its last
+// effects; then do was not called.
 func (r *Run) With(ctx context.Context, do func() error) (ok bool, err error) {
 	select {
 	case <-r.token:
@@ -142,11 +146,11 @@ func (r *Run) With(ctx context.Context, do func() error) (ok bool, err error) {
 	if ok = !r.ending; ok {
 		err = r.guard(do)
 	}
-	go r.drive() // what follows is not waited for
+	go r.drive() // the caller does not wait for the rest
 	return ok, err
 }
 
-// takeToken waits for the ownership token. It reports false when the run is over.
+// takeToken waits for the ownership token. It reports false if the run is over.
 func (r *Run) takeToken() bool {
 	select {
 	case <-r.token:
@@ -161,15 +165,15 @@ func (r *Run) takeToken() bool {
 	}
 }
 
-// drive goes on with the run for as long as this goroutine has something to do for
-// it. The caller holds the token.
+// drive advances the run while this goroutine has effects to carry out. The caller holds
+// the token.
 func (r *Run) drive() {
 	for f := r.advance(); f != nil && r.execute(f); f = r.advance() {
 	}
 }
 
-// advance does all that can be done now, and gives the token back. It returns a
-// pending effect that the caller has to carry out, nil if there is none.
+// advance does everything that can be done now, and gives the token back. It returns a
+// pending effect for the caller to carry out, nil if there is none.
 func (r *Run) advance() (mine *pendingEffect) {
 	r.guard(func() error {
 		r.collect()
@@ -183,7 +187,7 @@ func (r *Run) advance() (mine *pendingEffect) {
 				}
 			case r.next != nil:
 				first := r.next
-				r.next, r.stopped = nil, false // that was about the earlier run
+				r.next, r.stopped = nil, false // these belonged to the earlier run
 				r.Commit(first...)
 			default:
 				r.Commit()
@@ -201,8 +205,7 @@ func (r *Run) advance() (mine *pendingEffect) {
 	return mine
 }
 
-// step does one thing for an open run. It reports whether there is nothing to do
-// but to wait.
+// step does one step of an open run. resting: the run has nothing to do but wait.
 func (r *Run) step(mine **pendingEffect) (resting bool) {
 	effects := r.conv.State.Effects()
 	if own, waits := r.startOwn(effects); own != nil || waits {
@@ -214,11 +217,11 @@ func (r *Run) step(mine **pendingEffect) (resting bool) {
 		return false
 	}
 	r.cancelUnwanted(effects)
-	if !r.stopped && r.ctx.Err() != nil { // nothing is started for a caller that is gone
+	if !r.stopped && r.ctx.Err() != nil { // start nothing for a caller that is gone
 		r.stop()
 		return false
 	}
-	if f := r.overdue(effects); f != nil { // before the model is paid for an answer that comes too late
+	if f := r.overdue(effects); f != nil { // before paying for an answer that comes too late
 		r.Commit(f)
 		return false
 	}
@@ -227,7 +230,8 @@ func (r *Run) step(mine **pendingEffect) (resting bool) {
 	return !recorded
 }
 
-// guard keeps a panic of the run itself from losing the run.
+// guard calls fn and recovers from its panics, so that a fault in the program ends the run
+// in order.
 func (r *Run) guard(fn func() error) (err error) {
 	returned := false
 	defer func() {
@@ -241,7 +245,7 @@ func (r *Run) guard(fn func() error) (err error) {
 		}
 		r.x.Complain("the loop failed", "error", why, "stack", string(debug.Stack()))
 		r.collapse(why)
-		if err = r.committer.failed; v == nil { // this goroutine ends, and another has to use its token
+		if err = r.committer.failed; v == nil { // this goroutine ends, so another one must use its token
 			go r.drive()
 		}
 	}()
@@ -250,7 +254,8 @@ func (r *Run) guard(fn func() error) (err error) {
 	return err
 }
 
-// collapse records that the run itself has failed, as far as that is possible.
+// collapse records that the run failed because of a fault in the program, if that is still
+// possible.
 func (r *Run) collapse(why string) {
 	failed := fmt.Errorf("agent: %w: %s", r.errs.Internal, why)
 	safecall.Or(func() error {
@@ -264,7 +269,7 @@ func (r *Run) collapse(why string) {
 	r.wrapUp()
 }
 
-// stop records the end of the caller's context.
+// stop records that the caller's context has ended.
 func (r *Run) stop() {
 	r.stopped = true
 	if r.conv.State.Stopping() {
@@ -273,7 +278,7 @@ func (r *Run) stop() {
 	r.Commit(event.Stopped{Reason: event.Interrupted, Message: context.Cause(r.ctx).Error(), Cleared: r.conv.State.Queued()})
 }
 
-// wrapUp ends the run: what is still pending is cancelled and waited for.
+// wrapUp ends the run: it cancels the pending effects, and the run only waits for them.
 func (r *Run) wrapUp() {
 	r.ending = true
 	r.cancel(context.Canceled)
@@ -283,7 +288,7 @@ func (r *Run) wrapUp() {
 	})
 }
 
-// close lets the reader of the events see the end. It never gives the token back.
+// close closes the queue of events and ends the run. It never gives the token back.
 func (r *Run) close() {
 	r.ignore()
 	r.watchdog.stop()

@@ -9,15 +9,15 @@ import (
 	"github.com/openagent-go/agent/tool"
 )
 
-// A watchdog is the timer for pending effects that have to be given up. Only the
-// goroutine that holds the run's token uses it.
+// A watchdog is the timer for pending effects that must be given up. Only the goroutine
+// that holds the run's token uses it.
 type watchdog struct {
-	timer *time.Timer // nil before it is needed
-	at    time.Time   // when it goes off; zero when it does not
-	stuck error       // of the last effect that did not end after its cancellation
+	timer *time.Timer // nil until it is first needed
+	at    time.Time   // when it fires; zero: not set
+	stuck error       // error of the last effect that did not end after its cancellation
 }
 
-// covers reports whether the timer goes off early enough.
+// covers reports whether the timer fires early enough.
 func (w *watchdog) covers(next time.Time) bool { return !w.at.IsZero() && !next.Before(w.at) }
 
 func (w *watchdog) stop() {
@@ -26,7 +26,7 @@ func (w *watchdog) stop() {
 	}
 }
 
-// armWatchdog sets the timer for the next pending effect that has to be given up.
+// armWatchdog sets the timer for the next pending effect that must be given up.
 func (r *Run) armWatchdog() {
 	next := r.pending.firstGiveUp()
 	switch {
@@ -46,8 +46,8 @@ func (r *Run) armWatchdog() {
 	r.watchdog.at = next
 }
 
-// giveUp gives up the pending effects that did not end in time after their cancellation
-// or their timeout. Their goroutines live on until they return.
+// giveUp gives up the pending effects that did not end in time after their cancellation or
+// timeout. Their goroutines run until they return.
 func (r *Run) giveUp() error {
 	var facts []event.Fact
 	for _, f := range slices.Clone(r.pending) {

@@ -14,8 +14,8 @@ import (
 	"github.com/openagent-go/agent/tool"
 )
 
-// Authorize decides about a call: hooks, then rules, policies and mode, then the
-// callback. What is left to ask about is asked by question.
+// Authorize decides about a call. It applies hooks first, then rules, Deciders and mode,
+// then the callback. The verdict may be to ask; Question then asks.
 func (x *Executor) Authorize(ctx context.Context, e engine.Authorize, j *Input) event.Fact {
 	call := j.Call
 	t := x.toolOf(j)
@@ -49,7 +49,8 @@ func (x *Executor) Authorize(ctx context.Context, e engine.Authorize, j *Input) 
 	return event.Authorized{Key: e.Key(), Call: call.ID, Decision: d, Class: class, Stop: stop}
 }
 
-// settle judges a call, and asks about one that needs a person or a rule of its own.
+// settle judges a call. A call with a ConfirmReason needs a rule that allows it, or a
+// person's approval.
 func (x *Executor) settle(mode permission.Mode, call *tool.Call, class *tool.Traits, hooked permission.Decision) permission.Decision {
 	d := x.judge(mode, call, class, hooked)
 	if class.ConfirmReason == "" || d.Behavior != permission.Allowed || d.Source == permission.FromRule {
@@ -61,7 +62,8 @@ func (x *Executor) settle(mode permission.Mode, call *tool.Call, class *tool.Tra
 	return x.requireApproval(mode, call, class)
 }
 
-// requireApproval asks about a call that no rule allows.
+// requireApproval returns the verdict ask for a call that no rule allows. In mode dontAsk
+// it denies the call.
 func (x *Executor) requireApproval(mode permission.Mode, call *tool.Call, class *tool.Traits) permission.Decision {
 	why := class.ConfirmReason
 	if rules := x.subject(call, class).Suggest(); len(rules) == 1 {
@@ -73,7 +75,7 @@ func (x *Executor) requireApproval(mode permission.Mode, call *tool.Call, class 
 	return permission.Decision{Behavior: permission.Asked, Source: permission.FromMode, Reason: why}
 }
 
-// judge puts what the hooks say together with rules, policies and mode.
+// judge combines the decision of hooks with rules, Deciders and mode.
 func (x *Executor) judge(mode permission.Mode, call *tool.Call, class *tool.Traits, hooked permission.Decision) permission.Decision {
 	if hooked.Behavior == permission.Denied {
 		return hooked
@@ -85,7 +87,7 @@ func (x *Executor) judge(mode permission.Mode, call *tool.Call, class *tool.Trai
 		return d
 	}
 	if waits, ok := rules.Waits(about); ok {
-		return waits // nobody's yes lets it run
+		return waits // no approval lets it run
 	}
 	opinion := x.policyDecision(about)
 	byMode := d.Behavior == permission.Asked && d.Source == permission.FromMode && !rules.Plans()
@@ -107,7 +109,7 @@ func (x *Executor) judge(mode permission.Mode, call *tool.Call, class *tool.Trai
 	return d
 }
 
-// policyDecision is what the agent's policies say to a call. One that panics denies it.
+// policyDecision returns the decision of the agent's Deciders. A panic denies the call.
 func (x *Executor) policyDecision(about permission.Request) permission.Decision {
 	if len(x.Deciders) == 0 {
 		return permission.Decision{}
@@ -120,8 +122,8 @@ func (x *Executor) policyDecision(about permission.Request) permission.Decision 
 	return d
 }
 
-// askCallback asks the callback about a call that nothing speaks against. Call and class
-// are those of the input that it wants.
+// askCallback asks the callback about a call that is allowed so far. If the callback
+// changes the input, it updates call and class.
 func (x *Executor) askCallback(ctx context.Context, mode permission.Mode, t tool.Tool, call *tool.Call, class *tool.Traits, verdict permission.Decision) permission.Decision {
 	callback := x.Driver.CanUseTool()
 	if callback == nil {
@@ -144,7 +146,8 @@ func (x *Executor) askCallback(ctx context.Context, mode permission.Mode, t tool
 	return d
 }
 
-// Question asks about a call, by the callback. Nobody there means no.
+// Question asks a person about a call, with hooks first and then the callback. Without a
+// callback the call is denied.
 func (x *Executor) Question(ctx context.Context, e engine.Ask, j *Input) event.Fact {
 	call, t := j.Call, x.toolOf(j)
 	if t == nil {
@@ -183,8 +186,8 @@ func (x *Executor) Question(ctx context.Context, e engine.Ask, j *Input) event.F
 	return x.Answer(e.Key(), t, call, d)
 }
 
-// confirm has the callback see a call that a hook allows in place of a person. What
-// it asks about is asked.
+// confirm asks the callback about a call that a hook allows in place of a person. If the
+// callback returns ask, a person is asked.
 func (x *Executor) confirm(ctx context.Context, t tool.Tool, j *Input, allowed permission.Decision) permission.Decision {
 	call, class := j.Call, j.Class
 	if allowed.Input != nil {
@@ -198,12 +201,12 @@ func (x *Executor) confirm(ctx context.Context, t tool.Tool, j *Input, allowed p
 	return d
 }
 
-// ToolRemoved says why a call cannot be made whose tool is not one of the agent's any more.
+// ToolRemoved returns the reason why a call is denied whose tool was removed.
 func ToolRemoved(call tool.Call) string {
 	return fmt.Sprintf("the tool %s is not there any more", call.Name)
 }
 
-// Answer makes the fact of somebody's decision about a call.
+// Answer returns the fact of a decision about a call.
 func (x *Executor) Answer(key string, t tool.Tool, call tool.Call, d permission.Decision) event.Answered {
 	d.Reason = x.Secrets.Text(d.Reason)
 	f := event.Answered{Key: key, Call: call.ID, Decision: d}
@@ -220,7 +223,7 @@ func noApprover(verdict permission.Decision) permission.Decision {
 		Reason: verdict.Reason + " (nobody could be asked)"}
 }
 
-// callBack calls the callback; whatever goes wrong with it denies the call.
+// callBack calls the callback. An error or a panic of the callback denies the call.
 func (x *Executor) callBack(ctx context.Context, callback Callback, call tool.Call, verdict permission.Decision) permission.Decision {
 	d, err := safecall.Within(ctx, func() (permission.Decision, error) { return callback(ctx, call, verdict) })
 	switch {
@@ -236,9 +239,9 @@ func (x *Executor) callBack(ctx context.Context, callback Callback, call tool.Ca
 	return d
 }
 
-// Recheck judges a call again, right before it runs: its input, the mode and the
-// directory are final now. What it touches may be something else than what was
-// judged, and then has to be allowed by itself.
+// Recheck judges a call again right before it runs, with its final input, mode and
+// directory. If the call would now do more than what was approved, it must be allowed by
+// itself. It reports whether the call is denied.
 func (x *Executor) Recheck(mode permission.Mode, t tool.Tool, call *tool.Call, judged *tool.Traits) (permission.Decision, bool) {
 	if t == nil {
 		return permission.Deny(ToolRemoved(*call)), true
@@ -254,7 +257,7 @@ func (x *Executor) Recheck(mode permission.Mode, t tool.Tool, call *tool.Call, j
 	if d, denied := p.Denies(about); denied {
 		return d, true
 	}
-	// A callback's or a person's yes does not lift plan mode.
+	// Approval by a callback or a person does not lift plan mode.
 	if d, waits := p.Waits(about); waits {
 		return d, true
 	}
@@ -265,7 +268,7 @@ func (x *Executor) Recheck(mode permission.Mode, t tool.Tool, call *tool.Call, j
 	return permission.Deny("what the call would do has changed since it was judged; make it again: " + d.Reason), d.Behavior != permission.Allowed
 }
 
-// exceedsApproved reports whether a call would do more than what was judged.
+// exceedsApproved reports whether a call would do more than the approved one.
 func exceedsApproved(judged, now *tool.Traits) bool {
 	if isSideEffectFree(judged) && !isSideEffectFree(now) || judged.ConfirmReason == "" && now.ConfirmReason != "" || judged.Confined && !now.Confined || now.IgnoresSkillLimits && !judged.IgnoresSkillLimits {
 		return true
@@ -278,7 +281,7 @@ func exceedsApproved(judged, now *tool.Traits) bool {
 // isSideEffectFree reports whether a call changes nothing by itself.
 func isSideEffectFree(c *tool.Traits) bool { return c.ReadOnly || c.Internal || c.RunsSubagents }
 
-// subject is what the policy is told of a call. Its tool may be gone.
+// subject returns the permission request for a call. Its tool may be gone.
 func (x *Executor) subject(call *tool.Call, class *tool.Traits) permission.Request {
 	var spec tool.Spec
 	if t := x.Tool(call.Name); t != nil {
@@ -288,7 +291,7 @@ func (x *Executor) subject(call *tool.Call, class *tool.Traits) permission.Reque
 		NonDestructive: spec.NonDestructive, Confined: class.Confined, Unbound: class.IgnoresSkillLimits, Dir: call.Dir, Roots: x.Roots}
 }
 
-// Request is the question that is shown.
+// Request returns the permission question to show.
 func (x *Executor) Request(call tool.Call, class tool.Traits, verdict permission.Decision) event.PermissionRequest {
 	about := x.subject(&call, &class)
 	r := event.PermissionRequest{Call: call, Reason: verdict.Reason, Suggestions: about.Suggest(), Widths: about.Suggestions()}
@@ -298,9 +301,9 @@ func (x *Executor) Request(call tool.Call, class tool.Traits, verdict permission
 	return r
 }
 
-// Invalid says what is wrong with the input of a call, "" if nothing is. What cannot
-// be read is not asked about: nobody could tell what it would do, and a rule for
-// "always" would allow anything.
+// Invalid returns what is wrong with the input of a call, "" if it is valid. Invalid input
+// is rejected before anyone is asked. Nobody could tell what the call would do, and an
+// "always allow" rule for it would allow anything.
 func Invalid(t tool.Tool, call *tool.Call) string {
 	v, ok := t.(tool.Validator)
 	if !ok {
@@ -312,8 +315,8 @@ func Invalid(t tool.Tool, call *tool.Call) string {
 	return ""
 }
 
-// classify asks a tool about a call. A tool that panics knows nothing: the call
-// is taken for one that writes.
+// classify returns the traits of a call from its tool. If the tool panics, the call counts
+// as one that writes.
 func classify(t tool.Tool, call *tool.Call) tool.Traits {
 	return safecall.Or(func() tool.Traits { return tool.Classify(t, *call) }, tool.Traits{})
 }

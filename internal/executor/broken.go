@@ -10,8 +10,9 @@ import (
 	"github.com/openagent-go/agent/tool"
 )
 
-// Broken makes the fact of an effect that went wrong in the program itself, some time
-// after its start. It is nil for effects that are not carried out here.
+// Broken returns the fact of an effect that failed because of a fault in the program. after
+// is the time since the effect's start. It returns nil for effects that the executor does
+// not carry out.
 func (j *Input) Broken(fault tool.Fault, why string, after time.Duration) event.Fact {
 	switch e := j.Effect.(type) {
 	case engine.CallModel:
@@ -27,7 +28,7 @@ func (j *Input) Broken(fault tool.Fault, why string, after time.Duration) event.
 		return event.ModelFailed{Key: e.Key(), Model: e.Model, Class: llm.Protocol, Message: "the summary failed: " + why}
 	case engine.Cut:
 		return event.Compacted{Key: e.Key(), Trigger: event.Overflow, Failed: "cutting failed: " + why, Before: e.Before, After: e.Before}
-	case engine.CallHooks: // what hooks would have kept away is not known
+	case engine.CallHooks: // unknown what the hooks would have blocked
 		hooked := event.Hooked{Key: e.Key(), Event: e.Event, Message: e.Message}
 		if e.Event.Guards() {
 			hooked.Block = why
@@ -39,7 +40,7 @@ func (j *Input) Broken(fault tool.Fault, why string, after time.Duration) event.
 		return event.Checkpointed{Key: e.Key(), Prompt: e.Prompt, Error: why}
 	case engine.GatherResults:
 		return event.ToolResult{Key: e.Key(), Call: e.Call, Cause: event.ByTool, Result: j.Done.Result}
-	case engine.RunHooks: // what they would have taken out is not known
+	case engine.RunHooks: // unknown what they would have removed
 		return event.ToolResult{Key: e.Key(), Call: e.Call, Cause: j.Done.Cause, Fault: j.Done.Fault,
 			Result: *tool.Errorf("the result of %s is withheld: a hook that was to see it failed: %s", j.Name(), why)}
 	case engine.Authorize:
@@ -50,7 +51,7 @@ func (j *Input) Broken(fault tool.Fault, why string, after time.Duration) event.
 	return nil
 }
 
-// Name is what an effect is called in messages: by the tool of its call, else by its key.
+// Name returns the name of an effect for messages: the tool of its call, otherwise its key.
 func (j *Input) Name() string {
 	if j.Call.Name != "" {
 		return j.Call.Name

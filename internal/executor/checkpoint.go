@@ -9,7 +9,7 @@ import (
 	"github.com/openagent-go/agent/internal/safecall"
 )
 
-// checkpoint keeps the files before a prompt changes some.
+// checkpoint saves the files before a prompt changes some.
 func (x *Executor) checkpoint(ctx context.Context, e engine.TakeCheckpoint) event.Fact {
 	start := time.Now()
 	f := event.Checkpointed{Key: e.Key(), Prompt: e.Prompt}

@@ -12,16 +12,16 @@ import (
 	"github.com/openagent-go/agent/llm"
 )
 
-const maxInstructions = 10_000 // bytes of what hooks say of a summary
+const maxInstructions = 10_000 // most bytes of instructions by hooks
 
-// Summary is what a compaction works on.
+// Summary is the input of a compaction.
 type Summary struct {
 	engine.SummaryPlan
-	Ask   *llm.Request // for the summary
+	Ask   *llm.Request // request for the summary
 	Notes string
 }
 
-// compact has the conversation summarised.
+// compact asks the model for a summary of the conversation.
 func (x *Executor) compact(ctx context.Context, e engine.Compact, j *Input) event.Fact {
 	start := time.Now()
 	f := event.Compacted{Key: e.Key(), Trigger: e.Trigger, Instructions: e.Instructions, Before: e.Before, After: e.Before}
@@ -61,7 +61,7 @@ func (x *Executor) compact(ctx context.Context, e engine.Compact, j *Input) even
 	said, memory, whole := summary.Parse(x.Secrets.Text(text))
 	f.Cut = res.Stop == llm.MaxTokens && !whole
 	switch {
-	case len(res.Message.ToolUses()) > 0 && !strings.Contains(text, "<summary>"): // what it says is of the call
+	case len(res.Message.ToolUses()) > 0 && !strings.Contains(text, "<summary>"): // the text is about the call
 		f.Failed = "the model has called a tool instead of summarising"
 		return f
 	case res.Stop == llm.Refusal:

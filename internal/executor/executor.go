@@ -1,7 +1,7 @@
 // Package executor carries out single effects of a run: it calls models, judges calls, runs
-// hooks and tools, and summarises. Given an effect and what the conversation adds to it,
-// it returns a fact. It knows neither who drives the run nor where facts are kept: what it
-// needs of its driver is [Driver].
+// hooks and tools, and summarises. It takes an effect with its inputs from the
+// conversation, and returns a fact. It does not know what drives the run or where facts are
+// recorded. [Driver] is all that it needs of its driver.
 package executor
 
 import (
@@ -26,102 +26,102 @@ import (
 	"github.com/openagent-go/agent/trace"
 )
 
-// An Executor carries out single effects of one run. What it needs of the conversation is
-// handed to it.
+// An Executor carries out single effects of one run. Each call passes in what it needs of
+// the conversation.
 type Executor struct {
 	Config
-	Rules      atomic.Pointer[permission.Compiled]   // the agent's, and those that hooks have added
-	Mode       atomic.Pointer[permission.Mode]       // in force; nil before the first fact
-	Unreadable atomic.Pointer[permission.Unreadable] // what no call may show
+	Rules      atomic.Pointer[permission.Compiled]   // the agent's rules and those that hooks have added
+	Mode       atomic.Pointer[permission.Mode]       // mode in force; nil before the first fact
+	Unreadable atomic.Pointer[permission.Unreadable] // the files that no call may show
 
-	snapshots atomic.Int64 // of statuses
+	snapshots atomic.Int64 // number of the last status snapshot and hook id
 
-	Models ModelSet // those that the run may call
-	Drafts Drafts   // calls that the model is still writing, or has written
+	Models ModelSet // models that the run may call
+	Drafts Drafts   // calls from their first piece until they run
 
 	mu        sync.Mutex
-	asking    chan struct{} // held by who has a server's question put; nil before the first
+	asking    chan struct{} // held while a server's question is open; nil before the first
 	pool      []tool.Tool
-	tools     map[string]tool.Tool // of the pool, and those that calls were made of before it was another
-	notifiers []notifier           // of the pool
+	tools     map[string]tool.Tool // tools of the pool, and removed ones for calls made before
+	notifiers []notifier           // tools of the pool with notices
 }
 
-// A Config is what an executor works with.
+// A Config is the configuration of an executor.
 type Config struct {
 	Driver     Driver
 	Session    string
-	Root       string // the session at the root of the tree, "" for the root itself
+	Root       string // id of the session at the root of the tree, "" for the root itself
 	Name       string // of the agent
-	Kind       string // of the agent, or its name
-	AgentID    string // of an agent that works for another
+	Kind       string // definition's name of the agent, or Name
+	AgentID    string // id of a sub-agent
 	Transcript string // file of the journal
 	Roots      []string
 	Hooks      *hook.Set
 	Secrets    *secrets.Redactor
 	Log        *slog.Logger
-	Logs       bool       // somebody reads the log
-	Trace      trace.Func // nil: nobody is told
+	Logs       bool       // the log is in use
+	Trace      trace.Func // nil: no tracing
 
 	Deciders        []permission.Decider
 	Bypass          bool                                                                     // the agent's own mode is bypassPermissions
 	AllowModeChange func(permission.Mode) error                                              // nil: any
 	AllowRuleGrant  func(permission.Rule) error                                              // nil: any
-	AskUser         func(context.Context, tool.Call, []tool.Question) ([]tool.Answer, error) // nil: nobody is there
+	AskUser         func(context.Context, tool.Call, []tool.Question) ([]tool.Answer, error) // nil: no person can answer
 
-	FindByName    func(string) (llm.Model, error) // of models that skills want; nil: none
-	Summarizes    bool                            // there is a small model
+	FindByName    func(string) (llm.Model, error) // finds models for skills; nil: none
+	Summarizes    bool                            // the agent has a small model
 	SummarizeOver int
-	Output        tool.Output // bounds of results
-	// Checkpoint keeps the files as they are, and returns the id under which it did; nil:
-	// none are kept.
+	Output        tool.Output // limits of results
+	// Checkpoint saves the files and returns the id of the checkpoint; nil: no checkpoints.
 	Checkpoint func(ctx context.Context, e engine.TakeCheckpoint) (id string, err error)
-	// Services are those of a call; nil: there are none. end is called after the call.
+	// Services returns the services of the run for a call; nil: there are none. end is
+	// called after the call.
 	Services func(call tool.Call, to Signals) (services tool.RunServices, end func())
 	Retry    func(err *llm.APIError, failures int) Retry
 }
 
-// A Retry says whether a failed call is made again.
+// A Retry says whether to repeat a failed call.
 type Retry struct {
 	Again bool
 	After time.Duration
-	Class llm.Class // of the failure, unless it is what the provider says; "" then
+	Class llm.Class // class of the failure; "": the provider's
 	Why   string    // added to the message
 }
 
 // A Callback decides about a call.
 type Callback = func(ctx context.Context, call tool.Call, verdict permission.Decision) (permission.Decision, error)
 
-// A Driver is asked for what may change while a run goes on.
+// A Driver provides what may change during a run.
 type Driver interface {
 	// CanUseTool returns the callback in force, nil for none.
 	CanUseTool() Callback
 	// AskTurn waits for the turn to ask a person.
 	AskTurn(ctx context.Context) (done func(), err error)
-	// StrictestMode is a mode, or one of an agent above that permits less.
+	// StrictestMode returns mode, or the mode of an agent above if that permits less.
 	StrictestMode(mode permission.Mode) permission.Mode
-	// BoundsCost reports whether there is a limit of USD.
+	// BoundsCost reports whether there is a limit in USD.
 	BoundsCost() bool
-	// SessionTag is the tag of the session.
+	// SessionTag returns the tag of the session.
 	SessionTag(ctx context.Context) string
 }
 
-// New makes an executor of tools and models.
+// New returns an executor with the given tools and models.
 func New(cfg Config, pool []tool.Tool, models []llm.Model) *Executor {
 	return &Executor{Config: cfg, pool: pool, tools: toolsByName(pool), notifiers: notifiersOf(pool),
 		Models: ModelSet{list: models, secrets: cfg.Secrets, find: cfg.FindByName}}
 }
 
-// Grace is how long what ignores its cancellation is waited for.
+// Grace is how long the run waits for effects that ignore their cancellation.
 const Grace = 5 * time.Second
 
-// Tool returns the tool of a name, nil if there is none.
+// Tool returns the tool with the given name, nil if there is none.
 func (x *Executor) Tool(name string) tool.Tool {
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	return x.tools[name]
 }
 
-// toolOf returns the tool of an input's call, nil if it is not there any more.
+// toolOf returns the tool of an input's call, nil if it was removed.
 func (x *Executor) toolOf(j *Input) tool.Tool {
 	if j.Asks != nil {
 		return j.Asks
@@ -129,8 +129,8 @@ func (x *Executor) toolOf(j *Input) tool.Tool {
 	return x.Tool(j.Call.Name)
 }
 
-// TakeTools makes another pool of tools that of the run. Calls of tools that are gone and
-// were made before go on.
+// TakeTools replaces the tools of the run. Removed tools stay available to calls that were
+// made before.
 func (x *Executor) TakeTools(pool []tool.Tool) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
@@ -143,39 +143,39 @@ func (x *Executor) TakeTools(pool []tool.Tool) {
 	}
 }
 
-// Replace puts t in the place of the tool of its name.
+// Replace replaces the tool with the name of t by t.
 func (x *Executor) Replace(t tool.Tool) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	name := t.Spec().Name
 	x.tools[name] = t
-	x.pool = slices.Clone(x.pool) // somebody may be going through it
+	x.pool = slices.Clone(x.pool) // another goroutine may be reading it
 	for i := range x.pool {
 		if x.pool[i].Spec().Name == name {
 			x.pool[i] = t
 		}
 	}
 	x.notifiers = notifiersOf(x.pool)
-	x.Drafts.drop(name) // their calls are made by the new one
+	x.Drafts.drop(name) // the new tool runs their calls
 	if s, ok := t.(secrets.Holder); ok {
 		x.Secrets.Add(s.Secrets())
 	}
 }
 
-// EveryTool returns the pool.
+// EveryTool returns all tools of the run. Do not change the list.
 func (x *Executor) EveryTool() []tool.Tool {
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	return x.pool
 }
 
-// Input is an effect with what the conversation adds to it.
+// Input is an effect with its inputs from the conversation.
 type Input struct {
 	Effect  engine.Effect
-	Model   llm.Model              // CallModel, Digest: nil if the agent has it no more
+	Model   llm.Model              // CallModel, Digest: nil if the agent no longer has it
 	Request *llm.Request           // CallModel
 	Call    tool.Call              // effects of calls
-	Asks    tool.Tool              // Authorize, Ask: in place of the tool of the call's name; nil but for sampling
+	Asks    tool.Tool              // Authorize, Ask: used instead of the tool with the call's name; only for sampling
 	ID      string                 // RunTool: the provider's id of the call
 	Done    *event.ToolDone        // AskPerson, Digest, RunHooks, GatherResults
 	Class   tool.Traits            // Ask, RunTool: what the call was judged to do
@@ -183,25 +183,25 @@ type Input struct {
 	Answer  *Candidate             // CheckOutput
 	Short   *Summary               // Compact
 	Cutting *engine.TruncationPlan // Cut
-	More    []event.Fact           // what else is to be recorded, after the fact
+	More    []event.Fact           // more facts to record, after the returned one
 	Verdict *permission.Decision   // Ask
 	Signals Signals
 }
 
-// Complain logs an error, whatever the handler does.
+// Complain logs an error. A panic of the log's handler has no effect.
 func (x *Executor) Complain(text string, args ...any) {
 	safecall.Or(func() bool { x.Log.Error(text, args...); return true }, false)
 }
 
-// Signals takes what is shown while an effect is carried out.
+// Signals shows signals while an effect is carried out.
 type Signals interface {
-	Watched() bool // somebody sees what is shown
+	Watched() bool // the signals have a reader
 	Show(event.Signal)
 	Text(key, text string)                  // shows a piece of an answer's text
-	OpenSpan(end func(trace.End)) *OpenSpan // keeps the span of the effect, for who gives it up
+	OpenSpan(end func(trace.End)) *OpenSpan // keeps the span of the effect, so that the run can end it when it gives up the effect
 }
 
-// Do carries out a job and returns what came of it.
+// Do carries out an effect and returns the resulting fact.
 func (x *Executor) Do(ctx context.Context, j *Input) event.Fact {
 	if x.Trace != nil {
 		return x.observed(ctx, j)
@@ -277,10 +277,10 @@ func (x *Executor) run(ctx context.Context, e engine.RunTool, j *Input) event.Fa
 	return x.conclude(e, j, &out, cause, question, result, start)
 }
 
-// conclude makes the fact of a tool's result.
+// conclude returns the fact of a tool's result.
 func (x *Executor) conclude(e engine.RunTool, j *Input, out *tool.Outcome, cause event.Cause, question string, result *tool.Result, start time.Time) event.Fact {
 	own := *result
-	own.Content = slices.Clone(result.Content) // the tool may hold the other
+	own.Content = slices.Clone(result.Content) // the tool may keep the original
 	own.Patch.Begin = x.Equipped(own.Patch.Begin)
 	result = x.inBounds(j.Call, &own)
 	asks := len(result.Questions) > 0 && x.AskUser != nil
@@ -294,8 +294,8 @@ func (x *Executor) conclude(e engine.RunTool, j *Input, out *tool.Outcome, cause
 	return event.ToolResult{Key: e.Key(), Call: e.Call, Cause: cause, Result: *result, Fault: out.Fault, Duration: time.Since(start)}
 }
 
-// inBounds is a result, or an error in its place where it would change over to a mode
-// that the host does not permit: an approved plan does not lift plan mode then.
+// inBounds returns r, or an error result if r would change to a mode that the host does not
+// permit. So an approved plan does not lift plan mode then.
 func (x *Executor) inBounds(call tool.Call, r *tool.Result) *tool.Result {
 	mode := r.Patch.Mode
 	if mode == "" || mode == call.Mode || x.AllowModeChange == nil {
@@ -308,7 +308,7 @@ func (x *Executor) inBounds(call tool.Call, r *tool.Result) *tool.Result {
 	return tool.Errorf("The permission mode stays %s: %s", call.Mode, x.Secrets.Text(err.Error()))
 }
 
-// gather makes the fact of a batch's result.
+// gather returns the fact of a batch's result.
 func (x *Executor) gather(key string, j *Input) event.Fact {
 	result := *x.Finish(j.Call, &j.Done.Result)
 	if x.Hooks.Has(resultEvent(&result), j.Call.Name) {
@@ -317,7 +317,7 @@ func (x *Executor) gather(key string, j *Input) event.Fact {
 	return event.ToolResult{Key: key, Call: j.Call.ID, Cause: event.ByTool, Result: result}
 }
 
-// bound is finish, with more room for what is to be digested.
+// bound is Finish, with a higher limit for a result that the small model will shorten.
 func (x *Executor) bound(call tool.Call, r *tool.Result, digest bool) *tool.Result {
 	if !digest {
 		return x.Finish(call, r)
@@ -325,8 +325,8 @@ func (x *Executor) bound(call tool.Call, r *tool.Result, digest bool) *tool.Resu
 	return x.limit(tool.Output{Lines: -1, Bytes: digestBytes, Dir: x.Output.Dir}, call, r)
 }
 
-// Finish makes a result fit to be recorded: within the bounds of outputs,
-// without secrets, and without what is no content or no JSON. r stays as it is.
+// Finish prepares a result for the record: it applies the output limits, and removes
+// secrets, invalid content and invalid JSON. It does not change r.
 func (x *Executor) Finish(call tool.Call, r *tool.Result) *tool.Result {
 	return x.limit(x.Output, call, r)
 }
@@ -339,11 +339,11 @@ func (x *Executor) limit(o tool.Output, call tool.Call, r *tool.Result) *tool.Re
 	return limited
 }
 
-// A notifier is a tool that has news between its calls, such as the end of a
-// background command. Each notice is returned once.
+// A notifier is a tool that has notices between its calls, such as the end of a background
+// command. It returns each notice once.
 type notifier interface{ Notices(session string) []string }
 
-// Notices returns the news of tools.
+// Notices returns the notices of tools.
 func (x *Executor) Notices() []string {
 	x.mu.Lock()
 	notifiers := x.notifiers
@@ -355,14 +355,14 @@ func (x *Executor) Notices() []string {
 	return out
 }
 
-// Notifies reports whether a tool may have news.
+// Notifies reports whether a tool may have notices.
 func (x *Executor) Notifies() bool {
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	return len(x.notifiers) > 0
 }
 
-// notifiersOf returns those tools of a pool that may have news.
+// notifiersOf returns the tools of a pool that may have notices.
 func notifiersOf(pool []tool.Tool) []notifier {
 	var out []notifier
 	for _, t := range pool {
@@ -373,14 +373,15 @@ func notifiersOf(pool []tool.Tool) []notifier {
 	return out
 }
 
-// Tell logs a record if somebody reads it, whatever the handler does.
+// Tell logs a record if the log is in use. A panic of the log's handler has no effect.
 func (x *Executor) Tell(level slog.Level, text string, args ...any) {
 	if x.Logs {
 		safecall.Or(func() bool { x.Log.Log(context.Background(), level, text, args...); return true }, false)
 	}
 }
 
-// TurnToAsk has room for the one who has a server's question put.
+// TurnToAsk returns a channel with capacity one. Send to it to get the turn to ask a
+// server's question, and receive from it when done.
 func (x *Executor) TurnToAsk() chan struct{} {
 	x.mu.Lock()
 	defer x.mu.Unlock()

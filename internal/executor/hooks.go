@@ -18,8 +18,8 @@ import (
 	"github.com/openagent-go/agent/trace"
 )
 
-// CallHooks calls the hooks of in's event; show, unless nil, is told of each. What
-// they say is without secrets then.
+// CallHooks calls the hooks of in's event. show, unless nil, shows each of them. The texts
+// of the outcome are free of secrets.
 func (x *Executor) CallHooks(ctx context.Context, in hook.Input, show Signals) (out hook.Outcome) {
 	var watch func(hook.Step)
 	if show != nil && show.Watched() {
@@ -42,10 +42,11 @@ func (x *Executor) CallHooks(ctx context.Context, in hook.Input, show Signals) (
 	return out
 }
 
-// Plain is what a hook says, as it may be shown: an escape sequence may hide a secret.
+// Plain returns a text of a hook or a server that is safe to show, without secrets. It
+// removes escape sequences first, because they can hide a secret.
 func (x *Executor) Plain(text string) string { return x.Secrets.Text(tool.Clean(text)) }
 
-// showHook shows what is seen of a hook of an event, about a call or none.
+// showHook shows a step of a hook. call is "" for an event that is not about a call.
 func (x *Executor) showHook(to Signals, id string, e hook.Event, call string, s hook.Step) {
 	name := x.Secrets.Text(s.Name)
 	switch s.Phase {
@@ -69,9 +70,9 @@ func (x *Executor) showHook(to Signals, id string, e hook.Event, call string, s 
 	}
 }
 
-// carry adds to a job's fact what its hooks want beside: context for the model,
-// other permissions, a title. key makes the context the same when hooks are called
-// again.
+// carry adds the wishes of hooks to the input's further facts: context for the model, other
+// permissions, a title. The context's id follows from the effect's key, so calling the
+// hooks again yields the same fact.
 func (x *Executor) carry(ctx context.Context, j *Input, in *hook.Input, out *hook.Outcome) {
 	if out.Context != "" {
 		j.More = append(j.More, event.UserMessage{ID: "hook:" + j.Effect.Key() + ":" + string(in.Event), Delivery: event.AsHook,
@@ -97,7 +98,7 @@ func (x *Executor) carry(ctx context.Context, j *Input, in *hook.Input, out *hoo
 	}
 }
 
-// permittedRules is an update without the rules that the host does not let allow.
+// permittedRules returns an update without the allow rules that the host does not permit.
 func (x *Executor) permittedRules(e hook.Event, u hook.Update) hook.Update {
 	if x.AllowRuleGrant == nil || u.Behavior != permission.Allowed || u.Type == hook.RemoveRules {
 		return u
@@ -112,8 +113,8 @@ func (x *Executor) permittedRules(e hook.Event, u hook.Update) hook.Update {
 	return u
 }
 
-// mayChange reports whether a hook may change the mode: to bypassPermissions only
-// where the agent has that mode itself.
+// mayChange reports whether a hook may change to a mode. It may change to bypassPermissions
+// only if the agent itself has that mode.
 func (x *Executor) mayChange(mode permission.Mode) bool {
 	if mode == permission.Bypass && !x.Bypass {
 		return false
@@ -123,7 +124,7 @@ func (x *Executor) mayChange(mode permission.Mode) bool {
 
 const maxTitle = 200 // characters
 
-// about is the hooks' input about a call.
+// about returns the input of hooks about a call.
 func (x *Executor) about(e hook.Event, call tool.Call) hook.Input {
 	return hook.Input{Event: e, Session: call.Session, Transcript: x.Transcript, Dir: call.Dir, Mode: call.Mode, Agent: x.Kind, AgentID: x.AgentID,
 		Tool: call.Name, Input: call.Input, Call: call.ID}
@@ -157,9 +158,9 @@ func stopReason(e hook.Event, out *hook.Outcome) string {
 	return fmt.Sprintf("a %s hook stopped the run", e)
 }
 
-// requested calls the PermissionRequest hooks about a call that is to be asked
-// about. An allow counts where it is only the mode that asks, about the input that
-// they leave as well.
+// requested calls the PermissionRequest hooks about a call with verdict ask. An allow of a
+// hook counts only if nothing but the mode asks about the call. That must also hold for an
+// input that the hooks change.
 func (x *Executor) requested(ctx context.Context, t tool.Tool, j *Input) (d permission.Decision, decided bool) {
 	if !x.Hooks.Has(hook.PermissionRequest, j.Call.Name) {
 		return d, false
@@ -201,13 +202,13 @@ func (x *Executor) requested(ctx context.Context, t tool.Tool, j *Input) (d perm
 	return d, false
 }
 
-// modeAsks reports whether it is only the mode that wants a call asked about.
+// modeAsks reports whether the mode is the only reason to ask about a call.
 func modeAsks(call *tool.Call, class *tool.Traits, verdict permission.Decision) bool {
 	return verdict.Source == permission.FromMode && class.ConfirmReason == "" && call.Mode != permission.Plan
 }
 
-// Notify calls the Notification hooks beside what somebody is waited for. The
-// returned function waits for them.
+// Notify calls the Notification hooks while the run waits for a person. The returned
+// function waits for the hooks.
 func (x *Executor) Notify(ctx context.Context, j *Input, kind, message string) (wait func()) {
 	if !x.Hooks.Has(hook.Notification, kind) {
 		return func() {}
@@ -222,7 +223,7 @@ func (x *Executor) Notify(ctx context.Context, j *Input, kind, message string) (
 	return func() { <-done }
 }
 
-// resultEvent is the event of a call's result.
+// resultEvent returns the hook event for a call's result.
 func resultEvent(r *tool.Result) hook.Event {
 	if r.IsError {
 		return hook.PostToolUseFailure
@@ -245,7 +246,7 @@ func (x *Executor) after(ctx context.Context, key string, j *Input) event.Fact {
 	}
 	out := x.CallHooks(ctx, in, j.Signals)
 	if ctx.Err() != nil {
-		// The run is being stopped. What the hook would have taken out is not known.
+		// The run is being stopped. It is unknown what the hook would have removed.
 		f.Result = *tool.Errorf("%s ran; its result is withheld, since the run was stopped before a hook had seen it", call.Name)
 		f.Result.Patch = done.Result.Patch
 		return f
@@ -271,7 +272,7 @@ func appended(text, more string) string {
 	return text + "\n" + more
 }
 
-// fire calls the hooks of an event that the engine knows of.
+// fire calls the hooks for an event of the engine.
 func (x *Executor) fire(ctx context.Context, e engine.CallHooks, j *Input) event.Fact {
 	f := event.Hooked{Key: e.Key(), Event: e.Event, Message: e.Message}
 	out := x.CallHooks(ctx, *j.Input, j.Signals)
@@ -293,11 +294,11 @@ func (x *Executor) fire(ctx context.Context, e engine.CallHooks, j *Input) event
 	default:
 		out.Context = appended(out.Context, why)
 	}
-	if e.Event == hook.PreCompact { // it is for whoever summarises
+	if e.Event == hook.PreCompact { // the model that summarises reads it
 		f.Instructions, out.Context = text.Bytes(out.Context, maxInstructions), ""
 	}
 	if f.Block != "" || e.Event == hook.Stop || e.Event == hook.SubagentStop || e.Event == hook.StopFailure {
-		out.Context = "" // there is nobody to read it
+		out.Context = "" // no model call follows that could read it
 	}
 	x.carry(ctx, j, j.Input, &out)
 	return f

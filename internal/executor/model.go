@@ -13,7 +13,7 @@ import (
 	"github.com/openagent-go/agent/llm"
 )
 
-// model streams one request, turning deltas into signals.
+// model streams one request and turns deltas into signals.
 func (x *Executor) model(ctx context.Context, e engine.CallModel, j *Input) event.Fact {
 	if j.Model == nil {
 		return event.ModelFailed{Key: e.Key(), Model: e.Model, Class: llm.NotFound, Message: fmt.Sprintf("the agent has no model %q", e.Model)}
@@ -47,15 +47,15 @@ type reply struct {
 	job      *Input
 	calls    partialCalls
 	start    time.Time
-	first    time.Duration // until the first delta; 0: none has come
+	first    time.Duration // time until the first delta; 0: none so far
 	text     strings.Builder
 	streamed int                  // bytes
-	blocks   int                  // that have begun
-	uses     map[int]*llm.ToolUse // by index of the block; made when they are needed
+	blocks   int                  // number of blocks begun
+	uses     map[int]*llm.ToolUse // by index of the block; nil until needed
 	thinking map[int]bool         // likewise
 }
 
-// take shows a delta.
+// take processes and shows a delta.
 func (r *reply) take(ctx context.Context, d llm.Delta) {
 	if d.Block != nil {
 		r.blocks++
@@ -114,8 +114,8 @@ func (r *reply) done(response llm.Response) event.Fact {
 		CostUSD: cost(r.price(), response.Usage), Duration: time.Since(r.start), First: r.first}
 }
 
-// failed makes the fact of a call that came to nothing. What was streamed is
-// billed all the same: its usage is estimated.
+// failed returns the fact of a failed call. The provider bills streamed output even so, so
+// its usage is estimated.
 func (r *reply) failed(err error) event.Fact {
 	f := r.x.failure(r.effect, err)
 	f.Partial, f.Duration = r.text.String(), time.Since(r.start)
@@ -133,8 +133,7 @@ func cost(p *llm.Price, u llm.Usage) *float64 {
 	return new(p.Cost(u))
 }
 
-// failure says what a failed call means: what kind it is, and whether and when
-// to try again.
+// failure returns the fact of a failed call: its class, and whether and when to retry.
 func (x *Executor) failure(e engine.CallModel, err error) event.ModelFailed {
 	f := event.ModelFailed{Key: e.Key(), Model: e.Model, Message: x.Secrets.Text(err.Error())}
 	var api *llm.APIError

@@ -12,14 +12,14 @@ import (
 	"github.com/openagent-go/agent/tool"
 )
 
-// A ModelSet is the models that a run may call. Goroutines may share it.
+// A ModelSet holds the models that a run may call. It is safe for concurrent use.
 type ModelSet struct {
 	secrets *secrets.Redactor
-	find    func(name string) (llm.Model, error) // those that skills want; nil: none
+	find    func(name string) (llm.Model, error) // finds models for skills; nil: none
 
 	mu      sync.Mutex
-	list    []llm.Model    // the first of a name counts
-	fetched map[string]int // how many keys each model has got, where that changes
+	list    []llm.Model    // the first one with a name counts
+	fetched map[string]int // for models whose keys change: the number of keys fetched so far
 }
 
 // All returns the models. Do not change the list.
@@ -29,7 +29,7 @@ func (s *ModelSet) All() []llm.Model {
 	return s.list
 }
 
-// Add adds a model, in the place of the one of its name.
+// Add adds a model and replaces a model of the same name.
 func (s *ModelSet) Add(m llm.Model) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -38,14 +38,14 @@ func (s *ModelSet) Add(m llm.Model) {
 	s.list = append(others, m)
 }
 
-// AddSecrets takes in the secrets of a model.
+// AddSecrets registers the secrets of a model for redaction.
 func (s *ModelSet) AddSecrets(m llm.Model) {
 	if h, ok := m.(secrets.Holder); ok {
 		s.secrets.Add(h.Secrets())
 	}
 }
 
-// addRotatedSecrets takes in the keys that a model got for its last call.
+// addRotatedSecrets registers keys that a model fetched for its last call.
 func (s *ModelSet) addRotatedSecrets(m llm.Model) {
 	k, ok := m.(secrets.Rotating)
 	if !ok {
@@ -66,7 +66,7 @@ func (s *ModelSet) addRotatedSecrets(m llm.Model) {
 	}
 }
 
-// Named returns the model of a name, nil if it cannot be had.
+// Named returns the model with the given name, nil if Find fails.
 func (s *ModelSet) Named(name string) llm.Model {
 	m, err := s.Find(name)
 	if err != nil {
@@ -75,8 +75,8 @@ func (s *ModelSet) Named(name string) llm.Model {
 	return m
 }
 
-// Find returns the model of a name: one of the run's, or one that a skill or an
-// agent wants.
+// Find returns the model with the given name: one of the run's, or one found for a skill or
+// a sub-agent.
 func (s *ModelSet) Find(name string) (llm.Model, error) {
 	known := s.All()
 	var m llm.Model
@@ -105,8 +105,8 @@ func (s *ModelSet) Find(name string) (llm.Model, error) {
 	return m, nil
 }
 
-// Equipped returns what is in force with a skill, with the model that it wants. One
-// that cannot be had, or whose cost a budget could not bound, is left out.
+// Equipped returns the scope of a skill with the model that it names. It omits a model that
+// is unavailable, or that has no known price when the budget limits the cost.
 func (x *Executor) Equipped(sc *tool.Scope) *tool.Scope {
 	if sc == nil {
 		return nil

@@ -9,10 +9,9 @@ import (
 	"github.com/openagent-go/agent/llm"
 )
 
-// normalizeContent gives raw JSON the form in which it comes back from a journal, so that a
-// resumed run makes the same requests, byte for byte.
-// What a model's client should not have let through, and no journal takes, is
-// left out.
+// normalizeContent gives raw JSON the form that it has when read from a journal. So a
+// resumed run makes the same requests, byte for byte. It removes blocks that no journal
+// accepts.
 func normalizeContent(content llm.Blocks) llm.Blocks {
 	if !slices.ContainsFunc(content, needsNormalizing) {
 		return content
@@ -45,7 +44,7 @@ func normalizeContent(content llm.Blocks) llm.Blocks {
 	return out
 }
 
-// needsNormalizing reports whether tidy would change a block.
+// needsNormalizing reports whether normalizeContent would change a block.
 func needsNormalizing(b llm.Block) bool {
 	switch t := b.(type) {
 	case nil:
@@ -60,7 +59,7 @@ func needsNormalizing(b llm.Block) bool {
 	return false
 }
 
-// compactJSON returns raw without needless space, nil where it is nil or no JSON.
+// compactJSON returns raw without extra space. ok is false if raw is not JSON.
 func compactJSON(raw json.RawMessage) (compacted json.RawMessage, ok bool) {
 	if isCompactJSON(raw) {
 		return raw, true
@@ -72,7 +71,7 @@ func compactJSON(raw json.RawMessage) (compacted json.RawMessage, ok bool) {
 	return b.Bytes(), true
 }
 
-// isCompactJSON reports whether raw is nil, or JSON without needless space.
+// isCompactJSON reports whether raw is nil, or JSON without extra space.
 func isCompactJSON(raw json.RawMessage) bool {
 	if raw == nil {
 		return true

@@ -9,17 +9,17 @@ import (
 	"github.com/openagent-go/agent/tool"
 )
 
-// Candidate is an answer that is to be checked.
+// Candidate is an answer to check.
 type Candidate struct {
 	Schema json.RawMessage
-	Texts  []string // the whole of it, and other readings
+	Texts  []string // the whole answer, and other readings of it
 }
 
-// checkOutput makes the verdict about an answer.
+// checkOutput checks an answer against its schema.
 func (x *Executor) checkOutput(e engine.CheckOutput, c *Candidate) event.Fact {
 	f := event.OutputChecked{Key: e.Key(), Call: e.Call}
 	schema, err := tool.ReadSchema(c.Schema)
-	if err != nil { // it was read when the run began
+	if err != nil { // unexpected: it was read when the run began
 		f.Problem = "the schema cannot be read: " + err.Error()
 		return f
 	}

@@ -10,7 +10,8 @@ import (
 	"github.com/openagent-go/agent/tool"
 )
 
-// cut says what is no longer sent whole, because it does not fit the model's window.
+// cut returns the fact of a truncation: the content that does not fit the model's window
+// and is no longer sent whole.
 func (x *Executor) cut(e engine.Cut, c *engine.TruncationPlan) event.Fact {
 	f := event.Compacted{Key: e.Key(), Trigger: event.Overflow, Before: e.Before, After: e.Before}
 	if len(c.Cleared) == 0 {
@@ -24,7 +25,8 @@ func (x *Executor) cut(e engine.Cut, c *engine.TruncationPlan) event.Fact {
 	return f
 }
 
-// tooLarge names what a run has ended for, and says what to do.
+// tooLarge returns the message for a run that ended because of content that is too large.
+// It says what to do.
 func (x *Executor) tooLarge(e engine.Cut, large []engine.Large) string {
 	var b strings.Builder
 	for i, l := range large {
@@ -62,7 +64,7 @@ func (x *Executor) tooLarge(e engine.Cut, large []engine.Large) string {
 	return b.String()
 }
 
-const maxStart = 60 // characters of what names a text
+const maxStart = 60 // most characters of startOf
 
 // startOf returns the first words of a text.
 func (x *Executor) startOf(said string) string {

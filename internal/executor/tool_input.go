@@ -16,16 +16,16 @@ import (
 	"github.com/openagent-go/agent/tool"
 )
 
-// partialPause is the least time between two looks of a tool at its partial input.
+// partialPause is the least time between two calls of a tool's Partial.
 const partialPause = 50 * time.Millisecond
 
-// A partialCall is a call while the model is still writing it, and what is kept of it
-// until it runs: the tool made for it, and its status.
+// A partialCall is a call from its first piece until it runs: the tool made for it, its
+// status, and its input so far.
 type partialCall struct {
 	tool   tool.Tool
 	board  *callStatus
-	wake   chan struct{} // has room for one
-	done   chan struct{} // closed when the tool has seen its last
+	wake   chan struct{} // capacity one
+	done   chan struct{} // closed when the tool has seen the last input
 	mu     sync.Mutex
 	input  jsonfix.Reader
 	closed bool
@@ -36,12 +36,12 @@ type callStatus struct {
 	x     *Executor
 	id    string // the provider's id of the call
 	name  string
-	start time.Time // of the call; zero before
+	start time.Time // start of the call; zero before
 	mu    sync.Mutex
 	sum   tool.Status
 }
 
-// show merges a report and emits the snapshot.
+// show merges a report and shows the snapshot.
 func (b *callStatus) show(p event.ToolProgress, s tool.Status, to Signals) {
 	s.Text = b.x.Secrets.Text(s.Text)
 	if !b.start.IsZero() {
@@ -54,14 +54,14 @@ func (b *callStatus) show(p event.ToolProgress, s tool.Status, to Signals) {
 	to.Show(p)
 }
 
-// partialCalls are those of the calls of one answer, by their place among them.
+// partialCalls are the calls of one answer while it is written.
 type partialCalls struct {
 	all     map[int]*partialCall // by index of the content block
-	nth     []*partialCall       // in the order of the calls; nil for calls that nobody drafts
+	nth     []*partialCall       // in the order of the calls; nil if the call has no draft
 	signals Signals
 }
 
-// begin starts the draft of a call, if its tool wants to see it.
+// begin starts the draft of a call, if its tool takes partial input.
 func (d *partialCalls) begin(ctx context.Context, x *Executor, index int, use llm.ToolUse) {
 	t := x.Tool(use.Name)
 	if t == nil {
@@ -84,7 +84,7 @@ func (d *partialCalls) begin(ctx context.Context, x *Executor, index int, use ll
 	go c.follow(ctx, p)
 }
 
-// instance makes the tool for a call.
+// instance returns the tool for one call.
 func instance(t tool.Tool) tool.Tool {
 	if f, ok := t.(tool.Factory); ok {
 		return safecall.Or(f.Make, t)
@@ -92,7 +92,7 @@ func instance(t tool.Tool) tool.Tool {
 	return t
 }
 
-// add passes on a piece of the input.
+// add passes on a piece of a call's input.
 func (d *partialCalls) add(index int, text string) {
 	c := d.all[index]
 	if c == nil {
@@ -104,8 +104,8 @@ func (d *partialCalls) add(index int, text string) {
 	c.rouse()
 }
 
-// end lets the tools see the whole input and waits until they have. One that does
-// not return is left behind, and another is made for the call.
+// end shows the tools the whole input and waits for them. If a tool does not return, its
+// draft is dropped and the call gets a new instance.
 func (d *partialCalls) end(ctx context.Context) {
 	for _, c := range d.all {
 		c.mu.Lock()
@@ -137,7 +137,7 @@ func (c *partialCall) rouse() {
 	}
 }
 
-// follow shows the tool its input as it grows, now and then.
+// follow shows the tool its growing input, with pauses.
 func (c *partialCall) follow(ctx context.Context, p tool.Partial) {
 	defer close(c.done)
 	for {
@@ -163,23 +163,23 @@ func (c *partialCall) follow(ctx context.Context, p tool.Partial) {
 	}
 }
 
-// Drafts holds the calls of answers from their first piece until they run. Goroutines
-// may share it.
+// Drafts holds the calls of answers from their first piece until they run. It is safe for
+// concurrent use.
 type Drafts struct {
 	mu      sync.Mutex
-	key     string                  // of the answer being written
+	key     string                  // key of the answer being written
 	attempt *partialCalls           // its calls
-	calls   map[string]*partialCall // of the last answer's calls that have not run, by call
+	calls   map[string]*partialCall // calls of the last answer that have not run, by call id
 }
 
-// keep remembers the drafts of an attempt until its answer is on record.
+// keep keeps the drafts of an attempt until its answer is on record.
 func (d *Drafts) keep(key string, calls *partialCalls) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	d.key, d.attempt = key, calls // those of an earlier attempt are gone
+	d.key, d.attempt = key, calls // drafts of an earlier attempt are dropped
 }
 
-// Adopt gives the drafts of an answer to the calls that it made.
+// Adopt assigns the drafts of an answer to its calls.
 func (d *Drafts) Adopt(key string, t *engine.Transcript) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -199,7 +199,7 @@ func (d *Drafts) Adopt(key string, t *engine.Transcript) {
 	}
 }
 
-// drop forgets the drafts of a tool.
+// drop drops the drafts of a tool.
 func (d *Drafts) drop(name string) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -210,7 +210,7 @@ func (d *Drafts) drop(name string) {
 	}
 }
 
-// take returns the draft of a call and forgets it. It returns nil where there is none.
+// take removes and returns the draft of a call, nil if there is none.
 func (d *Drafts) take(id string) *partialCall {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -219,8 +219,8 @@ func (d *Drafts) take(id string) *partialCall {
 	return c
 }
 
-// drafted returns the tool of a call that is going to run, and its board, nil where
-// nobody watches.
+// drafted returns the tool for a call that is about to run, and its status. The status is
+// nil without a reader.
 func (x *Executor) drafted(j *Input) (tool.Tool, *callStatus) {
 	x.mu.Lock()
 	defer x.mu.Unlock()

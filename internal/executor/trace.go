@@ -13,8 +13,8 @@ import (
 	"github.com/openagent-go/agent/trace"
 )
 
-// Watch tells the agent's tracer, which there is, that something begins. What it
-// returns never is nil, and what the tracer does wrong does not disturb the run.
+// Watch begins a span in the agent's tracer, which must not be nil. The returned context
+// and function are never nil. A panic of the tracer does not affect the run.
 func (x *Executor) Watch(ctx context.Context, s trace.Span) (context.Context, func(trace.End)) {
 	s.Session, s.Agent = x.Session, x.Name
 	if s.Root = x.Root; s.Root == "" {
@@ -38,7 +38,7 @@ func (x *Executor) Watch(ctx context.Context, s trace.Span) (context.Context, fu
 	}
 }
 
-// spanOf is the span of a job, if it has one.
+// spanOf returns the span of an effect, if it has one.
 func (x *Executor) spanOf(j *Input) (s trace.Span, ok bool) {
 	s.Key = j.Effect.Key()
 	switch e := j.Effect.(type) {
@@ -67,7 +67,7 @@ func (x *Executor) spanOf(j *Input) (s trace.Span, ok bool) {
 	return s, true
 }
 
-// observed is do within a span.
+// observed is perform within a span.
 func (x *Executor) observed(ctx context.Context, j *Input) (fact event.Fact) {
 	s, ok := x.spanOf(j)
 	if !ok {
@@ -75,12 +75,12 @@ func (x *Executor) observed(ctx context.Context, j *Input) (fact event.Fact) {
 	}
 	ctx, end := x.Watch(ctx, s)
 	open := j.Signals.OpenSpan(end)
-	defer func() { open.End(fact) }() // also of a panic
+	defer func() { open.End(fact) }() // also after a panic
 	return x.perform(ctx, j)
 }
 
-// An OpenSpan is the span of an effect that is being carried out. It ends once: when the
-// effect does, or when the run gives the effect up.
+// An OpenSpan is the span of a running effect. It ends once: when the effect ends, or when
+// the run gives up the effect.
 type OpenSpan struct {
 	atomic.Pointer[func(trace.End)]
 }
@@ -97,7 +97,8 @@ func (s *OpenSpan) End(fact event.Fact) {
 	}
 }
 
-// endOfHooks is what the hooks of an event have come to. What they say is masked.
+// endOfHooks returns the end of the span of an event's hooks. Their texts are already
+// masked.
 func endOfHooks(out *hook.Outcome) trace.End {
 	switch {
 	case len(out.Errors) > 0:

@@ -7,7 +7,7 @@ import (
 	"github.com/openagent-go/agent/event"
 )
 
-// Least is the smaller of two limits, of which 0 is none.
+// Least returns the smaller of two limits. 0 means no limit.
 func Least[T int | float64 | time.Duration](a, b T) T {
 	if a == 0 || b != 0 && b < a {
 		return b
@@ -15,9 +15,9 @@ func Least[T int | float64 | time.Duration](a, b T) T {
 	return a
 }
 
-// Reserve adds to the start of a piece of work what it reserves of the parent's budget, and
-// bounds the agent's own limits by that. Work that begun already keeps what it had. over:
-// its end is on record. ok is false where nothing is left for it.
+// Reserve reserves a share of the parent's budget for a task: it stores the share in start.
+// It limits the agent's own limits to the share. A task that has already begun keeps its
+// share. over: the task's end is on record. ok is false if the budget has nothing left.
 func Reserve(state *engine.State, now time.Time, start *event.AgentStart, own *event.Limits) (begun, over, ok bool) {
 	begun, over = state.Agents().Worked(start.Key)
 	if !begun {
@@ -29,7 +29,7 @@ func Reserve(state *engine.State, now time.Time, start *event.AgentStart, own *e
 		if share.Turns > 0 {
 			start.Turns = Least(own.Turns, share.Turns)
 		}
-		if start.Background && !state.Config().Awaits { // what the parent waits for ends with it
+		if start.Background && !state.Config().Awaits { // an agent that the parent waits for ends with it
 			own.Time = Least(own.Time, share.Time)
 		}
 	} else {
@@ -38,16 +38,16 @@ func Reserve(state *engine.State, now time.Time, start *event.AgentStart, own *e
 				start.ReservedUSD, start.ModelCalls, start.Turns = at.ReservedUSD, at.ModelCalls, at.Turns
 			}
 		}
-		if !over && Spent(state.Config().Limits, *start) { // a new budget has left it nothing
+		if !over && Spent(state.Config().Limits, *start) { // a new budget leaves it nothing
 			return true, false, false
 		}
 	}
-	own.OwnTurns = own.Turns // they limit the agent alone, the share all below it
+	own.OwnTurns = own.Turns // its own limit counts only its turns; the share includes its children's
 	own.USD, own.ModelCalls, own.Turns = start.ReservedUSD, start.ModelCalls, start.Turns
 	return begun, over, true
 }
 
-// Spent reports whether limits leave nothing of its share to an agent at work.
+// Spent reports whether limits leave nothing of its share to a working agent.
 func Spent(l event.Limits, at event.AgentStart) bool {
 	return l.USD > 0 && at.ReservedUSD <= 0 || l.ModelCalls > 0 && at.ModelCalls <= 0 || l.Turns > 0 && at.Turns <= 0
 }

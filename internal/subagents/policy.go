@@ -8,7 +8,7 @@ import (
 	"github.com/openagent-go/agent/permission"
 )
 
-// A strict policy is a child's own: it may deny, ask and defer, and allows nothing.
+// strict is a child's own Decider, restricted: it may deny, ask and defer, but not allow.
 type strict struct{ own permission.Decider }
 
 func (s strict) Decide(r permission.Request) permission.Decision {
@@ -18,7 +18,7 @@ func (s strict) Decide(r permission.Request) permission.Decision {
 	return permission.Decision{}
 }
 
-// Conceals makes the policy a [permission.Concealer] where the one in it is.
+// Conceals implements [permission.Concealer] if the inner Decider does.
 func (s strict) Conceals(path string) bool {
 	c, ok := s.own.(permission.Concealer)
 	return ok && c.Conceals(path)
@@ -29,7 +29,7 @@ func (s strict) ConcealsIn(folder string) bool {
 	return ok && c.ConcealsIn(folder)
 }
 
-// DenyOnly returns a child's own policies as they count: they allow nothing.
+// DenyOnly returns a child's own Deciders, restricted so that they cannot allow anything.
 func DenyOnly(own []permission.Decider) []permission.Decider {
 	out := slices.Clone(own)
 	for i, j := range out {
@@ -40,22 +40,21 @@ func DenyOnly(own []permission.Decider) []permission.Decider {
 	return out
 }
 
-// A Parent is what bounds the calls of an agent, as it is at the time of each call.
+// A Parent returns the current limits on the calls of an agent.
 type Parent interface {
-	// Rules are the parent's, in the mode that bounds its agents.
+	// Rules returns the parent's rules, in the mode that limits its agents.
 	Rules() *permission.Compiled
-	// Unreadable is what the parent may not read.
+	// Unreadable returns the files that the parent may not read.
 	Unreadable() *permission.Unreadable
 }
 
-// Above returns the parent's deny rules and plan mode as a policy: what is forbidden while a
-// child works is forbidden to it. Any mode that permits less bounds the child's, see
-// [Stricter].
+// Above returns a Decider that applies the parent's deny rules and plan mode to a child, as
+// they are at each call. For other modes, see [Stricter].
 func Above(p Parent) permission.Decider { return above{p} }
 
 type above struct{ parent Parent }
 
-// Conceals is what the parent may not read now.
+// Conceals reports whether the parent may not read the file now.
 func (a above) Conceals(path string) bool { return a.parent.Unreadable().HidesPlain(path, "") }
 
 func (a above) ConcealsIn(folder string) bool { return a.parent.Unreadable().Under(folder) != nil }
@@ -72,13 +71,13 @@ func (a above) Decide(r permission.Request) permission.Decision {
 		return permission.Decision{}
 	}
 	if d := rules.Decide(r); d.Behavior == permission.Asked && d.Source == permission.FromMode {
-		return d // the network
+		return d // access to the network
 	}
 	return permission.Decision{}
 }
 
-// RestrictHooks returns a child's own hooks as they count: they answer no question in
-// the place of the parent's hooks and callback, and only add rules that deny or ask.
+// RestrictHooks returns a child's own hooks, restricted: they cannot allow a call in place
+// of the parent's hooks and callback. They can only add rules that deny or ask.
 func RestrictHooks(own []hook.Hook) []hook.Hook {
 	out := slices.Clone(own)
 	for i := range out {
@@ -100,7 +99,7 @@ func RestrictHooks(own []hook.Hook) []hook.Hook {
 	return out
 }
 
-// Stricter returns a mode, or the one above it if that permits less.
+// Stricter returns mode, or above if that permits less.
 func Stricter(mode, above permission.Mode) permission.Mode {
 	if strictness(above) > strictness(mode) {
 		return above
@@ -108,7 +107,7 @@ func Stricter(mode, above permission.Mode) permission.Mode {
 	return mode
 }
 
-// strictness orders modes by how much they forbid.
+// strictness returns the rank of a mode: the higher, the more it forbids.
 func strictness(m permission.Mode) int {
 	return slices.Index([]permission.Mode{"", permission.Bypass, permission.Auto, permission.AcceptEdits, permission.Default, permission.DontAsk, permission.Plan}, m)
 }

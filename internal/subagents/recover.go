@@ -14,34 +14,35 @@ import (
 	"github.com/openagent-go/agent/session"
 )
 
-// Abandoned makes the facts of the ends of agents that worked when the program died: for a
-// new prompt of all, else of those that no call goes on with. working reports whether a
-// piece of work goes on in this program. last is [LastResult].
+// Abandoned returns the end facts of agents that were working when the program died, with
+// notices. On a new prompt it ends all of them. On a resumption it ends only those that no
+// repeated call continues. working reports whether a task is running in this program. last
+// is [LastResult].
 func Abandoned(state *engine.State, prompt bool, working func(key string) bool, last func(event.AgentStart) (end event.AgentEnd, text, dir string)) []event.Fact {
 	var facts []event.Fact
 	for _, at := range state.Agents().AtWork() {
 		if !prompt && (Waits(state, at.Key) || !at.Background && state.Call(at.Call).Open) || working(at.Key) {
-			continue // it goes on
+			continue // it continues
 		}
 		end, text, dir := last(at)
 		if dir != "" && dir != state.Dir() {
 			text = strings.TrimSpace(text + "\n\nIt worked in " + dir + ": what it has changed is there.")
 		}
-		told := at.Background || prompt && dir != "" // the call's result says nothing of what the agent has done
+		told := at.Background || prompt && dir != "" // the call's result does not report the agent's work
 		if n := Notice(at.Key, at.Agent, end, text); told && !state.Known(n.ID) {
 			facts = append(facts, n)
 		}
-		facts = append(facts, end) // last: without it all is done again
+		facts = append(facts, end) // last: without it everything is done again
 	}
 	return facts
 }
 
-// Waits reports whether an agent waits for a decision that was deferred.
+// Waits reports whether the agent with the given key waits for a deferred decision.
 func Waits(state *engine.State, key string) bool {
 	return slices.ContainsFunc(state.Agents().Waiting(), func(w event.AgentStart) bool { return w.Key == key })
 }
 
-// Notice is what the parent's model is told of work in the background that has ended.
+// Notice returns the message for the parent's model about the end of a background task.
 func Notice(key, name string, end event.AgentEnd, text string) event.UserMessage {
 	var b strings.Builder
 	fmt.Fprintf(&b, "[agent] %s (agent id: %s) is done: %s", name, end.Session, end.Reason)
@@ -54,7 +55,7 @@ func Notice(key, name string, end event.AgentEnd, text string) event.UserMessage
 	return event.UserMessage{ID: "agent:" + key, Delivery: event.AsNotice, Message: llm.UserText(b.String())}
 }
 
-// cutShort is what the model is told of an agent that died with its program.
+// cutShort is the message about an agent that died with its program.
 const cutShort = "the program was cut short while it worked; it goes on when it is resumed by its id"
 
 // A Reader reads the facts of sessions.
@@ -62,15 +63,15 @@ type Reader interface {
 	Read(ctx context.Context, session string, after int64) iter.Seq2[event.Event, error]
 }
 
-// LastResult reads what a child's work came to, from its own session, and where it worked;
-// without a key, what its last work did.
+// LastResult reads the end of a child's task from its own session, with the text of the
+// last answer and its folder. Without a key in at, it reads the last task.
 func LastResult(ctx context.Context, store Reader, at event.AgentStart) (end event.AgentEnd, text, dir string) {
 	end = event.AgentEnd{Key: at.Key, Session: at.Session, Agent: at.Agent, Reason: event.Internal, Message: cutShort}
 	var state engine.State
 	var last *event.RunEnd
 	mine := false
 	for e, err := range store.Read(ctx, at.Session, 0) {
-		if errors.Is(err, session.ErrNotFound) { // it had not begun
+		if errors.Is(err, session.ErrNotFound) { // the child had not begun
 			end.Reason, end.CostUSD = event.Interrupted, new(float64)
 			return end, "", ""
 		}

@@ -1,5 +1,5 @@
-// Package subagents holds the parts of sub-agents that need no session: which of them are at
-// work, what they may do and use, and what becomes of those that a crash left at work.
+// Package subagents holds the parts of sub-agents that need no session: the registry of
+// running tasks, permissions, shares of budgets, and recovery after a crash.
 package subagents
 
 import (
@@ -10,36 +10,36 @@ import (
 	"sync"
 )
 
-// ErrHalted is the cause of the end of agents whose session was interrupted.
+// ErrHalted is the reason for stopping agents whose session was interrupted.
 var ErrHalted = errors.New("the session that it works for was interrupted")
 
-// A Registry has the agents that a session has put to work in this program, each as an S.
-// Goroutines may share it.
+// A Registry holds the tasks that a session's sub-agents run in this program. S is the type
+// of a sub-agent's session. A Registry is safe for concurrent use.
 type Registry[S any] struct {
 	ctx    context.Context // ends with the session
 	cancel context.CancelCauseFunc
-	turn   chan struct{} // has room for one: for who asks a person, at the root of a tree
+	turn   chan struct{} // capacity one: the turn to ask a person, used at the root of a tree
 
 	mu      sync.Mutex
-	closed  error              // why; nil: it is not
-	blocked chan struct{}      // not nil after an interrupt, until the next run
-	works   map[string]work[S] // pieces of work that go on, by key
+	closed  error              // the reason; nil: open
+	blocked chan struct{}      // set by an interrupt, until the next run
+	works   map[string]work[S] // running tasks, by key
 	all     sync.WaitGroup
 }
 
-// work is a piece of work that goes on.
+// work is a running task.
 type work[S any] struct {
 	Work
-	child  S // its zero value until it is attached
+	child  S // zero until Attach
 	cancel context.CancelCauseFunc
 }
 
-// A Work describes a piece of work.
+// A Work describes a task.
 type Work struct {
-	Key        string // names it
-	Name       string // of the agent
-	Session    string // the agent's
-	Background bool   // it goes on when the call that starts it has returned
+	Key        string // identifies the task
+	Name       string // name of the agent
+	Session    string // id of the agent's session
+	Background bool   // it continues after the call that started it has returned
 }
 
 // New returns a registry without agents.
@@ -52,7 +52,8 @@ func New[S any]() *Registry[S] {
 // Context returns a context that ends when the registry is closed.
 func (r *Registry[S]) Context() context.Context { return r.ctx }
 
-// enter reserves the place of one more.
+// enter counts one more goroutine or task for Close to wait for. It fails if the registry
+// is closed.
 func (r *Registry[S]) enter() error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -62,7 +63,7 @@ func (r *Registry[S]) enter() error {
 	return r.closed
 }
 
-// Go calls fn in a goroutine that Close waits for. It reports false once the registry is
+// Go calls fn in a goroutine that Close waits for. It reports false if the registry is
 // closed.
 func (r *Registry[S]) Go(fn func(ctx context.Context)) bool {
 	if r.enter() != nil {
@@ -75,8 +76,9 @@ func (r *Registry[S]) Go(fn func(ctx context.Context)) bool {
 	return true
 }
 
-// Begin notes that a piece of work goes on, in ctx or, in the background, until the registry
-// is closed, and returns the context for it. Call leave when it has ended.
+// Begin registers a running task and returns its context. The context ends with ctx, or,
+// for a background task, with the registry. Call leave when the task has ended. Begin fails
+// if the task is already running, if the registry is closed, and with [ErrHalted].
 func (r *Registry[S]) Begin(ctx context.Context, w Work) (inner context.Context, leave func(), err error) {
 	if err := r.enter(); err != nil {
 		return nil, nil, err
@@ -105,7 +107,7 @@ func (r *Registry[S]) Begin(ctx context.Context, w Work) (inner context.Context,
 	}, nil
 }
 
-// Attach notes the session of a piece of work that goes on.
+// Attach sets the session of a running task.
 func (r *Registry[S]) Attach(key string, child S) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -115,7 +117,8 @@ func (r *Registry[S]) Attach(key string, child S) {
 	}
 }
 
-// Child returns the session of a piece of work that goes on, the zero S before it is attached.
+// Child returns the session of a running task, the zero S before Attach. works is false if
+// the task is not running.
 func (r *Registry[S]) Child(key string) (child S, works bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -123,13 +126,13 @@ func (r *Registry[S]) Child(key string) (child S, works bool) {
 	return w.child, ok
 }
 
-// Has reports whether a piece of work goes on in this program.
+// Has reports whether a task is running in this program.
 func (r *Registry[S]) Has(key string) bool {
 	_, ok := r.Child(key)
 	return ok
 }
 
-// Stop ends a piece of work and reports whether it went on.
+// Stop stops a task and reports whether it was running.
 func (r *Registry[S]) Stop(key string, cause error) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -140,7 +143,8 @@ func (r *Registry[S]) Stop(key string, cause error) bool {
 	return ok
 }
 
-// StopBackground ends the work of a session in the background, and reports whether there is any.
+// StopBackground stops the background tasks of a session, and reports whether there were
+// any.
 func (r *Registry[S]) StopBackground(session string, cause error) (found bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -153,8 +157,8 @@ func (r *Registry[S]) StopBackground(session string, cause error) (found bool) {
 	return found
 }
 
-// Halt ends the work in the background, and lets none begin before Allow. It returns the ids
-// of the agents' sessions, sorted.
+// Halt stops the background tasks, and lets none begin before Allow. It returns the ids of
+// the agents' sessions, sorted.
 func (r *Registry[S]) Halt() (stopped []string) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -171,7 +175,7 @@ func (r *Registry[S]) Halt() (stopped []string) {
 	return stopped
 }
 
-// Allow lets agents begin again.
+// Allow lets background tasks begin again after Halt.
 func (r *Registry[S]) Allow() {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -181,7 +185,7 @@ func (r *Registry[S]) Allow() {
 	}
 }
 
-// Ready waits until agents may begin.
+// Ready waits until background tasks may begin, or ctx ends.
 func (r *Registry[S]) Ready(ctx context.Context) error {
 	for {
 		r.mu.Lock()
@@ -198,7 +202,7 @@ func (r *Registry[S]) Ready(ctx context.Context) error {
 	}
 }
 
-// AskTurn waits for the turn to ask a person. done gives it back.
+// AskTurn waits for the turn to ask a person. done gives the turn back.
 func (r *Registry[S]) AskTurn(ctx context.Context) (done func(), err error) {
 	select {
 	case r.turn <- struct{}{}:
@@ -208,7 +212,8 @@ func (r *Registry[S]) AskTurn(ctx context.Context) (done func(), err error) {
 	}
 }
 
-// Close ends all work, lets none begin any more, and waits for the end of all.
+// Close stops all tasks, lets none begin, and waits for their ends. cause is the reason
+// that the tasks see.
 func (r *Registry[S]) Close(cause error) {
 	r.mu.Lock()
 	r.closed = cause
