@@ -5,13 +5,16 @@ import (
 	"encoding/json"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
 	"github.com/openagent-go/agent/cmd/openagent/internal/cli"
 	"github.com/openagent-go/agent/cmd/openagent/internal/settings"
+	"github.com/openagent-go/agent/config"
 	"github.com/openagent-go/agent/internal/wire"
 	"github.com/openagent-go/agent/llm"
+	"github.com/openagent-go/agent/llm/openai"
 )
 
 // TestNames goes through names of models as people give them.
@@ -189,6 +192,25 @@ func TestOtherKeys(t *testing.T) {
 }
 
 // TestPlaces keeps the list of providers that names of models may begin with.
+// The settings accept each host of Chat Completions, and there is a client for it.
+func TestHostsAreProviders(t *testing.T) {
+	key, _, err := config.Find("provider")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, p := range openai.Profiles() {
+		if p.Name == "" {
+			continue // any other host
+		}
+		if !slices.Contains(key.Words, p.Name) || !slices.Contains(settings.Providers, p.Name) {
+			t.Errorf("add %s to the row provider of config/key.go", p.Name)
+		}
+		if got := wire.ModelOf(p.Name + ":m"); got != "m" {
+			t.Errorf("add %s to internal/wire/maker.go", p.Name)
+		}
+	}
+}
+
 func TestPlaces(t *testing.T) {
 	for _, name := range settings.Providers {
 		if got := wire.ModelOf(name + ":m"); got != "m" {
