@@ -46,7 +46,7 @@ func TestServersAreManaged(t *testing.T) {
 		{"remove bad", 0, []string{"Removed bad (local)"}},
 		{"remove web --scope local", 0, []string{"Removed web (local)"}},
 		{"remove web", 2, []string{`there is no MCP server "web" in local, project, user`}},
-		{"remove", 2, []string{"write openagent mcp list"}},
+		{"remove", 2, []string{"openagent mcp remove needs NAME; see openagent mcp remove --help"}},
 		{"get memory --scope user", 2, []string{"--scope goes with openagent mcp add"}},
 	} {
 		out, code := p.run("", append([]string{"mcp"}, strings.Fields(c.args)...)...)

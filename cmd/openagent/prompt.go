@@ -26,16 +26,24 @@ Text on stdin is added to the prompt, or is the prompt.
 		Run: func(ctx context.Context, args []string) error { return prompt(ctx, h, o, args) }}
 }
 
-// mistyped refuses a lone word that is nearly a command: a slip of the finger
+// mistyped refuses words whose first is nearly a command: a slip of the finger
 // should not cost money.
 func mistyped(h *cli.IO, args []string) error {
-	if len(args) != 1 || strings.ContainsAny(args[0], " \t\n") {
+	if len(args) == 0 || strings.ContainsAny(args[0], " \t\n") {
 		return nil
 	}
-	if name := tool.Nearest(args[0], root(h).Names()); name != "" {
-		return cli.Usagef("there is no command %q; did you mean openagent %s? As a prompt it needs -p", cli.Clip(args[0]), name)
+	name := tool.Nearest(args[0], root(h).Names())
+	as := "As a prompt it needs -p"
+	if len(args) > 1 {
+		as = "A prompt needs quotes"
 	}
-	return nil
+	switch name {
+	case "":
+		return nil
+	case args[0]:
+		return cli.Usagef("the command %s comes before all flags: openagent %[1]s. %s", name, as)
+	}
+	return cli.Usagef("there is no command %q; did you mean openagent %s? %s", cli.Clip(args[0]), name, as)
 }
 
 // prompt runs the program without a command.
@@ -44,10 +52,10 @@ func prompt(ctx context.Context, h *cli.IO, o *settings.Options, args []string) 
 	if err := o.Check(); err != nil {
 		return err
 	}
-	if _, err := cli.PromptArg(args); err != nil {
+	if err := mistyped(h, args); err != nil && !o.Print {
 		return err
 	}
-	if err := mistyped(h, args); err != nil && !o.Print {
+	if _, err := cli.PromptArg(args); err != nil {
 		return err
 	}
 	var c *repl.REPL

@@ -11,7 +11,7 @@ import (
 
 // A Command is a node of the tree: one that runs, a group of commands, or both.
 //
-//	cli.Command{Name: "remove", Args: "ID…", Least: 1, Most: cli.Any,
+//	cli.Command{Name: "remove", Args: "ID…", MinArgs: 1, MaxArgs: cli.AnyCount,
 //		Summary: "Remove jobs", Examples: []string{"openagent cron remove cron_1"},
 //		Flags: func() cli.Flags { return flags }, Run: remove}
 type Command struct {
@@ -23,7 +23,7 @@ type Command struct {
 	Examples []string
 	// Choices are the words that completion offers as arguments.
 	Choices []string
-	// MinArgs and Most bound the number of arguments of a command in a group.
+	// MinArgs and MaxArgs bound the number of arguments of a command in a group.
 	MinArgs, MaxArgs int
 	// Flags returns the flags of the command; nil for none.
 	Flags func() Flags
@@ -35,7 +35,7 @@ type Command struct {
 	Default     string
 }
 
-// AnyCount is the value of Most for commands that take any number of arguments.
+// AnyCount is the value of MaxArgs for commands that take any number of arguments.
 const AnyCount = 1 << 20
 
 // A Call is a command line as the tree reads it.
@@ -90,10 +90,26 @@ func (c Command) parseGroup(path string, args []string) (Call, error) {
 	switch {
 	case help && (at < 0 || !ok):
 		return Call{Path: path, Command: c, Help: true}, nil
-	case err == nil && (!ok || !help && (len(rest) < sub.MinArgs || len(rest) > sub.MaxArgs)):
-		err = Usagef("write %s %s%s", path, c.forms(), c.suggest(name))
+	case err == nil && !ok:
+		err = Usagef("write %s %s%s", path, c.forms(), Suggestion(name, c.Names()))
+	case err == nil && !help:
+		err = sub.checkCount(path+" "+sub.Name, len(rest))
 	}
 	return Call{path + " " + sub.Name, sub, rest, help}, err
+}
+
+// checkCount says how the command is written, unless it takes n arguments.
+func (c Command) checkCount(path string, n int) error {
+	forms := strings.ReplaceAll(c.Args, " | ", " or ")
+	switch {
+	case n < c.MinArgs:
+		return Usagef("%s needs %s; see %[1]s --help", path, forms)
+	case n > c.MaxArgs && c.Args == "":
+		return Usagef("%s takes no arguments; see %[1]s --help", path)
+	case n > c.MaxArgs:
+		return Usagef("%s takes only %s; see %[1]s --help", path, forms)
+	}
+	return nil
 }
 
 // flagsFor returns the flags of sub, and those of its siblings that say nothing to it.
@@ -147,15 +163,6 @@ func (c Command) forms() string {
 	}
 	last := len(forms) - 1
 	return strings.Join(forms[:last], ", ") + " or " + forms[last]
-}
-
-// suggest returns the name of the subcommand that name may be a typo of, as the end of
-// an error.
-func (c Command) suggest(name string) string {
-	if _, ok := c.subcommand(name); ok {
-		return ""
-	}
-	return Suggestion(name, c.Names())
 }
 
 // Names lists the names of the subcommands.
