@@ -47,7 +47,7 @@ func TestServersAreManaged(t *testing.T) {
 		{"remove web --scope local", 0, []string{"Removed web (local)"}},
 		{"remove web", 2, []string{`there is no MCP server "web" in local, project, user`}},
 		{"remove", 2, []string{"openagent mcp remove needs NAME; see openagent mcp remove --help"}},
-		{"get memory --scope user", 2, []string{"--scope goes with openagent mcp add"}},
+		{"get memory --scope user", 2, []string{"--scope is a flag of openagent mcp add"}},
 	} {
 		out, code := p.run("", append([]string{"mcp"}, strings.Fields(c.args)...)...)
 		for _, want := range c.want {

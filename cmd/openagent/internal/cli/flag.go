@@ -157,7 +157,7 @@ func (fs Flags) cluster(arg string, args []string) ([]string, error) {
 
 func (f Flag) apply(shown, value string) error {
 	if f.elsewhere != "" {
-		return Usagef("--%s goes with %s", f.Name, f.elsewhere)
+		return Usagef("--%s is a flag of %s", f.Name, f.elsewhere)
 	}
 	if err := f.Set(value); err != nil {
 		return Usagef("%s: %v", shown, err)
