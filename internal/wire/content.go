@@ -11,13 +11,13 @@ import (
 type Pictures struct {
 	None, NoGIF bool
 	Most        int // bytes of base64
-	// Side is the longest side in pixels, SideInMany that where there are many images
-	// in a request. 0: any.
+	// Side is the longest side in pixels. SideInMany is the limit for requests with many
+	// images. 0: any.
 	Side, SideInMany int
 }
 
-// Check returns the media type of an image, and in words why it is left out, "" if it
-// is not.
+// Check returns the media type of an image. why says in words why the image is left out, ""
+// if it is sent.
 func (p Pictures) Check(i llm.Image, crowded bool) (media, why string) {
 	media, width, height := Picture(i.Data)
 	side := max(width, height)
@@ -36,12 +36,12 @@ func (p Pictures) Check(i llm.Image, crowded bool) (media, why string) {
 	return media, why
 }
 
-// NoDocument says in words that a document is left out.
+// NoDocument returns the words that replace a document that is left out.
 func NoDocument(d llm.Document) string {
 	return fmt.Sprintf("[document left out: %s, %d bytes]", d.MediaType, len(d.Data))
 }
 
-// InResult reports whether a block has a place in the result of a tool.
+// InResult reports whether a tool's result may contain a block.
 func InResult(b llm.Block) bool {
 	switch b.(type) {
 	case llm.Text, llm.Image, llm.Document:
@@ -50,7 +50,8 @@ func InResult(b llm.Block) bool {
 	return false
 }
 
-// What follows is of codecs that put into a part of Words the inside of a JSON string.
+// The functions below are for codecs that store the inside of a JSON string in a part of
+// kind Words.
 
 // AddWords adds text that is not blank.
 func (t *Turn) AddWords(s string) {
@@ -59,8 +60,8 @@ func (t *Turn) AddWords(s string) {
 	}
 }
 
-// AddPicture adds an image as a data URL between open and end, or the words why it is
-// left out.
+// AddPicture adds an image as a data URL between open and end. If the image is left out, it
+// adds the reason in words.
 func (t *Turn) AddPicture(i llm.Image, p Pictures, open, end string) {
 	media, why := p.Check(i, false)
 	if why != "" {
@@ -72,8 +73,8 @@ func (t *Turn) AddPicture(i llm.Image, p Pictures, open, end string) {
 	t.Add(Media, append(base64.StdEncoding.AppendEncode(out, i.Data), end...))
 }
 
-// AddDocument adds the words of a text, or where pdf says so a PDF document as a data
-// URL: open, its name, the URL and end.
+// AddDocument adds the text of a text document. With pdf it adds a PDF document as open,
+// its name, a data URL and end.
 func (t *Turn) AddDocument(d llm.Document, pdf bool, open, end string) {
 	switch {
 	case d.MediaType == "text/plain" && !Blank(string(d.Data)):
@@ -94,8 +95,8 @@ func (t *Turn) AddDocument(d llm.Document, pdf bool, open, end string) {
 	}
 }
 
-// AppendSpoken appends the words of a tool's result as a JSON string; without words it
-// appends a text in their place.
+// AppendSpoken appends the words of a tool's result as a JSON string. If there are none, it
+// appends a standard text.
 func AppendSpoken(dst []byte, parts []Part, failed bool) []byte {
 	dst = append(dst, '"')
 	if failed {
@@ -123,8 +124,8 @@ func AppendSpoken(dst []byte, parts []Part, failed bool) []byte {
 	return append(dst, '"')
 }
 
-// AddAttachments adds the media of the result of a call, which follow all results, as
-// these may hold words only.
+// AddAttachments adds the media of a call's result. They follow all results, because these
+// may contain only words.
 func (t *Turn) AddAttachments(inside *Turn, id string) {
 	if !inside.Has(Media) {
 		return
@@ -137,9 +138,9 @@ func (t *Turn) AddAttachments(inside *Turn, id string) {
 	}
 }
 
-// AppendUserTurn appends the results among the parts and, for the rest, what message
-// makes of the parts: of [NoContent] where there are none. Between the two comes
-// bridge, unless it is "".
+// AppendUserTurn appends the results among the parts, and then the message that message
+// makes of the other parts. Without parts it uses [NoContent]. bridge, unless "", goes
+// between the two.
 func AppendUserTurn(dst []byte, parts []Part, bridge string, message func(dst []byte, parts []Part) []byte) []byte {
 	start, rest := len(dst), 0
 	for _, p := range parts {

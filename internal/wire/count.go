@@ -12,12 +12,12 @@ import (
 	"github.com/openagent-go/agent/llm"
 )
 
-// countTime is how long a count may take: it is a figure, which can be estimated.
+// countTime is the time limit of a count. A failed count can be replaced by an estimate.
 const countTime = 30 * time.Second
 
-// Counting asks an end point that counts tokens. Once a host has shown that it has
-// none it is not asked again: with a status that says so, or with a refusal before it
-// ever counted. The zero Counting is ready to use.
+// Counting asks a provider's end point to count tokens. If a host turns out to have no such
+// end point, it is not asked again. A host shows this by its status, or by a refusal before
+// its first count. The zero Counting is ready to use.
 type Counting struct {
 	counted atomic.Bool
 	missing atomic.Pointer[llm.APIError]

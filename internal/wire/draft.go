@@ -16,9 +16,9 @@ import (
 
 // A Decoder reads one reply of one provider into its embedded Draft.
 type Decoder interface {
-	// Whole takes in a reply that is one JSON value.
+	// Whole reads a reply that is one JSON value.
 	Whole(body []byte) error
-	// Event takes in the data of an event of a stream.
+	// Event reads the data of one event of a stream.
 	Event(data []byte) error
 	// Cut returns the error for a stream that ended before the draft was done: with io.EOF
 	// or with a read error.
@@ -27,7 +27,7 @@ type Decoder interface {
 	draft() *Draft
 }
 
-// A Draft is a response in the making: the reply that it is read from, and its content so
+// A Draft is an unfinished response: the reply that it is read from, and its content so
 // far. Its deltas reach a reader only if [Stream] has set it up.
 type Draft struct {
 	*Reply
@@ -36,7 +36,7 @@ type Draft struct {
 	yield func(llm.Delta, error) bool
 	done  bool
 
-	size, sent int // bytes that are kept, and blocks
+	size, sent int // kept bytes, and number of blocks
 }
 
 func (d *Draft) draft() *Draft { return d }
@@ -44,7 +44,8 @@ func (d *Draft) draft() *Draft { return d }
 // errLeft says that the caller wants no more deltas.
 var errLeft = errors.New("left")
 
-// Send hands a delta to the caller. A decoder that gets an error from it returns it.
+// Send passes a delta to the caller. If it returns an error, the decoder must return that
+// error.
 func (d *Draft) Send(delta llm.Delta) error {
 	if err := d.measure(delta); err != nil {
 		return err
@@ -55,7 +56,7 @@ func (d *Draft) Send(delta llm.Delta) error {
 	return nil
 }
 
-// measure returns an error for a delta with which the answer becomes too large.
+// measure returns an error for a delta that makes the answer too large.
 func (d *Draft) measure(delta llm.Delta) error {
 	if delta.Block != nil {
 		d.sent++
@@ -67,7 +68,7 @@ func (d *Draft) measure(delta llm.Delta) error {
 	return d.Hold(len(delta.Text))
 }
 
-// Hold counts bytes that a decoder keeps; those of deltas are counted when they are sent.
+// Hold counts bytes that a decoder keeps. Send counts those of deltas.
 func (d *Draft) Hold(bytes int) error {
 	d.size += bytes
 	return d.sized(llm.CheckSize(d.size, d.sent))
@@ -80,7 +81,7 @@ func (d *Draft) sized(err error) error {
 	return nil
 }
 
-// Done hands the response to the caller: the rest of the reply is ignored.
+// Done passes the response to the caller. The rest of the reply is ignored.
 func (d *Draft) Done() error {
 	d.done = true
 	return d.Send(llm.Delta{Done: &d.Res})
@@ -136,7 +137,7 @@ func (d *Draft) whole(to Decoder) error {
 	return to.Whole(body)
 }
 
-// stream reads events: server-sent ones, or the frames in which Amazon sends the same.
+// stream reads events: server-sent events, or the same in Amazon's binary frames.
 func (d *Draft) stream(to Decoder) error {
 	if d.media() == eventstream.MediaType {
 		return d.each(to, eventstream.NewReader(d, 0).Chunk)
@@ -148,8 +149,8 @@ func (d *Draft) stream(to Decoder) error {
 	})
 }
 
-// each reads events until the decoder is done. A stream that ends before is truncated, even
-// if the connection reports no error.
+// each reads events until the decoder is done. A stream that ends earlier is truncated,
+// even if the connection reports no error.
 func (d *Draft) each(to Decoder, next func() ([]byte, error)) error {
 	for !d.done {
 		data, err := next()
@@ -163,7 +164,7 @@ func (d *Draft) each(to Decoder, next func() ([]byte, error)) error {
 	return nil
 }
 
-// broken returns the error for a stream that could not be read further.
+// broken returns the error for a stream that cannot be read any further.
 func (d *Draft) broken(err error, to Decoder) error {
 	var (
 		line      *sse.TooLongError
@@ -179,12 +180,12 @@ func (d *Draft) broken(err error, to Decoder) error {
 	return to.Cut(err)
 }
 
-// Protocol returns the error of a reply that is not as its API promises.
+// Protocol returns the error for a reply that violates the API's documentation.
 func (r *Reply) Protocol(format string, args ...any) error {
 	return r.Error(llm.Protocol, fmt.Sprintf(format, args...))
 }
 
-// Truncated returns the error of a stream that ended with err before its last event.
+// Truncated returns the error for a stream that ended with err before its last event.
 func (r *Reply) Truncated(err error, last string) error {
 	if err == io.EOF {
 		err = errors.New("the stream ended without " + last)

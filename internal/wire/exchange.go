@@ -14,17 +14,17 @@ import (
 )
 
 const (
-	// MaxReply bounds the bytes read of one reply, decompressed. A stream of small events
+	// MaxReply is the most bytes read of one reply, decompressed. A stream of small events
 	// is many times as long as its content.
 	MaxReply = 64 << 20
-	// maxWhole bounds a reply that is not streamed.
+	// maxWhole is the most bytes read of a reply that is not streamed.
 	maxWhole = 32 << 20
-	// maxErrorBody bounds the bytes read of the body of an error.
+	// maxErrorBody is the most bytes read of the body of an error.
 	maxErrorBody = 64 << 10
-	// maxMessage bounds the provider's words in an error.
+	// maxMessage is the most bytes of the provider's words in an error.
 	maxMessage = 2000
-	// drainTime is how long closing waits for the end of a reply that is complete,
-	// so that its connection can be used again.
+	// drainTime is how long Close waits for the end of a complete reply, so that its
+	// connection can be reused.
 	drainTime = 20 * time.Millisecond
 )
 
@@ -35,24 +35,23 @@ type Exchange struct {
 	URL      string
 	Header   http.Header
 	Body     [][]byte      // sent one after the other
-	Headers  time.Duration // until the reply's header is there
+	Headers  time.Duration // until the reply's header arrives
 	Idle     time.Duration // between two pieces of the reply
 	Total    time.Duration // for all of it
-	// Explain reads the body of an error: type and words of the provider, and the
-	// class where these say more than the status; else "".
+	// Explain reads the body of an error. It returns the provider's type and words. class
+	// is "" unless they say more than the status.
 	Explain func(status int, header http.Header, body []byte) (class llm.Class, kind, message string)
-	// Authorize, unless nil, puts the credentials on a request that is complete
-	// without them; its body can be read by GetBody. When the provider refuses them
-	// it is called once more, with again set, for fresh ones. The time that it takes
-	// is bounded as that of a header is.
+	// Authorize, unless nil, adds the credentials to a request that is otherwise complete.
+	// It can read the body with GetBody. If the provider refuses the credentials, it is
+	// called once more with again set, to get new ones. Its time limit is that of a header.
 	Authorize func(req *http.Request, again bool) error
 
 	limiter *limit.Limiter
 	call    limit.Call
 }
 
-// bound makes the exchange wait for a limiter before it is sent. No time limit counts
-// during that wait. A nil limiter binds nothing.
+// bound makes the exchange wait for a limiter before it is sent. Time limits do not run
+// during that wait. A nil limiter does nothing.
 func (x *Exchange) bound(l *limit.Limiter, model string, req *llm.Request) {
 	if l == nil {
 		return
@@ -67,7 +66,7 @@ func (x *Exchange) bound(l *limit.Limiter, model string, req *llm.Request) {
 	x.limiter, x.call = l, limit.Call{Host: Host(x.URL), Model: model, Input: in, Most: size/2 + llm.ClaudeToolsTokens, Output: req.MaxTokens}
 }
 
-// ErrSame is returned by an Exchange's Authorize that has no other credentials.
+// ErrSame is returned by Exchange.Authorize if it has no other credentials.
 var ErrSame = errors.New("there are no other credentials")
 
 // A lapse is the reason why an exchange ended before the caller wanted it to.
@@ -75,9 +74,9 @@ type lapse struct{ text string }
 
 func (l *lapse) Error() string { return l.text }
 
-// Do sends the request and returns the reply once its header says success. Its
-// errors are those of [Reply.Fail]. It follows redirects within the same host
-// only, so that neither key nor prompt reach another one.
+// Do sends the request and returns the reply once its header reports success. Its errors
+// are those of [Reply.Fail]. It follows redirects only within the same host, so no other
+// host gets the key or the prompt.
 func (x *Exchange) Do(parent context.Context) (*Reply, error) {
 	r, err := x.do(parent, false)
 	if api := (*llm.APIError)(nil); x.Authorize != nil && errors.As(err, &api) && api.Class == llm.Auth && api.Status != 0 && api.Status != http.StatusProxyAuthRequired {
@@ -167,14 +166,14 @@ func (r *Reply) send(req *http.Request) error {
 		r.used = &llm.Usage{} // nothing
 		return r.refusal(resp)
 	}
-	// The transport undoes the compression that it asks for, and takes the header away.
+	// The transport decompresses what it asked for itself, and removes the header.
 	if coding := resp.Header.Get("Content-Encoding"); coding != "" && !strings.EqualFold(coding, "identity") {
 		return r.Error(llm.Protocol, "the reply is encoded in a way that was not asked for: "+coding)
 	}
 	return nil
 }
 
-// sameHost lets a POST follow a redirect to the same host, at most thrice.
+// sameHost lets a POST follow up to three redirects to the same host.
 func sameHost(req *http.Request, via []*http.Request) error {
 	from := via[0].URL
 	same := req.URL.Host == from.Host && req.URL.Scheme == from.Scheme ||

@@ -13,10 +13,10 @@ import (
 // A Complaint is the error object of a provider or a gateway.
 type Complaint struct{ Kind, Code, Message string }
 
-// Complain reads the error out of a JSON body in any of the shapes seen:
+// Complain reads the error from a JSON body. It knows these shapes:
 // {"error":{…}}, {"error":"…"}, [{"error":{…}}], {"message":"…"}, {"detail":"…"},
 // {"detail":[{"msg":"…"}]}, {"message":{"detail":[…]}}.
-// It reports false if body has none.
+// It reports false if body has no error.
 func Complain(body []byte) (Complaint, bool) {
 	var list []json.RawMessage
 	if json.Unmarshal(body, &list) == nil && len(list) > 0 {
@@ -50,8 +50,8 @@ func Complain(body []byte) (Complaint, bool) {
 	return c, true
 }
 
-// words returns the text of a member: a string, or the findings of a validator, as FastAPI
-// and Mistral send them.
+// words returns the text of a member: a string, or the findings of a validator in the form
+// of FastAPI and Mistral.
 func words(raw json.RawMessage) string {
 	if s := scalar(raw); s != "" {
 		return s
@@ -106,7 +106,7 @@ var kinds = map[string]llm.Class{
 	"timeout_error":         llm.Timeout,
 	"invalid_request_error": llm.Invalid,
 
-	// Amazon Bedrock's, inside a stream and where no status says more.
+	// From Amazon Bedrock, inside a stream and when the status says no more.
 	"throttlingException":           llm.RateLimit,
 	"serviceQuotaExceededException": llm.RateLimit,
 	"serviceUnavailableException":   llm.Overloaded,
@@ -124,12 +124,13 @@ var (
 		"maximum input length", "maximum model length", "exceeds max length", "context length exceeded", "too large for model with", "prompt token count of", "reduce the length of the messages"}
 	noCredit = []string{"insufficient_quota", "credit balance", "insufficient balance", "insufficient credit", "billing_error",
 		"insufficient_credits", "billing_hard_limit", "exceeded_current_quota", "doesn't have any credits"}
-	// badKey matches the answers of xAI and Google to a bad key, which have status 400.
+	// badKey matches the answers of xAI and Google to an invalid key, which have status
+	// 400.
 	badKey = []string{"incorrect api key", "api key not valid", "invalid api key"}
 )
 
-// Class returns the class of an error: by its status, refined by its words. A
-// status below 400 is that of an error inside a reply.
+// Class returns the class of an error: by its status, refined by its words. A status below
+// 400 means an error inside a reply.
 func (c Complaint) Class(status int) llm.Class {
 	words := strings.ToLower(c.Kind + " " + c.Code + " " + c.Message)
 	has := func(list []string) bool {
@@ -152,7 +153,7 @@ func (c Complaint) Class(status int) llm.Class {
 		return llm.TooLong
 	case status == http.StatusBadRequest && has(badKey):
 		return llm.Auth
-	case c.Code == "tool_use_failed": // Groq: the model wrote a call that cannot be read, and may not again
+	case c.Code == "tool_use_failed": // Groq: the model wrote an invalid call; a retry may succeed
 		return llm.ServerError
 	case status >= 400 && status < 500:
 		return ClassOf(status)

@@ -57,8 +57,9 @@ func (r *Reply) Error(class llm.Class, message string) *llm.APIError {
 	return &llm.APIError{Class: class, Provider: r.x.Provider, Message: clean(message, r.secrets), RequestID: r.RequestID, RetryAfter: -1}
 }
 
-// Fail turns err, from sending or reading, into the caller's error: ctx's own error if that
-// ended, else an [*llm.APIError], of the given class unless err has its own.
+// Fail turns an error of sending or reading into the caller's error. If ctx has ended, it
+// returns ctx's own error. Otherwise it returns an [*llm.APIError], of the given class
+// unless err has its own.
 func (r *Reply) Fail(err error, class llm.Class) error {
 	if ended := r.parent.Err(); ended != nil {
 		return ended
@@ -110,14 +111,14 @@ func isTLS(err error) bool {
 		errors.As(err, &unknown) || errors.As(err, &host) || errors.As(err, &invalid)
 }
 
-// isAlert reports whether err is a TLS alert. Before a reply it is about the handshake;
-// later the line may be bad.
+// isAlert reports whether err is a TLS alert. Before a reply, it is about the handshake.
+// Later, the connection may be faulty.
 func isAlert(err error) bool {
 	var op *net.OpError
 	return errors.As(err, &op) && (op.Op == "remote error" || op.Op == "local error")
 }
 
-// refusal makes an error of a reply whose status is not a success.
+// refusal returns the error for a reply whose status is not a success.
 func (r *Reply) refusal(resp *http.Response) error {
 	body, err := io.ReadAll(io.LimitReader(r, maxErrorBody))
 	if ended := r.parent.Err(); err != nil && ended != nil {
@@ -197,7 +198,7 @@ func ClassOf(status int) llm.Class {
 	return llm.Invalid
 }
 
-// clean masks s, cuts it and takes the control characters out.
+// clean masks secrets in s, shortens it and removes control characters.
 func clean(s string, secrets []string) string {
 	s = text.Bytes(Mask(s, secrets), maxMessage)
 	return strings.TrimSpace(strings.Map(func(r rune) rune {

@@ -10,7 +10,7 @@ import (
 	"github.com/openagent-go/agent/llm"
 )
 
-// Texts for places in which a provider demands words and there are none.
+// Texts for places where a provider requires words and there are none.
 const (
 	NoContent = "(no content)"
 	Continue  = "Please continue from where you left off."
@@ -27,21 +27,21 @@ const (
 	Answer                   // the result of a tool call
 	Media                    // an image or a document
 	ServerCall               // a call of a tool that the provider runs
-	ServerAnswer             // and its result
+	ServerAnswer             // the result of a ServerCall
 	Other
 )
 
-// A Part is an encoded piece of a turn. The codec decides about the form of Data.
+// A Part is an encoded piece of a turn. The codec defines the form of Data.
 type Part struct {
 	Kind Kind
-	Ref  string // of a ServerCall or ServerAnswer: the id of the call
+	Ref  string // id of the call, for a ServerCall or ServerAnswer
 	Data []byte
 }
 
 // A Turn is a run of messages of one role.
 type Turn struct {
 	Role  llm.Role
-	First bool // of the transcript
+	First bool // the first turn of the transcript
 	Parts []Part
 	// Maker is the model that made the message whose blocks are being added.
 	Maker string
@@ -66,31 +66,29 @@ func (t *Turn) Size() int {
 
 // A Codec encodes for one provider.
 type Codec interface {
-	// Block adds the encoded parts of b to t, none if the provider must not see
-	// it. id is the id to send for a ToolUse or ToolResult. With crowded there
-	// are many images in the request.
+	// Block adds the encoded parts of b to t, none if the provider must not see it. id is
+	// the id to send for a ToolUse or ToolResult. crowded: the request contains many
+	// images.
 	Block(t *Turn, b llm.Block, id string, crowded bool)
-	// Turn appends the messages of t, with commas between them. last says that
-	// nothing follows yet.
+	// Turn appends the messages of t, with commas between them. last: no turn follows yet.
 	Turn(dst []byte, t *Turn, last bool) []byte
 }
 
 // IDs is the form of tool call ids that a provider accepts.
 type IDs struct {
 	Max    int  // bytes
-	Exact  bool // Max letters and digits, no fewer
+	Exact  bool // exactly Max letters and digits
 	Narrow bool // letters, digits, _ and - only
-	Once   bool // not twice in a request; else not twice in a turn
+	Once   bool // unique in a request; otherwise unique in a turn
 }
 
-// manyImages is from where providers limit the size of images further.
+// manyImages is the number of images above which providers limit their size further.
 const manyImages = 20
 
-// A History folds a transcript that only grows into turns that keep the rules
-// which all providers share: roles alternate, the results of a turn's calls come
-// first in the next turn, each call has exactly one, ids are legal and not
-// repeated. Each message is encoded once; a turn that is over is only copied.
-// It is safe for concurrent use.
+// A History converts a growing transcript into turns that satisfy the rules of all
+// providers: roles alternate, the results of a turn's calls come first in the next turn,
+// each call has exactly one result, and ids are valid and unique. It encodes each message
+// once and only copies finished turns. It is safe for concurrent use.
 type History struct {
 	Codec Codec
 	IDs   IDs
@@ -101,17 +99,17 @@ type History struct {
 	images  int
 
 	closed []byte
-	ends   []int // where the last closed user turns end in closed
+	ends   []int // ends of the last closed user turns in closed
 	turns  int
 	turn   *Turn // open
 	spoke  *Turn // the last turn of the assistant
 	calls  []call
 	taken  map[string]bool
-	next   map[string]int // the number to try next for an id that is taken
+	next   map[string]int // next number to try for an id that is taken
 	names  []string
 }
 
-// identity tells a message from another without reading it.
+// identity distinguishes messages without reading them.
 type identity struct {
 	role  llm.Role
 	first *llm.Block
@@ -126,7 +124,7 @@ func identify(m llm.Message) identity {
 	return id
 }
 
-// call is a tool call that the open user turn is to answer.
+// call is a tool call that the open user turn must answer.
 type call struct {
 	own, sent string
 	answered  bool
@@ -136,14 +134,14 @@ type call struct {
 // empty, a comma and Open. The slices must not be changed.
 type Snapshot struct {
 	Closed []byte
-	Ends   []int // where up to two user turns end in Closed, in order
+	Ends   []int // ends of up to two user turns in Closed, in order
 	Open   []byte
 	Last   *Turn // the turn that Open ends with, nil if there are no messages
 	Spoke  *Turn // the last turn of the assistant, nil if there is none
 	Names  []string
 }
 
-// Snapshot returns the state after msgs. It starts again from the beginning unless these
+// Snapshot returns the state after msgs. It starts again from the beginning unless msgs
 // continue the messages of the last call.
 func (h *History) Snapshot(msgs []llm.Message) Snapshot {
 	h.mu.Lock()
@@ -179,7 +177,7 @@ func (h *History) extends(msgs []llm.Message) bool {
 	return true
 }
 
-// reset forgets all. The bytes of earlier snapshots stay as they are.
+// reset clears the state. The bytes of earlier snapshots stay unchanged.
 func (h *History) reset(crowded bool) {
 	h.seen, h.crowded, h.images = nil, crowded, 0
 	h.closed, h.ends, h.turns, h.turn, h.spoke = nil, nil, 0, nil, nil
@@ -232,7 +230,7 @@ func (h *History) add(m llm.Message) {
 	}
 }
 
-// close encodes the open turn for good.
+// close encodes the open turn for the last time.
 func (h *History) close() {
 	if h.turn == nil {
 		return
@@ -264,7 +262,7 @@ func (h *History) use(u llm.ToolUse) {
 	h.Codec.Block(h.turn, u, id, h.crowded)
 }
 
-// result takes the first answer to a call and drops results without a call.
+// result takes the first result for a call, and drops results without a call.
 func (h *History) result(r llm.ToolResult) {
 	for i := range h.calls {
 		if c := &h.calls[i]; c.own == r.ID && !c.answered {
@@ -275,7 +273,7 @@ func (h *History) result(r llm.ToolResult) {
 	}
 }
 
-// id returns the id to send for own: the same, if it is legal and not taken.
+// id returns the id to send for own. It is own, if that is valid and not taken.
 func (h *History) id(own string) string {
 	if h.taken == nil {
 		h.taken, h.next = map[string]bool{}, map[string]int{}
@@ -318,7 +316,7 @@ func letterOrDigit(r rune) bool {
 	return 'a' <= r && r <= 'z' || 'A' <= r && r <= 'Z' || '0' <= r && r <= '9'
 }
 
-// digest returns n letters and digits that stand for s.
+// digest returns a hash of s as n letters and digits.
 func digest(s string, n int) string {
 	const digits = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
 	f := fnv.New64a()

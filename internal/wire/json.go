@@ -98,7 +98,7 @@ func AppendUnquoted(dst, src []byte) ([]byte, int, bool) {
 	return dst, 0, false
 }
 
-// plain reports whether s may stand in a JSON string as it is.
+// plain reports whether s needs no escapes in a JSON string.
 func plain(s []byte) bool {
 	for i, c := range s {
 		if c < ' ' {
@@ -116,8 +116,8 @@ func plain(s []byte) bool {
 	return true
 }
 
-// unescape reads the escape at the start of s and returns its rune and length,
-// 0 if it is none.
+// unescape reads the escape at the start of s and returns its rune and length. The length
+// is 0 if there is no valid escape.
 func unescape(s []byte) (rune, int) {
 	if len(s) < 2 {
 		return 0, 0
@@ -149,13 +149,13 @@ func hex4(s []byte) (rune, bool) {
 	return rune(n), err == nil
 }
 
-// Blank reports whether s holds nothing but white space, as providers see it.
+// Blank reports whether s contains only white space, by the rules of providers.
 func Blank(s string) bool {
 	return strings.TrimFunc(s, func(r rune) bool { return unicode.IsSpace(r) || 0x1c <= r && r <= 0x1f }) == ""
 }
 
-// ToolInput returns the model's input of a tool: a JSON object. If the model wrote
-// something else it returns {} and the words.
+// ToolInput returns the model's input of a tool as a JSON object. If the model wrote
+// something else, it returns {} and the model's text.
 func ToolInput(raw []byte) (input json.RawMessage, invalid string) {
 	text := bytes.TrimSpace(raw)
 	if len(text) == 0 || string(text) == "null" {
@@ -170,8 +170,8 @@ func ToolInput(raw []byte) (input json.RawMessage, invalid string) {
 	return bytes.Clone(text), ""
 }
 
-// AppendObject appends raw without its white space if it is a JSON object, and
-// {} if not. Escaped halves of surrogate pairs, which providers refuse, become U+FFFD.
+// AppendObject appends raw without its white space if it is a JSON object, and {} if not.
+// Providers refuse unpaired escaped surrogates, so these become U+FFFD.
 func AppendObject(dst []byte, raw json.RawMessage) []byte {
 	if text := bytes.TrimSpace(raw); len(text) > 0 && text[0] == '{' {
 		if out, ok := compact(dst, raw); ok {
@@ -181,7 +181,8 @@ func AppendObject(dst []byte, raw json.RawMessage) []byte {
 	return append(dst, "{}"...)
 }
 
-// AppendJSON appends valid JSON without its white space, completed as in [AppendObject].
+// AppendJSON appends valid JSON without its white space. It replaces unpaired surrogates
+// like [AppendObject].
 func AppendJSON(dst []byte, raw json.RawMessage) []byte {
 	if out, ok := compact(dst, raw); ok {
 		return out
@@ -189,13 +190,14 @@ func AppendJSON(dst []byte, raw json.RawMessage) []byte {
 	return append(dst, "null"...)
 }
 
-// compact reports false, and returns dst unchanged, if the value is not JSON.
+// compact appends raw without its white space. It reports false, and returns dst unchanged,
+// if raw is not JSON.
 func compact(dst []byte, raw json.RawMessage) ([]byte, bool) {
 	if !utf8.Valid(raw) {
 		raw = bytes.ToValidUTF8(raw, []byte("\ufffd"))
 	}
 	if bytes.Contains(raw, []byte(`\ud`)) || bytes.Contains(raw, []byte(`\uD`)) {
-		if !json.Valid(raw) { // of which remade would take the beginning
+		if !json.Valid(raw) { // remade would accept a valid beginning
 			return dst, false
 		}
 		raw = remade(raw)
@@ -207,7 +209,7 @@ func compact(dst []byte, raw json.RawMessage) ([]byte, bool) {
 	return b.Bytes(), true
 }
 
-// remade decodes and encodes raw, which leaves no half of a surrogate pair.
+// remade decodes and encodes raw, which replaces unpaired surrogates.
 func remade(raw json.RawMessage) json.RawMessage {
 	d := json.NewDecoder(bytes.NewReader(raw))
 	d.UseNumber()
@@ -224,11 +226,11 @@ func remade(raw json.RawMessage) json.RawMessage {
 	return b.Bytes()
 }
 
-// A Count is a number of tokens as a provider wrote it. Where it is negative,
-// no number or beyond any honest reply, it becomes 0 or [MaxCount].
+// A Count is a number of tokens in a provider's reply. A negative or invalid number becomes
+// 0, and one that is too large becomes [MaxCount].
 type Count int
 
-// MaxCount is where counts saturate.
+// MaxCount is the largest Count.
 const MaxCount = 1 << 40
 
 // UnmarshalJSON takes any JSON.
@@ -244,8 +246,8 @@ func (c *Count) UnmarshalJSON(data []byte) error {
 	return nil
 }
 
-// A Text grows by pieces. The pieces that Add returns share its memory, so that
-// a long reply costs a few allocations and no copy per piece.
+// A Text grows by pieces. The strings that Add returns share its memory, so a long reply
+// costs only a few allocations and no copy per piece.
 type Text struct{ b strings.Builder }
 
 // Add appends p and returns it as a string.

@@ -10,20 +10,20 @@ import (
 	"github.com/openagent-go/agent/llm"
 )
 
-// keptKeys is how many keys a [Keys] remembers: those that came before may be
-// seen in outputs for a while.
+// keptKeys is the number of keys that a [Keys] remembers. Older keys may still appear in
+// outputs for a while.
 const keptKeys = 8
 
-// Keys asks for keys and remembers them, so that they can be kept out of
-// outputs. The zero Keys is ready to use.
+// Keys fetches keys and remembers them, so that outputs can be masked. The zero Keys is
+// ready to use.
 type Keys struct {
 	mu   sync.Mutex
 	list []string // the newest last
-	n    int      // how many there were
+	n    int      // number of different keys so far
 }
 
-// Ask returns the key for a request; again says that the last one was refused.
-// Its error is the context's, an [*llm.APIError] or [ErrSame].
+// Ask returns the key for a request. again: the provider refused the last key. The error is
+// the context's, an [*llm.APIError] or [ErrSame].
 func (k *Keys) Ask(ctx context.Context, provider string, ask llm.KeyFunc, again bool) (string, error) {
 	if last := k.last(); again && last != "" {
 		ctx = llm.WithRefusedKey(ctx, last)
@@ -78,19 +78,19 @@ func (k *Keys) Learn(keys ...string) {
 	k.list = slices.Delete(k.list, 0, max(0, len(k.list)-keptKeys))
 }
 
-// Secrets returns the keys of late.
+// Secrets returns the recent keys.
 func (k *Keys) Secrets() []string {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	return slices.Clone(k.list)
 }
 
-// Count returns how many different keys there were so far.
+// Count returns the number of different keys so far.
 func (k *Keys) Count() int {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	return k.n
 }
 
-// JWT reports whether a key is a JSON Web Token, as those of Microsoft Entra are.
+// JWT reports whether a key is a JSON Web Token, as used by Microsoft Entra.
 func JWT(key string) bool { return strings.HasPrefix(key, "eyJ") && strings.Count(key, ".") == 2 }

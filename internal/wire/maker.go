@@ -5,21 +5,21 @@ import (
 	"strings"
 )
 
-// MadeBy reports whether the content of the turn was made by a model, or by an unknown one.
+// MadeBy reports whether the given model, or an unknown one, made the content of the turn.
 func (t *Turn) MadeBy(model string) bool {
 	return t.Maker == model || t.Maker == "" || model == "" || ModelOf(t.Maker) == ModelOf(model)
 }
 
-// marks of a name that say which snapshot of a model it is, in which form it is
-// offered, or where.
+// snapshot matches the end of a model's name that says which snapshot it is, or in which
+// form it is offered.
 var snapshot = regexp.MustCompile(`([-@]20\d\d-?\d\d-?\d\d|-latest)?(-v\d+)?(:[a-z0-9]+)?$`)
 
-// place is the provider that the command puts before the name of a model. Only these
-// count: names hold colons themselves.
+// place matches the provider that the command puts before a model's name. It lists the
+// providers, because names contain colons themselves.
 var place = regexp.MustCompile(`^(anthropic|openai|openai-responses|bedrock|vertex|azure|openrouter|vercel|deepseek|glm|kimi|groq|xai|mistral|ollama|llamacpp|vllm|lmstudio|gemini|huggingface|avian|demo):`)
 
-// ModelOf returns the name of a model without the host's additions: its location, its
-// maker, the region, and the snapshot.
+// ModelOf returns the name of a model without additions of the host: location, maker,
+// region and snapshot.
 func ModelOf(name string) string {
 	name = strings.TrimPrefix(name, place.FindString(name))
 	name = strings.ToLower(name[strings.LastIndexByte(name, '/')+1:])

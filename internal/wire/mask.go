@@ -15,10 +15,10 @@ var (
 	likelyKey = regexp.MustCompile(`\b((sk|rk|pk|xai|gsk|hf)[-_]|AIza)[A-Za-z0-9_*-]{12,}|\bsk-[A-Za-z0-9_*-]{4,}`)
 )
 
-// shown is the shortest piece of a secret that gives it away.
+// shown is the length of the shortest piece of a secret that is masked.
 const shown = 8
 
-// Mask replaces secrets, their beginnings, and texts that look like a credential by ***.
+// Mask replaces secrets, their beginnings, and texts that look like credentials with ***.
 func Mask(s string, secrets []string) string {
 	for _, secret := range secrets {
 		s = maskSecret(s, secret)
@@ -84,7 +84,8 @@ func Secrets(rawURL string, headers ...http.Header) []string {
 	return list
 }
 
-// masked returns err if its text is free of secrets, and its masked text if not.
+// masked returns err if its text is free of secrets. Otherwise it returns an error with the
+// masked text.
 func masked(err error, secrets []string) error {
 	if err == nil {
 		return nil

@@ -8,10 +8,10 @@ import (
 // A Model is the common part of the models of all clients.
 type Model struct {
 	ID       string
-	Provider string        // of the API; "": Entry's
+	Provider string        // provider of the API; "": Entry's
 	Entry    catalog.Entry // its known properties
-	Local    bool          // it is served on this machine, and its window is not known
-	Keys     Keys          // those that a client's KeyFunc gave
+	Local    bool          // it is served on this machine, and its window is unknown
+	Keys     Keys          // keys that a client's KeyFunc returned
 }
 
 // Name implements [llm.Model].
@@ -40,6 +40,6 @@ func (m *Model) Describe() llm.ModelInfo {
 	return i
 }
 
-// Fetched returns how many keys a client's KeyFunc gave so far: once it has grown, the
-// model's Secrets hold more.
+// Fetched returns the number of keys that a client's KeyFunc returned so far. When it
+// grows, the model has new Secrets.
 func (m *Model) Fetched() int { return m.Keys.Count() }

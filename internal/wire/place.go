@@ -10,34 +10,35 @@ import (
 	"github.com/openagent-go/agent/llm"
 )
 
-// A Place is where a model is asked, as a client's settings say.
+// A Place says where and how a client reaches a model.
 type Place struct {
-	Provider string // in errors
+	Provider string // name of the provider in errors
 	URL      string
 	HTTP     *http.Client // nil: http.DefaultClient
 	API      http.Header  // the API's headers
 	Header   http.Header  // the user's headers, which replace others of the same name
 
-	Key string      // one that does not change; "": none
-	Ask llm.KeyFunc // asked for each request, in the place of Key
-	// KeyHeader is where a key goes; "": as a bearer token into Authorization.
+	Key string      // fixed key; "": none
+	Ask llm.KeyFunc // called for each request, instead of Key
+	// KeyHeader is the header for the key; "": Authorization, as a bearer token.
 	KeyHeader string
-	// Entra says that tokens of Microsoft Entra, which are JWTs, go there anyway.
+	// Entra: tokens of Microsoft Entra, which are JWTs, go to Authorization even if
+	// KeyHeader is set.
 	Entra bool
-	// Wanted are the variables of the environment that may hold a key, for an error;
-	// nil: none is needed. This machine needs none either.
+	// Wanted lists the environment variables that may hold a key, for an error message.
+	// nil: no key is needed. This machine needs none either.
 	Wanted []string
-	// Authorize, unless nil, is in the place of all of these; see [Exchange].
+	// Authorize, unless nil, replaces all of these fields; see [Exchange].
 	Authorize func(r *http.Request, again bool) error
 	// Explain reads the body of an error; nil: [Explain].
 	Explain func(status int, header http.Header, body []byte) (class llm.Class, kind, message string)
 
-	// Time limits in the form of clients: negative is none, 0 the default, which is 300 s
-	// and for a whole stream an hour.
+	// Time limits as in clients: negative means none, 0 the default. The default is 300 s,
+	// and one hour for a whole stream.
 	HeaderTimeout, IdleTimeout, TotalTimeout, BlockingTimeout time.Duration
 }
 
-// present puts a key on a request.
+// present adds a key to the headers of a request.
 func (p *Place) present(h http.Header, key string) {
 	if p.KeyHeader == "" || p.Entra && JWT(key) {
 		h.Set("Authorization", "Bearer "+key)
@@ -46,7 +47,7 @@ func (p *Place) present(h http.Header, key string) {
 	h.Set(p.KeyHeader, key)
 }
 
-// Exchange returns the request for a body. The keys that Ask gives are kept in keys.
+// Exchange returns the request for a body. keys remembers the keys that Ask returns.
 func (p *Place) Exchange(blocking bool, body [][]byte, keys *Keys) (*Exchange, error) {
 	header := http.Header{
 		"Content-Type": {"application/json"},
@@ -76,7 +77,7 @@ func (p *Place) Exchange(blocking bool, body [][]byte, keys *Keys) (*Exchange, e
 	switch {
 	case p.Authorize != nil:
 	case p.Ask != nil:
-		at := *p // what the function holds on to is copied only where there is one
+		at := *p // copy the place only if the function keeps it
 		x.Authorize = func(r *http.Request, again bool) error {
 			key, err := keys.Ask(r.Context(), at.Provider, at.Ask, again)
 			if err == nil {
@@ -90,8 +91,8 @@ func (p *Place) Exchange(blocking bool, body [][]byte, keys *Keys) (*Exchange, e
 	return x, nil
 }
 
-// Secrets returns the secrets of the place: its key, those that keys has, and the
-// credentials in its headers and URL.
+// Secrets returns the secrets of the place: its key, those in keys, and the credentials in
+// its headers and URL.
 func (p *Place) Secrets(keys *Keys) []string {
 	list := append(Secrets(p.URL, p.Header), keys.Secrets()...)
 	if p.Key != "" {

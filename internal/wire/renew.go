@@ -9,19 +9,19 @@ import (
 // RenewEarly is how long before its end a value is renewed.
 const RenewEarly = 5 * time.Minute
 
-// A Renewed is a value that is got when it is first needed, and again before it
-// ends: credentials, tokens. The zero Renewed is ready to use.
+// A Renewed is a value, such as a token, that is fetched when first needed and again before
+// it expires. The zero Renewed is ready to use.
 type Renewed[T any] struct {
 	mu      sync.Mutex
-	busy    chan struct{} // closed when the present request for a value is done; nil: there is none
+	busy    chan struct{} // closed when the running fetch ends; nil: none is running
 	value   T
 	expires time.Time // zero: never
 	has     bool
 }
 
-// Get returns the value. It calls get for a new one if there is none, or it is about to end
-// or stale. stale may be nil. One caller calls get while the others wait. While an old
-// value lasts, a failure of get is ignored.
+// Get returns the value. It calls get if there is no value, or the value is stale or about
+// to expire. stale may be nil. One caller calls get while the others wait. A failure of get
+// is ignored until the old value has expired.
 func (r *Renewed[T]) Get(ctx context.Context, stale func(T) bool, get func(context.Context) (T, time.Time, error)) (T, error) {
 	for {
 		r.mu.Lock()

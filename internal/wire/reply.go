@@ -37,15 +37,15 @@ type Reply struct {
 	used      *llm.Usage // nil: not known
 }
 
-// spent reports the usage of the request to the limiter, as far as it is known. It is
-// called before Close.
+// spent reports the usage of the request to the limiter, as far as it is known. Call it
+// before Close.
 func (r *Reply) spent(u llm.Usage) {
 	if r.x.limiter != nil && u != (llm.Usage{}) {
 		r.used = &u
 	}
 }
 
-// after ends the exchange when d is over.
+// after returns a timer that ends the exchange when d is over.
 func (r *Reply) after(d time.Duration, format string) *time.Timer {
 	if d <= 0 {
 		return nil
@@ -55,7 +55,7 @@ func (r *Reply) after(d time.Duration, format string) *time.Timer {
 	return t
 }
 
-// countingReader reads the body under the idle timer and up to MaxReply.
+// countingReader reads the body with the idle timer running, up to MaxReply.
 type countingReader struct{ r *Reply }
 
 func (c countingReader) Read(p []byte) (int, error) {
@@ -89,8 +89,8 @@ func (r *Reply) SetIdle(d time.Duration) {
 	}
 }
 
-// First waits for the first byte that is not white space and returns it without reading it;
-// 0 if there is none.
+// First waits for the first byte that is not white space, and returns it without consuming
+// it. It returns 0 if there is none.
 func (r *Reply) First() byte {
 	for n := 1; n <= 4<<10; n++ {
 		head, err := r.buffer.Peek(n)
@@ -118,8 +118,8 @@ func (r *Reply) media() string {
 	return r.mediaType
 }
 
-// Page returns an error if the reply is a web page, as captive portals and
-// proxies send it with status 200.
+// Page returns an error if the reply is a web page. Captive portals and proxies send one
+// with status 200.
 func (r *Reply) Page() error {
 	media := r.media()
 	if media == "text/html" || media == "application/xhtml+xml" || r.First() == '<' {
@@ -153,7 +153,7 @@ func (r *Reply) retryAfter() time.Duration {
 	return -1
 }
 
-// seconds reads a number of units. An absurd one is a hundred years.
+// seconds reads a number of units as a duration, limited to a hundred years.
 func seconds(s string, unit time.Duration) (time.Duration, bool) {
 	f, err := strconv.ParseFloat(strings.TrimSpace(s), 64)
 	if err != nil || math.IsNaN(f) || f < 0 {
@@ -163,8 +163,8 @@ func seconds(s string, unit time.Duration) (time.Duration, bool) {
 	return time.Duration(min(f*float64(unit), float64(most))), true
 }
 
-// Close ends the exchange. Where the reply is known to be complete, it waits a
-// moment for its end so that the connection can be used again.
+// Close ends the exchange. If the reply is known to be complete, it waits a moment for its
+// end, so that the connection can be reused.
 func (r *Reply) Close(complete bool) {
 	if r.body != nil {
 		if complete {

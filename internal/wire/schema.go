@@ -6,9 +6,9 @@ import (
 	"errors"
 )
 
-// ObjectSchema returns the schema of a tool's input in the form that every provider
-// accepts: type object and no combinator at the root. The tool checks the demands of a
-// combinator. An empty schema is that of any object.
+// ObjectSchema returns the schema of a tool's input in a form that every provider accepts:
+// type object, and no combinator at the root. The tool itself checks the combinators. An
+// empty schema accepts any object.
 func ObjectSchema(raw json.RawMessage) ([]byte, error) {
 	if len(bytes.TrimSpace(raw)) == 0 {
 		return []byte(`{"type":"object","properties":{}}`), nil

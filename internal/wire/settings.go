@@ -11,7 +11,7 @@ import (
 	"github.com/openagent-go/agent/llm"
 )
 
-// First returns the first of values that is not blank, without space around it.
+// First returns the first value that is not blank, without surrounding space.
 func First(values ...string) string {
 	for _, v := range values {
 		if v = strings.TrimSpace(v); v != "" {
@@ -21,7 +21,7 @@ func First(values ...string) string {
 	return ""
 }
 
-// Limit returns d, the default for 0 and no limit, which is 0, for a negative d.
+// Limit returns d, the default if d is 0, and 0 (no limit) if d is negative.
 func Limit(d, byDefault time.Duration) time.Duration {
 	if d == 0 {
 		return byDefault
@@ -54,8 +54,8 @@ func Loopback(host string) bool {
 	return host == "localhost" || ip != nil && ip.IsLoopback()
 }
 
-// ToolName makes a name that a model made up acceptable: 1 to limit letters,
-// digits, _ and -.
+// ToolName makes a valid name of a name that a model made up: 1 to limit letters, digits, _
+// and -.
 func ToolName(name string, limit int) string {
 	name = strings.Map(narrow, name)
 	if name == "" {
@@ -64,7 +64,7 @@ func ToolName(name string, limit int) string {
 	return name[:min(len(name), limit)]
 }
 
-// narrow keeps letters, digits, _ and - and makes the rest _.
+// narrow keeps letters, digits, _ and -, and replaces other characters with _.
 func narrow(r rune) rune {
 	if 'a' <= r && r <= 'z' || 'A' <= r && r <= 'Z' || '0' <= r && r <= '9' || r == '_' || r == '-' {
 		return r
@@ -72,8 +72,8 @@ func narrow(r rune) rune {
 	return '_'
 }
 
-// A Cache keeps the encoded parts that requests of one transcript repeat beside the
-// messages. The zero Cache is ready to use.
+// A Cache keeps encoded parts other than messages that the requests of one transcript
+// repeat. The zero Cache is ready to use.
 type Cache struct {
 	mu         sync.Mutex
 	tools      []llm.Tool
@@ -84,7 +84,7 @@ type Cache struct {
 	formatJSON []byte
 }
 
-// Tools returns the encoded tools, from the last call if these are the same.
+// Tools returns the encoded tools. It reuses the last encoding if the tools are the same.
 func (c *Cache) Tools(tools []llm.Tool, encode func([]llm.Tool) ([]byte, error)) ([]byte, error) {
 	if len(tools) == 0 {
 		return nil, nil
@@ -104,7 +104,7 @@ func (c *Cache) Tools(tools []llm.Tool, encode func([]llm.Tool) ([]byte, error))
 	return data, err
 }
 
-// Format returns the encoded format, nothing for nil.
+// Format returns the encoded format, nil for a nil format.
 func (c *Cache) Format(f *llm.Format, encode func(llm.Format) []byte) []byte {
 	if f == nil {
 		return nil
@@ -117,7 +117,7 @@ func (c *Cache) Format(f *llm.Format, encode func(llm.Format) []byte) []byte {
 	return c.formatJSON
 }
 
-// System returns the encoded system prompt, nothing for a blank one.
+// System returns the encoded system prompt, nil for a blank one.
 func (c *Cache) System(prompt string, encode func(string) []byte) []byte {
 	if Blank(prompt) {
 		return nil

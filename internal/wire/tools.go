@@ -9,19 +9,20 @@ import (
 	"github.com/openagent-go/agent/llm"
 )
 
-// A ToolForm is how an API writes the tools of a request, and which is to be called.
+// A ToolForm describes how an API writes the tools of a request and the choice of a tool.
 type ToolForm struct {
 	Provider string
-	Most     int // how many tools there may be; 0: any number
-	Name     int // how long a name may be
+	Most     int // most tools; 0: any number
+	Name     int // longest name
 
 	Open, Schema, Close string // the texts before a tool's name, before its schema and after it
 	None, Any           string // the texts for "no tool" and "any tool"
 	One, OneEnd         string // the texts around the name of the tool that must be called
 }
 
-// Encode returns the member "tools" with a comma before it. adapt, unless nil, makes a
-// schema acceptable to a host; one that becomes empty is left out.
+// Encode returns the member "tools" with a comma before it. adapt, unless nil, changes a
+// schema so that a host accepts it. A tool whose adapted schema is empty is sent without a
+// schema.
 func (f *ToolForm) Encode(tools []llm.Tool, adapt func(schema []byte) []byte) ([]byte, error) {
 	if f.Most > 0 && len(tools) > f.Most {
 		return nil, Invalid(f.Provider, "%d tools, the limit is %d", len(tools), f.Most)
@@ -58,8 +59,7 @@ func (f *ToolForm) Encode(tools []llm.Tool, adapt func(schema []byte) []byte) ([
 	return append(out, ']'), nil
 }
 
-// Choice returns the member "tool_choice" with a comma before it, "" where it may be
-// left out.
+// Choice returns the member "tool_choice" with a comma before it, "" if it can be omitted.
 func (f *ToolForm) Choice(c llm.ToolChoice, tools []llm.Tool) (string, error) {
 	const member = `,"tool_choice":`
 	switch c.Mode {
@@ -78,9 +78,9 @@ func (f *ToolForm) Choice(c llm.ToolChoice, tools []llm.Tool) (string, error) {
 	return "", Invalid(f.Provider, "unknown tool choice %q", c.Mode)
 }
 
-// OpenAIFormat returns the format of an answer as the APIs of OpenAI have it, after
-// open and up to the end of its object. A schema that strict mode does not take is
-// sent without it; nil for one that has no form at all.
+// OpenAIFormat returns the format of an answer in the form of OpenAI's APIs, after open and
+// up to the end of its object. A schema that strict mode does not accept is sent without
+// strict mode. The result is nil for a schema that cannot be sent at all.
 func OpenAIFormat(open string, f llm.Format, maxName int) []byte {
 	schema, ok := strict.OpenAI(f.Schema)
 	if !ok {
@@ -94,8 +94,8 @@ func OpenAIFormat(open string, f llm.Format, maxName int) []byte {
 	return append(append(append(b, `,"schema":`...), schema...), '}')
 }
 
-// AppendStrings appends a member that is a list of strings, with a comma before it; nothing
-// for an empty list.
+// AppendStrings appends a member that is a list of strings, with a comma before it. It
+// appends nothing for an empty list.
 func AppendStrings(b []byte, member string, list []string) []byte {
 	for i, s := range list {
 		if i == 0 {
