@@ -180,7 +180,7 @@ func (a *Agent) Prompt(ctx context.Context, text string, more ...llm.Block) (*Re
 // Stream is like [Agent.Prompt] but yields events while they happen. See [Session.Stream].
 func (a *Agent) Stream(ctx context.Context, text string, more ...llm.Block) iter.Seq2[event.Event, error] {
 	s := a.Session("")
-	s.def().AwaitAgents = true
+	s.definition().AwaitAgents = true
 	events := s.Stream(ctx, text, more...)
 	return func(yield func(event.Event, error) bool) {
 		defer s.Close()

@@ -66,7 +66,7 @@ func PromptAs[T any](ctx context.Context, p Prompter, prompt string, more ...llm
 func (a *Agent) Do(ctx context.Context, in Input) (*Result, error) {
 	s := a.Session("")
 	defer s.Close()
-	own := s.def() // no other goroutine has the session yet
+	own := s.definition() // no other goroutine has the session yet
 	own.AwaitAgents = true
 	if a.Sessions == nil {
 		own.Sessions = discard.Store{}

@@ -16,10 +16,10 @@ import (
 // the run is done, only the goroutine that holds its token uses the fields.
 type activeRun struct {
 	driver.Run
-	s    *Session
-	x    *runSetup
-	fold *sessionState
-	conv *conversation.Conversation // part of fold
+	s     *Session
+	x     *runSetup
+	state *sessionState
+	conv  *conversation.Conversation // part of state
 
 	span *watchedRun // nil without tracing
 	poll noticePoll
@@ -100,8 +100,8 @@ func (l *activeRun) Recorded(events []event.Event) {
 			l.ended(end)
 		}
 	}
-	if n := l.fold.torn; n > 0 && l.Events() != nil {
-		l.fold.torn = 0
+	if n := l.state.torn; n > 0 && l.Events() != nil {
+		l.state.torn = 0
 		l.Show(event.JournalCut{Bytes: n})
 	}
 }
@@ -171,8 +171,8 @@ func (l *activeRun) reportLost(failed error) {
 		l.result = newResult(l.s.ID, end)
 		l.s.last = l.result
 	}
-	if l.s.fold != nil {
-		l.x.Complain("session log failed", "error", errors.Join(failed, l.s.fold.log.Close()))
-		l.s.fold = nil
+	if l.s.state != nil {
+		l.x.Complain("session log failed", "error", errors.Join(failed, l.s.state.log.Close()))
+		l.s.state = nil
 	}
 }

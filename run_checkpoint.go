@@ -120,10 +120,10 @@ func (s *Session) RewindFiles(ctx context.Context, seq int64, restore RestoreFun
 	}
 	start := time.Now()
 	return restore(ctx, id, func(undo string) error {
-		if s.fold == nil { // an earlier record failed and closed the session
+		if s.state == nil { // an earlier record failed and closed the session
 			return fmt.Errorf("agent: recording in session %s: it is not open any more", s.ID)
 		}
 		kept := event.Checkpointed{ID: undo, Duration: time.Since(start)}
-		return s.append(context.WithoutCancel(ctx), s.fold.Last, kept)
+		return s.append(context.WithoutCancel(ctx), s.state.Last, kept)
 	})
 }

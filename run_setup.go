@@ -17,20 +17,20 @@ import (
 // A runSetup holds the agent of a run and the executor of its effects.
 type runSetup struct {
 	*executor.Executor
-	agent    *Agent        // as it was when the run began
-	def      func() *Agent // as it is now
-	owner    *Session
-	store    session.Store
-	system   string   // system prompt, with the instructions of the Toolsets at the start of the run
-	versions []uint64 // versions of the Toolsets
-	repick   bool     // the tools must be gathered again, for another model
-	patched  bool     // the tools are for a model that writes patches
+	agent      *Agent        // as it was when the run began
+	definition func() *Agent // as it is now
+	owner      *Session
+	store      session.Store
+	system     string   // system prompt, with the instructions of the Toolsets at the start of the run
+	versions   []uint64 // versions of the Toolsets
+	repick     bool     // the tools must be gathered again, for another model
+	patched    bool     // the tools are for a model that writes patches
 }
 
 // prepareSetup returns a setup of the session's current agent, and the tools to offer to
 // the model.
 func prepareSetup(ctx context.Context, s *Session) (*runSetup, []event.Tool, error) {
-	a := s.def()
+	a := s.definition()
 	if err := a.check(); err != nil {
 		return nil, nil, err
 	}
@@ -40,11 +40,11 @@ func prepareSetup(ctx context.Context, s *Session) (*runSetup, []event.Tool, err
 	}
 	info := llm.InfoOf(a.Model)
 	versions := a.versions()
-	pool, err := a.poolFor(ctx, info)
+	resolved, err := a.toolsFor(ctx, info)
 	if err != nil {
 		return nil, nil, err
 	}
-	pool, offered := a.advertise(pool, info.Window)
+	resolved, offered := a.advertise(resolved, info.Window)
 	dir, err := a.dir()
 	if err != nil {
 		return nil, nil, err
@@ -54,7 +54,7 @@ func prepareSetup(ctx context.Context, s *Session) (*runSetup, []event.Tool, err
 		return nil, nil, err
 	}
 	models := a.models()
-	x := newRunSetup(s, a, hooks, secrets.Of(a.Secrets, pool, models), roots, pool, models)
+	x := newRunSetup(s, a, hooks, secrets.Of(a.Secrets, resolved, models), roots, resolved, models)
 	x.patched, x.versions, x.system = info.Patches, versions, a.instructions()
 	x.Unreadable.Store(a.Permissions.DeniedReadPatterns(a.Deciders, roots...))
 	x.Rules.Store(a.Permissions.Compile())
@@ -63,8 +63,8 @@ func prepareSetup(ctx context.Context, s *Session) (*runSetup, []event.Tool, err
 
 // newRunSetup returns a setup of an agent with the given hooks, secrets, roots, tools and
 // models.
-func newRunSetup(s *Session, a *Agent, hooks *hook.Set, known *secrets.Redactor, roots []string, pool []tool.Tool, models []llm.Model) *runSetup {
-	x := &runSetup{agent: a, def: s.def, owner: s, store: a.Sessions}
+func newRunSetup(s *Session, a *Agent, hooks *hook.Set, known *secrets.Redactor, roots []string, resolved []tool.Tool, models []llm.Model) *runSetup {
+	x := &runSetup{agent: a, definition: s.definition, owner: s, store: a.Sessions}
 	c := executor.Config{Driver: x, Session: s.ID, Root: a.rootSession(), Name: a.Name, Kind: a.kindOrName(), AgentID: a.childID(s.ID),
 		Transcript: journalOf(a.Sessions, s.ID), Hooks: hooks, Secrets: known, Log: a.logger(), Logs: a.Log != nil, Trace: a.Trace,
 		Deciders: a.Deciders, Bypass: a.Permissions.Mode == permission.Bypass, AllowModeChange: a.AllowModeChange, AllowRuleGrant: a.AllowRuleGrant,
@@ -75,7 +75,7 @@ func newRunSetup(s *Session, a *Agent, hooks *hook.Set, known *secrets.Redactor,
 	if len(a.Toolsets) > 0 { // only their tools have servers
 		c.Services = x.callServices
 	}
-	x.Executor = executor.New(c, pool, models)
+	x.Executor = executor.New(c, resolved, models)
 	return x
 }
 
@@ -87,7 +87,7 @@ func (x *runSetup) StrictestMode(mode permission.Mode) permission.Mode {
 	return x.agent.strictestMode(mode)
 }
 
-func (x *runSetup) BoundsCost() bool { return x.def().Budget.USD > 0 }
+func (x *runSetup) BoundsCost() bool { return x.definition().Budget.USD > 0 }
 
 func (x *runSetup) SessionTag(ctx context.Context) string {
 	info, err := session.Stat(ctx, x.store, x.Session)

@@ -39,7 +39,7 @@ func (s *Session) start(ctx context.Context, in *Input, watched bool) (l *active
 					err = s.notStarted(recover())
 				}
 			}()
-			l, first, err = s.newLoop(ctx, in, watched)
+			l, first, err = s.newRun(ctx, in, watched)
 			returned = true
 		}()
 		if l != nil {
@@ -59,15 +59,15 @@ func (s *Session) notStarted(v any) error {
 	}
 	stack := string(debug.Stack())
 	safecall.Or(func() bool {
-		s.def().logger().Error("a run could not begin", "session", s.ID, "error", why, "stack", stack)
+		s.definition().logger().Error("a run could not begin", "session", s.ID, "error", why, "stack", stack)
 		return true
 	}, false)
 	return fmt.Errorf("agent: %w: a run could not begin: %s", ErrInternal, why)
 }
 
-// newLoop returns a run and its first facts: those that close an earlier run, the
+// newRun returns a run and its first facts: those that close an earlier run, the
 // configuration and the prompt.
-func (s *Session) newLoop(ctx context.Context, in *Input, watched bool) (l *activeRun, first []event.Fact, err error) {
+func (s *Session) newRun(ctx context.Context, in *Input, watched bool) (l *activeRun, first []event.Fact, err error) {
 	prompt := in != nil && !in.Compact
 	var output *event.Output
 	if prompt {
@@ -76,7 +76,7 @@ func (s *Session) newLoop(ctx context.Context, in *Input, watched bool) (l *acti
 			return nil, nil, err
 		}
 	}
-	x, pool, notes, err := s.prepareRun(ctx, prompt)
+	x, offered, notes, err := s.prepareRun(ctx, prompt)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -90,7 +90,7 @@ func (s *Session) newLoop(ctx context.Context, in *Input, watched bool) (l *acti
 	if err := s.open(ctx, x.Roots[0]); err != nil {
 		return nil, nil, err
 	}
-	state := s.fold.State
+	state := s.state.State
 	switch {
 	case in == nil && !state.Running() && !state.Pending():
 		return nil, nil, ErrNotResumable
@@ -101,36 +101,36 @@ func (s *Session) newLoop(ctx context.Context, in *Input, watched bool) (l *acti
 	case in.Compact && !state.Running() && state.Pending():
 		return nil, nil, fmt.Errorf("agent: compacting: %w: decide about the call and resume, or prompt anew, first", ErrSuspended)
 	default:
-		first = slices.Concat([]event.Fact{s.configured(x, pool, output)}, s.callbackChanged(), x.opening(state, notes), []event.Fact{x.beginning(in)}, s.recoverAbandoned(ctx, true))
+		first = slices.Concat([]event.Fact{s.configured(x, offered, output)}, s.callbackChanged(), x.opening(state, notes), []event.Fact{x.beginning(in)}, s.recoverAbandoned(ctx, true))
 	}
 	var events *eventqueue.Queue
 	if watched {
 		events = eventqueue.New(s.reread)
-		if s.fold.Cache == nil {
-			s.fold.Cache = new(engine.CacheWatch)
+		if s.state.Cache == nil {
+			s.state.Cache = new(engine.CacheWatch)
 		}
 	}
 	if x.agent.Log != nil {
-		x.Log = x.logOf(s.fold.Last + 1)
+		x.Log = x.logOf(s.state.Last + 1)
 	}
-	l = &activeRun{s: s, x: x, fold: s.fold, conv: &s.fold.Conversation}
-	l.Init(ctx, driver.Config{Host: l, Executor: x.Executor, Conversation: l.conv, Log: s.fold.log, Events: events, Errors: driver.Errors{Internal: ErrInternal, Stuck: ErrToolStuck}})
-	mode := cmp.Or(s.settings().mode, state.Mode())
+	l = &activeRun{s: s, x: x, state: s.state, conv: &s.state.Conversation}
+	l.Init(ctx, driver.Config{Host: l, Executor: x.Executor, Conversation: l.conv, Log: s.state.log, Events: events, Errors: driver.Errors{Internal: ErrInternal, Stuck: ErrToolStuck}})
+	mode := cmp.Or(s.overrides().mode, state.Mode())
 	if prompt {
 		mode = s.modeInForce()
 	}
 	x.Mode.Store(&mode) // it limits background agents before the first fact
 	s.allowAgents()
-	s.set.mode, s.prompted = "", true
-	s.loop, s.running = l, true
+	s.lazyOverrides.mode, s.prompted = "", true
+	s.active, s.running = l, true
 	return l, first, nil
 }
 
 // prepareRun returns the setup of a run of the current agent, its tools and, for a prompt,
 // its notes. If it succeeds, it leaves s.mu locked.
-func (s *Session) prepareRun(ctx context.Context, prompt bool) (x *runSetup, pool []event.Tool, notes []Note, err error) {
+func (s *Session) prepareRun(ctx context.Context, prompt bool) (x *runSetup, offered []event.Tool, notes []Note, err error) {
 	for {
-		if x, pool, err = prepareSetup(ctx, s); err != nil {
+		if x, offered, err = prepareSetup(ctx, s); err != nil {
 			return nil, nil, nil, err
 		}
 		if prompt {
@@ -139,8 +139,8 @@ func (s *Session) prepareRun(ctx context.Context, prompt bool) (x *runSetup, poo
 			notes = x.notes(ctx, at)
 		}
 		s.mu.Lock()
-		if s.def() == x.agent {
-			return x, pool, notes, nil
+		if s.definition() == x.agent {
+			return x, offered, notes, nil
 		}
 		s.mu.Unlock() // the agent was changed in between: try again
 	}
@@ -149,22 +149,22 @@ func (s *Session) prepareRun(ctx context.Context, prompt bool) (x *runSetup, poo
 // callbackChanged returns the fact that the callback was changed since the last prompt, if
 // it was.
 func (s *Session) callbackChanged() []event.Fact {
-	if s.set == nil || !s.set.changed.callback {
+	if s.lazyOverrides == nil || !s.lazyOverrides.changed.callback {
 		return nil
 	}
-	s.set.changed.callback = false
-	return []event.Fact{event.CallbackChanged{Set: s.def().CanUseTool != nil}}
+	s.lazyOverrides.changed.callback = false
+	return []event.Fact{event.CallbackChanged{Set: s.definition().CanUseTool != nil}}
 }
 
 // configured returns the fact with the configuration of the run.
-func (s *Session) configured(x *runSetup, pool []event.Tool, output *event.Output) event.Fact {
+func (s *Session) configured(x *runSetup, offered []event.Tool, output *event.Output) event.Fact {
 	a, m := x.agent, x.agent.Model
-	c := event.Configured{Output: output, Model: m.Name(), Models: map[string]llm.Info{}, System: x.system, Tools: pool,
+	c := event.Configured{Output: output, Model: m.Name(), Models: map[string]llm.Info{}, System: x.system, Tools: offered,
 		Mode: s.modeInForce(), Dir: x.Roots[0], Roots: x.Roots, MaxTokens: a.maxTokens(), Fallbacks: a.fallbacks(), Temperature: a.Temperature, ToolChoice: a.ToolChoice, Stop: a.Stop,
 		Program: a.Program, Awaits: a.AwaitAgents, Agent: a.kind(), Checkpoints: a.Checkpoint != nil, Hooks: x.Hooks.Events(), Start: s.beginning(x), Thinking: a.Thinking, Cache: a.Cache, Retries: a.retry().tries(), Parallel: a.MaxParallelCalls, Compaction: a.Compaction.configured(),
 		Limits: a.limits()}
-	if roots := s.fold.State.Config().Roots; len(roots) > 0 && roots[0] == x.Roots[0] {
-		c.Dir = s.fold.State.Dir() // where the last prompt left it
+	if roots := s.state.State.Config().Roots; len(roots) > 0 && roots[0] == x.Roots[0] {
+		c.Dir = s.state.State.Dir() // where the last prompt left it
 	}
 	if c.Parallel == 0 {
 		c.Parallel = defaultParallel
@@ -183,14 +183,14 @@ func (s *Session) configured(x *runSetup, pool []event.Tool, output *event.Outpu
 // beginning returns how the session began, for its first run in this program. It is "" if
 // there are no hooks and no rules of hooks, because nothing uses it then.
 func (s *Session) beginning(x *runSetup) event.Start {
-	rules := s.fold.State.Rules()
+	rules := s.state.State.Rules()
 	switch {
 	case s.prompted || len(x.Hooks.Events())+len(rules.Allow)+len(rules.Ask)+len(rules.Deny) == 0:
 		return ""
-	case s.fold.Last == 0:
+	case s.state.Last == 0:
 		return event.StartNew
 	}
-	if info, err := session.Stat(context.Background(), s.store(), s.ID); err == nil && info.Parent != nil && info.Parent.Seq == s.fold.Last {
+	if info, err := session.Stat(context.Background(), s.store(), s.ID); err == nil && info.Parent != nil && info.Parent.Seq == s.state.Last {
 		return event.StartFork
 	}
 	return event.StartResume
@@ -208,13 +208,13 @@ const (
 // the agent's mode. So neither an agent's mode nor a setting ends plan mode. A child uses
 // the mode that its parent gives it.
 func (s *Session) modeInForce() permission.Mode {
-	had, own := s.fold.State.Mode(), s.def().Permissions.Mode
+	had, own := s.state.State.Mode(), s.definition().Permissions.Mode
 	switch {
-	case s.settings().mode != "":
-		return s.set.mode
+	case s.overrides().mode != "":
+		return s.lazyOverrides.mode
 	case s.prompted, s.sameProgram():
 		return had
-	case s.def().parentLink != nil && own != "":
+	case s.definition().parentLink != nil && own != "":
 		return own
 	case had == permission.Plan, had == permission.DontAsk && own != permission.Plan:
 		return had
@@ -226,16 +226,16 @@ func (s *Session) modeInForce() permission.Mode {
 
 // sameProgram reports whether this program ran the last prompt of the conversation.
 func (s *Session) sameProgram() bool {
-	program := s.def().Program
-	return program != "" && s.fold.State.Config().Program == program
+	program := s.definition().Program
+	return program != "" && s.state.State.Config().Program == program
 }
 
 // resumption returns the first facts of a resumed run, with the settings changed since. It
 // changes the model if the agent no longer has the run's model.
 func (s *Session) resumption(x *runSetup) []event.Fact {
 	facts := []event.Fact{event.Resumed{Hooks: x.Hooks.Events(), Start: s.beginning(x)}}
-	a, did := x.agent, s.settings().changed
-	if x.Models.Named(s.fold.State.Model()) == nil || did.model {
+	a, did := x.agent, s.overrides().changed
+	if x.Models.Named(s.state.State.Model()) == nil || did.model {
 		facts = append(facts, a.modelChanged())
 	}
 	if did.fallbacks {
@@ -244,8 +244,8 @@ func (s *Session) resumption(x *runSetup) []event.Fact {
 	if did.budget {
 		facts = append(facts, event.BudgetChanged{Limits: a.limits()})
 	}
-	if s.set.mode != "" && s.set.mode != s.fold.State.Mode() {
-		facts = append(facts, event.ModeChanged{Mode: s.set.mode})
+	if s.lazyOverrides.mode != "" && s.lazyOverrides.mode != s.state.State.Mode() {
+		facts = append(facts, event.ModeChanged{Mode: s.lazyOverrides.mode})
 	}
 	return facts
 }

@@ -122,11 +122,11 @@ func (h *callHost) flat(messages []llm.Message) (in Input) {
 // known price. If there is none, it returns the run's model.
 func (h *callHost) sampler(names []string) llm.Model {
 	for _, name := range names {
-		if m := h.x.Models.Named(name); m != nil && (h.x.def().Budget.USD == 0 || llm.InfoOf(m).Price != nil) {
+		if m := h.x.Models.Named(name); m != nil && (h.x.definition().Budget.USD == 0 || llm.InfoOf(m).Price != nil) {
 			return m
 		}
 	}
-	return h.x.def().Model
+	return h.x.definition().Model
 }
 
 // A sampleRequest is the input of the call that stands for a request, for the permission

@@ -24,15 +24,15 @@ type Session struct {
 	ID    string
 	agent atomic.Pointer[Agent] // the current agent; to change it, hold mu and store another Agent
 
-	mu       sync.Mutex
-	set      *settings     // nil: no changes
-	loop     *activeRun    // the current run, or the last one
-	fold     *sessionState // nil while the session is not open
-	prompted bool          // a prompt began in this Session, not only in the journal
-	closed   bool
-	ended    bool // its SessionEnd hooks were called
-	running  bool // loop is running
-	last     *Result
+	mu            sync.Mutex
+	lazyOverrides *overrides    // nil: no changes
+	active        *activeRun    // the current run, or the last one
+	state         *sessionState // nil while the session is not open
+	prompted      bool          // a prompt began in this Session, not only in the journal
+	closed        bool
+	ended         bool // its SessionEnd hooks were called
+	running       bool // active is running
+	last          *Result
 }
 
 // An Input is a prompt, or a message to a running prompt.
@@ -145,7 +145,7 @@ func (s *Session) CanResume(ctx context.Context) (bool, error) {
 	if err := s.open(ctx, ""); err != nil {
 		return false, err
 	}
-	return s.fold.State.Running() || s.fold.State.Pending(), nil
+	return s.state.State.Running() || s.state.State.Pending(), nil
 }
 
 // Result returns the result of the session's last prompt. It is nil before the first one,
@@ -166,7 +166,7 @@ func (s *Session) Messages(ctx context.Context) ([]llm.Message, error) {
 	if err := s.open(ctx, ""); err != nil {
 		return nil, err
 	}
-	return slices.Clip(s.fold.Transcript.Messages), nil
+	return slices.Clip(s.state.Transcript.Messages), nil
 }
 
 // Fork returns a new session with the past of s up to and including the fact with the given
@@ -174,11 +174,11 @@ func (s *Session) Messages(ctx context.Context) ([]llm.Message, error) {
 func (s *Session) Fork(ctx context.Context, through int64) (*Session, error) {
 	s.mu.Lock()
 	store := s.store()
-	f := s.def().Session("")
-	*f.settings() = *s.settings()
-	f.set.gone, f.set.agents = nil, nil
-	if f.set.mode == "" && s.prompted && !s.running && s.fold != nil {
-		f.set.mode = s.fold.State.Mode()
+	f := s.definition().Session("")
+	*f.overrides() = *s.overrides()
+	f.lazyOverrides.gone, f.lazyOverrides.agents = nil, nil
+	if f.lazyOverrides.mode == "" && s.prompted && !s.running && s.state != nil {
+		f.lazyOverrides.mode = s.state.State.Mode()
 	}
 	s.mu.Unlock() // a run may continue during the copy
 	if err := session.Fork(ctx, store, s.ID, f.ID, through); err != nil {
@@ -198,13 +198,13 @@ func (s *Session) Rewind(ctx context.Context, to int64) error {
 	if err := s.open(ctx, ""); err != nil {
 		return err
 	}
-	if to < 1 || to > s.fold.Last {
-		return fmt.Errorf("agent: session %s has no fact %d to rewind to; it has 1 to %d", s.ID, to, s.fold.Last)
+	if to < 1 || to > s.state.Last {
+		return fmt.Errorf("agent: session %s has no fact %d to rewind to; it has 1 to %d", s.ID, to, s.state.Last)
 	}
 	if err := s.append(ctx, to, event.Rewound{}); err != nil {
 		return err
 	}
-	return s.restore(ctx, s.fold.log)
+	return s.restore(ctx, s.state.log)
 }
 
 // Close cancels a running prompt and waits for its end. It ends the shell and the
@@ -213,7 +213,7 @@ func (s *Session) Rewind(ctx context.Context, to int64) error {
 func (s *Session) Close() error {
 	s.mu.Lock()
 	s.closed = true
-	l := s.loop
+	l := s.active
 	s.mu.Unlock()
 	if l != nil {
 		l.Cancel(ErrClosed)
@@ -224,21 +224,21 @@ func (s *Session) Close() error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	var errs []error
-	tools := s.def().Tools
-	if s.set != nil {
-		tools = slices.Concat(tools, s.set.gone)
+	tools := s.definition().Tools
+	if s.lazyOverrides != nil {
+		tools = slices.Concat(tools, s.lazyOverrides.gone)
 	}
-	if s.loop != nil {
-		tools = slices.Concat(tools, s.loop.x.EveryTool())
+	if s.active != nil {
+		tools = slices.Concat(tools, s.active.x.EveryTool())
 	}
 	for _, t := range tools {
 		if e, ok := t.(sessionEnder); ok {
 			errs = append(errs, e.EndSession(s.ID))
 		}
 	}
-	if s.fold != nil {
-		errs = append(errs, s.fold.log.Close())
-		s.fold = nil
+	if s.state != nil {
+		errs = append(errs, s.state.log.Close())
+		s.state = nil
 	}
 	return errors.Join(errs...)
 }
@@ -253,33 +253,33 @@ func (s *Session) open(ctx context.Context, dir string) (err error) {
 	if s.closed {
 		return ErrClosed
 	}
-	if s.fold != nil {
+	if s.state != nil {
 		return nil
 	}
 	if dir == "" {
-		if dir, err = s.def().dir(); err != nil {
+		if dir, err = s.definition().dir(); err != nil {
 			return err
 		}
 	}
-	log, err := s.store().Open(ctx, s.ID, session.Header{Session: s.ID, Created: now(), Dir: dir, Agent: s.def().parentRef()})
+	log, err := s.store().Open(ctx, s.ID, session.Header{Session: s.ID, Created: now(), Dir: dir, Agent: s.definition().parentRef()})
 	if err != nil {
 		return fmt.Errorf("agent: opening session %s: %w", s.ID, err)
 	}
 	if err := s.restore(ctx, log); err != nil {
-		s.fold = nil
+		s.state = nil
 		return errors.Join(err, log.Close())
 	}
-	if s.fold.torn = session.Torn(log); s.fold.torn > 0 {
-		s.def().logger().Warn("an unfinished last record was cut off the journal", "session", s.ID, "bytes", s.fold.torn)
+	if s.state.torn = session.Torn(log); s.state.torn > 0 {
+		s.definition().logger().Warn("an unfinished last record was cut off the journal", "session", s.ID, "bytes", s.state.torn)
 	}
 	return nil
 }
 
-// def returns the current agent. Do not change it once other goroutines have the session.
-func (s *Session) def() *Agent { return s.agent.Load() }
+// definition returns the current agent. Do not change it once other goroutines have the session.
+func (s *Session) definition() *Agent { return s.agent.Load() }
 
 // store returns the store of the session.
-func (s *Session) store() session.Store { return s.def().Sessions }
+func (s *Session) store() session.Store { return s.definition().Sessions }
 
 // restore replays the facts on the path to the last one.
 func (s *Session) restore(ctx context.Context, log session.Log) error {
@@ -307,19 +307,19 @@ func (s *Session) restore(ctx context.Context, log session.Log) error {
 		s.last = before
 	}
 	torn := int64(0)
-	if s.fold != nil {
-		torn = s.fold.torn
+	if s.state != nil {
+		torn = s.state.torn
 	}
-	s.fold = &sessionState{Conversation: conversation.New(), log: log, torn: torn}
+	s.state = &sessionState{Conversation: conversation.New(), log: log, torn: torn}
 	if rewound {
 		last := facts[len(facts)-1].Seq
 		facts = conversation.Path(facts)
-		s.fold.Last = last
+		s.state.Last = last
 	}
 	for _, e := range facts {
-		s.fold.Apply(e)
+		s.state.Apply(e)
 	}
-	s.fold.Named = named
+	s.state.Named = named
 	return nil
 }
 
@@ -337,7 +337,7 @@ type sessionState struct {
 }
 
 func (s *Session) callback() CanUseToolFunc {
-	a := s.def()
+	a := s.definition()
 	if a.parentLink != nil {
 		return a.parentLink.parent.callback()
 	}

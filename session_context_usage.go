@@ -87,6 +87,6 @@ func (s *Session) look(ctx context.Context, at func(*conversation.Conversation))
 	if err := s.open(ctx, ""); err != nil {
 		return err
 	}
-	at(&s.fold.Conversation)
+	at(&s.state.Conversation)
 	return nil
 }

@@ -16,7 +16,7 @@ import (
 // commits are on record when withRun returns.
 func (s *Session) withRun(ctx context.Context, do func(l *activeRun) error) error {
 	s.mu.Lock()
-	l, running := s.loop, s.running
+	l, running := s.active, s.running
 	s.mu.Unlock()
 	if !running {
 		return ErrNotRunning

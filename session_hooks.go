@@ -15,7 +15,7 @@ import (
 // and the agent of in. It also sets the directory and the mode if they are empty. It fails
 // with [hook.ErrDepth] if hooks are nested too deeply.
 func (s *Session) Hook(ctx context.Context, in hook.Input) (hook.Outcome, error) {
-	a := s.def()
+	a := s.definition()
 	set, err := hook.Compile(a.Hooks)
 	if err != nil {
 		return hook.Outcome{}, fmt.Errorf("agent: %w: Hooks: %w", ErrConfig, err)
@@ -27,9 +27,9 @@ func (s *Session) Hook(ctx context.Context, in hook.Input) (hook.Outcome, error)
 		return hook.Outcome{}, fmt.Errorf("agent: %w", hook.ErrDepth)
 	}
 	s.mu.Lock()
-	l, journal := s.loop, journalOf(s.store(), s.ID)
-	if in.Mode == "" && s.fold != nil && !s.running {
-		in.Mode = s.fold.State.Mode()
+	l, journal := s.active, journalOf(s.store(), s.ID)
+	if in.Mode == "" && s.state != nil && !s.running {
+		in.Mode = s.state.State.Mode()
 	}
 	s.mu.Unlock()
 	if in.Dir == "" {
@@ -59,16 +59,16 @@ func journalOf(s session.Store, id string) string {
 // end calls the SessionEnd hooks once, if a run began in the session.
 func (s *Session) end() {
 	s.mu.Lock()
-	began := s.prompted && !s.ended && s.loop != nil && s.def().parentLink == nil // a subagent has its SubagentStop
+	began := s.prompted && !s.ended && s.active != nil && s.definition().parentLink == nil // a subagent has its SubagentStop
 	s.ended = s.ended || began
 	s.mu.Unlock()
-	if began && slices.ContainsFunc(s.def().Hooks, func(h hook.Hook) bool { return h.On == hook.SessionEnd }) {
+	if began && slices.ContainsFunc(s.definition().Hooks, func(h hook.Hook) bool { return h.On == hook.SessionEnd }) {
 		s.tellEnd()
 	}
 }
 
 func (s *Session) tellEnd() {
 	if _, err := s.Hook(context.Background(), hook.Input{Event: hook.SessionEnd, Reason: "other"}); err != nil {
-		s.loop.x.Log.Warn("SessionEnd hooks were not called", "error", err)
+		s.active.x.Log.Warn("SessionEnd hooks were not called", "error", err)
 	}
 }

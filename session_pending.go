@@ -29,11 +29,11 @@ func (s *Session) waiting(ctx context.Context) ([]func() event.PermissionRequest
 	if err := s.open(ctx, ""); err != nil {
 		return nil, err
 	}
-	asking := s.fold.State.Asking()
+	asking := s.state.State.Asking()
 	if len(asking) == 0 {
 		return nil, ErrNotRunning
 	}
-	return s.fold.Questions(x.Executor), nil
+	return s.state.Questions(x.Executor), nil
 }
 
 // decideLater records the answer to a question of the last run, which is not running.
@@ -53,10 +53,10 @@ func (s *Session) decideLater(ctx context.Context, id string, d permission.Decis
 	if err := s.open(ctx, ""); err != nil {
 		return err
 	}
-	if len(s.fold.State.Asking()) == 0 {
+	if len(s.state.State.Asking()) == 0 {
 		return ErrNotRunning
 	}
-	call, key, ok := s.fold.Question(x.Executor, id)
+	call, key, ok := s.state.Question(x.Executor, id)
 	if !ok {
 		return ErrNoQuestion
 	}
@@ -68,11 +68,11 @@ func (s *Session) decideLater(ctx context.Context, id string, d permission.Decis
 			return fmt.Errorf("agent: deciding about call %s: %s", id, x.Secrets.Text(wrong))
 		}
 	}
-	e := event.Event{Seq: s.fold.Last + 1, Prev: s.fold.Last, Time: now(), Session: s.ID, Data: x.Answer(key, t, call, d)}
-	if err := s.fold.log.Append(ctx, s.fold.Last, true, e); err != nil {
+	e := event.Event{Seq: s.state.Last + 1, Prev: s.state.Last, Time: now(), Session: s.ID, Data: x.Answer(key, t, call, d)}
+	if err := s.state.log.Append(ctx, s.state.Last, true, e); err != nil {
 		return fmt.Errorf("agent: recording in session %s: %w", s.ID, err)
 	}
-	s.fold.Apply(e)
+	s.state.Apply(e)
 	return nil
 }
 

@@ -26,8 +26,8 @@ import (
 // of that program. The mode of the conversation stays if it is plan or dontAsk, or if the
 // program is the same, see [Agent].Program.
 
-// settings are changes made to a session, and rarely used state.
-type settings struct {
+// overrides are changes made to a session, and rarely used state.
+type overrides struct {
 	mode    permission.Mode // for the next prompt; "": the mode in force
 	changed altered         // which settings of the agent changed
 	gone    []tool.Tool     // removed by SetTools and ReplaceTool
@@ -38,18 +38,18 @@ type settings struct {
 // record yet.
 type altered struct{ model, fallbacks, budget, callback bool }
 
-// settings returns the changeable settings. The caller holds s.mu.
-func (s *Session) settings() *settings {
-	if s.set == nil {
-		s.set = new(settings)
+// overrides returns the changes to the settings. The caller holds s.mu.
+func (s *Session) overrides() *overrides {
+	if s.lazyOverrides == nil {
+		s.lazyOverrides = new(overrides)
 	}
-	return s.set
+	return s.lazyOverrides
 }
 
 // Agent returns a copy of the session's current agent, with all changes to settings. Do not
 // change its lists. The events of a run have the current permission mode.
 func (s *Session) Agent() *Agent {
-	own := *s.def()
+	own := *s.definition()
 	return &own
 }
 
@@ -57,11 +57,11 @@ func (s *Session) Agent() *Agent {
 // and the current agent.
 func (s *Session) alter(ctx context.Context, change func(a *Agent, did *altered), tell func(l *activeRun, now *Agent) error) error {
 	s.mu.Lock()
-	own, did := *s.def(), s.settings().changed
+	own, did := *s.definition(), s.overrides().changed
 	change(&own, &did)
 	err := own.check()
 	if err == nil {
-		s.set.changed = did
+		s.lazyOverrides.changed = did
 		s.agent.Store(&own)
 	}
 	s.mu.Unlock()
@@ -70,7 +70,7 @@ func (s *Session) alter(ctx context.Context, change func(a *Agent, did *altered)
 	}
 	// If several changes happen at once, the last one counts. Each call of tell gets the
 	// agent with all of them.
-	err = s.withRun(ctx, func(l *activeRun) error { return tell(l, s.def()) })
+	err = s.withRun(ctx, func(l *activeRun) error { return tell(l, s.definition()) })
 	if errors.Is(err, ErrNotRunning) {
 		return nil
 	}
@@ -84,7 +84,7 @@ func (s *Session) SetMode(ctx context.Context, mode permission.Mode) error {
 		return fmt.Errorf("agent: %w", err)
 	}
 	s.mu.Lock()
-	s.settings().mode = mode // for a prompt that begins now
+	s.overrides().mode = mode // for a prompt that begins now
 	s.mu.Unlock()
 	err := s.withRun(ctx, func(l *activeRun) error { return l.CommitHost(event.ModeChanged{Mode: mode}) })
 	if errors.Is(err, ErrNotRunning) {
@@ -92,8 +92,8 @@ func (s *Session) SetMode(ctx context.Context, mode permission.Mode) error {
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.settings().mode == mode {
-		s.settings().mode = "" // the run has it
+	if s.overrides().mode == mode {
+		s.overrides().mode = "" // the run has it
 	}
 	return err
 }
@@ -103,10 +103,10 @@ func (s *Session) SetMode(ctx context.Context, mode permission.Mode) error {
 func (s *Session) leaveIn(ctx context.Context, mode permission.Mode) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.running || s.closed || s.fold == nil || s.fold.Last == 0 || s.fold.State.Mode() == mode {
+	if s.running || s.closed || s.state == nil || s.state.Last == 0 || s.state.State.Mode() == mode {
 		return nil
 	}
-	return s.append(ctx, s.fold.Last, event.ModeChanged{Mode: mode})
+	return s.append(ctx, s.state.Last, event.ModeChanged{Mode: mode})
 }
 
 // Mode returns the permission mode of the running or interrupted run. Without one it
@@ -122,7 +122,7 @@ func (s *Session) Mode(ctx context.Context) (permission.Mode, error) {
 	if err := s.open(ctx, ""); err != nil {
 		return "", err
 	}
-	if state := s.fold.State; s.settings().mode == "" && (state.Running() || state.Pending()) {
+	if state := s.state.State; s.overrides().mode == "" && (state.Running() || state.Pending()) {
 		return state.Mode(), nil
 	}
 	return s.modeInForce(), nil
@@ -248,7 +248,7 @@ func (a *Agent) limits() event.Limits {
 func (s *Session) SetCanUseTool(ctx context.Context, fn CanUseToolFunc) error {
 	return s.alter(ctx, func(a *Agent, did *altered) { a.CanUseTool = fn; did.callback = s.prompted }, func(l *activeRun, a *Agent) error {
 		s.mu.Lock()
-		s.set.changed.callback = false
+		s.lazyOverrides.changed.callback = false
 		s.mu.Unlock()
 		return l.CommitHost(event.CallbackChanged{Set: a.CanUseTool != nil})
 	})
@@ -268,7 +268,7 @@ func (s *Session) SetTools(ctx context.Context, tools []tool.Tool) error {
 		}
 	}
 	for {
-		before := s.def()
+		before := s.definition()
 		own := *before
 		own.Tools = tools
 		done, err := s.retool(ctx, before, &own)
@@ -285,7 +285,7 @@ func (s *Session) retool(ctx context.Context, before, own *Agent) (done bool, er
 		return false, err
 	}
 	s.mu.Lock()
-	l, running := s.loop, s.running
+	l, running := s.active, s.running
 	if !running {
 		defer s.mu.Unlock()
 		return s.swap(before, own), nil
@@ -299,7 +299,7 @@ func (s *Session) retool(ctx context.Context, before, own *Agent) (done bool, er
 		if now != l {
 			return nil
 		}
-		if l.conv.State.Config().Output != nil && slices.ContainsFunc(fresh.pool, func(t tool.Tool) bool { return t.Spec().Name == engine.OutputTool }) {
+		if l.conv.State.Config().Output != nil && slices.ContainsFunc(fresh.tools, func(t tool.Tool) bool { return t.Spec().Name == engine.OutputTool }) {
 			return fmt.Errorf("agent: %w: a tool is named %s, which is reserved for answers of a schema; rename the tool", ErrConfig, engine.OutputTool)
 		}
 		s.mu.Lock()
@@ -316,19 +316,19 @@ func (s *Session) retool(ctx context.Context, before, own *Agent) (done bool, er
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return s.loop == l && s.swap(before, own), nil // the run has just ended
+	return s.active == l && s.swap(before, own), nil // the run has just ended
 }
 
 // swap replaces the agent before by own, which has other tools. It reports false if before
 // is no longer the session's agent. The caller holds s.mu.
 func (s *Session) swap(before, own *Agent) bool {
-	if s.def() != before {
+	if s.definition() != before {
 		return false
 	}
 	for _, t := range before.Tools {
 		is := func(o tool.Tool) bool { return same.Value(o, t) }
-		if _, ok := t.(sessionEnder); ok && !slices.ContainsFunc(own.Tools, is) && !slices.ContainsFunc(s.settings().gone, is) {
-			s.settings().gone = append(s.settings().gone, t)
+		if _, ok := t.(sessionEnder); ok && !slices.ContainsFunc(own.Tools, is) && !slices.ContainsFunc(s.overrides().gone, is) {
+			s.overrides().gone = append(s.overrides().gone, t)
 		}
 	}
 	s.agent.Store(own)
@@ -357,7 +357,7 @@ func (s *Session) ReplaceTool(ctx context.Context, t tool.Tool) error {
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	own := *s.def()
+	own := *s.definition()
 	own.Tools = slices.Clone(own.Tools)
 	for i, old := range own.Tools {
 		if old.Spec().Name == name {
@@ -367,6 +367,6 @@ func (s *Session) ReplaceTool(ctx context.Context, t tool.Tool) error {
 	if !found {
 		return fmt.Errorf("agent: %w: there is no tool %q to replace", ErrConfig, name)
 	}
-	s.swap(s.def(), &own)
+	s.swap(s.definition(), &own)
 	return nil
 }

@@ -38,20 +38,20 @@ func (s *Session) name(ctx context.Context, change func(*event.SessionNamed)) er
 func (s *Session) append(ctx context.Context, prev int64, facts ...event.Fact) error {
 	var events []event.Event
 	for _, f := range facts {
-		seq := s.fold.Last + 1 + int64(len(events))
+		seq := s.state.Last + 1 + int64(len(events))
 		events = append(events, event.Event{Seq: seq, Prev: prev, Time: now(), Session: s.ID, Data: f})
 		prev = seq
 	}
-	if err := s.fold.log.Append(ctx, s.fold.Last, true, events...); err != nil {
+	if err := s.state.log.Append(ctx, s.state.Last, true, events...); err != nil {
 		err = fmt.Errorf("agent: recording in session %s: %w", s.ID, err)
 		if broken := (*session.BrokenError)(nil); errors.As(err, &broken) {
-			err = errors.Join(err, s.fold.log.Close())
-			s.fold = nil // the next use opens the session again
+			err = errors.Join(err, s.state.log.Close())
+			s.state = nil // the next use opens the session again
 		}
 		return err
 	}
 	for _, e := range events {
-		s.fold.Apply(e)
+		s.state.Apply(e)
 	}
 	return nil
 }

@@ -57,7 +57,7 @@ type Child struct {
 // When the parent ends, its children end.
 type Parent struct {
 	session *Session
-	loop    *activeRun
+	run     *activeRun
 }
 
 // ParentOf returns the run of a tool call, from the context that the tool got. ok is false
@@ -76,14 +76,14 @@ func (p *Parent) Session() string { return p.session.ID }
 // Depth returns the number of agents above the run's agent: 0 at the root.
 func (p *Parent) Depth() int {
 	n := 0
-	for b := p.session.def().parentLink; b != nil; b = b.parent.def().parentLink {
+	for b := p.session.definition().parentLink; b != nil; b = b.parent.definition().parentLink {
 		n++
 	}
 	return n
 }
 
 // Agent returns the run's agent. Do not change it.
-func (p *Parent) Agent() *Agent { return p.session.def() }
+func (p *Parent) Agent() *Agent { return p.session.definition() }
 
 // ErrShare is matched if the budget has nothing left for a child.
 var ErrShare = errors.New("nothing is left of the budget for another agent")
@@ -141,7 +141,7 @@ func (p *Parent) Start(ctx context.Context, c Child, done func(*Result, error)) 
 		leave()
 		return "", err
 	}
-	if a := w.session.def(); a.Trace != nil {
+	if a := w.session.definition(); a.Trace != nil {
 		a.parentLink.origin = ctx
 	}
 	go func() {
@@ -180,12 +180,12 @@ func (p *Parent) Go(fn func(ctx context.Context)) bool {
 // Notify calls the hooks for an event of the host, see [Session.Hook]. It logs errors.
 func (p *Parent) Notify(in hook.Input) {
 	if _, err := p.session.Hook(p.Life(), in); err != nil {
-		p.loop.x.Log.Warn("hooks were not called", "event", in.Event, "error", err)
+		p.run.x.Log.Warn("hooks were not called", "event", in.Event, "error", err)
 	}
 }
 
 // Model returns the model with the given name, if the parent has it or can get it.
-func (p *Parent) Model(name string) (llm.Model, error) { return p.loop.x.Models.Find(name) }
+func (p *Parent) Model(name string) (llm.Model, error) { return p.run.x.Models.Find(name) }
 
 // Last returns the end of a child's last task, and the text of its last answer. child is
 // the id of its session, or its name. If several children have that name, the one that
@@ -211,7 +211,7 @@ func (p *Parent) Last(ctx context.Context, child string) (event.AgentEnd, string
 			at.Agent = info.Agent.Name
 		}
 	}
-	end, text, _ := subagents.LastResult(ctx, p.session.childStore(p.loop.x.store), at)
+	end, text, _ := subagents.LastResult(ctx, p.session.childStore(p.run.x.store), at)
 	if recorded != nil {
 		end.Reason, end.Message = recorded.Reason, recorded.Message
 	}
@@ -221,7 +221,7 @@ func (p *Parent) Last(ctx context.Context, child string) (event.AgentEnd, string
 // Child describes the session of a child, working or not. It fails with
 // [session.ErrNotFound].
 func (p *Parent) Child(ctx context.Context, id string) (session.Info, error) {
-	info, err := session.Stat(ctx, p.session.childStore(p.loop.x.store), id)
+	info, err := session.Stat(ctx, p.session.childStore(p.run.x.store), id)
 	if err != nil {
 		return session.Info{}, fmt.Errorf("agent: looking for the agent %s: %w", id, err)
 	}
@@ -239,7 +239,7 @@ func (p *Parent) prepareSubagent(ctx context.Context, c Child, id string, backgr
 	if err := session.CheckID(id); err != nil {
 		return nil, fmt.Errorf("agent: starting %s: %w", name, err)
 	}
-	store := p.session.childStore(p.loop.x.store)
+	store := p.session.childStore(p.run.x.store)
 	if c.Session != "" {
 		info, err := session.Stat(ctx, store, id)
 		if err != nil {
@@ -252,7 +252,7 @@ func (p *Parent) prepareSubagent(ctx context.Context, c Child, id string, backgr
 	agents := p.session.subagents()
 	err := p.session.withSession(ctx, func(f *conversation.Conversation, record func(...event.Fact) error) error {
 		w.toolID = f.ProviderID(c.Call)
-		own := inherit(p.session.def(), *c.Agent, c.Mode, p.now(f))
+		own := inherit(p.session.definition(), *c.Agent, c.Mode, p.now(f))
 		own.Sessions = store
 		own.Name = name
 		start := event.AgentStart{Key: w.key, Call: c.Call, Session: id, Agent: name, Background: background}
@@ -308,4 +308,4 @@ func (p *Parent) Assigned(ctx context.Context, call string) (string, error) {
 }
 
 // Tools returns the tools that the parent's model can call, in order.
-func (p *Parent) Tools() []tool.Tool { return slices.Clone(p.loop.x.EveryTool()) }
+func (p *Parent) Tools() []tool.Tool { return slices.Clone(p.run.x.EveryTool()) }

@@ -53,7 +53,7 @@ func (a *Agent) childID(id string) string {
 // itself.
 func (a *Agent) rootSession() string {
 	root := ""
-	for b := a.parentLink; b != nil; b = b.parent.def().parentLink {
+	for b := a.parentLink; b != nil; b = b.parent.definition().parentLink {
 		root = b.parent.ID
 	}
 	return root
@@ -72,9 +72,9 @@ type parentNow struct {
 // now returns the current state of the parent's run, for a new child.
 func (p *Parent) now(f *conversation.Conversation) parentNow {
 	c := f.State.Config()
-	model := func() llm.Model { return p.loop.x.Models.Named(f.State.Model()) }
+	model := func() llm.Model { return p.run.x.Models.Named(f.State.Model()) }
 	return parentNow{model: model, thinking: c.Thinking, dir: f.State.Dir(), roots: c.Roots,
-		rules: p.inForce(f), above: subagents.Above(parentOf{p.session})}
+		rules: p.inForce(f), above: subagents.ParentPolicy(parentOf{p.session})}
 }
 
 // inherit returns the agent of a child. It completes own with the parent from and the state
@@ -149,7 +149,7 @@ func (a *Agent) offered() [][]string {
 
 // inForce returns the policy that judges the parent's calls now.
 func (p *Parent) inForce(f *conversation.Conversation) permission.Policy {
-	rules, more := p.session.def().Permissions, f.State.Rules()
+	rules, more := p.session.definition().Permissions, f.State.Rules()
 	rules.Allow, rules.Ask, rules.Deny = slices.Concat(rules.Allow, more.Allow), slices.Concat(rules.Ask, more.Ask), slices.Concat(rules.Deny, more.Deny)
 	rules.Mode, rules.Restriction = f.State.Mode(), f.State.Restriction()
 	return rules

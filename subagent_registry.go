@@ -29,23 +29,23 @@ func (s *Session) subagents() *subagentSet {
 
 // subagentsLocked is subagents for a caller that holds s.mu.
 func (s *Session) subagentsLocked() *subagentSet {
-	if s.settings().agents == nil {
-		s.set.agents = &subagentSet{Registry: subagents.New[*Session]()}
+	if s.overrides().agents == nil {
+		s.lazyOverrides.agents = &subagentSet{Registry: subagents.New[*Session]()}
 		if s.closed {
-			s.set.agents.Close(ErrClosed)
+			s.lazyOverrides.agents.Close(ErrClosed)
 		}
 	}
-	return s.set.agents
+	return s.lazyOverrides.agents
 }
 
 // startedAgents returns the set of the session's agents, nil if it has never started any.
 func (s *Session) startedAgents() *subagentSet {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.set == nil {
+	if s.lazyOverrides == nil {
 		return nil
 	}
-	return s.set.agents
+	return s.lazyOverrides.agents
 }
 
 // stopSubagents stops the agents and waits for them.
@@ -83,7 +83,7 @@ func (s *Session) boundAgents(ctx context.Context, budget event.Limits, work []e
 			b.Stop(at.Key, errSpent)
 			continue
 		}
-		had := child.def().Budget
+		had := child.definition().Budget
 		own := had
 		own.USD, own.ModelCalls, own.Turns = subagents.Least(own.USD, at.ReservedUSD), subagents.Least(own.ModelCalls, at.ModelCalls), subagents.Least(own.Turns, at.Turns)
 		if own == had {
@@ -98,11 +98,11 @@ func (s *Session) boundAgents(ctx context.Context, budget event.Limits, work []e
 // recoverAbandoned returns the end facts of agents that were working when the program died.
 // The caller holds s.mu.
 func (s *Session) recoverAbandoned(ctx context.Context, prompt bool) []event.Fact {
-	if len(s.fold.State.Agents().AtWork()) == 0 {
+	if len(s.state.State.Agents().AtWork()) == 0 {
 		return nil
 	}
 	b := s.subagentsLocked()
-	return subagents.Abandoned(s.fold.State, prompt, b.Has, func(at event.AgentStart) (event.AgentEnd, string, string) {
+	return subagents.Abandoned(s.state.State, prompt, b.Has, func(at event.AgentStart) (event.AgentEnd, string, string) {
 		return subagents.LastResult(ctx, b.storeFor(s.ID, s.store()), at)
 	})
 }
@@ -119,7 +119,7 @@ func (s *Session) withSession(ctx context.Context, do func(f *conversation.Conve
 			return err
 		}
 		s.mu.Lock()
-		l := s.loop
+		l := s.active
 		s.mu.Unlock()
 		select { // a run has just begun, or is about to end
 		case <-l.Done():
@@ -137,32 +137,32 @@ func (s *Session) withIdleSession(ctx context.Context, do func(f *conversation.C
 	if s.running {
 		return ErrBusy
 	}
-	if s.fold == nil {
+	if s.state == nil {
 		if err := s.open(ctx, ""); err != nil {
 			return err
 		}
 	}
-	return do(&s.fold.Conversation, func(facts ...event.Fact) error { return s.append(ctx, s.fold.Last, facts...) })
+	return do(&s.state.Conversation, func(facts ...event.Fact) error { return s.append(ctx, s.state.Last, facts...) })
 }
 
 // knows reports whether an input is on record. It is false if the session is not open.
 func (s *Session) knows(id string) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return s.fold != nil && s.fold.State.Known(id)
+	return s.state != nil && s.state.State.Known(id)
 }
 
 // watched reports whether the current run has a reader for its events.
 func (s *Session) watched() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return s.running && s.loop.Events() != nil
+	return s.running && s.active.Events() != nil
 }
 
 // show sends a signal to the reader of the current run, if there is one.
 func (s *Session) show(sig event.Signal) {
 	s.mu.Lock()
-	l := s.loop
+	l := s.active
 	running := s.running
 	s.mu.Unlock()
 	if running && l.Events() != nil {
@@ -173,7 +173,7 @@ func (s *Session) show(sig event.Signal) {
 // person waits for the turn to ask a person. In a tree of agents, only one question is open
 // at a time.
 func (s *Session) person(ctx context.Context) (done func(), err error) {
-	for b := s.def().parentLink; b != nil; b = s.def().parentLink {
+	for b := s.definition().parentLink; b != nil; b = s.definition().parentLink {
 		s = b.parent
 	}
 	return s.subagents().AskTurn(ctx)

@@ -83,13 +83,13 @@ func (w *subagentTask) recall(ctx context.Context) (*Result, error) {
 func (w *subagentTask) ended(res *Result, err error) (event.AgentEnd, string) {
 	end := event.AgentEnd{Key: w.key, Session: w.session.ID, Agent: w.name, Reason: event.Internal}
 	if err != nil {
-		end.Message = w.parent.loop.x.Secrets.Text(err.Error())
+		end.Message = w.parent.run.x.Secrets.Text(err.Error())
 	}
 	if res == nil { // the child never ran
 		end.Reason, end.CostUSD = event.Interrupted, new(float64)
 		return end, ""
 	}
-	end.Reason, end.Message = res.Reason, w.parent.loop.x.Secrets.Text(res.Message)
+	end.Reason, end.Message = res.Reason, w.parent.run.x.Secrets.Text(res.Message)
 	end.Turns, end.AgentTurns, end.ModelCalls, end.Usage, end.CostUSD = res.Turns, res.agentTurns, res.modelCalls, res.Usage, res.CostUSD
 	end.LostUSD, end.Models, end.Duration = res.lostUSD, res.Models, res.Duration
 	return end, res.Text
@@ -101,7 +101,7 @@ func (s *Session) settle(w *subagentTask, res *Result, err error) {
 	if w.note != nil {
 		text = strings.TrimSpace(text + "\n\n" + safecall.Or(w.note, ""))
 	}
-	text = w.parent.loop.x.Finish(tool.Call{ID: w.call, Session: s.ID}, tool.Text(text)).Text()
+	text = w.parent.run.x.Finish(tool.Call{ID: w.call, Session: s.ID}, tool.Text(text)).Text()
 	told := s.withSession(context.Background(), func(f *conversation.Conversation, record func(...event.Fact) error) error {
 		if _, ended := f.State.Agents().Worked(w.key); ended {
 			return nil
@@ -115,6 +115,6 @@ func (s *Session) settle(w *subagentTask, res *Result, err error) {
 		return record(end)
 	})
 	if told != nil { // the next run of the session finds the end in the child's journal
-		w.parent.loop.x.Log.Warn("recording the end of an agent", "agent", w.name, "session", w.session.ID, "error", told)
+		w.parent.run.x.Log.Warn("recording the end of an agent", "agent", w.name, "session", w.session.ID, "error", told)
 	}
 }

@@ -40,8 +40,8 @@ func (s *Session) interruptAgents() (stopped []string) {
 
 // allowAgents lets agents begin again. The caller holds s.mu.
 func (s *Session) allowAgents() {
-	if s.set != nil && s.set.agents != nil {
-		s.set.agents.Allow()
+	if s.lazyOverrides != nil && s.lazyOverrides.agents != nil {
+		s.lazyOverrides.agents.Allow()
 	}
 }
 
@@ -66,14 +66,14 @@ func (l *activeRun) stopsAgents(f event.Fact) bool {
 // currentMode returns the current mode that limits the session's agents.
 func (s *Session) currentMode() permission.Mode {
 	s.mu.Lock()
-	l, mode := s.loop, s.settings().mode
+	l, mode := s.active, s.overrides().mode
 	s.mu.Unlock()
 	if mode == "" && l != nil {
 		if m := l.x.Mode.Load(); m != nil {
 			mode = *m
 		}
 	}
-	return s.def().strictestMode(mode)
+	return s.definition().strictestMode(mode)
 }
 
 // strictestMode returns mode, or the mode of an agent above this one if that permits less.
@@ -91,7 +91,7 @@ type parentOf struct{ session *Session }
 func (p parentOf) setup() *runSetup {
 	p.session.mu.Lock()
 	defer p.session.mu.Unlock()
-	return p.session.loop.x
+	return p.session.active.x
 }
 
 // Rules implements [subagents.Parent].

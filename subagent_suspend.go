@@ -147,7 +147,7 @@ func (s *Session) withIdleAgent(ctx context.Context, at event.AgentStart, do fun
 		}
 		return false, err
 	}
-	own := *s.def()
+	own := *s.definition()
 	own.Sessions, own.Name, own.Checkpoint = store, at.Agent, nil
 	own.parentLink = &parentLink{parent: s, call: at.Call, kind: at.Agent}
 	child := own.Session(at.Session)

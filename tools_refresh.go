@@ -16,9 +16,9 @@ import (
 
 // askToolsets is an effect of the host: it asks changed Toolsets for their tools.
 type askToolsets struct {
-	run  *activeRun
-	of   llm.Model
-	pool *newPool // nil: listing failed
+	run      *activeRun
+	of       llm.Model
+	resolved *resolvedTools // nil: listing failed
 }
 
 const toolsetsKey = "toolsets"
@@ -26,19 +26,19 @@ const toolsetsKey = "toolsets"
 func (*askToolsets) Key() string        { return toolsetsKey }
 func (*askToolsets) Intent() event.Fact { return nil }
 
-func (a *askToolsets) Do(ctx *driver.Context) { a.pool = a.run.x.refreshTools(ctx.Context, a.of) }
+func (a *askToolsets) Do(ctx *driver.Context) { a.resolved = a.run.x.refreshTools(ctx.Context, a.of) }
 
 func (a *askToolsets) Facts(ending bool) []event.Fact {
-	if a.pool == nil || ending {
+	if a.resolved == nil || ending {
 		return nil
 	}
-	return a.run.takeFresh(a.pool)
+	return a.run.takeFresh(a.resolved)
 }
 
-// A newPool holds the tools of a run after a change.
-type newPool struct {
+// resolvedTools are the tools of a run after a change.
+type resolvedTools struct {
 	of      *Agent // the agent with these Tools
-	pool    []tool.Tool
+	tools   []tool.Tool
 	offered []event.Tool
 	system  string
 }
@@ -48,7 +48,7 @@ type newPool struct {
 // effect is already pending.
 func (l *activeRun) pollToolsets(effects []engine.Effect) (asked *askToolsets, waiting bool) {
 	asking := l.Pending(toolsetsKey)
-	if !asking && len(l.x.agent.Toolsets) == 0 && !l.x.repick && len(l.x.def().Fallbacks) == 0 || l.Context().Err() != nil {
+	if !asking && len(l.x.agent.Toolsets) == 0 && !l.x.repick && len(l.x.definition().Fallbacks) == 0 || l.Context().Err() != nil {
 		return nil, false
 	}
 	i := slices.IndexFunc(effects, func(e engine.Effect) bool {
@@ -75,7 +75,7 @@ func (l *activeRun) pollToolsets(effects []engine.Effect) (asked *askToolsets, w
 // model of a skill is neither. It keeps the tools of the run, because a change back would
 // cost the cache of the conversation.
 func (x *runSetup) fallsBackTo(m llm.Model) bool {
-	a := x.def()
+	a := x.definition()
 	same := func(o llm.Model) bool { return o.Name() == m.Name() }
 	return m != nil && (same(a.Model) || slices.ContainsFunc(a.Fallbacks, same))
 }
@@ -93,8 +93,8 @@ func (x *runSetup) outdated() bool {
 }
 
 // refreshTools gathers the tools again. Nil: that failed, and the old tools stay.
-func (x *runSetup) refreshTools(ctx context.Context, m llm.Model) *newPool {
-	fresh, err := x.gatherTools(ctx, x.def(), m)
+func (x *runSetup) refreshTools(ctx context.Context, m llm.Model) *resolvedTools {
+	fresh, err := x.gatherTools(ctx, x.definition(), m)
 	if err != nil {
 		x.Log.Warn("the tools have changed and cannot be listed", "error", x.Secrets.Text(err.Error()))
 		return nil
@@ -103,24 +103,24 @@ func (x *runSetup) refreshTools(ctx context.Context, m llm.Model) *newPool {
 }
 
 // gatherTools gathers the current tools of an agent.
-func (x *runSetup) gatherTools(ctx context.Context, a *Agent, m llm.Model) (*newPool, error) {
+func (x *runSetup) gatherTools(ctx context.Context, a *Agent, m llm.Model) (*resolvedTools, error) {
 	var info llm.Info
 	if m != nil {
 		info = llm.InfoOf(m)
 	}
-	pool, err := a.poolFor(ctx, info)
+	resolved, err := a.toolsFor(ctx, info)
 	if err != nil {
 		return nil, err
 	}
-	fresh := &newPool{of: a, system: a.instructions()}
-	fresh.pool, fresh.offered = a.advertise(pool, info.Window)
+	fresh := &resolvedTools{of: a, system: a.instructions()}
+	fresh.tools, fresh.offered = a.advertise(resolved, info.Window)
 	return fresh, nil
 }
 
 // takeFresh is takeTools for the tools of changed Toolsets. If the agent was changed in
 // between, the Toolsets are asked again.
-func (l *activeRun) takeFresh(fresh *newPool) []event.Fact {
-	if fresh.of != l.x.def() {
+func (l *activeRun) takeFresh(fresh *resolvedTools) []event.Fact {
+	if fresh.of != l.x.definition() {
 		l.x.versions, l.x.repick = nil, true
 		return nil
 	}
@@ -130,8 +130,8 @@ func (l *activeRun) takeFresh(fresh *newPool) []event.Fact {
 // takeTools replaces the tools of a run. Tools that the model has seen keep their place and
 // stay visible, so that requests keep their beginning and the provider's cache stays valid.
 // Calls of removed tools that were made before continue.
-func (l *activeRun) takeTools(fresh *newPool) []event.Fact {
-	l.x.TakeTools(fresh.pool)
+func (l *activeRun) takeTools(fresh *resolvedTools) []event.Fact {
+	l.x.TakeTools(fresh.tools)
 	old := l.conv.State.Config().Tools
 	place := make(map[string]int, len(old))
 	for i := range old {

@@ -20,37 +20,37 @@ func (a *Agent) ResolveTools(ctx context.Context) ([]tool.Tool, error) {
 	if a.Model != nil {
 		info = llm.InfoOf(a.Model)
 	}
-	return a.poolFor(ctx, info)
+	return a.toolsFor(ctx, info)
 }
 
-func (a *Agent) poolFor(ctx context.Context, model llm.Info) ([]tool.Tool, error) {
-	pool, err := a.collect(ctx)
+func (a *Agent) toolsFor(ctx context.Context, model llm.Info) ([]tool.Tool, error) {
+	resolved, err := a.collect(ctx)
 	if err != nil {
 		return nil, err
 	}
-	pool = slices.DeleteFunc(pool, func(t tool.Tool) bool {
+	resolved = slices.DeleteFunc(resolved, func(t tool.Tool) bool {
 		s := t.Spec()
 		return !a.advertises(s) || s.NeedsPerson && a.AskUser == nil
 	})
 	var hidden []string
-	for _, t := range pool {
+	for _, t := range resolved {
 		switch s := t.Spec(); {
 		case len(s.Replaces) == 0:
 		case model.Patches:
 			hidden = append(hidden, s.Replaces...)
-		case slices.ContainsFunc(pool, func(t tool.Tool) bool { return slices.Contains(s.Replaces, t.Spec().Name) }):
+		case slices.ContainsFunc(resolved, func(t tool.Tool) bool { return slices.Contains(s.Replaces, t.Spec().Name) }):
 			hidden = append(hidden, s.Name)
 		}
 	}
 	if hidden == nil {
-		return pool, nil
+		return resolved, nil
 	}
-	return slices.DeleteFunc(pool, func(t tool.Tool) bool { return slices.Contains(hidden, t.Spec().Name) }), nil
+	return slices.DeleteFunc(resolved, func(t tool.Tool) bool { return slices.Contains(hidden, t.Spec().Name) }), nil
 }
 
 // collect returns Tools and the tools of the Toolsets.
 func (a *Agent) collect(ctx context.Context) ([]tool.Tool, error) {
-	pool := make([]tool.Tool, 0, len(a.Tools))
+	resolved := make([]tool.Tool, 0, len(a.Tools))
 	place := make(map[string]int, len(a.Tools))
 	add := func(ts []tool.Tool) error {
 		for _, t := range ts {
@@ -59,11 +59,11 @@ func (a *Agent) collect(ctx context.Context) ([]tool.Tool, error) {
 				return fmt.Errorf("agent: %w: %w", ErrConfig, err)
 			}
 			if i, ok := place[spec.Name]; ok {
-				pool[i] = t
+				resolved[i] = t
 				continue
 			}
-			place[spec.Name] = len(pool)
-			pool = append(pool, t)
+			place[spec.Name] = len(resolved)
+			resolved = append(resolved, t)
 		}
 		return nil
 	}
@@ -79,7 +79,7 @@ func (a *Agent) collect(ctx context.Context) ([]tool.Tool, error) {
 			return nil, err
 		}
 	}
-	return pool, nil
+	return resolved, nil
 }
 
 // advertises reports whether the model may see a tool.
@@ -97,17 +97,17 @@ type searcher interface {
 	Over(deferred []tool.Spec) tool.Tool
 }
 
-// advertise decides which tools of a pool are deferred, and gives them to the tool that
+// advertise decides which tools are deferred, and gives them to the tool that
 // finds them. Without such a tool nothing is deferred, because the model could never find
 // it.
-func (a *Agent) advertise(pool []tool.Tool, window int) ([]tool.Tool, []event.Tool) {
-	out := specs(pool)
-	at := slices.IndexFunc(pool, func(t tool.Tool) bool { _, ok := t.(searcher); return ok })
+func (a *Agent) advertise(resolved []tool.Tool, window int) ([]tool.Tool, []event.Tool) {
+	out := specs(resolved)
+	at := slices.IndexFunc(resolved, func(t tool.Tool) bool { _, ok := t.(searcher); return ok })
 	if at < 0 {
 		for i := range out {
 			out[i].Deferred = false
 		}
-		return pool, out
+		return resolved, out
 	}
 	for i := range out {
 		out[i].Deferred = out[i].Deferred || slices.Contains(a.DeferredTools, out[i].Name)
@@ -115,22 +115,22 @@ func (a *Agent) advertise(pool []tool.Tool, window int) ([]tool.Tool, []event.To
 	own := a.ownNames()
 	if a.tooLarge(out, own, window) {
 		for i := range out {
-			out[i].Deferred = out[i].Deferred || !own[out[i].Name] && !pool[i].Spec().AlwaysLoad
+			out[i].Deferred = out[i].Deferred || !own[out[i].Name] && !resolved[i].Spec().AlwaysLoad
 		}
 	}
 	var deferred []tool.Spec
-	for i, t := range pool {
+	for i, t := range resolved {
 		if out[i].Deferred {
 			deferred = append(deferred, t.Spec())
 		}
 	}
 	if deferred == nil { // nothing is deferred: remove the search
-		return slices.Delete(slices.Clone(pool), at, at+1), slices.Delete(out, at, at+1)
+		return slices.Delete(slices.Clone(resolved), at, at+1), slices.Delete(out, at, at+1)
 	}
-	pool = slices.Clone(pool)
-	pool[at] = pool[at].(searcher).Over(deferred)
-	out[at].Description = pool[at].Spec().Description
-	return pool, out
+	resolved = slices.Clone(resolved)
+	resolved[at] = resolved[at].(searcher).Over(deferred)
+	out[at].Description = resolved[at].Spec().Description
+	return resolved, out
 }
 
 // instructions returns the system prompt: the agent's own, and the instructions of its
@@ -198,9 +198,9 @@ func (a *Agent) tooLarge(out []event.Tool, own map[string]bool, window int) bool
 	return share > 0 && (count > seenTools || float64(size)/4 > share*float64(window))
 }
 
-func specs(pool []tool.Tool) []event.Tool {
-	out := make([]event.Tool, 0, len(pool))
-	for _, t := range pool {
+func specs(resolved []tool.Tool) []event.Tool {
+	out := make([]event.Tool, 0, len(resolved))
+	for _, t := range resolved {
 		out = append(out, describe(t))
 	}
 	return out

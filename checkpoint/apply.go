@@ -173,9 +173,9 @@ func unchanged(in *os.Root, name string, now *node, gone bool) error {
 	if now == nil || info.IsDir() {
 		return errMeanwhile
 	}
-	is := stampOf(info)
-	is.change = now.stamp.change // replacing another link of the same file has changed it
-	if is != now.stamp || info.Mode().IsRegular() != (now.kind == file) {
+	is := signatureOf(info)
+	is.change = now.signature.change // replacing another link of the same file has changed it
+	if is != now.signature || info.Mode().IsRegular() != (now.kind == file) {
 		return errMeanwhile
 	}
 	return nil

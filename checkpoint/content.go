@@ -97,7 +97,7 @@ func (r *reader) once(dir *os.Root, p place, last bool) error {
 	if r.tooLarge(join(p.dir, p.name), info.Size()) {
 		return readError{r.large()}
 	}
-	before := stampOf(info)
+	before := signatureOf(info)
 	x, size, err := r.content(f, info.Size(), join(p.dir, p.name))
 	if err != nil {
 		return err
@@ -105,9 +105,9 @@ func (r *reader) once(dir *os.Root, p place, last bool) error {
 	if info, err = f.Stat(); err != nil {
 		return readError{err}
 	}
-	same := stampOf(info) == before && size == info.Size()
+	same := signatureOf(info) == before && size == info.Size()
 	if same || last {
-		p.sum, p.size, p.mode, p.stamp = x, size, info.Mode().Perm(), stampOf(info)
+		p.sum, p.size, p.mode, p.signature = x, size, info.Mode().Perm(), signatureOf(info)
 		p.settled, p.node.read = same && before.settled(start), true
 	}
 	return nil

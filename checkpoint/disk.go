@@ -68,15 +68,15 @@ func (s *Store) save(data []byte, parts ...string) error {
 	return w.commit(parts...)
 }
 
-// A writing is a file on its way into the store.
-type writing struct {
+// A stagedFile is a file of the store without its final name.
+type stagedFile struct {
 	io.WriteCloser
 	store *Store
 	name  string
 }
 
 // begin opens a new file, which must be committed or aborted.
-func (s *Store) begin() (*writing, error) {
+func (s *Store) begin() (*stagedFile, error) {
 	name := s.path("tmp", random(16))
 	w, err := s.writer().open(name, os.O_CREATE|os.O_EXCL)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -88,15 +88,15 @@ func (s *Store) begin() (*writing, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &writing{w, s, name}, nil
+	return &stagedFile{w, s, name}, nil
 }
 
-func (w *writing) abort() error {
+func (w *stagedFile) abort() error {
 	return errors.Join(w.Close(), w.store.writer().remove(w.name))
 }
 
 // commit gives the file its name.
-func (w *writing) commit(parts ...string) error {
+func (w *stagedFile) commit(parts ...string) error {
 	if err := w.Close(); err != nil {
 		return errors.Join(err, w.store.writer().remove(w.name))
 	}

@@ -98,7 +98,7 @@ func appendKnown(data []byte, dir *node, path string) []byte {
 		case n.kind == folder:
 			data = appendKnown(data, n, at)
 		case n.kind == file && n.settled:
-			for _, field := range [...]uint64{uint64(len(at)), uint64(n.stamp.size), uint64(n.stamp.mtime), uint64(n.stamp.change), n.stamp.inode} {
+			for _, field := range [...]uint64{uint64(len(at)), uint64(n.signature.size), uint64(n.signature.mtime), uint64(n.signature.change), n.signature.inode} {
 				data = binary.AppendUvarint(data, field)
 			}
 			data = append(data, at...)

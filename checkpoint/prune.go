@@ -59,7 +59,7 @@ func (s *Store) prune(ctx context.Context, room int64, keep point) (Pruned, erro
 // pruneWhenDue is for the end of a Take, which it does not let fail: the next one
 // will try again.
 func (s *Store) pruneWhenDue(ctx context.Context, keep point) {
-	g, err := s.growth()
+	g, err := s.readUsage()
 	if err != nil || g.bytes <= s.quota() && time.Since(g.counted).Abs() < pruneEvery {
 		return
 	}
@@ -115,7 +115,7 @@ func (s *Store) sweep(ctx context.Context, limit int64, keep point) (p Pruned, e
 		return p, err
 	}
 	p.Bytes = max(0, before.Bytes-p.Usage.Bytes)
-	return p, s.saveGrowth(p.Usage.Bytes)
+	return p, s.saveUsage(p.Usage.Bytes)
 }
 
 // A marking is the set of objects that are kept.
@@ -385,14 +385,14 @@ type usageDelta struct {
 	counted time.Time // when they were last counted
 }
 
-// growth reads the file "growth": the time of the last count, in seconds since 1970, the
+// readUsage reads the file "growth": the time of the last count, in seconds since 1970, the
 // bytes then, and on a line each the bytes that each Take has added. Lines that are not
 // numbers are skipped.
-func (s *Store) growth() (g usageDelta, err error) {
+func (s *Store) readUsage() (g usageDelta, err error) {
 	data, err := s.read(maxRecord, "growth")
 	if errors.Is(err, fs.ErrNotExist) {
 		if _, err := os.Lstat(s.path(contents)); errors.Is(err, fs.ErrNotExist) { // a new store
-			return usageDelta{counted: time.Now()}, s.saveGrowth(0)
+			return usageDelta{counted: time.Now()}, s.saveUsage(0)
 		}
 	} else if err != nil {
 		return g, fmt.Errorf("reading how much was stored: %w", err)
@@ -411,7 +411,7 @@ func (s *Store) growth() (g usageDelta, err error) {
 	return g, nil
 }
 
-func (s *Store) saveGrowth(bytes int64) error {
+func (s *Store) saveUsage(bytes int64) error {
 	text := fmt.Sprintf("%d\n%d\n", time.Now().Unix(), bytes)
 	if err := s.save([]byte(text), "growth"); err != nil {
 		return fmt.Errorf("recording how much was stored: %w", err)
@@ -419,8 +419,8 @@ func (s *Store) saveGrowth(bytes int64) error {
 	return nil
 }
 
-// grow records that bytes were stored.
-func (s *Store) grow(bytes int64) error {
+// addUsage records that bytes were stored.
+func (s *Store) addUsage(bytes int64) error {
 	if bytes == 0 {
 		return nil
 	}

@@ -201,7 +201,7 @@ func (s *Store) Fork(ctx context.Context, from, to string, through int64) error 
 			continue
 		}
 		c.Session = to
-		if err := s.grow(recordSize(c)); err != nil {
+		if err := s.addUsage(recordSize(c)); err != nil {
 			return err
 		}
 		if err := s.saveRecord(c); err != nil {

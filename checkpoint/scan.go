@@ -31,10 +31,10 @@ func workers() int { return min(runtime.GOMAXPROCS(0), maxWorkers) }
 // A node is an entry of a tree as it is now.
 type node struct {
 	entry
-	stamp   signature
-	settled bool    // a change will show in stamp
-	read    bool    // sum is known
-	in      []*node // of a folder, by name
+	signature signature
+	settled   bool    // a change will show in signature
+	read      bool    // sum is known
+	in        []*node // of a folder, by name
 }
 
 // A place is a file that must be read.
@@ -256,7 +256,7 @@ func (l *listing) entry(ctx context.Context, e fs.DirEntry) *node {
 			l.leave(n, path, err)
 			return n
 		}
-		n.kind, n.stamp = link, stampOf(info)
+		n.kind, n.signature = link, signatureOf(info)
 	default:
 		l.leave(n, path, special(info.Mode()))
 	}
@@ -294,9 +294,9 @@ func (l *listing) file(n *node, path string, info fs.FileInfo) {
 		l.leave(n, path, l.large())
 		return
 	}
-	n.kind, n.mode, n.size, n.stamp = file, info.Mode().Perm(), info.Size(), stampOf(info)
+	n.kind, n.mode, n.size, n.signature = file, info.Mode().Perm(), info.Size(), signatureOf(info)
 	l.need += blocks(n.size)
-	if k, ok := l.index[path]; ok && k.signature == n.stamp && (l.dry || l.has(object{contents, k.sum}, n.size)) {
+	if k, ok := l.index[path]; ok && k.signature == n.signature && (l.dry || l.has(object{contents, k.sum}, n.size)) {
 		n.sum, n.settled, n.read = k.sum, true, true
 		l.same++
 		return

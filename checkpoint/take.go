@@ -114,7 +114,7 @@ func (s *Store) takeIfRoom(ctx context.Context, c *Checkpoint, trees []string, a
 		return nil, 0, err
 	}
 	defer l.release()
-	grown, err := s.growth()
+	grown, err := s.readUsage()
 	if err != nil {
 		return nil, 0, err
 	}
@@ -138,13 +138,13 @@ func (s *Store) takeIfRoom(ctx context.Context, c *Checkpoint, trees []string, a
 	left := newCounter(s.quota() - grown.bytes)
 	for i, scan := range scans {
 		if err := scan.finish(ctx, tops[i], left); err != nil {
-			return nil, need, errors.Join(err, s.grow(left.taken.Load()))
+			return nil, need, errors.Join(err, s.addUsage(left.taken.Load()))
 		}
 		c.Trees = append(c.Trees, scan.tree(tops[i]))
 		c.addGaps(scan.gaps)
 	}
 	// First, so that nothing can fail once the checkpoint is there.
-	if err := s.grow(left.taken.Load() + recordSize(*c)); err != nil {
+	if err := s.addUsage(left.taken.Load() + recordSize(*c)); err != nil {
 		return nil, need, err
 	}
 	return tops, need, s.record(c)

@@ -187,11 +187,11 @@ func (s *State) recordResult(c *call, seq int64, f event.ToolResult) {
 		s.context.size.add(tokens)
 		s.context.produced(c, tokens, &f.Result)
 	}
-	if !s.calls.settle() {
+	if !s.calls.clearIfSettled() {
 		return
 	}
 	if s.run.end != "" {
-		s.need = need{kind: needEnd, reason: s.run.end, msg: s.run.doom}
+		s.need = need{kind: needEnd, reason: s.run.end, msg: s.run.endMessage}
 		return
 	}
 	if s.need.kind != needEnd {

@@ -26,7 +26,7 @@ func (s *State) outputChecked(f event.OutputChecked) bool {
 			c.verdict.Result, c.verdict.Fault = *tool.Errorf("%s%s\nCall %s again with the whole answer.", unfit, f.Problem, OutputTool), tool.InvalidInput
 		default:
 			c.verdict.Result, c.verdict.Fault = *tool.Errorf("%s%s", unfit, f.Problem), tool.InvalidInput
-			s.run.end, s.run.doom = event.OutputInvalid, f.Problem
+			s.run.end, s.run.endMessage = event.OutputInvalid, f.Problem
 		}
 		return true
 	}

@@ -120,7 +120,7 @@ func (r *run) deny(c *call, d permission.Decision) {
 		Reason: d.Reason, Rule: d.Rule, Origin: d.Origin, Source: d.Source, Nobody: nobody})
 	switch {
 	case nobody && c.guard != "":
-		r.end, r.doom = event.DoomLoop, d.Reason
+		r.end, r.endMessage = event.DoomLoop, d.Reason
 	case d.Source != permission.FromPerson:
 		r.stopRepeatedCall(c.guard, d.Reason)
 	}
@@ -173,8 +173,8 @@ func (l *callList) running() int {
 	return n
 }
 
-// settle ends the list if all calls have their results.
-func (l *callList) settle() bool {
+// clearIfSettled ends the list if all calls have their results.
+func (l *callList) clearIfSettled() bool {
 	for i := range l.list {
 		if l.list[i].phase != settled {
 			return false

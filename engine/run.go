@@ -37,7 +37,7 @@ type reply struct {
 // An ending is how a run comes to its end.
 type ending struct {
 	end         event.EndReason
-	doom        string // why, with DoomLoop
+	endMessage  string // why, with DoomLoop
 	stops       int    // how often Stop hooks made it go on, in a row
 	ends        int    // how often it has come to an end
 	told        bool   // Stop hooks were called for this end
@@ -114,7 +114,7 @@ func (e *ending) reopen() {
 // without a person: the model would continue with it for ever.
 func (e *ending) stopRepeatedCall(guard, why string) {
 	if guard != "" {
-		e.end, e.doom = event.DoomLoop, guard+": "+why
+		e.end, e.endMessage = event.DoomLoop, guard+": "+why
 	}
 }
 

@@ -78,7 +78,7 @@ func (t *Transcript) apply(e event.Event) (known bool) {
 		}
 	case event.ToolsChanged:
 		t.System = f.System
-		t.offer(f.Tools)
+		t.advertise(f.Tools)
 	case event.Hooked:
 		if (f.Event == hook.UserPromptSubmit || f.Event == hook.UserPromptExpansion) && f.Block != "" {
 			t.withhold(f.Message)
@@ -156,12 +156,12 @@ func (t *Transcript) withhold(id string) {
 
 func (t *Transcript) configure(f event.Configured) {
 	t.System = f.System
-	t.offer(f.Tools)
+	t.advertise(f.Tools)
 }
 
-// offer makes tools those that the model sees, with the deferred ones that it has
+// advertise makes tools those that the model sees, with the deferred ones that it has
 // found.
-func (t *Transcript) offer(tools []event.Tool) {
+func (t *Transcript) advertise(tools []event.Tool) {
 	t.Tools, t.tools = make([]llm.Tool, 0, len(tools)), tools // requests hold the old ones
 	for i := range tools {
 		if !tools[i].Deferred {

@@ -16,7 +16,7 @@ type call struct {
 	req    Request
 	names  []string // see tools
 	ground *paths.Context
-	sites  []*shellLine // by access
+	lines  []*shellLine // by access
 	visits []*address   // of what is fetched
 	found  []int        // room for what is found in a set
 }
@@ -46,10 +46,10 @@ func newCase(r Request) call {
 		if a.Kind != RunCommand {
 			continue
 		}
-		if c.sites == nil {
-			c.sites = make([]*shellLine, len(r.Access))
+		if c.lines == nil {
+			c.lines = make([]*shellLine, len(r.Access))
 		}
-		c.sites[i] = &shellLine{cmdline.NewLine(c.ground.At(a.Dir), a.Target)}
+		c.lines[i] = &shellLine{cmdline.NewLine(c.ground.At(a.Dir), a.Target)}
 	}
 	return c
 }
@@ -126,7 +126,7 @@ func (c *call) whyWrites(p *Compiled) string {
 				return "it keeps a command that runs later"
 			}
 			secrets := p.secret || len(c.ground.KeptInside(p.private)) > 0
-			if why := c.sites[i].WhyNotRead(secrets); why != "" {
+			if why := c.lines[i].WhyNotRead(secrets); why != "" {
 				return why
 			}
 			readOnly = true
@@ -179,10 +179,10 @@ func (c *call) first() Access {
 func (c *call) holds(x *rule, at int) bool {
 	a := &c.req.Access[at]
 	if a.Kind == RunCommand && x.tool == "Edit" && x.pattern == "" {
-		return c.sites[at].Writes()
+		return c.lines[at].Writes()
 	}
 	if a.Kind == RunCommand && (x.tool == "Read" || x.tool == "Edit") && x.pattern != "" {
-		return c.sites[at].Touches(x.path, x.tool == "Edit")
+		return c.lines[at].Touches(x.path, x.tool == "Edit")
 	}
 	if !c.concerned(x, a.Kind) && !x.forbidsCommands(a.Kind) {
 		return false
@@ -194,7 +194,7 @@ func (c *call) holds(x *rule, at int) bool {
 	case ReadFile, EditFile:
 		return c.ground.DeniedBy(x.path, a.Target)
 	case RunCommand:
-		return c.sites[at].runs(x)
+		return c.lines[at].runs(x)
 	case FetchURL:
 		return c.address(*a).matches(x, false)
 	case UseName:
@@ -221,7 +221,7 @@ func (c *call) uncertain(s *ruleSet) (*rule, string) {
 			if a.Kind != RunCommand {
 				continue
 			}
-			if why := c.sites[at].uncertain(x, c.req.Tool); why != "" {
+			if why := c.lines[at].uncertain(x, c.req.Tool); why != "" {
 				return x, why
 			}
 		}
@@ -232,7 +232,7 @@ func (c *call) uncertain(s *ruleSet) (*rule, string) {
 // doubtful reports whether a rule of the set may hold for the call without being
 // seen to.
 func (c *call) doubtful(s *ruleSet) bool {
-	if len(s.all) == 0 || len(c.req.Access) > 0 && c.sites == nil {
+	if len(s.all) == 0 || len(c.req.Access) > 0 && c.lines == nil {
 		return false
 	}
 	files := false // rules for what lines open
@@ -240,7 +240,7 @@ func (c *call) doubtful(s *ruleSet) bool {
 		b := s.of(tool)
 		files = files || b != nil && len(b.scoped) > 0
 	}
-	return c.sites == nil || slices.ContainsFunc(c.sites, func(x *shellLine) bool { return x != nil && x.Doubtful(files) })
+	return c.lines == nil || slices.ContainsFunc(c.lines, func(x *shellLine) bool { return x != nil && x.Doubtful(files) })
 }
 
 // allowedBy returns a rule of those that together cover the call.
@@ -271,7 +271,7 @@ func (c *call) allowedBy(s *ruleSet) (*rule, bool) {
 func (c *call) covers(s *ruleSet, at int) (*rule, bool) {
 	a := &c.req.Access[at]
 	if a.Kind == RunCommand {
-		return c.sites[at].allowedBy(s, c.req.Tool)
+		return c.lines[at].allowedBy(s, c.req.Tool)
 	}
 	found := c.found[:0]
 	for i, name := range c.tools() {
@@ -368,7 +368,7 @@ func (c *call) danger() string {
 				return trouble
 			}
 		case RunCommand:
-			if why := c.sites[i].Danger(); why != "" {
+			if why := c.lines[i].Danger(); why != "" {
 				return why
 			}
 		}

@@ -131,7 +131,7 @@ func (c *Compiled) asks(about *call) (Decision, bool) {
 	if where, a, ok := about.terminal(); ok {
 		return decide(Asked, FromRule, terminalRule, "%s needs permission because %s may be the terminal that questions are asked on", about.on(a), shellword.Show(where)), true
 	}
-	if path, doubt := about.privateDoubt(c.private); doubt != "" {
+	if path, doubt := about.whyTouchesPrivate(c.private); doubt != "" {
 		return decide(Asked, FromRule, &rule{source: readRule(path)}, "%s needs permission because it may touch %s, which the program keeps for itself: %s", about.String(), shellword.Show(path), doubt), true
 	}
 	for _, list := range []*ruleSet{c.deny, c.ask} {

@@ -22,7 +22,7 @@ func (p Policy) Parts(r Request) []Part {
 	c, about := p.Compile(), newCase(r)
 	deny, ask := about.concerning(c.deny), about.concerning(c.ask)
 	var out []Part
-	for _, s := range about.sites {
+	for _, s := range about.lines {
 		if s == nil {
 			continue
 		}

@@ -14,7 +14,7 @@ func (r Request) Files() (read, written []string, all bool) {
 	all = true
 	for i, a := range r.Access {
 		if a.Kind == RunCommand {
-			s := c.sites[i]
+			s := c.lines[i]
 			all = s.Opened(&read, &written) && all
 		}
 	}

@@ -20,8 +20,8 @@ func (c *call) private(private []string) (string, Access, bool) {
 		case ReadFile, EditFile:
 			path = c.ground.Among(kept, a.Target)
 		case RunCommand:
-			if path = c.sites[i].OpensAmong(kept); path == "" {
-				path = c.sites[i].WalksAmong(kept)
+			if path = c.lines[i].OpensAmong(kept); path == "" {
+				path = c.lines[i].WalksAmong(kept)
 			}
 		}
 		if path != "" {
@@ -31,10 +31,10 @@ func (c *call) private(private []string) (string, Access, bool) {
 	return "", Access{}, false
 }
 
-// privateDoubt says why a command line may touch what is kept in a root without
+// whyTouchesPrivate says why a command line may touch what is kept in a root without
 // being seen to, "" if it cannot.
-func (c *call) privateDoubt(private []string) (path, why string) {
-	if len(c.sites) == 0 {
+func (c *call) whyTouchesPrivate(private []string) (path, why string) {
+	if len(c.lines) == 0 {
 		return "", ""
 	}
 	for _, p := range c.ground.KeptInside(private) {
@@ -42,7 +42,7 @@ func (c *call) privateDoubt(private []string) (path, why string) {
 			if a.Kind != RunCommand {
 				continue
 			}
-			if why := c.sites[i].MayTouch(paths.NewPattern(paths.Anchor("/", p), paths.FoldCase), false); why != "" {
+			if why := c.lines[i].MayTouch(paths.NewPattern(paths.Anchor("/", p), paths.FoldCase), false); why != "" {
 				return p, why
 			}
 		}

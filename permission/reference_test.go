@@ -87,7 +87,7 @@ func (c *call) anyDoubt(s *ruleSet) (*rule, string) {
 		}
 		for at, a := range c.req.Access {
 			if a.Kind == RunCommand {
-				if why := c.sites[at].uncertain(x, c.req.Tool); why != "" {
+				if why := c.lines[at].uncertain(x, c.req.Tool); why != "" {
 					return x, why
 				}
 			}
@@ -114,7 +114,7 @@ func (c *call) allCovered(s *ruleSet) *rule {
 		case ReadFile:
 			continue
 		case RunCommand:
-			if by = c.sites[at].lineCovered(good, c.req.Tool); by == nil {
+			if by = c.lines[at].lineCovered(good, c.req.Tool); by == nil {
 				return nil
 			}
 			continue

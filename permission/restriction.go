@@ -25,7 +25,7 @@ func (c *call) within(s *ruleSet) bool {
 	}
 	for at, a := range c.req.Access {
 		if a.Kind == RunCommand {
-			if _, ok := c.sites[at].coveredBy(s, c.req.Tool, true); !ok {
+			if _, ok := c.lines[at].coveredBy(s, c.req.Tool, true); !ok {
 				return false
 			}
 			continue

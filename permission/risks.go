@@ -31,7 +31,7 @@ func (r Request) Risks() []Risk {
 		}
 		other = append(other, x)
 	}
-	for i, line := range about.sites {
+	for i, line := range about.lines {
 		if line == nil {
 			continue
 		}

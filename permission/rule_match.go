@@ -82,12 +82,12 @@ func (c *call) about(found []int, s *ruleSet, b *bucket, tool string, at int) []
 	a := &c.req.Access[at]
 	switch {
 	case a.Kind == RunCommand && (tool == "Read" || tool == "Edit"):
-		return c.sites[at].opening(found, b)
+		return c.lines[at].opening(found, b)
 	case a.Kind == RunCommand:
 		found = append(found, b.commands.free...)
 		if len(b.commands.by) > 0 {
 			found = append(found, b.commands.by[shellscan.FirstWord(strings.TrimSpace(a.Target))]...)
-			for _, h := range c.sites[at].Heads {
+			for _, h := range c.lines[at].Heads {
 				found = append(found, b.commands.by[h]...)
 			}
 		}

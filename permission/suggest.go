@@ -84,7 +84,7 @@ func (c *call) suggest(width Breadth) []Rule {
 	for i, a := range r.Access {
 		switch a.Kind {
 		case RunCommand:
-			more, ok := c.sites[i].suggest(r.Tool, width)
+			more, ok := c.lines[i].suggest(r.Tool, width)
 			if !ok {
 				return nil
 			}

@@ -66,7 +66,7 @@ func (l *journal) open(header Header) (err error) {
 		l.about = summary{Info: Info{Header: header, Updated: header.Created}}
 		return l.begin(header)
 	}
-	if now, ok := readAbout(l.disk, l.folder, l.id, l.size); !ok || now.Size != l.size {
+	if now, ok := readSummary(l.disk, l.folder, l.id, l.size); !ok || now.Size != l.size {
 		l.writeSummary()
 	} else {
 		l.told = l.size
@@ -78,7 +78,7 @@ func (l *journal) open(header Header) (err error) {
 // writeSummary writes the file for lists. A failure does no harm.
 func (l *journal) writeSummary() {
 	l.about.Size = l.size
-	if writeAbout(l.disk, l.folder, l.about.info()) == nil {
+	if writeSummary(l.disk, l.folder, l.about.info()) == nil {
 		l.told = l.size
 	}
 }
@@ -181,7 +181,7 @@ func (l *journal) Append(ctx context.Context, after int64, sync bool, events ...
 	for _, e := range events {
 		l.about.event(e)
 	}
-	if l.size-l.told > aboutEvery {
+	if l.size-l.told > summaryEvery {
 		l.writeSummary()
 	}
 	return nil

@@ -107,7 +107,7 @@ func (d Dir) stat(folder, id string) (Info, error) {
 	if err != nil {
 		return Info{}, err
 	}
-	if a, ok := readAbout(d.system(), folder, id, file.Size()); ok && a.catchUp(d.system(), folder, f, version, file.Size(), tailSize) == nil {
+	if a, ok := readSummary(d.system(), folder, id, file.Size()); ok && a.catchUp(d.system(), folder, f, version, file.Size(), tailSize) == nil {
 		a.Size = file.Size()
 		return a.info(), nil
 	}

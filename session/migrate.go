@@ -51,7 +51,7 @@ func rewrite(d disk, folder string, header Header, keep string, facts iter.Seq2[
 		if err := putAside(d, path, filepath.Join(folder, keep)); err != nil {
 			return err
 		}
-		if err := os.Remove(filepath.Join(folder, aboutName)); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		if err := os.Remove(filepath.Join(folder, summaryName)); err != nil && !errors.Is(err, fs.ErrNotExist) {
 			return err
 		}
 		return nil

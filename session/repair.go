@@ -52,17 +52,17 @@ func (d Dir) repair(ctx context.Context, id string) (_ *Repaired, err error) {
 	defer func() { err = errors.Join(err, lock.release()) }()
 	r := &Repaired{Before: &Report{Session: id, Path: filepath.Join(folder, journalName)}}
 	var left recovery
-	var talk callCheck
+	var calls callCheck
 	in, err := d.inspect(ctx, folder, id, r.Before.add, func(line int, e event.Event) {
 		r.Before.Facts++
-		talk.add(line, e)
+		calls.add(line, e)
 		left.facts = append(left.facts, e)
 	})
 	if err != nil {
 		return nil, err
 	}
 	r.Before.Lines = in.line
-	talk.check(r.Before.add)
+	calls.check(r.Before.add)
 	if !r.Before.Damaged() {
 		r.Kept = r.Before.Facts
 		return r, nil

@@ -87,39 +87,39 @@ func (a *summary) info() Info {
 // known of the session's first bytes. It says nothing that the journal does not
 // say, and is passed over where it is missing, damaged or does not fit.
 const (
-	aboutName  = "about.json"
-	aboutLimit = 64 << 10 // bytes of the file
-	aboutEvery = 1 << 20  // bytes of the journal after which an open log writes it again
+	summaryName  = "about.json"
+	summaryLimit = 64 << 10 // bytes of the file
+	summaryEvery = 1 << 20  // bytes of the journal after which an open log writes it again
 )
 
-type aboutLine struct {
+type summaryLine struct {
 	Version int `json:"openagent"`
 	Info
 }
 
-// writeAbout stores a for lists.
-func writeAbout(d disk, folder string, info Info) error {
-	data, err := json.Marshal(aboutLine{version, info})
+// writeSummary stores a for lists.
+func writeSummary(d disk, folder string, info Info) error {
+	data, err := json.Marshal(summaryLine{version, info})
 	if err != nil {
 		return err
 	}
 	data = data[:len(data)-len("}")]
-	if data = appendCRC(data, crc32.Checksum(data, castagnoli)); len(data) > aboutLimit {
-		return fmt.Errorf("the summary of the session has %d bytes; the limit is %d", len(data), aboutLimit)
+	if data = appendCRC(data, crc32.Checksum(data, castagnoli)); len(data) > summaryLimit {
+		return fmt.Errorf("the summary of the session has %d bytes; the limit is %d", len(data), summaryLimit)
 	}
 	// The journal is the truth, and the checksum tells a damaged summary.
-	r := durable.Replacement{Temp: aboutName + ".part", Sync: durable.SyncNone, Disk: replacer{d}}
-	return r.Bytes(filepath.Join(folder, aboutName), data)
+	r := durable.Replacement{Temp: summaryName + ".part", Sync: durable.SyncNone, Disk: replacer{d}}
+	return r.Bytes(filepath.Join(folder, summaryName), data)
 }
 
-// readAbout returns what the file says about the session named id, whose journal
+// readSummary returns what the file says about the session named id, whose journal
 // has size bytes.
-func readAbout(d disk, folder, id string, size int64) (summary, bool) {
-	data, err := readBlob(d, filepath.Join(folder, aboutName), aboutLimit)
+func readSummary(d disk, folder, id string, size int64) (summary, bool) {
+	data, err := readBlob(d, filepath.Join(folder, summaryName), summaryLimit)
 	if err != nil || !sealed(data) {
 		return summary{}, false
 	}
-	var line aboutLine
+	var line summaryLine
 	if err := json.Unmarshal(data, &line); err != nil || line.Version != version || line.Session != id || line.Size > size {
 		return summary{}, false
 	}

@@ -70,7 +70,7 @@ func TestLongSession(t *testing.T) {
 		if err != nil || len(list) != 1 || list[0].Facts != n || list[0].Title != "title" || list[0].Messages != n-1 {
 			t.Errorf("%s: %+v, %v", when, list, err)
 		}
-		if read > 2*aboutEvery { // facts that an open log may not have reported yet, and a window
+		if read > 2*summaryEvery { // facts that an open log may not have reported yet, and a window
 			t.Errorf("%s: a list has read %d bytes", when, read)
 		}
 	}
@@ -100,7 +100,7 @@ func TestAboutIsOnlyACache(t *testing.T) {
 	if err != nil || want.Messages != 5 {
 		t.Fatalf("%+v, %v", want, err)
 	}
-	name := filepath.Join(d.Path, "s", aboutName)
+	name := filepath.Join(d.Path, "s", summaryName)
 	good, err := os.ReadFile(name)
 	if err != nil {
 		t.Fatal(err)

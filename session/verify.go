@@ -77,16 +77,16 @@ func Verify(ctx context.Context, d Dir, id string) (*Report, error) {
 		return nil, fmt.Errorf("verifying session: %w", err)
 	}
 	r := &Report{Session: id, Path: filepath.Join(folder, journalName)}
-	var talk callCheck
+	var calls callCheck
 	in, err := d.inspect(ctx, folder, id, r.add, func(line int, e event.Event) {
 		r.Facts++
-		talk.add(line, e)
+		calls.add(line, e)
 	})
 	if err != nil {
 		return nil, fmt.Errorf("verifying session: %w", err)
 	}
 	r.Lines = in.line
-	talk.check(r.add)
+	calls.check(r.add)
 	return r, nil
 }
 

@@ -39,11 +39,11 @@ type Executor struct {
 	Models ModelSet // models that the run may call
 	Drafts Drafts   // calls from their first piece until they run
 
-	mu        sync.Mutex
-	asking    chan struct{} // held while a server's question is open; nil before the first
-	pool      []tool.Tool
-	tools     map[string]tool.Tool // tools of the pool, and removed ones for calls made before
-	notifiers []notifier           // tools of the pool with notices
+	mu            sync.Mutex
+	asking        chan struct{} // held while a server's question is open; nil before the first
+	resolvedTools []tool.Tool
+	tools         map[string]tool.Tool // resolvedTools, and removed ones for calls made before
+	notifiers     []notifier           // those of resolvedTools with notices
 }
 
 // A Config is the configuration of an executor.
@@ -106,8 +106,8 @@ type Driver interface {
 }
 
 // New returns an executor with the given tools and models.
-func New(cfg Config, pool []tool.Tool, models []llm.Model) *Executor {
-	return &Executor{Config: cfg, pool: pool, tools: toolsByName(pool), notifiers: notifiersOf(pool),
+func New(cfg Config, resolved []tool.Tool, models []llm.Model) *Executor {
+	return &Executor{Config: cfg, resolvedTools: resolved, tools: toolsByName(resolved), notifiers: notifiersOf(resolved),
 		Models: ModelSet{list: models, secrets: cfg.Secrets, find: cfg.FindByName}}
 }
 
@@ -131,11 +131,11 @@ func (x *Executor) toolOf(j *Input) tool.Tool {
 
 // TakeTools replaces the tools of the run. Removed tools stay available to calls that were
 // made before.
-func (x *Executor) TakeTools(pool []tool.Tool) {
+func (x *Executor) TakeTools(resolved []tool.Tool) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
-	x.pool, x.notifiers = pool, notifiersOf(pool)
-	for _, t := range pool {
+	x.resolvedTools, x.notifiers = resolved, notifiersOf(resolved)
+	for _, t := range resolved {
 		x.tools[t.Spec().Name] = t
 		if s, ok := t.(secrets.Holder); ok {
 			x.Secrets.Add(s.Secrets())
@@ -149,13 +149,13 @@ func (x *Executor) Replace(t tool.Tool) {
 	defer x.mu.Unlock()
 	name := t.Spec().Name
 	x.tools[name] = t
-	x.pool = slices.Clone(x.pool) // another goroutine may be reading it
-	for i := range x.pool {
-		if x.pool[i].Spec().Name == name {
-			x.pool[i] = t
+	x.resolvedTools = slices.Clone(x.resolvedTools) // another goroutine may be reading it
+	for i := range x.resolvedTools {
+		if x.resolvedTools[i].Spec().Name == name {
+			x.resolvedTools[i] = t
 		}
 	}
-	x.notifiers = notifiersOf(x.pool)
+	x.notifiers = notifiersOf(x.resolvedTools)
 	x.Drafts.drop(name) // the new tool runs their calls
 	if s, ok := t.(secrets.Holder); ok {
 		x.Secrets.Add(s.Secrets())
@@ -166,7 +166,7 @@ func (x *Executor) Replace(t tool.Tool) {
 func (x *Executor) EveryTool() []tool.Tool {
 	x.mu.Lock()
 	defer x.mu.Unlock()
-	return x.pool
+	return x.resolvedTools
 }
 
 // Input is an effect with its inputs from the conversation.
@@ -362,10 +362,10 @@ func (x *Executor) Notifies() bool {
 	return len(x.notifiers) > 0
 }
 
-// notifiersOf returns the tools of a pool that may have notices.
-func notifiersOf(pool []tool.Tool) []notifier {
+// notifiersOf returns the tools that may have notices.
+func notifiersOf(resolved []tool.Tool) []notifier {
 	var out []notifier
-	for _, t := range pool {
+	for _, t := range resolved {
 		if n, ok := t.(notifier); ok {
 			out = append(out, n)
 		}
@@ -391,9 +391,9 @@ func (x *Executor) TurnToAsk() chan struct{} {
 	return x.asking
 }
 
-func toolsByName(pool []tool.Tool) map[string]tool.Tool {
-	tools := make(map[string]tool.Tool, len(pool))
-	for _, t := range pool {
+func toolsByName(resolved []tool.Tool) map[string]tool.Tool {
+	tools := make(map[string]tool.Tool, len(resolved))
+	for _, t := range resolved {
 		tools[t.Spec().Name] = t
 	}
 	return tools

@@ -48,18 +48,20 @@ type Parent interface {
 	Unreadable() *permission.Unreadable
 }
 
-// Above returns a Decider that applies the parent's deny rules and plan mode to a child, as
+// ParentPolicy returns a Decider that applies the parent's deny rules and plan mode to a child, as
 // they are at each call. For other modes, see [Stricter].
-func Above(p Parent) permission.Decider { return above{p} }
+func ParentPolicy(p Parent) permission.Decider { return parentPolicy{p} }
 
-type above struct{ parent Parent }
+type parentPolicy struct{ parent Parent }
 
 // Conceals reports whether the parent may not read the file now.
-func (a above) Conceals(path string) bool { return a.parent.Unreadable().HidesPlain(path, "") }
+func (a parentPolicy) Conceals(path string) bool { return a.parent.Unreadable().HidesPlain(path, "") }
 
-func (a above) ConcealsIn(folder string) bool { return a.parent.Unreadable().Under(folder) != nil }
+func (a parentPolicy) ConcealsIn(folder string) bool {
+	return a.parent.Unreadable().Under(folder) != nil
+}
 
-func (a above) Decide(r permission.Request) permission.Decision {
+func (a parentPolicy) Decide(r permission.Request) permission.Decision {
 	rules := a.parent.Rules()
 	if d, denied := rules.Denies(r); denied {
 		return d

@@ -95,7 +95,7 @@ func TestAbove(t *testing.T) {
 		return out
 	}
 	p := &parent{mode: permission.Default}
-	d := subagents.Above(p)
+	d := subagents.ParentPolicy(p)
 	edit := permission.Request{Tool: "Edit", Dir: "/w", Roots: []string{"/w"}, Access: []permission.Access{{Kind: permission.EditFile, Target: "/w/a"}}}
 	if got := d.Decide(edit); got.Behavior != permission.NoOpinion {
 		t.Errorf("without rules: %v", got)

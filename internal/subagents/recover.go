@@ -55,8 +55,8 @@ func Notice(key, name string, end event.AgentEnd, text string) event.UserMessage
 	return event.UserMessage{ID: "agent:" + key, Delivery: event.AsNotice, Message: llm.UserText(b.String())}
 }
 
-// cutShort is the message about an agent that died with its program.
-const cutShort = "the program was cut short while it worked; it goes on when it is resumed by its id"
+// msgProcessDied is the message about an agent that died with its program.
+const msgProcessDied = "the program was cut short while it worked; it goes on when it is resumed by its id"
 
 // A Reader reads the facts of sessions.
 type Reader interface {
@@ -66,7 +66,7 @@ type Reader interface {
 // LastResult reads the end of a child's task from its own session, with the text of the
 // last answer and its folder. Without a key in at, it reads the last task.
 func LastResult(ctx context.Context, store Reader, at event.AgentStart) (end event.AgentEnd, text, dir string) {
-	end = event.AgentEnd{Key: at.Key, Session: at.Session, Agent: at.Agent, Reason: event.Internal, Message: cutShort}
+	end = event.AgentEnd{Key: at.Key, Session: at.Session, Agent: at.Agent, Reason: event.Internal, Message: msgProcessDied}
 	var state engine.State
 	var last *event.RunEnd
 	mine := false
@@ -93,7 +93,7 @@ func LastResult(ctx context.Context, store Reader, at event.AgentStart) (end eve
 	}
 	if last == nil && mine {
 		if soFar, open := state.SoFar(); open {
-			soFar.Reason, soFar.Message = event.Interrupted, cutShort
+			soFar.Reason, soFar.Message = event.Interrupted, msgProcessDied
 			last = &soFar
 		}
 	}

@@ -121,7 +121,7 @@ func (b *Book) Apply(e event.Event) {
 func (b *Book) count(e event.Event, caller string) (known bool) {
 	switch f := e.Data.(type) {
 	case event.Configured, event.ToolsChanged, event.ToolChanged:
-		b.offer()
+		b.noteTools()
 	case event.UserMessage:
 		if f.Delivery == event.AsContext {
 			b.notes[f.Message.Text()] = true
@@ -132,7 +132,7 @@ func (b *Book) count(e event.Event, caller string) (known bool) {
 		b.tool(caller).Results += n
 		b.tool(caller).Calls++
 		b.inPlay[caller] += n
-		b.offer()
+		b.noteTools()
 	case event.Compacted:
 		if f.Failed == "" {
 			b.weigh()
@@ -182,8 +182,8 @@ func (b *Book) tool(name string) *Tool {
 	return b.tools[name]
 }
 
-// offer takes note of the tools that are described in the next request.
-func (b *Book) offer() {
+// noteTools takes note of the tools that are described in the next request.
+func (b *Book) noteTools() {
 	clear(b.fixed)
 	for i := range b.transcript.Tools {
 		b.fixed[b.transcript.Tools[i].Name] = b.transcript.Tools[i].Estimate()

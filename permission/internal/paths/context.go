@@ -91,7 +91,7 @@ func (g *Context) At(dir string) *Context {
 
 // Forms returns an absolute path as it is written and where it really leads, nil
 // if links lead in a circle.
-func (g *Context) Forms(p string) []string { return g.spot(p).forms }
+func (g *Context) Forms(p string) []string { return g.known(p).forms }
 
 // Inside reports whether p is in one of the roots, as written and for real.
 func (g *Context) Inside(p string) bool {
@@ -157,7 +157,7 @@ func inWorktree(root string, segs []string) bool {
 // DeniedBy reports whether a deny or ask pattern concerns p or all that is in it.
 func (g *Context) DeniedBy(pattern *Pattern, p string) bool {
 	from := g.starts()
-	for _, segs := range g.spot(p).folded(p) {
+	for _, segs := range g.known(p).folded(p) {
 		for _, base := range from {
 			if pattern.concerns(segs, base) {
 				return true
@@ -172,7 +172,7 @@ func (g *Context) AllowedBy(pattern *Pattern, p string) bool {
 	if !filepath.IsAbs(p) {
 		return false
 	}
-	forms := g.spot(p).exact()
+	forms := g.known(p).exact()
 	for _, segs := range forms {
 		if !slices.ContainsFunc(g.mains(), func(base []string) bool { return pattern.Exact().Matches(segs, base) }) {
 			return false
@@ -240,7 +240,7 @@ func StartsFrom(bases []string) [][]string {
 // written and the one that it leads to. tops are the folders that they start from.
 func (g *Context) DeniedForms(file string) (forms, tops []string) {
 	g.starts()
-	for _, f := range g.spot(file).either(file) {
+	for _, f := range g.known(file).either(file) {
 		forms = append(forms, Joined(f, FoldCase))
 	}
 	return forms, g.tops

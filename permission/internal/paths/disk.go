@@ -39,8 +39,8 @@ type statCache struct {
 
 const maxFew = 8
 
-// spot returns what is known of a path.
-func (d *disk) spot(p string) *statCache {
+// known returns what is known of a path.
+func (d *disk) known(p string) *statCache {
 	free := 0
 	for ; free < maxFew && d.few[free] != nil; free++ {
 		if d.few[free].path == p {

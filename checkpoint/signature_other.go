@@ -4,6 +4,6 @@ package checkpoint
 
 import "io/fs"
 
-func stampOf(info fs.FileInfo) signature {
+func signatureOf(info fs.FileInfo) signature {
 	return signature{size: info.Size(), mtime: info.ModTime().UnixNano()}
 }

@@ -18,8 +18,8 @@ const (
 	coarseTick = 3 * time.Second
 )
 
-// settled reports whether a change of the file after now would show in its
-// stamp: the last one must be so long ago that its time will not come again.
+// settled reports whether a change of the file after now would show in its signature. The last
+// change must be so long ago that its time will not come again.
 func (s signature) settled(now time.Time) bool {
 	last := s.change
 	if last == 0 {

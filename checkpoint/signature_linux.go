@@ -5,10 +5,10 @@ import (
 	"syscall"
 )
 
-func stampOf(info fs.FileInfo) signature {
+func signatureOf(info fs.FileInfo) signature {
 	s := signature{size: info.Size(), mtime: info.ModTime().UnixNano()}
 	if st, ok := info.Sys().(*syscall.Stat_t); ok {
-		s.change, s.inode = st.Ctimespec.Nano(), st.Ino
+		s.change, s.inode = st.Ctim.Nano(), st.Ino
 	}
 	return s
 }
