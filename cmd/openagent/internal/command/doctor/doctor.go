@@ -31,6 +31,8 @@ type finding struct {
 	Name   string `json:"name"`
 	OK     bool   `json:"ok"`
 	Detail string `json:"detail"`
+
+	disabled bool // it works only after you set something
 }
 
 // Command returns the command "openagent doctor".
@@ -45,8 +47,11 @@ func Command(h *cli.IO) cli.Command {
 		healthy := true
 		for _, f := range findings {
 			mark := "ok"
-			if !f.OK {
+			switch {
+			case !f.OK:
 				mark, healthy = "!!", false
+			case f.disabled:
+				mark = "--"
 			}
 			rows = append(rows, []string{mark, f.Name, f.Detail})
 		}
@@ -62,7 +67,7 @@ func Command(h *cli.IO) cli.Command {
 
 func examine(ctx context.Context, h *cli.IO) []finding {
 	list := []finding{
-		{"version", true, fmt.Sprintf("%s, %s, %s/%s", cli.Version(), runtime.Version(), runtime.GOOS, runtime.GOARCH)},
+		{Name: "version", OK: true, Detail: fmt.Sprintf("%s, %s, %s/%s", cli.Version(), runtime.Version(), runtime.GOOS, runtime.GOARCH)},
 		program("git", "version control is not there for the agent", "git"),
 		program("shell", "the tool Bash needs bash or sh in PATH", "bash", "sh"),
 		examineHome(h),
@@ -74,7 +79,7 @@ func examine(ctx context.Context, h *cli.IO) []finding {
 		examineOutputs(),
 		examineKept(ctx, h),
 		examineCache(ctx, h),
-		{"terminal", true, fmt.Sprintf("stdin %s, stdout %s, TERM=%s", terminalWord(h.InTerminal), terminalWord(h.OutTerminal), cmp.Or(h.Getenv("TERM"), "not set"))},
+		{Name: "terminal", OK: true, Detail: fmt.Sprintf("stdin %s, stdout %s, TERM=%s", terminalWord(h.InTerminal), terminalWord(h.OutTerminal), cmp.Or(h.Getenv("TERM"), "not set"))},
 	}
 	return list
 }
@@ -90,36 +95,36 @@ func terminalWord(yes bool) string {
 func program(name, missing string, files ...string) finding {
 	for _, f := range files {
 		if path, err := exec.LookPath(f); err == nil {
-			return finding{name, true, path}
+			return finding{Name: name, OK: true, Detail: path}
 		}
 	}
-	return finding{name, false, missing}
+	return finding{Name: name, OK: false, Detail: missing}
 }
 
 func examineHome(h *cli.IO) finding {
 	const name = "home"
 	home, err := h.Home()
 	if err != nil {
-		return finding{name, false, err.Error()}
+		return finding{Name: name, OK: false, Detail: err.Error()}
 	}
 	if err := os.MkdirAll(filepath.Join(home, "sessions"), 0o700); err != nil {
-		return finding{name, false, fmt.Sprintf("sessions cannot be kept: %v; set OPENAGENT_HOME", err)}
+		return finding{Name: name, OK: false, Detail: fmt.Sprintf("sessions cannot be kept: %v; set OPENAGENT_HOME", err)}
 	}
 	f, err := os.CreateTemp(home, ".doctor-")
 	if err != nil {
-		return finding{name, false, fmt.Sprintf("sessions cannot be kept: %v; set OPENAGENT_HOME", err)}
+		return finding{Name: name, OK: false, Detail: fmt.Sprintf("sessions cannot be kept: %v; set OPENAGENT_HOME", err)}
 	}
 	f.Close()
 	os.Remove(f.Name())
-	return finding{name, true, filepath.Join(home, "sessions") + " can be written"}
+	return finding{Name: name, OK: true, Detail: filepath.Join(home, "sessions") + " can be written"}
 }
 
 func examineSearch(h *cli.IO) finding {
 	const name = "search"
 	if s := provider.SearchEngine(h); s.Value != "" {
-		return finding{name, true, provider.SearchName + " by " + s.Source}
+		return finding{Name: name, OK: true, Detail: provider.SearchName + " by " + s.Source}
 	}
-	return finding{name, true, "no " + provider.SearchName + ": set one of " + strings.Join(provider.SearchVariables, ", ")}
+	return finding{Name: name, OK: true, disabled: true, Detail: "disabled (set " + strings.Join(provider.SearchVariables, " or ") + ")"}
 }
 
 // examineOutputs tells of the outputs that were too long for the model.
@@ -127,13 +132,13 @@ func examineOutputs() finding {
 	const name = "outputs"
 	dir, err := tool.OutputDir()
 	if err != nil {
-		return finding{name, false, err.Error()}
+		return finding{Name: name, OK: false, Detail: err.Error()}
 	}
 	files, bytes, err := tool.KeptOutputs()
 	if err != nil {
-		return finding{name, false, err.Error()}
+		return finding{Name: name, OK: false, Detail: err.Error()}
 	}
-	return finding{name, true, fmt.Sprintf("%d long outputs in %s, %d of at most %d MB", files, dir, bytes>>20, tool.OutputQuota>>20)}
+	return finding{Name: name, OK: true, Detail: fmt.Sprintf("%d long outputs in %s, %d of at most %d MB", files, dir, bytes>>20, tool.OutputQuota>>20)}
 }
 
 // examineKept tells what is kept for bringing files back.
@@ -141,11 +146,11 @@ func examineKept(ctx context.Context, h *cli.IO) finding {
 	const name = "checkpoints"
 	kept, settings, err := app.OpenCheckpoints(h)
 	if err != nil {
-		return finding{name, false, err.Error()}
+		return finding{Name: name, OK: false, Detail: err.Error()}
 	}
 	u, err := kept.Usage(ctx)
 	if err != nil {
-		return finding{name, false, fmt.Sprintf("what is kept of files cannot be read: %v", err)}
+		return finding{Name: name, OK: false, Detail: fmt.Sprintf("what is kept of files cannot be read: %v", err)}
 	}
 	detail := fmt.Sprintf("%s of %s in %s, %s of at most %d MB", cli.Plural(u.Checkpoints, "checkpoint"), cli.Plural(u.Sessions, "session"), kept.Dir, cli.Megabytes(u.Bytes), app.CheckpointQuota(kept)>>20)
 	if orphans, err := app.OrphanCheckpoints(ctx, kept); err == nil && len(orphans) > 0 {
@@ -154,7 +159,7 @@ func examineKept(ctx context.Context, h *cli.IO) finding {
 	if !app.CheckpointsEnabled(settings) {
 		detail += "; " + app.CheckpointsKey + " is false, no more are made"
 	}
-	return finding{name, true, detail}
+	return finding{Name: name, OK: true, Detail: detail}
 }
 
 // examineSettings tells which files of settings there are, and what in them has
@@ -163,11 +168,11 @@ func examineSettings(h *cli.IO) finding {
 	const name = "settings"
 	dir, err := settings.WorkingDir()
 	if err != nil {
-		return finding{name, false, err.Error()}
+		return finding{Name: name, OK: false, Detail: err.Error()}
 	}
 	s, err := config.Load(settings.ConfigOptions(h, new(settings.Options), dir))
 	if err != nil {
-		return finding{name, false, settings.LoadError(err).Error()}
+		return finding{Name: name, OK: false, Detail: settings.LoadError(err).Error()}
 	}
 	var words []string
 	for _, f := range s.Files() {
@@ -186,7 +191,7 @@ func examineSettings(h *cli.IO) finding {
 	if words == nil {
 		words = []string{"no file"}
 	}
-	return finding{name, ok, strings.Join(words, "; ")}
+	return finding{Name: name, OK: ok, Detail: strings.Join(words, "; ")}
 }
 
 // configured returns the settings that a run in the working folder would have.
@@ -203,31 +208,31 @@ func examineProvider(ctx context.Context, h *cli.IO) finding {
 	const name = "provider"
 	o, _, err := configured(ctx, h)
 	if err != nil {
-		return finding{name, false, err.Error()}
+		return finding{Name: name, OK: false, Detail: err.Error()}
 	}
 	p, err := provider.Open(h, o)
 	if err != nil {
-		return finding{name, false, err.Error()}
+		return finding{Name: name, OK: false, Detail: err.Error()}
 	}
 	h.Secrets = p.Secrets()
 	if provider.IsPlatform(p.Name.Value) {
 		found, err := p.Credentials(ctx)
 		detail := fmt.Sprintf("%s, model %s, %s", p.Name.Value, p.Model.Value, found)
 		if err != nil {
-			return finding{name, false, fmt.Sprintf("%s, model %s: %s", p.Name.Value, p.Model.Value, h.OneLine(err.Error()))}
+			return finding{Name: name, OK: false, Detail: fmt.Sprintf("%s, model %s: %s", p.Name.Value, p.Model.Value, h.OneLine(err.Error()))}
 		}
-		return finding{name, true, detail}
+		return finding{Name: name, OK: true, Detail: detail}
 	}
 	detail := fmt.Sprintf("%s, model %s, %s", p.Name.Value, p.Model.Value, p.BaseURL.Value)
 	switch {
 	case p.NeedsKey():
-		return finding{name, false, detail + ", no key: set " + strings.Join(p.MissingKey().Own(), " or ") + ", or try openagent demo"}
+		return finding{Name: name, OK: false, Detail: detail + ", no key: set " + strings.Join(p.MissingKey().Own(), " or ") + ", or try openagent demo"}
 	case p.Helper != nil:
-		return finding{name, true, detail + ", key from the command of apiKeyHelper"}
+		return finding{Name: name, OK: true, Detail: detail + ", key from the command of apiKeyHelper"}
 	case p.Key.Value == "":
-		return finding{name, true, detail + ", no key and none needed"}
+		return finding{Name: name, OK: true, Detail: detail + ", no key and none needed"}
 	}
-	return finding{name, true, detail + ", key from " + p.Key.Source}
+	return finding{Name: name, OK: true, Detail: detail + ", key from " + p.Key.Source}
 }
 
 // examineSandbox tells what confines commands here, and what does not.
@@ -235,21 +240,21 @@ func examineSandbox(h *cli.IO) finding {
 	const name = "sandbox"
 	dir, err := settings.WorkingDir()
 	if err != nil {
-		return finding{name, false, err.Error()}
+		return finding{Name: name, OK: false, Detail: err.Error()}
 	}
 	s, err := config.Load(settings.ConfigOptions(h, new(settings.Options), dir))
 	if err != nil {
-		return finding{name, true, "the settings cannot be read"} // their own line says why
+		return finding{Name: name, OK: true, Detail: "the settings cannot be read"} // their own line says why
 	}
 	settings, _, err := (&settings.Options{Settings: s}).SandboxSettings()
 	if err != nil {
-		return finding{name, false, err.Error()}
+		return finding{Name: name, OK: false, Detail: err.Error()}
 	}
 	enabled := settings.Enabled
 	settings.Enabled, settings.FailIfUnavailable = true, false
 	box, err := sandbox.New(settings, sandbox.Place{Dir: dir, Private: app.PrivatePaths(h)})
 	if err != nil {
-		return finding{name, false, err.Error()}
+		return finding{Name: name, OK: false, Detail: err.Error()}
 	}
 	defer box.Close()
 	st := box.State()
@@ -266,7 +271,7 @@ func examineSandbox(h *cli.IO) finding {
 	if len(st.Unavailable) > 0 {
 		words = append(words, "not used: "+strings.Join(st.Unavailable, ", "))
 	}
-	return finding{name, st.Backend != "" || !enabled, strings.Join(words, "; ")}
+	return finding{Name: name, OK: st.Backend != "" || !enabled, Detail: strings.Join(words, "; ")}
 }
 
 // examineContext tells of the files of instructions and of skills.
@@ -274,7 +279,7 @@ func examineContext(ctx context.Context, h *cli.IO) finding {
 	const name = "context"
 	o, dir, err := configured(ctx, h)
 	if err != nil {
-		return finding{name, false, err.Error()}
+		return finding{Name: name, OK: false, Detail: err.Error()}
 	}
 	b := app.NewProjectContext(h, o)
 	defer b.Close()
@@ -292,9 +297,9 @@ func examineContext(ctx context.Context, h *cli.IO) finding {
 	s := app.New(o, provider.Provider{}, dir)
 	defer s.Close()
 	if err := app.AddSkills(ctx, h, s, false, false); err != nil {
-		return finding{name, false, err.Error()}
+		return finding{Name: name, OK: false, Detail: err.Error()}
 	}
-	return finding{name, true, text + cli.Plural(len(s.SkillNames()), "skill") + " for the model"}
+	return finding{Name: name, OK: true, Detail: text + cli.Plural(len(s.SkillNames()), "skill") + " for the model"}
 }
 
 // examineCache says how the prompt cache did in the last session of this folder.
@@ -302,7 +307,7 @@ func examineCache(ctx context.Context, h *cli.IO) finding {
 	const name = "prompt cache"
 	stores, err := sessionstore.Stores(h, "", false)
 	if err != nil {
-		return finding{name, true, "no sessions to tell from"}
+		return finding{Name: name, OK: true, Detail: fmt.Sprintf("the sessions cannot be found: %v", err)}
 	}
 	infos, err := stores[0].List(ctx)
 	var last session.Info
@@ -312,16 +317,16 @@ func examineCache(ctx context.Context, h *cli.IO) finding {
 		}
 	}
 	if err != nil || last.Session == "" {
-		return finding{name, true, "no sessions here to tell from"}
+		return finding{Name: name, OK: true, Detail: "no session in this folder yet"}
 	}
 	book, err := account.Read(stores[0].Read(ctx, last.Session, 0))
 	if err != nil {
-		return finding{name, true, fmt.Sprintf("session %s cannot be read: openagent sessions verify", last.Session)}
+		return finding{Name: name, OK: true, Detail: fmt.Sprintf("session %s cannot be read: openagent sessions verify", last.Session)}
 	}
 	c := book.Cache()
 	text := strings.TrimPrefix(usage.CacheLines(h, c)[0], "prompt cache: ") + fmt.Sprintf(", in the last session here (%s)", last.Updated.Local().Format(time.DateTime))
 	if n := len(c.Breaks); n > 0 {
 		text += fmt.Sprintf("; broken %d times, at last: %s", n, usage.CacheBreakText(h, c.Breaks[n-1]))
 	}
-	return finding{name, true, text}
+	return finding{Name: name, OK: true, Detail: text}
 }
