@@ -27,11 +27,8 @@ func Command(h *cli.IO) cli.Command {
 	o := new(configOptions)
 	verb := func(flags cli.Flags, c cli.Command) cli.Command {
 		run := c.Run
-		c.Flags = func() cli.Flags { return append(o.Flags(), flags...) }
+		c.Flags = func() cli.Flags { return slices.Concat(flags, cli.ListFlags(&o.Output), o.SettingFlags()) }
 		c.Run = func(ctx context.Context, args []string) error {
-			if o.Output == cli.FormatStream {
-				return cli.Usagef("config: --output-format is text or json")
-			}
 			if err := o.Check(); err != nil {
 				return err
 			}
