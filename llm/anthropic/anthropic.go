@@ -28,21 +28,21 @@ const (
 	apiVersion     = "2023-06-01"
 )
 
-// A Client reaches the Messages API. The zero Client is ready to use. Its fields
-// must not change once a model of it is in use. It never retries.
+// A Client connects to the Messages API. The zero Client is ready to use. Do not change its
+// fields once a model of it is in use. It never retries.
 type Client struct {
 	APIKey  string         // "": ANTHROPIC_API_KEY. A loopback BaseURL needs none
-	Key     llm.KeyFunc    // asked for each request, in the place of APIKey
+	Key     llm.KeyFunc    // called for each request, instead of APIKey
 	BaseURL string         // "": ANTHROPIC_BASE_URL, else DefaultBaseURL. /v1/messages is appended
 	HTTP    *http.Client   // nil: http.DefaultClient. Redirects to other hosts are never followed
-	Header  http.Header    // sent in addition, in the place of headers of the same name
+	Header  http.Header    // sent too; they replace headers of the same name
 	Catalog *catalog.Table // nil: catalog.Embedded()
-	// Platform is where the API is served, in the place of BaseURL; nil: by Anthropic.
+	// Platform is the provider that serves the API, instead of BaseURL. nil: Anthropic.
 	Platform *Platform
-	Limiter  *limit.Limiter // requests wait for it, shared by the clients of a key; nil: no limit
-	// Fast asks for the fast mode of models that have one in their catalogue entry: answers
-	// are written faster, and cost more. It has its own rate limits and prompt cache. A
-	// Platform has none.
+	Limiter  *limit.Limiter // limits the rate of requests, shared by the clients of a key; nil: no limit
+	// Fast asks for the fast mode of models that have one in their catalogue entry. Answers
+	// are written faster and cost more. The mode has its own rate limits and prompt cache.
+	// A Platform does not have it.
 	Fast bool
 
 	// Time limits. 0: the default; negative: none.
@@ -55,7 +55,7 @@ type Client struct {
 // Model returns the model of that name, reached through the zero Client.
 func Model(name string) llm.Model { return new(Client).Model(name) }
 
-// Model returns the model of that name. It implements [llm.Informed].
+// Model returns the model with the given name. It implements [llm.Informed].
 func (c *Client) Model(name string) llm.Model {
 	if c.Platform != nil {
 		return &model{client: c, Model: wire.Model{ID: name, Entry: c.Platform.entry(c.Catalog, name)}}
@@ -92,8 +92,8 @@ func (m *model) Secrets() []string {
 	return at.Secrets(&m.Keys)
 }
 
-// Fetched returns how many keys Client.Key gave so far: once it has grown,
-// Secrets holds more.
+// Fetched returns the number of keys that Client.Key returned so far. When it grows,
+// Secrets returns more.
 func (m *model) Fetched() int {
 	if p := m.client.Platform; p != nil {
 		_, n := p.Secrets()
@@ -104,7 +104,7 @@ func (m *model) Fetched() int {
 
 var claude = regexp.MustCompile(`claude-(opus|sonnet|haiku|fable|mythos)-(\d+)(?:[-.](\d{1,2}))?(?:\D|$)`)
 
-// guess returns the features of a Claude model that is not in the catalogue, by its
+// guess returns the features of a Claude model that is not in the catalogue, from its
 // generation. It does not guess prices and sizes.
 func guess(name string) catalog.Entry {
 	e := catalog.Entry{Name: name, Provider: provider, Thinking: catalog.ThinkingBudget}
@@ -142,7 +142,7 @@ var (
 	apiHeader = http.Header{"Anthropic-Version": {apiVersion}}
 )
 
-// place returns where a client without a Platform asks.
+// place returns the place of a client without a Platform.
 func (c *Client) place() wire.Place {
 	at := wire.Place{
 		Provider: provider, URL: wire.Join(c.base(), "/v1/messages"), HTTP: c.HTTP, API: apiHeader, Header: c.Header,
@@ -176,14 +176,14 @@ func (m *model) exchange(blocking bool, body [][]byte) (*wire.Exchange, error) {
 	return x, err
 }
 
-// fastBeta is what requests for the fast mode are marked with
+// fastBeta marks requests for the fast mode
 // (https://platform.claude.com/docs/en/build-with-claude/fast-mode).
 const fastBeta = "fast-mode-2026-02-01"
 
-// fast reports whether the model is asked to be fast.
+// fast reports whether requests ask for the fast mode.
 func (m *model) fast() bool { return m.client.Fast && m.Entry.Fast && m.client.Platform == nil }
 
-// withBeta adds one to the values of a header.
+// withBeta adds a beta to the values of a header.
 func withBeta(values []string, beta string) string {
 	list := strings.Join(values, ",")
 	switch {

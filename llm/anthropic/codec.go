@@ -25,7 +25,7 @@ var toolIDs = wire.IDs{Max: 64, Narrow: true, Once: true}
 // codec encodes content blocks. A turn is one message.
 type codec struct {
 	noImages, noPDF bool   // content that the model does not read
-	model           string // whose own thoughts it takes back
+	model           string // the model whose own thoughts it takes back
 }
 
 func (c codec) Block(t *wire.Turn, b llm.Block, id string, crowded bool) {
@@ -44,7 +44,7 @@ func (c codec) Block(t *wire.Turn, b llm.Block, id string, crowded bool) {
 		}
 	case llm.Thinking:
 		// Extra marks the reasoning of other providers. Reasoning without a signature is
-		// not ours either.
+		// another provider's too.
 		if t.Role == llm.Assistant && b.Signature != "" && b.Extra == nil && t.MadeBy(c.model) {
 			data := wire.AppendString([]byte(`{"type":"thinking","thinking":`), b.Text)
 			data = wire.AppendString(append(data, `,"signature":`...), b.Signature)
@@ -78,7 +78,7 @@ func text(s string) []byte {
 	return append(wire.AppendString([]byte(`{"type":"text","text":`), s), '}')
 }
 
-// image encodes an image, or says in words why it is left out.
+// image encodes an image. If the image is left out, it encodes the reason in words.
 func (c codec) image(i llm.Image, crowded bool) (wire.Kind, []byte) {
 	media, why := wire.Pictures{None: c.noImages, Most: maxImage, Side: maxSide, SideInMany: maxSideInMany}.Check(i, crowded)
 	if why != "" {
@@ -144,7 +144,8 @@ func join(dst []byte, parts []wire.Part) []byte {
 	return dst
 }
 
-// verbatim adds a block of ours as it came, and the text of another provider's.
+// verbatim adds a block of this provider unchanged, and the text of another provider's
+// block.
 func verbatim(t *wire.Turn, v llm.Verbatim) {
 	var head struct {
 		Type      string `json:"type"`
@@ -208,8 +209,8 @@ func (codec) Turn(dst []byte, t *wire.Turn, last bool) []byte {
 	return append(join(dst, parts), messageEnd...)
 }
 
-// paired leaves out the calls of server tools that have no result in the turn, unless they
-// may still get it, and results without a call.
+// paired leaves out calls of server tools that have no result in the turn, unless the
+// result may still come. It also leaves out results without a call.
 func paired(parts []wire.Part, last bool) []wire.Part {
 	find := func(kind wire.Kind, ref string) bool {
 		return slices.ContainsFunc(parts, func(p wire.Part) bool { return p.Kind == kind && p.Ref == ref })

@@ -8,19 +8,19 @@ import (
 	"github.com/openagent-go/agent/llm"
 )
 
-// A Tally is how a [Platform] counts the tokens of a model's requests.
+// A Tally says how a [Platform] counts the tokens of a model's requests.
 type Tally struct {
-	URL   string // where
-	Model string // the model's name there, a member of what is sent; "": what is sent is a whole request for an answer
-	// Wrap makes the body of the encoded request; nil: that is the body.
+	URL   string // address of the end point
+	Model string // value of the member "model"; "": the body is a whole request for an answer
+	// Wrap makes the body from the encoded request; nil: the body is that request.
 	Wrap   func(sent [][]byte) [][]byte
-	Member string // of the answer that is the number; "": input_tokens
+	Member string // member of the answer with the number; "": input_tokens
 }
 
-// CountTokens implements [llm.Counter]: /v1/messages/count_tokens costs nothing
-// (https://platform.claude.com/docs/en/build-with-claude/token-counting), and neither
-// do the end points of a [Platform]. One that turns out not to count is not asked
-// again; its error matches [errors.ErrUnsupported].
+// CountTokens implements [llm.Counter]. It uses /v1/messages/count_tokens, which is free
+// (https://platform.claude.com/docs/en/build-with-claude/token-counting), or the end point
+// of a [Platform]. If an end point turns out not to count, it is not asked again. The error
+// then matches [errors.ErrUnsupported].
 func (m *model) CountTokens(ctx context.Context, req *llm.Request) (int, error) {
 	tally := Tally{Model: m.ID}
 	if p := m.client.Platform; p != nil {

@@ -9,34 +9,34 @@ import (
 	"github.com/openagent-go/agent/llm/catalog"
 )
 
-// A Platform is another place that serves the Messages API, in its own way:
-// packages llm/bedrock and llm/vertex make one each. The requests and replies are
-// the same but for what is named here, and so are blocks that only their provider
-// understands: a conversation may go from one to the other. A Client with a
-// Platform uses neither APIKey, Key and BaseURL nor their variables.
+// A Platform is another provider that serves the Messages API in its own way. Packages
+// llm/bedrock and llm/vertex each make one. Requests, replies and provider-specific blocks
+// are the same, except for the fields below. So a conversation may move from one to the
+// other. A Client with a Platform ignores APIKey, Key, BaseURL and their variables.
 type Platform struct {
-	Name string // in errors and in llm.Info
-	// Version stands in the body as anthropic_version, in the place of the model
-	// and of the header.
+	Name string // name in errors and in llm.Info
+	// Version is sent in the body as anthropic_version, instead of the model and the
+	// header.
 	Version string
-	// Streaming puts "stream" into the body where a reply is to be streamed.
+	// Streaming: the body of a streamed request has the member "stream".
 	Streaming bool
 	// Betas moves the header Anthropic-Beta into the body.
 	Betas bool
-	// URL returns where requests for a model go.
+	// URL returns the address for requests to a model.
 	URL func(model string, stream bool) (string, error)
-	// Count returns how the tokens of a model's requests are counted; nil: they are not.
+	// Count returns how to count the tokens of a model's requests; nil: the platform cannot
+	// count.
 	Count func(model string) (Tally, error)
-	// Base returns the name by which the catalogue knows a model. Entries that the
-	// catalogue has under Name and the model's own name come first.
+	// Base returns the catalogue's name of a model. Entries that the catalogue has under
+	// Name and the model's own name come first.
 	Base func(model string) string
-	// Authorize puts credentials on a request that is complete, whose body GetBody
-	// reads; again says that the last ones were refused.
+	// Authorize adds credentials to a request that is otherwise complete. It can read the
+	// body with GetBody. again: the provider refused the last credentials.
 	Authorize func(r *http.Request, again bool) error
-	// Explain reads the body of an error: its class, its type and its words; nil:
-	// as the Messages API writes it.
+	// Explain reads the body of an error: its class, its type and its words; nil: the form
+	// of the Messages API.
 	Explain func(status int, header http.Header, body []byte) (class llm.Class, kind, message string)
-	// Secrets returns the secrets, and how many of them were fetched so far.
+	// Secrets returns the secrets, and the number of secrets fetched so far.
 	Secrets func() (secrets []string, fetched int)
 }
 
@@ -50,7 +50,7 @@ func (p *Platform) entry(table *catalog.Table, name string) catalog.Entry {
 		}
 	}
 	e.Provider = p.Name
-	e.Formats = false // not known of any of them
+	e.Formats = false // unknown for all platforms
 	return e
 }
 
@@ -75,7 +75,7 @@ func (c *Client) lead(b []byte, model string) []byte {
 	return wire.AppendStrings(b, "anthropic_beta", betas)
 }
 
-// leadCounted is lead for a request that is only counted.
+// leadCounted is lead for a request to count tokens.
 func (c *Client) leadCounted(b []byte, model string) []byte {
 	if c.Platform == nil {
 		return c.lead(b, model)
@@ -83,7 +83,7 @@ func (c *Client) leadCounted(b []byte, model string) []byte {
 	return wire.AppendString(append(c.lead(b, ""), `,"model":`...), model)
 }
 
-// place changes where a client asks to p.
+// place changes the place of a client to p.
 func (p *Platform) place(at *wire.Place, model string, blocking bool) error {
 	url, err := p.URL(model, !blocking)
 	if err != nil {
@@ -94,7 +94,7 @@ func (p *Platform) place(at *wire.Place, model string, blocking bool) error {
 	return nil
 }
 
-// strip takes out the headers that stand in the body there.
+// strip removes the headers that the platform takes in the body.
 func (p *Platform) strip(h http.Header) {
 	h.Del("Anthropic-Version")
 	if p.Betas {

@@ -15,7 +15,7 @@ type decoder struct {
 	scratch []byte
 }
 
-// A block is a content block under way.
+// A block is an unfinished content block.
 type block struct {
 	kind      string
 	start     contentBlock
@@ -51,7 +51,7 @@ type usage struct {
 	} `json:"output_tokens_details"`
 }
 
-// apply overwrites the counts that u reports: all are totals so far.
+// apply overwrites the counts with those in u, which are totals so far.
 func (u *usage) apply(to *llm.Usage) {
 	if u == nil {
 		return
@@ -122,7 +122,7 @@ func (d *decoder) Whole(body []byte) error {
 
 func (d *decoder) Cut(err error) error { return d.Truncated(err, "message_stop") }
 
-// The one event that there are many of, in the form in which it comes.
+// The most frequent event, in the form in which it arrives.
 var (
 	deltaStart    = []byte(`{"type":"content_block_delta","index":`)
 	textStart     = []byte(`,"delta":{"type":"text_delta","text":"`)
@@ -130,9 +130,9 @@ var (
 	partialStart  = []byte(`,"delta":{"type":"input_json_delta","partial_json":"`)
 )
 
-// quick reads a delta without decoding JSON in general. It reports false for
-// any other event and any other form. It holds the figure of at most 1 µs and 2
-// allocations a delta (BenchmarkDelta): decoding each event takes 3 µs and 10 allocations.
+// quick reads a delta without a general JSON decoder. It reports false for any other event
+// and any other form. It keeps a delta under 1 µs and 2 allocations (BenchmarkDelta).
+// Decoding each event would take 3 µs and 10 allocations.
 func (d *decoder) quick(data []byte) (index int, kind string, text []byte, ok bool) {
 	rest, ok := bytes.CutPrefix(data, deltaStart)
 	if !ok {
@@ -302,7 +302,7 @@ func (d *decoder) grow(index int, kind string, text []byte) error {
 	return d.Send(llm.Delta{Index: index, Text: piece})
 }
 
-// finish hands over the response.
+// finish passes the response to the caller.
 func (d *decoder) finish() error {
 	d.Res.Message = llm.Message{Role: llm.Assistant}
 	for _, b := range d.blocks {
@@ -313,7 +313,7 @@ func (d *decoder) finish() error {
 	return d.Done()
 }
 
-// content returns the finished block, nil if there is nothing in it.
+// content returns the finished block, nil if it is empty.
 func (b *block) content() llm.Block {
 	switch b.kind {
 	case "text":
@@ -347,7 +347,7 @@ func (b *block) content() llm.Block {
 	return llm.Verbatim{Provider: provider, Raw: wire.AppendJSON(nil, raw)}
 }
 
-// cited returns text with citations as the block that it would be in a whole reply.
+// cited returns text with citations as the block of a whole reply.
 func (b *block) cited() llm.Block {
 	raw := wire.AppendString([]byte(`{"type":"text","text":`), b.text.String())
 	raw = append(raw, `,"citations":[`...)
@@ -360,7 +360,7 @@ func (b *block) cited() llm.Block {
 	return llm.Verbatim{Provider: provider, Shown: b.text.String(), Raw: append(raw, `]}`...)}
 }
 
-// withInput returns the block with the input that came in pieces.
+// withInput returns the block with its input, which came in pieces.
 func withInput(raw json.RawMessage, partial string) json.RawMessage {
 	var fields map[string]json.RawMessage
 	if json.Unmarshal(raw, &fields) != nil {

@@ -13,15 +13,15 @@ import (
 )
 
 const (
-	defaultMaxTokens = 32_000 // of models that can do as much
-	unknownMaxTokens = 8192   // of models that the catalogue does not know
-	minBudget        = 1024   // least thinking budget that the API takes
-	minAnswer        = 256    // least that must be left for the answer
+	defaultMaxTokens = 32_000 // for models that allow as much
+	unknownMaxTokens = 8192   // for models that are not in the catalogue
+	minBudget        = 1024   // smallest thinking budget that the API accepts
+	minAnswer        = 256    // least number of tokens for the answer
 )
 
-// mark returns the member that makes a block a cache breakpoint, nothing where
-// nothing is to be kept. All breakpoints of a request live equally long, so that
-// none of an hour comes after one of five minutes, which the API refuses.
+// mark returns the member that makes a block a cache breakpoint, nil if caching is off. All
+// breakpoints of a request have the same lifetime. The API refuses a breakpoint of one hour
+// after one of five minutes.
 func mark(c llm.Cache) []byte {
 	switch {
 	case c.Off:
@@ -37,8 +37,8 @@ var (
 	hourMark    = []byte(`,"cache_control":{"type":"ephemeral","ttl":"1h"}`)
 )
 
-// marked returns encoded in pieces, with mark as a member of the last of the
-// objects that end with tail.
+// marked appends encoded to body in pieces, and adds mark to the last of the objects that
+// end with tail.
 func marked(body [][]byte, encoded []byte, tail string, mark []byte) [][]byte {
 	at := len(encoded) - len(tail)
 	if at < 0 {
@@ -53,12 +53,11 @@ type transcript struct {
 	cache   wire.Cache
 }
 
-// encode returns the body of a request in pieces. The pieces with the messages
-// belong to the memo and are the same from one request to the next.
+// encode returns the body of a request in pieces. The memo owns the pieces with the
+// messages, which stay the same from one request to the next.
 func (m *model) encode(req *llm.Request) ([][]byte, error) { return m.body(req, nil) }
 
-// body is encode; with a tally it leaves out the members that the end point for counting
-// refuses.
+// body is encode. With a tally it omits members that the end point for counting refuses.
 func (m *model) body(req *llm.Request, tally *Tally) ([][]byte, error) {
 	if len(req.Messages) == 0 {
 		return nil, invalid("a request needs at least one message")
@@ -102,7 +101,7 @@ func (m *model) body(req *llm.Request, tally *Tally) ([][]byte, error) {
 	return append(body, []byte(`]}`)), nil
 }
 
-// appendMessages adds the messages with a breakpoint in the last two of the user.
+// appendMessages adds the messages, with a cache breakpoint in the last two of the user.
 func appendMessages(body [][]byte, snap wire.Snapshot, thinking bool, keep []byte) [][]byte {
 	open, isUser := snap.Open, snap.Last.Role == llm.User
 	if !isUser && mustGoOn(snap.Last, thinking) {
@@ -128,8 +127,8 @@ func appendMessages(body [][]byte, snap wire.Snapshot, thinking bool, keep []byt
 	return marked(body, open, `}`+messageEnd, keep)
 }
 
-// mustGoOn reports whether the final turn of the assistant needs a word of the
-// user after it. One that paused at a server tool is sent back as it is.
+// mustGoOn reports whether a message of the user must follow the last turn of the
+// assistant. A turn that paused at a server tool is sent back unchanged.
 func mustGoOn(t *wire.Turn, thinking bool) bool {
 	parts := paired(t.Parts, true)
 	if len(parts) == 0 || !thinking && t.Has(wire.Thought) {
@@ -144,7 +143,7 @@ func mustGoOn(t *wire.Turn, thinking bool) bool {
 
 func invalid(format string, args ...any) error { return wire.Invalid(provider, format, args...) }
 
-// namesakes declares tools of which only the name is known.
+// namesakes declares tools of which only the names are known.
 func namesakes(names []string) []llm.Tool {
 	var tools []llm.Tool
 	for _, name := range names {
@@ -156,13 +155,13 @@ func namesakes(names []string) []llm.Tool {
 	return tools
 }
 
-// options are the settings of a request as the model accepts them.
+// options are the settings of a request in the form that the model accepts.
 type options struct {
 	maxTokens   int
 	temperature *float64
 	stop        []string
 	thinking    string // JSON member, "" when off
-	unthinking  bool   // it must be said that thinking is off
+	unthinking  bool   // the request must turn thinking off explicitly
 	effort      string // a word, "" for none
 	format      []byte // JSON, nil for none
 	choice      string // JSON member, "" for the default
@@ -180,8 +179,8 @@ func (m *model) options(req *llm.Request, tools []llm.Tool, choice llm.ToolChoic
 	if req.Thinking.On() && (!forced || o.choice == "") {
 		o.thinking, o.effort = m.thinking(req.Thinking, o.maxTokens, snap.Spoke)
 	}
-	// Older models do not think unless asked to. The newest, which take no forced
-	// choice of tools either, always do.
+	// Older models think only if asked to. The newest models, which do not accept a forced
+	// tool choice, always think.
 	o.unthinking = req.Thinking.Mode == llm.ThinkOff && m.Entry.Thinking == catalog.ThinkingAdaptive && !m.Entry.NoForcedTool
 	if t := req.Temperature; t != nil && o.thinking == "" && !m.Entry.NoSamplers {
 		v := min(max(*t, 0), 1)
@@ -208,7 +207,7 @@ func (m *model) maxTokens(req *llm.Request) int {
 			n += req.Thinking.Tokens()
 		}
 	} else if budget := req.Thinking.Tokens(); m.Entry.Thinking == catalog.ThinkingBudget && n <= budget {
-		n += budget // what was asked for is for the answer
+		n += budget // the requested number is for the answer alone
 	}
 	if most > 0 {
 		n = min(n, most)
@@ -216,8 +215,7 @@ func (m *model) maxTokens(req *llm.Request) int {
 	return n
 }
 
-// choice returns the member "tool_choice" with a comma before it, "" where it may be
-// left out.
+// choice returns the member "tool_choice" with a comma before it, "" if it can be omitted.
 func (m *model) choice(c llm.ToolChoice, tools []llm.Tool) (string, error) {
 	if len(tools) == 0 {
 		return "", nil
@@ -229,8 +227,8 @@ func (m *model) choice(c llm.ToolChoice, tools []llm.Tool) (string, error) {
 	return choice, err
 }
 
-// thinking returns the JSON member that turns thinking on, "" if it cannot be, and
-// the word for how much, if it takes one.
+// thinking returns the JSON member that turns thinking on, "" if the model cannot think
+// here. word is the amount of thinking, if the model takes one.
 func (m *model) thinking(want llm.Thought, maxTokens int, spoke *wire.Turn) (member, word string) {
 	switch m.Entry.Thinking {
 	case catalog.ThinkingAdaptive:
@@ -244,7 +242,7 @@ func (m *model) thinking(want llm.Thought, maxTokens int, spoke *wire.Turn) (mem
 		return `"thinking":{"type":"adaptive"}`, word
 	case catalog.ThinkingBudget:
 		budget := min(max(want.Tokens(), minBudget), maxTokens-minAnswer)
-		// In a tool loop that began without thinking it must stay off.
+		// If a tool loop began without thinking, thinking must stay off.
 		if budget < minBudget || spoke != nil && spoke.Has(wire.Call) && spoke.Parts[0].Kind != wire.Thought {
 			return "", ""
 		}
@@ -296,7 +294,7 @@ func (o options) append(b []byte, stream bool) []byte {
 	return append(b, o.choice...)
 }
 
-// appendConfig writes how the answer is to be.
+// appendConfig writes the effort and the format of the answer.
 func (o options) appendConfig(b []byte) []byte {
 	if o.effort == "" && o.format == nil {
 		return b
@@ -314,8 +312,8 @@ func (o options) appendConfig(b []byte) []byte {
 	return append(b, '}')
 }
 
-// encodeFormat returns the format of an answer, nil for a schema that has no form
-// which the API takes.
+// encodeFormat returns the format of an answer, nil for a schema that the API cannot accept
+// in any form.
 func encodeFormat(f llm.Format) []byte {
 	schema, ok := strict.Anthropic(f.Schema)
 	if !ok {

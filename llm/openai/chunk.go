@@ -9,8 +9,8 @@ import (
 	"github.com/openagent-go/agent/llm"
 )
 
-// A chunk is a piece of a stream, or a whole reply: these differ in the name of
-// one member.
+// A chunk is a piece of a stream, or a whole reply. They differ only in the name of one
+// member.
 type chunk struct {
 	ID      string          `json:"id"`
 	Model   string          `json:"model"`
@@ -41,7 +41,7 @@ type message struct {
 	Function  *function         `json:"function_call"`
 }
 
-// reasoning returns the reasoning in plain text: hosts spell its name in two ways.
+// reasoning returns the reasoning in plain text. Hosts use two names for it.
 func (m *message) reasoning() string {
 	if m.Plain1 != "" {
 		return string(m.Plain1)
@@ -64,7 +64,7 @@ type function struct {
 	Arguments arguments `json:"arguments"`
 }
 
-// words is a string, and "" for any other JSON.
+// words is a string; any other JSON reads as "".
 type words string
 
 func (w *words) UnmarshalJSON(data []byte) error {
@@ -75,7 +75,7 @@ func (w *words) UnmarshalJSON(data []byte) error {
 	return nil
 }
 
-// arguments is a string with JSON in it, or that JSON itself.
+// arguments is a string that contains JSON, or that JSON itself.
 type arguments string
 
 func (a *arguments) UnmarshalJSON(data []byte) error {
@@ -117,8 +117,8 @@ func (c *content) UnmarshalJSON(data []byte) error {
 	return nil
 }
 
-// innerText is text, or a list of parts with text and nothing within: a list that
-// goes on and on inside of itself would be read again at each step.
+// innerText is text, or a list of text parts without further nesting. Deep nesting would
+// make decoding slow, because each level reads the rest again.
 type innerText string
 
 func (t *innerText) UnmarshalJSON(data []byte) error {
@@ -157,13 +157,13 @@ type usage struct {
 	Hit     wire.Count `json:"prompt_cache_hit_tokens"`     // DeepSeek
 }
 
-// normal returns u as the library counts: input without cached tokens, output with the
+// normal returns u in the library's terms: input without cached tokens, output with the
 // reasoning.
 func (u *usage) normal() llm.Usage {
 	read := max(u.PromptHas.Cached, u.Cached, u.Hit)
 	written := max(u.PromptHas.Written, u.Written)
 	reasoning, output := u.CompletionHas.Reasoning, u.Completion
-	// xAI, and Gemini behind Vercel, report reasoning beside the completion.
+	// xAI, and Gemini behind Vercel, report reasoning separately from the completion.
 	if reasoning > 0 && (u.Total == u.Prompt+u.Completion+reasoning || reasoning > u.Completion) {
 		output = min(output+reasoning, wire.MaxCount)
 	}
@@ -173,7 +173,7 @@ func (u *usage) normal() llm.Usage {
 	}
 }
 
-// details are the pieces of reasoning_details, put together again.
+// details are the pieces of reasoning_details, joined again.
 type details struct {
 	list      []*detail
 	signature string
@@ -185,7 +185,7 @@ type detail struct {
 	text        map[string]*wire.Text // text and summary
 }
 
-// add takes in a piece and returns the readable text in it.
+// add adds a piece and returns its readable text.
 func (ds *details) add(raw json.RawMessage) string {
 	var fields map[string]json.RawMessage
 	if json.Unmarshal(raw, &fields) != nil || fields == nil {
@@ -213,8 +213,8 @@ func (ds *details) add(raw json.RawMessage) string {
 	return shown.String()
 }
 
-// find returns the detail that a piece belongs to: text continues in its place, encrypted
-// pieces stand alone.
+// find returns the detail to which a piece belongs. Text continues the detail at its index.
+// Encrypted pieces stand alone.
 func (ds *details) find(kind, index string) *detail {
 	if n := len(ds.list); n > 0 && !strings.HasSuffix(kind, "encrypted") {
 		for _, d := range ds.list[max(0, n-8):] {
@@ -255,13 +255,13 @@ func (ds *details) json() json.RawMessage {
 	return out
 }
 
-// A form is the look of the chunks that bring nothing but a piece of text. Most
-// chunks of a stream are the same up to that piece and after it, so that a
-// comparison does for decoding. OpenAI adds a member of random length at the end.
+// A form is the common text around the piece of text in a chunk. Most chunks of a stream
+// are equal up to that piece and after it, so a comparison replaces decoding. OpenAI adds a
+// member of random length at the end.
 //
-// It holds the figure of at most 1 µs and 2 allocations a delta (BenchmarkDelta): decoding
-// each chunk takes 6 µs and 16 allocations. The members around the text differ from host to
-// host, so no fixed form would do.
+// It keeps a delta under 1 µs and 2 allocations (BenchmarkDelta). Decoding each chunk would
+// take 6 µs and 16 allocations. The members around the text differ between hosts, so a
+// fixed form is not possible.
 type form struct {
 	prefix, suffix, tail []byte
 	padded               bool
@@ -269,14 +269,14 @@ type form struct {
 
 var padding = []byte(`"obfuscation":"`)
 
-// learn takes the form of data, a chunk whose member name holds text.
+// learn sets the form from data, a chunk whose member name holds text.
 func (f *form) learn(data []byte, name, text string) {
 	*f = form{}
 	at := bytes.Index(data, []byte(`"`+name+`":`))
 	if lower := bytes.ToLower(data); at < 0 || bytes.Count(lower, []byte(`"`+name+`"`)) != 1 || bytes.Count(lower, []byte(`"delta"`)) != 1 {
 		return
 	}
-	// The member must stand in the delta itself.
+	// The member must be in the delta itself.
 	brace := bytes.LastIndexByte(data[:at], '{')
 	if brace < 0 || bytes.ContainsAny(data[brace:at], "}]") || !bytes.HasSuffix(bytes.TrimRight(data[:brace], " "), []byte(`"delta":`)) {
 		return

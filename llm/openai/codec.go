@@ -24,7 +24,7 @@ func (i IDs) rule() wire.IDs {
 	return wire.IDs{Max: 40}
 }
 
-// unsigned stands for the signature of a call that another model made
+// unsigned replaces the signature of a call that another model made
 // (https://ai.google.dev/gemini-api/docs/thought-signatures).
 const unsigned = `{"google":{"thought_signature":"skip_thought_signature_validator"}}`
 
@@ -34,18 +34,18 @@ func signs(model string) bool {
 	return ok
 }
 
-// codec encodes content blocks. What it puts into a part: of words and thoughts
-// the inside of a JSON string, of calls, answers and media an object, of
-// reasoning details (kind Other) the inside of an array.
+// codec encodes content blocks. Its parts hold the inside of a JSON string for words and
+// thoughts, an object for calls, answers and media, and the inside of an array for
+// reasoning details (kind Other).
 type codec struct {
-	model  string // whose own reasoning it takes back
+	model  string // the model whose own reasoning it takes back
 	echo   Echo
 	ids    IDs
 	images bool // the model reads images
-	gifs   bool // of this kind, too
+	gifs   bool // the model reads GIF images
 	files  bool // the host takes PDF documents
-	bridge bool // the model must speak between results of tools and the user
-	// calls are sent with their signatures, and must have some
+	bridge bool // the assistant must speak between results of tools and the user
+	// calls have signatures, and must have one
 	signatures, signed bool
 }
 
@@ -83,8 +83,8 @@ func (c codec) Block(t *wire.Turn, b llm.Block, id string, _ bool) {
 	}
 }
 
-// extra returns a call's data beside its function, nil if there is none: the signature if
-// the call is the model's own. Only the first call of a turn must be signed.
+// extra returns the data of a call besides its function, nil if there is none. That is the
+// signature, if the call is the model's own. Only the first call of a turn must have one.
 func (c codec) extra(u llm.ToolUse, own, first bool) []byte {
 	if !c.signatures {
 		return nil
@@ -103,8 +103,8 @@ func (c codec) extra(u llm.ToolUse, own, first bool) []byte {
 	return nil
 }
 
-// thinking keeps the data that the host needs back. A signature without Extra is
-// Anthropic's.
+// thinking keeps the data that the host needs back. A signature without Extra comes from
+// Anthropic.
 func (c codec) thinking(t *wire.Turn, b llm.Thinking) {
 	if c.echo == EchoNone || b.Signature != "" && b.Extra == nil || !t.MadeBy(c.model) {
 		return
@@ -123,8 +123,8 @@ func (c codec) image(t *wire.Turn, i llm.Image) {
 	t.AddPicture(i, wire.Pictures{None: !c.images, NoGIF: !c.gifs, Most: maxImage}, `{"type":"image_url","image_url":{"url":"`, `"}}`)
 }
 
-// result adds a tool message. Its images follow in the turn's user message,
-// as only these may hold images.
+// result adds a tool message. Its images follow in the turn's user message, because only
+// user messages may contain images.
 func (c codec) result(t *wire.Turn, r llm.ToolResult, id string) {
 	inside := &wire.Turn{Role: llm.User}
 	for _, b := range r.Content {
@@ -182,7 +182,7 @@ func userMessage(dst []byte, parts []wire.Part) []byte {
 	return append(dst, `]}`...)
 }
 
-// join appends a JSON string of the parts of a kind.
+// join appends the parts of a kind as one JSON string.
 func join(dst []byte, parts []wire.Part, kind wire.Kind, between string) []byte {
 	dst = append(dst, '"')
 	n := 0

@@ -28,17 +28,17 @@ const (
 	DefaultBaseURL = "https://api.openai.com/v1"
 )
 
-// A Client reaches a Chat Completions API. The zero Client is ready to use. Its
-// fields must not change once a model of it is in use. It never retries.
+// A Client connects to a Chat Completions API. The zero Client is ready to use. Do not
+// change its fields once a model of it is in use. It never retries.
 type Client struct {
 	APIKey  string         // "": the profile's variables, else OPENAI_API_KEY. A loopback BaseURL needs none
-	Key     llm.KeyFunc    // asked for each request, in the place of APIKey
+	Key     llm.KeyFunc    // called for each request, instead of APIKey
 	BaseURL string         // "": that of Profile, else OPENAI_BASE_URL, else DefaultBaseURL. /chat/completions is appended, before a query
-	Profile *Profile       // the host's rules; nil: by BaseURL
+	Profile *Profile       // the host's differences; nil: chosen by BaseURL
 	HTTP    *http.Client   // nil: http.DefaultClient. Redirects to other hosts are never followed
-	Header  http.Header    // sent in addition, in the place of headers of the same name
+	Header  http.Header    // sent too; they replace headers of the same name
 	Catalog *catalog.Table // nil: catalog.Embedded()
-	Limiter *limit.Limiter // requests wait for it, shared by the clients of a key; nil: no limit
+	Limiter *limit.Limiter // limits the rate of requests, shared by the clients of a key; nil: no limit
 
 	// Time limits. 0: the default; negative: none.
 	HeaderTimeout   time.Duration // until a stream begins: 300 s
@@ -50,7 +50,7 @@ type Client struct {
 // Model returns the model of that name, reached through the zero Client.
 func Model(name string) llm.Model { return new(Client).Model(name) }
 
-// Model returns the model of that name. It implements [llm.Informed].
+// Model returns the model with the given name. It implements [llm.Informed].
 func (c *Client) Model(name string) llm.Model {
 	base, profile := c.where()
 	entry := profile.entry(c.Catalog, name)
@@ -63,7 +63,7 @@ func (c *Client) Model(name string) llm.Model {
 type model struct {
 	wire.Model // its entry's Formats holds for the host too
 	client     *Client
-	inside     bool // a thinking budget counts as output there
+	inside     bool // a thinking budget counts as output at this host
 }
 
 func (m *model) Info() llm.Info {
@@ -88,13 +88,13 @@ func (m *model) Secrets() []string {
 	return at.Secrets(&m.Keys)
 }
 
-// key returns the fixed key, "" if there is none or Key returns it.
+// key returns the fixed key, "" if there is none or Key provides it.
 func (c *Client) key(profile *Profile) string {
 	if c.Key != nil {
 		return ""
 	}
 	if c.Profile != nil && c.Profile.Keyless {
-		return wire.First(c.APIKey, profile.key()) // OpenAI's is not for it
+		return wire.First(c.APIKey, profile.key()) // OpenAI's key is not for this host
 	}
 	return wire.First(c.APIKey, profile.key(), os.Getenv("OPENAI_API_KEY"))
 }
@@ -110,12 +110,12 @@ func (c *Client) where() (string, *Profile) {
 
 var (
 	reasoner = regexp.MustCompile(`^(o\d|gpt-[5-9])`)
-	// formatter is of models that take a schema for their answer where their host does.
+	// formatter matches models that accept a schema for their answer, if their host does.
 	formatter = regexp.MustCompile(`^(gpt-4o|gpt-4\.|gpt-[5-9]|o[13-9]|grok-[3-9]|claude-[a-z]+-(4[.-][5-9]|[5-9])|claude-(fable|mythos))`)
 )
 
-// guess returns the features of a model that is not in the catalogue, by its name. It does
-// not guess prices and sizes.
+// guess returns the features of a model that is not in the catalogue, from its name. It
+// does not guess prices and sizes.
 func guess(name string) catalog.Entry {
 	e := catalog.Entry{Name: name, Provider: provider}
 	own := name[strings.LastIndexByte(name, '/')+1:]
@@ -140,7 +140,7 @@ func (m *model) Stream(ctx context.Context, req *llm.Request) iter.Seq2[llm.Delt
 	})
 }
 
-// place returns where c asks.
+// place returns the place of the client's requests.
 func (c *Client) place(base string, host *Profile) wire.Place {
 	at := wire.Place{
 		Provider: provider, URL: wire.Join(base, "/chat/completions"), HTTP: c.HTTP, Header: c.Header,

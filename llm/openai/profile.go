@@ -13,73 +13,72 @@ import (
 	"github.com/openagent-go/agent/internal/wire"
 )
 
-// A Profile describes how a host of the Chat Completions API differs from the others. It is
-// data: the zero Profile is that of an unknown host, and you may change a copy of one that
-// [Profiles] lists. It must not change once a [Client] has it.
+// A Profile describes how a host of the Chat Completions API differs from the others. The
+// zero Profile is for an unknown host. You may change a copy of a profile that [Profiles]
+// returns. Do not change a profile once a [Client] has it.
 type Profile struct {
 	Name string
-	// Hosts are domains, their subdomains included; ":11434" stands for that port
-	// of this machine and of addresses in private networks.
+	// Hosts are domains, including their subdomains. ":11434" means that port of this
+	// machine and of addresses in private networks.
 	Hosts []string
-	// BaseURL is where the host is reached if a client has the profile and does not say.
+	// BaseURL is the address of the host for a client with this profile and no BaseURL.
 	BaseURL string
-	// Keys are the environment variables that may hold the key; OPENAI_API_KEY
-	// comes after them.
+	// Keys are the environment variables that may hold the key. OPENAI_API_KEY comes last.
 	Keys []string
-	// KeyHeader is the header of the key. "": Authorization, as a bearer.
+	// KeyHeader is the header for the key. "": Authorization, as a bearer token.
 	KeyHeader string
-	// Keyless hosts are asked without a key, too. Loopback addresses are always.
+	// Keyless: the host works without a key. Loopback addresses always do.
 	Keyless bool
 
-	// Limit is the name of the member that limits the output. "": max_tokens, and
-	// max_completion_tokens for models of which the catalogue says so.
+	// Limit is the name of the member that limits the output. "": max_tokens, or
+	// max_completion_tokens for models for which the catalogue says so.
 	Limit string
-	// NoStreamOptions: stream_options is refused, and usage comes by itself.
+	// NoStreamOptions: the host refuses stream_options, and sends usage without being
+	// asked.
 	NoStreamOptions bool
-	// NoStop: stop sequences are refused.
+	// NoStop: the host refuses stop sequences.
 	NoStop bool
 	// Hottest is the highest temperature. 0: 2.
 	Hottest float64
-	// Members is a JSON object whose members each request gets.
+	// Members is a JSON object whose members are added to each request.
 	Members json.RawMessage
 
-	// Echo is how the host wants its model's reasoning back.
+	// Echo says how the host wants its model's reasoning back.
 	Echo Echo
-	// Ask is how thinking is asked for, and Efforts the words for it, from the
-	// least to the most: none (which is off), minimal, low, medium, high, xhigh,
-	// max. Nil: low, medium, high.
+	// Ask says how to ask for thinking. Efforts are the words for it, from the least to the
+	// most: none (off), minimal, low, medium, high, xhigh, max. Nil: low, medium, high.
 	Ask     Ask
 	Efforts []string
-	// Force says when a model may be made to call a tool.
+	// Force says when a request may force a call of a tool.
 	Force Force
-	// IDs is what an id of a tool call must be. "": up to 40 characters.
+	// IDs is the form of tool call ids. "": up to 40 characters.
 	IDs IDs
-	// AnswersFirst: the model must speak between results of tools and the user.
+	// AnswersFirst: the assistant must speak between results of tools and the user.
 	AnswersFirst bool
-	// Signatures: calls carry extra_content, which is wanted back.
+	// Signatures: calls carry extra_content, which the host wants back.
 	Signatures bool
-	// Schemas is what schemas of tools may hold. "": all of JSON Schema.
+	// Schemas is the dialect of tool schemas. "": all of JSON Schema.
 	Schemas Schemas
 
-	// Formats: response_format takes a json_schema, beside tools, too. Of which
-	// models the catalogue and their names say.
+	// Formats: response_format accepts a json_schema, also together with tools. The
+	// catalogue and the models' names say for which models.
 	Formats bool
 
-	// CacheKey is the member that holds what requests of one conversation have in
-	// common, so that the host finds its prompt cache. "": there is none.
+	// CacheKey is the member for the id of a conversation, with which the host finds its
+	// prompt cache. "": there is none.
 	CacheKey string
-	// CacheMark: Claude models keep the prompt where cache_control asks for it.
+	// CacheMark: Claude models cache the prompt at members cache_control.
 	CacheMark bool
 
-	// MakersPrices: models have names such as anthropic/claude-opus-5, and cost what
-	// their makers ask.
+	// MakersPrices: models have names such as anthropic/claude-opus-5, and cost what their
+	// makers charge.
 	MakersPrices bool
 
-	NoImages bool // reads no images, whatever the model
-	NoGIF    bool // reads them but for GIF
-	Files    bool // takes PDF documents
+	NoImages bool // no model reads images
+	NoGIF    bool // no model reads GIF images
+	Files    bool // the host accepts PDF documents
 
-	// Rules change this for models; the first one that fits counts.
+	// Rules change the profile for some models. The first matching rule counts.
 	Rules []Rule
 }
 
@@ -92,9 +91,9 @@ type Rule struct {
 	Efforts []string // nil: as the profile says
 	Echo    Echo     // "": as the profile says
 	Force   Force    // "": as the profile says
-	// NoSamplers: temperature and stop sequences are refused.
+	// NoSamplers: the model refuses temperature and stop sequences.
 	NoSamplers bool
-	// PlainTools: requests with tools must switch thinking off.
+	// PlainTools: requests with tools must turn thinking off.
 	PlainTools bool
 }
 
@@ -102,10 +101,10 @@ type Rule struct {
 type Echo string
 
 const (
-	EchoNone      Echo = ""                  // it does not
-	EchoContent   Echo = "reasoning_content" // beside tool calls
-	EchoAlways    Echo = "always"            // the same, "" where there is none
-	EchoReasoning Echo = "reasoning"         // beside tool calls
+	EchoNone      Echo = ""                  // not wanted
+	EchoContent   Echo = "reasoning_content" // with tool calls
+	EchoAlways    Echo = "always"            // with every message; "" without reasoning
+	EchoReasoning Echo = "reasoning"         // with tool calls
 	EchoDetails   Echo = "reasoning_details" // in every turn
 )
 
@@ -114,7 +113,7 @@ type Ask string
 
 const (
 	AskEffort   Ask = ""         // reasoning_effort
-	AskNothing  Ask = "nothing"  // it cannot be asked for
+	AskNothing  Ask = "nothing"  // thinking cannot be requested
 	AskObject   Ask = "object"   // "reasoning": {"effort": …} or {"max_tokens": …}
 	AskType     Ask = "type"     // "thinking": {"type": "enabled"}
 	AskBoth     Ask = "both"     // AskType and AskEffort
@@ -122,17 +121,17 @@ const (
 	AskGoogle   Ask = "google"   // AskEffort, and numbers of tokens in extra_body
 )
 
-// A Force says when a model may be made to call a tool.
+// A Force says when a request may force a call of a tool.
 type Force string
 
 const (
-	ForceAlways   Force = ""         // by its name, or any
-	ForceAny      Force = "any"      // only that it calls some tool
-	ForceThinking Force = "thinking" // not while it thinks, so thinking is switched off for the request
+	ForceAlways   Force = ""         // a named tool, or any tool
+	ForceAny      Force = "any"      // only any tool
+	ForceThinking Force = "thinking" // not while thinking, so thinking is turned off for the request
 	ForceNever    Force = "never"
 )
 
-// IDs are what ids of tool calls must be.
+// IDs are forms of tool call ids.
 type IDs string
 
 const (
@@ -140,7 +139,7 @@ const (
 	IDsNine  IDs = "nine" // exactly nine letters and digits
 )
 
-// Schemas are what schemas of tools may hold.
+// Schemas are dialects of tool schemas.
 type Schemas string
 
 const (
@@ -148,11 +147,10 @@ const (
 	SchemasGoogle Schemas = "google" // the part of OpenAPI 3.0 that Gemini reads
 )
 
-// Profiles returns the profiles of the hosts that are known. Their order does
-// not matter.
+// Profiles returns the profiles of all known hosts, in no particular order.
 func Profiles() []Profile { return slices.Clone(profiles) }
 
-// ProfileOf returns the profile of that name.
+// ProfileOf returns the profile with the given name.
 func ProfileOf(name string) (*Profile, bool) {
 	for i := range profiles {
 		if profiles[i].Name == name {
@@ -163,8 +161,8 @@ func ProfileOf(name string) (*Profile, bool) {
 	return nil, false
 }
 
-// ProfileAt returns the profile of the host at a base URL, never nil: there is one
-// for hosts that are not known. It must not be changed.
+// ProfileAt returns the profile of the host at a base URL. Unknown hosts have one too, so
+// it is never nil. Do not change it.
 func ProfileAt(base string) *Profile { return profileAt(base) }
 
 func profileAt(base string) *Profile {
@@ -197,7 +195,7 @@ func (p *Profile) at(host, port string) bool {
 	return false
 }
 
-// nearby reports whether a host is this machine or has an address of a private network.
+// nearby reports whether a host is this machine or an address in a private network.
 func nearby(host string) bool {
 	ip := net.ParseIP(host)
 	return wire.Loopback(host) || ip != nil && ip.IsPrivate()
@@ -217,7 +215,7 @@ func (p *Profile) rule(model string) Rule {
 	return Rule{}
 }
 
-// key returns the key that the environment has for the host.
+// key returns the host's key from the environment.
 func (p *Profile) key() string {
 	for _, name := range p.Keys {
 		if v := wire.First(os.Getenv(name)); v != "" {
@@ -227,7 +225,7 @@ func (p *Profile) key() string {
 	return ""
 }
 
-// A target is a host as it is for one model.
+// A target is a host with its rules for one model.
 type target struct {
 	*Profile
 	ask        Ask
@@ -251,23 +249,23 @@ func (p *Profile) target(model string) target {
 	return t
 }
 
-// askEffort is AskEffort in a rule, where "" says nothing.
+// askEffort is AskEffort in a rule, where "" means unchanged.
 const askEffort Ask = "effort"
 
 var (
 	usual   = []string{"low", "medium", "high"}
 	generic = Profile{Name: "generic"}
-	// local is a host on this machine that is not known by its port.
+	// local is a host on this machine with an unknown port.
 	local = Profile{Name: "local", Keyless: true, Echo: EchoContent, Rules: []Rule{
 		{Models: "*kimi*", Echo: EchoAlways}, {Models: "*deepseek*", Echo: EchoAlways},
 	}}
 )
 
-// openaiRules are what OpenAI's models take as reasoning_effort
-// (https://learn.microsoft.com/azure/ai-foundry/openai/how-to/reasoning; the
-// errors of the API name the rest, as in anomalyco/opencode#4451). From gpt-5.4
-// on, functions and reasoning exclude each other in this API
-// (openai/openai-openapi#541), and gpt-5.6 wants to be told so (BerriAI/litellm#34569).
+// openaiRules are the values of reasoning_effort for OpenAI's models
+// (https://learn.microsoft.com/azure/ai-foundry/openai/how-to/reasoning). The errors of the
+// API name the rest, as in anomalyco/opencode#4451. From gpt-5.4 on, functions and
+// reasoning exclude each other in this API (openai/openai-openapi#541). gpt-5.6 must be
+// told so (BerriAI/litellm#34569).
 var openaiRules = []Rule{
 	{Models: "gpt-5-chat*", Ask: AskNothing},
 	{Models: "gpt-5.[0-9]-chat*", Ask: AskNothing},
@@ -284,8 +282,8 @@ var openaiRules = []Rule{
 	{Models: "gpt-[6-9]*", Efforts: []string{"none", "low", "medium", "high", "xhigh"}, PlainTools: true},
 }
 
-// profiles are the hosts that are known. What "recorded" stands behind is what
-// real exchanges show (see docs/providers.md), the rest is from the pages named.
+// profiles are the known hosts. "Recorded" means that real exchanges show it, see
+// docs/providers.md. The rest comes from the pages named.
 var profiles = []Profile{
 	{
 		// Recorded. https://platform.openai.com/docs/api-reference/chat

@@ -11,10 +11,10 @@ import (
 )
 
 const (
-	// maxCalls bounds the tool calls of one reply.
+	// maxCalls is the most tool calls of one reply.
 	maxCalls = 1000
-	// afterFinish is how long a stream may keep silent between its finish_reason
-	// and its usage or end.
+	// afterFinish is how long a stream may be silent between its finish_reason and its
+	// usage or end.
 	afterFinish = 10 * time.Second
 )
 
@@ -28,18 +28,18 @@ type decoder struct {
 	details  details
 	refused  bool
 	finish   string
-	answered bool // there was a choice
+	answered bool // a choice was received
 	usage    *usage
 
 	scratch []byte
-	forms   [3]form // of content, reasoning_content and reasoning
+	forms   [3]form // forms of content, reasoning_content and reasoning
 }
 
-// A part is a content block under way.
+// A part is an unfinished content block.
 type part struct {
 	index    int
 	text     wire.Text // text, thinking or arguments
-	slot     *int      // of a call: the index that the host gave it
+	slot     *int      // index that the host gave the call
 	id, name string
 	extra    json.RawMessage // extra_content of a call
 }
@@ -57,8 +57,8 @@ func (d *decoder) Whole(body []byte) error {
 	return d.end()
 }
 
-// Cut ends a stream after its finish_reason, as several hosts send no [DONE]. Any other end
-// is a truncation, even if the connection reports no error.
+// Cut ends a stream after its finish_reason, because several hosts send no [DONE]. Any
+// other end is a truncation, even if the connection reports no error.
 func (d *decoder) Cut(err error) error {
 	if d.finish != "" && !d.Cancelled() {
 		return d.end()
@@ -66,7 +66,7 @@ func (d *decoder) Cut(err error) error {
 	return d.Truncated(err, "finish_reason")
 }
 
-// Event takes in an event by its form if that is known.
+// Event reads an event, by its form if that is known.
 func (d *decoder) Event(data []byte) error {
 	if string(bytes.TrimSpace(data)) == "[DONE]" {
 		if !d.answered {
@@ -216,7 +216,7 @@ func (d *decoder) message(m *message) error {
 	return nil
 }
 
-// call takes in a piece of a tool call.
+// call adds a piece of a tool call.
 func (d *decoder) call(c *toolCall) error {
 	p := d.find(c)
 	if p == nil {
@@ -245,16 +245,15 @@ func (d *decoder) call(c *toolCall) error {
 	return d.Send(llm.Delta{Index: p.index, Text: p.text.Add([]byte(c.Function.Arguments))})
 }
 
-// sign keeps a call's data beside its function, if that is an object.
+// sign keeps the data of a call besides its function, if that is an object.
 func (p *part) sign(extra json.RawMessage) {
 	if len(extra) > 0 && extra[0] == '{' {
 		p.extra = bytes.Clone(extra)
 	}
 }
 
-// find returns the call that a piece belongs to, nil if it begins a new one.
-// Hosts leave out the index, send the id late or again, or give every call the
-// index 0.
+// find returns the call to which a piece belongs, nil if the piece begins a new call. Hosts
+// omit the index, send the id late or again, or give every call the index 0.
 func (d *decoder) find(c *toolCall) *part {
 	for i := len(d.calls) - 1; i >= 0; i-- {
 		p := d.calls[i]
@@ -271,7 +270,7 @@ func (d *decoder) find(c *toolCall) *part {
 	return nil
 }
 
-// end hands over the response.
+// end passes the response to the caller.
 func (d *decoder) end() error {
 	d.Res.Message = llm.Message{Role: llm.Assistant}
 	if d.usage != nil {

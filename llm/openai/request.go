@@ -24,8 +24,8 @@ type transcript struct {
 	cache   wire.Cache
 }
 
-// encode returns the body of a request in pieces. The pieces with the messages
-// belong to the memo and are the same from one request to the next.
+// encode returns the body of a request in pieces. The memo owns the pieces with the
+// messages, which stay the same from one request to the next.
 func (m *model) encode(req *llm.Request, host target) ([][]byte, error) {
 	if len(req.Messages) == 0 {
 		return nil, invalid("a request needs at least one message")
@@ -74,7 +74,7 @@ func (m *model) head(req *llm.Request, host target, choice string) []byte {
 	b = appendMembers(b, host.Members)
 	thinking, choice, least := m.thinking(req, host, choice)
 	if n := req.MaxTokens; n > 0 {
-		// Where the thinking counts as output there must be room for it.
+		// If thinking counts as output, the limit must leave room for it.
 		if n <= least {
 			n += least
 		}
@@ -103,11 +103,11 @@ func (m *model) head(req *llm.Request, host target, choice string) []byte {
 	return append(b, choice...)
 }
 
-// maxCacheKey is the longest name of a conversation that hosts take.
+// maxCacheKey is the length of the longest conversation id that hosts accept.
 const maxCacheKey = 64
 
 // appendCache appends the members that make the host cache the prompt and find it again.
-// Most hosts cache by themselves.
+// Most hosts need none.
 func (m *model) appendCache(b []byte, req *llm.Request, host target) []byte {
 	c := req.Cache
 	if c.Off {

@@ -8,19 +8,19 @@ import (
 	"github.com/openagent-go/agent/internal/wire"
 )
 
-// The bounds of a schema that refers to itself.
+// Limits for a schema that refers to itself.
 const (
 	maxDepth   = 12
 	maxSchemas = 2000
 )
 
 // googleKeys are the members of a schema that Gemini reads
-// (https://ai.google.dev/api/caching#Schema); it refuses a request with others.
+// (https://ai.google.dev/api/caching#Schema). It refuses a request with others.
 var googleKeys = []string{"title", "description", "nullable", "format", "enum", "minItems", "maxItems", "minProperties", "maxProperties",
 	"minLength", "maxLength", "pattern", "minimum", "maximum", "default", "example"}
 
-// googleSchema returns the part of a tool's schema that Gemini reads, nothing for a tool
-// without input. The tool checks the lost parts.
+// googleSchema returns the part of a tool's schema that Gemini reads, nil for a tool
+// without input. The tool itself checks the rest.
 func googleSchema(schema []byte) []byte {
 	var root map[string]any
 	if json.Unmarshal(schema, &root) != nil {
@@ -38,7 +38,7 @@ func googleSchema(schema []byte) []byte {
 
 type narrower struct {
 	root map[string]any
-	seen int // schemas so far
+	seen int // number of schemas so far
 }
 
 func (n *narrower) schema(s map[string]any, depth int) map[string]any {
@@ -82,7 +82,7 @@ func (n *narrower) schema(s map[string]any, depth int) map[string]any {
 	return out
 }
 
-// kind sets the type: one name, and whether null is one as well.
+// kind sets the type: one name, and whether null is allowed.
 func (n *narrower) kind(out, s map[string]any) {
 	var names []string
 	switch t := s["type"].(type) {
@@ -116,7 +116,7 @@ func (n *narrower) kind(out, s map[string]any) {
 	}
 }
 
-// choices joins anyOf and oneOf, and takes in allOf.
+// choices joins anyOf and oneOf, and merges allOf.
 func (n *narrower) choices(out, s map[string]any, depth int) {
 	for _, k := range []string{"anyOf", "oneOf"} {
 		list, _ := s[k].([]any)
@@ -167,7 +167,7 @@ func (n *narrower) properties(out, ps map[string]any, required any, depth int) {
 		kept[name] = n.schema(p, depth+1)
 	}
 	if len(kept) == 0 {
-		return // an object without properties is refused where it says so
+		return // Gemini refuses an empty list of properties
 	}
 	out["properties"] = kept
 	var names []any

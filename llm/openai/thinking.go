@@ -10,7 +10,7 @@ import (
 // ranks orders the words for an amount of thinking.
 var ranks = map[string]int{"minimal": 1, "low": 2, "medium": 4, "high": 6, "xhigh": 7, "max": 8}
 
-// rank returns where an amount of thinking stands among the words.
+// rank returns the place of an amount of thinking among the words.
 func rank(t llm.Thought) int {
 	switch n := t.Tokens(); {
 	case n <= 1024:
@@ -23,8 +23,8 @@ func rank(t llm.Thought) int {
 	return ranks["max"]
 }
 
-// word returns the word of the list that is nearest to an amount of thinking, of
-// two as near the one for more.
+// word returns the word of the list that is nearest to an amount of thinking. If two are
+// equally near, it returns the one for more.
 func word(list []string, want llm.Thought) string {
 	if list == nil {
 		list = usual
@@ -46,8 +46,8 @@ func distance(word string, at int) int {
 	return max(d, -d)
 }
 
-// off returns the word of the list that switches thinking off, or the one for the least.
-// "": there is none.
+// off returns the word of the list that turns thinking off, otherwise the one for the least
+// thinking. "": there is none.
 func off(list []string) string {
 	if len(list) > 0 && (list[0] == "none" || list[0] == "minimal") {
 		return list[0]
@@ -55,9 +55,10 @@ func off(list []string) string {
 	return ""
 }
 
-// thinking returns the JSON members about thinking and about the choice of tools,
-// each with a comma before it, "" where the host or model would refuse it, and
-// how much of the output may be thinking, 0 if that counts apart or is not known.
+// thinking returns the JSON members about thinking and about the choice of tools. Each has
+// a comma before it, and is "" if the host or model would refuse it. budget is the part of
+// the output that may be thinking. It is 0 if thinking counts separately or the number is
+// unknown.
 func (m *model) thinking(req *llm.Request, host target, choice string) (members, choose string, budget int) {
 	want := req.Thinking
 	if len(req.Tools) > 0 && host.plainTools {
@@ -87,7 +88,7 @@ func (m *model) thinking(req *llm.Request, host target, choice string) (members,
 
 func effort(word string) string { return `,"reasoning_effort":"` + word + `"` }
 
-// unthinking returns the members that switch thinking off.
+// unthinking returns the members that turn thinking off.
 func (t target) unthinking() string {
 	switch w := off(t.efforts); t.ask {
 	case AskEffort, AskGoogle:
@@ -107,8 +108,8 @@ func (t target) unthinking() string {
 	return ""
 }
 
-// asking returns the members that ask for thinking, and the number of tokens in
-// them that counts as output.
+// asking returns the members that ask for thinking, and the number of their tokens that
+// count as output.
 func (t target) asking(want llm.Thought) (string, int) {
 	w := word(t.efforts, want)
 	amount := want.Budget > 0 || want.Effort != ""
@@ -144,8 +145,8 @@ func (t target) asking(want llm.Thought) (string, int) {
 	return "", 0
 }
 
-// template returns the argument of chat templates that switches thinking; some
-// know it by the one name, some by the other.
+// template returns the argument of chat templates that switches thinking. Templates use two
+// names for it.
 func template(on string) string {
 	return `,"chat_template_kwargs":{"enable_thinking":` + on + `,"thinking":` + on + `}`
 }

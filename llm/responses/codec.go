@@ -16,21 +16,21 @@ const (
 
 var toolIDs = wire.IDs{Max: 64, Narrow: true, Once: true}
 
-// codec encodes content blocks. What it puts into a part: of words the inside of a
-// JSON string, of media a content part, of all else an item; of the phase of the
-// words before it (kind Other) its name as Ref.
+// codec encodes content blocks. Its parts hold the inside of a JSON string for words, a
+// content part for media, and an item for everything else. A part of kind Other names in
+// Ref the phase of the words before it.
 type codec struct {
-	model  string // whose own reasoning and items it takes back
-	own    bool   // OpenAI or Azure: results of tools may hold images and files
+	model  string // the model whose own reasoning and items it takes back
+	own    bool   // OpenAI or Azure: results of tools may contain images and files
 	images bool   // the model reads images
-	files  bool   // and PDF documents
-	seen   set    // ids of items: the API refuses one that comes twice
+	files  bool   // the model reads PDF documents
+	seen   set    // ids of items: the API refuses an id that comes twice
 }
 
 type set map[string]bool
 
-// fresh reports whether an id has not been used in the transcript, which begins
-// with the first block of its first turn.
+// fresh reports whether an id is unused in the transcript. The first block of the first
+// turn begins a transcript.
 func (c codec) fresh(id string) bool {
 	if id == "" || c.seen == nil {
 		return true
@@ -75,8 +75,8 @@ func (c codec) Block(t *wire.Turn, b llm.Block, id string, _ bool) {
 	}
 }
 
-// reasoning is a reasoning item as it is sent back: without status, and without
-// an id that the API would refuse.
+// reasoning is a reasoning item in the form in which it is sent back: without a status, and
+// without an id that the API would refuse.
 type reasoning struct {
 	Type      string            `json:"type"`
 	ID        string            `json:"id,omitempty"`
@@ -87,11 +87,11 @@ type reasoning struct {
 
 var reasoningID = regexp.MustCompile(`^rs[a-zA-Z0-9_-]{1,62}$`)
 
-// reasoningItem returns the encoded reasoning item, and its id. An item with only an id is
-// left out, as nothing is stored under it.
+// reasoningItem returns the encoded reasoning item, and its id. It omits an item that has
+// only an id, because nothing is stored under it.
 func reasoningItem(raw json.RawMessage) ([]byte, string) {
 	if len(raw) == 0 || raw[0] != '{' {
-		return nil, "" // none, or another provider's
+		return nil, "" // no item, or another provider's
 	}
 	var r reasoning
 	if json.Unmarshal(raw, &r) != nil || r.Type != "reasoning" || r.Encrypted == "" && len(r.Content) == 0 {
@@ -114,11 +114,11 @@ func reasoningItem(raw json.RawMessage) ([]byte, string) {
 // belongs to: commentary or final_answer.
 const phaseType = "phase"
 
-// clientSide are items that the client would have had to answer.
+// clientSide are items that the client would have to answer.
 var clientSide = []string{"custom_tool_call", "computer_call", "local_shell_call", "shell_call", "apply_patch_call", "mcp_approval_request", "function_call", "reasoning"}
 
-// verbatim adds an item of ours as it came, and the text of another provider's or
-// another model's: the reasoning that an item came of does not go with that.
+// verbatim adds an item of this provider unchanged. Of an item of another provider or model
+// it adds the text, without the reasoning that led to it.
 func (c codec) verbatim(t *wire.Turn, v llm.Verbatim) {
 	var head struct {
 		Type  string `json:"type"`
@@ -146,8 +146,8 @@ func (c codec) image(t *wire.Turn, i llm.Image) {
 	t.AddPicture(i, wire.Pictures{None: !c.images, Most: maxImage}, `{"type":"input_image","image_url":"`, `"}`)
 }
 
-// result adds the output of a call. Other content than text goes with it if the host is
-// known to accept that, else after all outputs, in the turn's message.
+// result adds the output of a call. Content other than text goes with it if the host is
+// known to accept that. Otherwise it follows all outputs, in the turn's message.
 func (c codec) result(t *wire.Turn, r llm.ToolResult, id string) {
 	inside := &wire.Turn{Role: llm.User}
 	for _, b := range r.Content {
@@ -206,11 +206,11 @@ func userTurn(dst []byte, parts []wire.Part) []byte {
 	})
 }
 
-// assistantTurn appends the items of a turn in their order: words that belong together make
-// a message, and no reasoning is left without its result.
+// assistantTurn appends the items of a turn in order. Words that belong together form one
+// message. Reasoning is never sent without its result.
 func assistantTurn(dst []byte, parts []wire.Part) []byte {
 	start := len(dst)
-	last := len(parts) // where the items end that may follow reasoning
+	last := len(parts) // end of the items that may follow reasoning
 	for last > 0 && (parts[last-1].Kind == wire.Thought || parts[last-1].Kind == wire.Other) {
 		if parts[last-1].Kind == wire.Other && last > 1 && parts[last-2].Kind == wire.Words {
 			break
@@ -220,7 +220,7 @@ func assistantTurn(dst []byte, parts []wire.Part) []byte {
 	for i := 0; i < last; i++ {
 		p := parts[i]
 		if p.Kind == wire.Other {
-			continue // a phase of no words
+			continue // a phase without words
 		}
 		if len(dst) > start {
 			dst = append(dst, ',')

@@ -7,9 +7,9 @@ import (
 	"github.com/openagent-go/agent/llm"
 )
 
-// CountTokens implements [llm.Counter] by /responses/input_tokens
-// (https://platform.openai.com/docs/api-reference/responses/input-tokens). A host that
-// turns out not to have it is not asked again; its error matches
+// CountTokens implements [llm.Counter] with /responses/input_tokens
+// (https://platform.openai.com/docs/api-reference/responses/input-tokens). If a host turns
+// out not to have it, it is not asked again. The error then matches
 // [errors.ErrUnsupported].
 func (m *model) CountTokens(ctx context.Context, req *llm.Request) (int, error) {
 	return m.counting.Ask(ctx, "input_tokens", func() (*wire.Exchange, error) {

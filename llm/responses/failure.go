@@ -8,8 +8,8 @@ import (
 	"github.com/openagent-go/agent/llm"
 )
 
-// classes of the codes with which a response fails, where these say more than
-// the words that all providers share.
+// classes are the classes of a failed response's codes, if these say more than the words
+// that all providers share.
 var classes = map[string]llm.Class{
 	"server_is_overloaded": llm.Overloaded, "slow_down": llm.Overloaded, "overloaded": llm.Overloaded,
 	"rate_limit_exceeded": llm.RateLimit, "usage_limit_reached": llm.RateLimit,
@@ -31,7 +31,7 @@ func classOf(c wire.Complaint, class llm.Class) llm.Class {
 	return class
 }
 
-// complaint returns the error that came inside of a reply.
+// complaint returns the error that came inside a reply.
 func (d *decoder) complaint(c wire.Complaint) error {
 	if c.Kind == "error" {
 		c.Kind = c.Code

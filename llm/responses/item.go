@@ -11,10 +11,10 @@ import (
 	"github.com/openagent-go/agent/llm"
 )
 
-// maxItems bounds the items of one reply.
+// maxItems is the most items of one reply.
 const maxItems = 1000
 
-// An item is a piece of output under way.
+// An item is an unfinished piece of output.
 type item struct {
 	output int // output_index
 	kind   string
@@ -22,10 +22,10 @@ type item struct {
 	callID string
 	name   string
 	text   wire.Text // text, summaries or arguments
-	index  int       // of the block, from when begun is set
+	index  int       // index of the block, valid once begun is set
 	begun  bool
-	parts  int             // of the reasoning, as far as they have begun
-	phase  string          // of a message
+	parts  int             // parts of the reasoning begun so far
+	phase  string          // phase of a message
 	marker bool            // the block of the phase has been sent
 	final  json.RawMessage // the item once it is done
 	refuse bool
@@ -93,10 +93,10 @@ func (d *decoder) start(it *item, b llm.Block, text []byte) error {
 	return d.Send(llm.Delta{Index: it.index, Block: b, Text: it.text.Add(text)})
 }
 
-// kinds are the items that pieces of text belong to, and the blocks of these.
+// kinds are the types of items to which pieces of text belong.
 var kinds = map[delta]string{textDelta: "message", refusalDelta: "message", argumentsDelta: "function_call", thoughtDelta: "reasoning"}
 
-// grow adds a piece of text to an item. It begins items that the host has not announced.
+// grow adds a piece of text to an item. It begins an item that the host has not announced.
 func (d *decoder) grow(kind delta, index int, text []byte) error {
 	it := d.at[index]
 	if it == nil {
@@ -140,7 +140,7 @@ func (d *decoder) paragraph(index int) error {
 	return d.say(it, []byte("\n\n"))
 }
 
-// fill adds the missing part of a text that is known as a whole.
+// fill adds the missing rest of a text whose whole is known.
 func (d *decoder) fill(it *item, text string) error {
 	rest, ok := strings.CutPrefix(text, it.text.String())
 	if !ok || rest == "" {
@@ -149,7 +149,7 @@ func (d *decoder) fill(it *item, text string) error {
 	return d.say(it, []byte(rest))
 }
 
-// done takes in a finished item, which may be the first that is heard of it.
+// done reads a finished item. The stream may not have announced it.
 func (d *decoder) done(index int, raw json.RawMessage) error {
 	it, err := d.add(index, raw)
 	if err != nil {
@@ -189,7 +189,7 @@ func (d *decoder) done(index int, raw json.RawMessage) error {
 	return d.start(it, it.verbatim(), nil)
 }
 
-// thought returns the readable reasoning: its summary, else its text.
+// thought returns the readable reasoning: its summary, otherwise its text.
 func (o *output) thought() string {
 	var list []string
 	for _, p := range o.Summary {
@@ -204,7 +204,7 @@ func (o *output) thought() string {
 	return strings.Join(list, "\n\n")
 }
 
-// mark sends the block that says the phase of a message.
+// mark sends the block with the phase of a message.
 func (d *decoder) mark(it *item) error {
 	if it.phase == "" || it.marker || !it.begun || it.cited {
 		return nil
@@ -224,7 +224,7 @@ func (it *item) verbatim() llm.Verbatim {
 	return llm.Verbatim{Provider: Provider, Raw: wire.AppendJSON(nil, it.final)}
 }
 
-// content returns the finished blocks of an item, none if there is nothing in it.
+// content returns the finished blocks of an item, none if it is empty.
 func (it *item) content() llm.Blocks {
 	if !it.begun {
 		return nil
@@ -255,14 +255,15 @@ func (it *item) use() llm.ToolUse {
 	return use
 }
 
-// extra returns a reasoning item as it goes back, nil where it cannot.
+// extra returns a reasoning item in the form for sending it back, nil if that is not
+// possible.
 func (it *item) extra() json.RawMessage {
 	raw, _ := reasoningItem(it.final)
 	return raw
 }
 
-// message returns a message with citations as it goes back: without an id, as
-// nothing is stored under it.
+// message returns a message with citations in the form for sending it back. It has no id,
+// because nothing is stored under it.
 func (it *item) message() json.RawMessage {
 	var fields map[string]json.RawMessage
 	if json.Unmarshal(it.final, &fields) != nil {

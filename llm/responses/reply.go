@@ -17,7 +17,7 @@ type decoder struct {
 	wire.Draft
 	items   []*item       // in order of appearance
 	at      map[int]*item // by output_index
-	blocks  int           // deltas have begun
+	blocks  int           // number of blocks begun by deltas
 	scratch []byte
 }
 
@@ -141,7 +141,7 @@ func (d *decoder) Event(data []byte) error {
 	return nil
 }
 
-// A delta is a kind of text that comes in pieces.
+// A delta is a kind of text that arrives in pieces.
 type delta uint8
 
 const (
@@ -175,7 +175,7 @@ func (d *decoder) begin(w *whole) {
 	}
 }
 
-// end hands over the response.
+// end passes the response to the caller.
 func (d *decoder) end(w *whole) error {
 	d.begin(w)
 	if w.Status == "failed" || w.Status == "cancelled" {

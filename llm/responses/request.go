@@ -18,7 +18,7 @@ import (
 
 const (
 	maxTools    = 128
-	minOutput   = 16 // least max_output_tokens that the API takes
+	minOutput   = 16 // smallest max_output_tokens that the API accepts
 	maxCacheKey = 64
 )
 
@@ -28,12 +28,12 @@ type transcript struct {
 	cache   wire.Cache
 
 	mu    sync.Mutex
-	first *llm.Block // of the first message, from which key is made
+	first *llm.Block // first block of the first message, from which key is made
 	key   string
 }
 
 // cacheKey returns the key that routes the requests of a conversation to the same cache:
-// the conversation's own key, else a digest of its first message.
+// the conversation's own key, otherwise a hash of its first message.
 func (t *transcript) cacheKey(req *llm.Request) string {
 	m := req.Messages[0]
 	if key := req.Session; key != "" && len(key) <= maxCacheKey || len(m.Content) == 0 {
@@ -52,12 +52,11 @@ func (t *transcript) cacheKey(req *llm.Request) string {
 	return t.key
 }
 
-// encode returns the body of a request in pieces. The pieces with the messages
-// belong to the memo and are the same from one request to the next.
+// encode returns the body of a request in pieces. The memo owns the pieces with the
+// messages, which stay the same from one request to the next.
 func (m *model) encode(req *llm.Request, at host) ([][]byte, error) { return m.body(req, at, false) }
 
-// body is encode; for counting it leaves out the members that the end point for counting
-// refuses.
+// body is encode. counted: it omits members that the end point for counting refuses.
 func (m *model) body(req *llm.Request, at host, counted bool) ([][]byte, error) {
 	if len(req.Messages) == 0 {
 		return nil, invalid("a request needs at least one message")
@@ -125,7 +124,7 @@ func (m *model) head(req *llm.Request, choice string, counted bool) []byte {
 	return append(b, choice...)
 }
 
-// reasoning appends how much the model is to think, and whether it reports its thoughts.
+// reasoning appends the amount of thinking, and whether the model reports its thoughts.
 func (m *model) reasoning(b []byte, want llm.Thought) []byte {
 	summary := wire.First(m.client.Summary, "auto")
 	word := m.effort(want)
@@ -145,8 +144,9 @@ func (m *model) reasoning(b []byte, want llm.Thought) []byte {
 
 var numbered = regexp.MustCompile(`^gpt-(\d+)(?:\.(\d+))?`)
 
-// effort returns the word for an amount of thinking, "" for the model's own.
-// Those since gpt-5.1 can be told not to think, those since gpt-5.2 to think most.
+// effort returns the word for an amount of thinking, "" for the model's default. Models
+// since gpt-5.1 can turn thinking off. Models since gpt-5.2 have a word for the most
+// thinking.
 func (m *model) effort(t llm.Thought) string {
 	version := 0
 	if match := numbered.FindStringSubmatch(m.ID[strings.LastIndexByte(m.ID, '/')+1:]); match != nil {
@@ -181,7 +181,7 @@ func encodeFormat(f llm.Format) []byte {
 }
 
 var toolForm = wire.ToolForm{
-	Provider: Provider, Most: maxTools, Name: maxName, Open: `{"type":"function",`, Schema: `,"parameters":`, Close: `,"strict":false}`, // left out, strict would be true
+	Provider: Provider, Most: maxTools, Name: maxName, Open: `{"type":"function",`, Schema: `,"parameters":`, Close: `,"strict":false}`, // without it, strict would be true
 	None: `"none"`, Any: `"required"`, One: `{"type":"function","name":`, OneEnd: `}`,
 }
 

@@ -25,28 +25,28 @@ import (
 const (
 	// Provider names this API in [llm.Info], in errors and in [llm.Verbatim].
 	Provider = "openai-responses"
-	vendor   = "openai" // whose models the catalogue lists
+	vendor   = "openai" // the catalogue's provider of the models
 	// DefaultBaseURL is used where neither Client nor OPENAI_BASE_URL names one.
 	DefaultBaseURL = "https://api.openai.com/v1"
 )
 
-// A Client reaches a Responses API. The zero Client is ready to use. Its fields
-// must not change once a model of it is in use. It never retries.
+// A Client connects to a Responses API. The zero Client is ready to use. Do not change its
+// fields once a model of it is in use. It never retries.
 type Client struct {
 	APIKey  string         // "": OPENAI_API_KEY. A loopback BaseURL needs none
-	Key     llm.KeyFunc    // asked for each request, in the place of APIKey
+	Key     llm.KeyFunc    // called for each request, instead of APIKey
 	BaseURL string         // "": OPENAI_BASE_URL, else DefaultBaseURL. /responses is appended, before a query
 	HTTP    *http.Client   // nil: http.DefaultClient. Redirects to other hosts are never followed
-	Header  http.Header    // sent in addition, in the place of headers of the same name
+	Header  http.Header    // sent too; they replace headers of the same name
 	Catalog *catalog.Table // nil: catalog.Embedded()
-	Limiter *limit.Limiter // requests wait for it, shared by the clients of a key; nil: no limit
+	Limiter *limit.Limiter // limits the rate of requests, shared by the clients of a key; nil: no limit
 
-	// BuiltIn are tools that the provider runs, as its documentation writes them:
-	// {"type":"web_search"} … Their work is kept in blocks that only this API understands.
-	// Do not list tools that the client would have to answer.
+	// BuiltIn are tools that the provider runs, in the form of its documentation:
+	// {"type":"web_search"} … Blocks that only this API understands keep their work. Do not
+	// list tools that the client would have to answer.
 	BuiltIn []json.RawMessage
-	// Summary asks for summaries of the reasoning: auto (the default), concise,
-	// detailed, or none, as organisations that are not verified get no summaries.
+	// Summary asks for summaries of the reasoning: auto (the default), concise, detailed,
+	// or none. Organisations that are not verified get no summaries.
 	Summary string
 
 	// Time limits. 0: the default; negative: none.
@@ -59,7 +59,7 @@ type Client struct {
 // Model returns the model of that name, reached through the zero Client.
 func Model(name string) llm.Model { return new(Client).Model(name) }
 
-// Model returns the model of that name. It implements [llm.Informed].
+// Model returns the model with the given name. It implements [llm.Informed].
 func (c *Client) Model(name string) llm.Model {
 	entry, known := c.Catalog.Lookup(vendor, name)
 	if !known {
@@ -90,12 +90,12 @@ func (m *model) Secrets() []string {
 
 var (
 	reasoner = regexp.MustCompile(`^(o\d|gpt-[5-9]|gpt-oss|codex)`)
-	// formatter is of models that take a schema for their answer.
+	// formatter matches models that accept a schema for their answer.
 	formatter = regexp.MustCompile(`^(gpt-4o|gpt-4\.|gpt-[5-9]|o[13-9]|codex)`)
 )
 
-// guess returns the features of a model that is not in the catalogue, by its name. It does
-// not guess prices and sizes.
+// guess returns the features of a model that is not in the catalogue, from its name. It
+// does not guess prices and sizes.
 func guess(name string) catalog.Entry {
 	e := catalog.Entry{Name: name, Provider: vendor}
 	own := name[strings.LastIndexByte(name, '/')+1:]
@@ -141,7 +141,7 @@ func (m *model) Stream(ctx context.Context, req *llm.Request) iter.Seq2[llm.Delt
 
 var keys = []string{"OPENAI_API_KEY"}
 
-// place returns where c asks.
+// place returns the place of the client's requests.
 func (c *Client) place(base string, at host) wire.Place {
 	p := wire.Place{
 		Provider: Provider, URL: wire.Join(base, "/responses"), HTTP: c.HTTP, Header: c.Header,
