@@ -18,7 +18,7 @@ import (
 	"github.com/openagent-go/agent/tool"
 )
 
-// Everything that a Session lets others do meanwhile, from many goroutines at
+// Everything that a Session lets others do during a run, from many goroutines at
 // once: each call returns, each run has one end, and what is asked of the model
 // stays well formed.
 func TestControlStorm(t *testing.T) {

@@ -529,7 +529,7 @@ func TestCompactionForSmallerModel(t *testing.T) {
 	}
 }
 
-// A wish outlives that the run is suspended meanwhile.
+// A wish outlives that the run is suspended.
 func TestWishOfSuspendedRun(t *testing.T) {
 	store := new(session.Memory)
 	w := write(func(context.Context, tool.Call, int) (*tool.Result, error) { return tool.Text("written"), nil })

@@ -103,7 +103,7 @@ func TestCutSummary(t *testing.T) {
 	}
 }
 
-// What hooks say is for whoever writes the summary, beside what the user says, and is no
+// What hooks say is for the writer of the summary, beside what the user says, and is no
 // message to the model. It is on record, so that a resumed compaction has it too.
 func TestHooksInstructSummaries(t *testing.T) {
 	store := new(session.Memory)

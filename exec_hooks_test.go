@@ -104,8 +104,8 @@ var moments = []moment{
 	}},
 	{hook.SessionEnd, "other", `{"reason":"other"}`, func(t *testing.T, w *stage) { w.play(t, say("end")) }},
 	{hook.UserPromptSubmit, "", `{"prompt":"go","source":"prompt"}`, func(t *testing.T, w *stage) { w.play(t, say("end")) }},
-	{hook.UserPromptSubmit, "", `{"prompt":"faster","source":"steer"}`, func(t *testing.T, w *stage) { meanwhile(t, w, (*agent.Session).Steer) }},
-	{hook.UserPromptSubmit, "", `{"prompt":"faster","source":"follow_up"}`, func(t *testing.T, w *stage) { meanwhile(t, w, (*agent.Session).FollowUp) }},
+	{hook.UserPromptSubmit, "", `{"prompt":"faster","source":"steer"}`, func(t *testing.T, w *stage) { duringRun(t, w, (*agent.Session).Steer) }},
+	{hook.UserPromptSubmit, "", `{"prompt":"faster","source":"follow_up"}`, func(t *testing.T, w *stage) { duringRun(t, w, (*agent.Session).FollowUp) }},
 	{hook.Stop, "", `{"reason":"completed","last_assistant_message":"end","stop_hook_active":false}`, func(t *testing.T, w *stage) { w.play(t, say("end")) }},
 	{hook.Stop, "max_turns", `{"reason":"max_turns"}`, func(t *testing.T, w *stage) {
 		w.agent.Budget.Turns = 1
@@ -151,7 +151,7 @@ var moments = []moment{
 	{hook.SubagentStop, "helper", `{"agent_type":"helper","agent_id":"*","reason":"completed","last_assistant_message":"done","stop_hook_active":false}`, helperWorks},
 	{hook.TeammateIdle, "", `{"teammate_name":"ann","team_name":"team_1"}`, func(t *testing.T, w *stage) {
 		mates := new(team.Memory)
-		crew := &subagent.Manager{Team: mates, Agents: []*agent.Agent{{Name: "helper", Model: llmtest.Script(say("done"))}}}
+		manager := &subagent.Manager{Team: mates, Agents: []*agent.Agent{{Name: "helper", Model: llmtest.Script(say("done"))}}}
 		if _, err := mates.CreateTeam(t.Context(), "s", "red", "main", nil, ""); err != nil {
 			t.Fatal(err)
 		}
@@ -160,7 +160,7 @@ var moments = []moment{
 			idle <- struct{}{}
 			return hook.Output{}, nil
 		}})
-		w.agent.Tools, w.agent.AwaitAgents = []tool.Tool{tools.Agent(crew)}, true
+		w.agent.Tools, w.agent.AwaitAgents = []tool.Tool{tools.Agent(manager)}, true
 		w.agent.Model = llmtest.Script(llmtest.Call(llmtest.Use("", "Agent", map[string]string{"prompt": "go", "description": "d", "subagent_type": "helper", "name": "ann", "team_name": "red"})), say("end"), say("end"))
 		s := w.agent.Session("s")
 		defer s.Close()
@@ -283,8 +283,8 @@ func compacts(t *testing.T, w *stage) {
 	}
 }
 
-// meanwhile sends a message while a prompt runs.
-func meanwhile(t *testing.T, w *stage, send func(*agent.Session, context.Context, agent.Input) (string, error)) {
+// duringRun sends a message while a prompt runs.
+func duringRun(t *testing.T, w *stage, send func(*agent.Session, context.Context, agent.Input) (string, error)) {
 	var s *agent.Session
 	w.agent.Tools = []tool.Tool{tool.Func(tool.Spec{Name: "call", ReadOnly: true}, func(ctx context.Context, _ number) (string, error) {
 		return send(s, ctx, agent.Input{Text: "faster"})

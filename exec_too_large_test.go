@@ -124,7 +124,7 @@ func TestTooLargePrompt(t *testing.T) {
 	}
 }
 
-// What the user says meanwhile ends the run in the same way; what came before stays.
+// What the user says during the run ends the run in the same way; what came before stays.
 func TestTooLargeSteer(t *testing.T) {
 	store := new(session.Memory)
 	large := "Mind this: " + strings.Repeat("all work and no play ", 20_000)

@@ -20,7 +20,7 @@ import (
 )
 
 // No secret is in a trace, as it is recorded and as it is built from the journal,
-// whoever blurts it out: a provider, a tool, its panic, a hook, a callback, the model in
+// any part that tells it: a provider, a tool, its panic, a hook, a callback, the model in
 // the name of a tool. With Content it is in no inputs and results of tools either.
 func TestTraceSecrets(t *testing.T) {
 	const secret = "hunter2hunter2"

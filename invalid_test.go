@@ -45,9 +45,9 @@ func TestInvalidIsNotAsked(t *testing.T) {
 			t.Errorf("%s: asked %d times, %+v", mode, asked, result)
 		}
 	}
-	// A hook may mend the input first.
-	mended := pre(hook.Output{Permission: permission.Allowed, Input: []byte(`{"command":"ls"}`)}, nil)
-	a := &agent.Agent{Tools: []tool.Tool{shell}, Hooks: []hook.Hook{mended}, Permissions: bypass,
+	// A hook may repair the input first.
+	repaired := pre(hook.Output{Permission: permission.Allowed, Input: []byte(`{"command":"ls"}`)}, nil)
+	a := &agent.Agent{Tools: []tool.Tool{shell}, Hooks: []hook.Hook{repaired}, Permissions: bypass,
 		Model: llmtest.Script(llmtest.Call(llmtest.Use("", "shell", map[string]string{"cmd": "ls"})), say("end"))}
 	res, err := a.Prompt(t.Context(), "go")
 	if err != nil || res.Tools["shell"].Calls != 1 || res.Tools["shell"].Failures != 0 {

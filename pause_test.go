@@ -16,7 +16,7 @@ import (
 )
 
 // A sleepyStore stands still in one append, and with it the run, whose token it
-// holds: as when the machine sleeps, all timers go off meanwhile.
+// holds: as when the machine sleeps, all timers go off during it.
 type sleepyStore struct {
 	session.Store
 	at    int64 // fact

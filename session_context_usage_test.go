@@ -17,7 +17,7 @@ import (
 	"github.com/openagent-go/agent/tool"
 )
 
-// The context is shown by category, whoever counts it, and the categories sum up.
+// The context is shown by category, however it is counted, and the categories sum up.
 func TestContextUsage(t *testing.T) {
 	reply := func(name, text string) tool.Tool {
 		return tool.New(tool.Spec{Name: name, Description: "Does " + name, ReadOnly: true}, func(context.Context, tool.Call, struct{}) (*tool.Result, error) {

@@ -432,7 +432,7 @@ func (g gate) Spec() tool.Spec {
 	return g.Tool.Spec()
 }
 
-// The model is not asked before its tools are put together, whatever else happens meanwhile.
+// The model is not asked before its tools are put together, whatever else happens.
 func TestModelWaitsForItsTools(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		patcher := tool.Func(tool.Spec{Name: "patch", Replaces: []string{"replace"}}, func(context.Context, number) (string, error) { return "", nil })

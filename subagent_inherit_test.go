@@ -67,7 +67,7 @@ func TestInheritedFields(t *testing.T) {
 		if !known {
 			t.Errorf("nobody has decided whether sub-agents inherit Agent.%s", f.Name)
 		}
-		if rule == byItself || f.Name == "Sessions" { // the store is set by whoever starts the agent
+		if rule == byItself || f.Name == "Sessions" { // the store is set by the program that starts the agent
 			continue
 		}
 		theirs, mine := some(t, f, 1), some(t, f, 2)

@@ -39,7 +39,7 @@ func plain(name string) tool.Tool {
 }
 
 // A tool set that changes while a run goes on is asked again before the next request,
-// once. What the model has seen stays first; a call of a tool that has gone meanwhile
+// once. What the model has seen stays first; a call of a tool that has gone since
 // is answered.
 func TestToolsetsThatChange(t *testing.T) {
 	set := &changing{lists: [][]tool.Tool{{plain("b"), plain("gone")}, {plain("a"), plain("b")}}}

@@ -8,7 +8,6 @@ package attach
 import (
 	"bytes"
 	"encoding/binary"
-	"errors"
 	"fmt"
 	"io"
 	"path/filepath"
@@ -31,12 +30,12 @@ const (
 func File(path string) ([]llm.Block, error) {
 	f, err := plainfile.Open(path)
 	if err != nil {
-		return nil, fmt.Errorf("attaching a file: %w", err)
+		return nil, fmt.Errorf("attaching %s: %w", path, err)
 	}
 	defer f.Close()
 	data, err := io.ReadAll(io.LimitReader(f, maxFile+1))
 	if err != nil {
-		return nil, fmt.Errorf("attaching a file: %w", err)
+		return nil, fmt.Errorf("attaching %s: %w", path, err)
 	}
 	blocks, err := Bytes(filepath.Base(path), data)
 	if err != nil {
@@ -47,15 +46,15 @@ func File(path string) ([]llm.Block, error) {
 
 // Bytes returns content for a prompt: an image as [Image] makes it with a word about
 // its size, a PDF as [PDF] does, a text (UTF-8, or UTF-16 with its byte order mark) of
-// up to 2 MB as a document. Anything else is an error.
+// up to 2 MB as a document. Anything else is an error, which begins with the title.
 func Bytes(title string, data []byte) ([]llm.Block, error) {
 	switch {
 	case len(data) > maxFile:
-		return nil, fmt.Errorf("it has more than %d MB", maxFile>>20)
+		return nil, fmt.Errorf("%s has more than %d MB; attach a smaller file", title, maxFile>>20)
 	case ImageType(data) != "":
 		p, err := Image(data)
 		if err != nil {
-			return nil, fmt.Errorf("it is an image (%s) that cannot be shown: %w", ImageType(data), err)
+			return nil, fmt.Errorf("%s is an image (%s) that cannot be shown: %w", title, ImageType(data), err)
 		}
 		return []llm.Block{llm.Text{Text: fmt.Sprintf("Image %s (%s, %s).", title, ImageType(data), p.Size())}, p.Image}, nil
 	case IsPDF(data):
@@ -68,11 +67,11 @@ func Bytes(title string, data []byte) ([]llm.Block, error) {
 	text, ok := readText(data)
 	switch {
 	case !ok:
-		return nil, errors.New("it is neither an image (PNG, JPEG, GIF, WebP) nor a PDF nor text in UTF-8 or UTF-16")
+		return nil, fmt.Errorf("%s is neither an image (PNG, JPEG, GIF, WebP) nor a PDF nor text in UTF-8 or UTF-16", title)
 	case len(bytes.TrimSpace(text)) == 0:
-		return nil, errors.New("it is empty")
+		return nil, fmt.Errorf("%s is empty", title)
 	case len(text) > maxText:
-		return nil, fmt.Errorf("it is a text of more than %d MB; let the agent read it in parts instead", maxText>>20)
+		return nil, fmt.Errorf("%s is a text of more than %d MB; let the agent read it in parts instead", title, maxText>>20)
 	}
 	return []llm.Block{llm.Document{MediaType: "text/plain", Title: title, Data: text}}, nil
 }

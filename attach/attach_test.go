@@ -211,7 +211,7 @@ func TestFile(t *testing.T) {
 		}
 		blocks, err := File(path)
 		if c.want != "" {
-			if err == nil || !strings.Contains(err.Error(), c.want) || !strings.Contains(err.Error(), name) {
+			if err == nil || !strings.Contains(err.Error(), c.want) || !strings.HasPrefix(err.Error(), "attaching "+path+": "+name+" ") {
 				t.Errorf("%s: %v", name, err)
 			}
 			continue
@@ -232,8 +232,13 @@ func TestFile(t *testing.T) {
 		}
 	}
 	for _, path := range []string{filepath.Join(dir, "missing"), dir} {
-		if _, err := File(path); err == nil {
-			t.Errorf("%s was read", path)
+		if _, err := File(path); err == nil || !strings.HasPrefix(err.Error(), "attaching "+path+": ") {
+			t.Errorf("%s: %v", path, err)
+		}
+	}
+	for title, want := range map[string]string{"a.txt": "a.txt is not a PDF file", "": "the document is not a PDF file"} {
+		if _, err := PDF(title, []byte("words")); err == nil || err.Error() != want {
+			t.Errorf("%q: %v", title, err)
 		}
 	}
 }

@@ -163,7 +163,7 @@ func lists(n *node, path int, keep func(x sum, in []*node, data []byte) error) (
 	}
 	data := encode(n.in)
 	if len(data) > maxList {
-		return 0, fmt.Errorf("%w in one folder", ErrTooMany)
+		return 0, fmt.Errorf("%w in the folder %q: its list has more than %d bytes", ErrTooMany, n.name, maxList)
 	}
 	n.sum = sha256.Sum256(data)
 	return size, keep(n.sum, n.in, data)

@@ -183,7 +183,7 @@ func (s *Store) load(x object, limit int64) ([]byte, error) {
 	defer r.Close()
 	data, err := io.ReadAll(io.LimitReader(r, limit+1))
 	if err == nil && int64(len(data)) > limit {
-		err = &CorruptError{s.path(x.place()...), errors.New("longer than can be")}
+		err = &CorruptError{s.path(x.place()...), fmt.Errorf("the object has more than %d bytes", limit)}
 	}
 	return data, err
 }

@@ -315,7 +315,7 @@ func (l *listing) enter(ctx context.Context, n *node, path string, info fs.FileI
 		return n
 	}
 	if l.depth == maxDepth {
-		l.leave(n, path, errors.New("too deep"))
+		l.leave(n, path, fmt.Errorf("the folder is more than %d folders deep", maxDepth))
 		return n
 	}
 	in, err := enter(l.at, n.name)

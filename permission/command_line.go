@@ -61,7 +61,7 @@ type Form struct {
 
 // Canonical returns the form of a command line. The error says why the line is not
 // understood; no rule with a pattern and no mode but [Bypass] allows such a line.
-// Whoever runs lines that were judged gives the shell the form.
+// Give the shell the form of a line that was judged.
 func Canonical(line string) (Form, error) {
 	form, err := shellscan.Canonical(line)
 	return Form(form), err

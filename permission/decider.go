@@ -14,7 +14,7 @@ import (
 // answer, Denied is final, Asked asks a person, Deferred suspends the run, Allowed
 // settles what the mode would ask, and NoOpinion leaves the call to others. No
 // answer lifts a deny or ask rule, a hook's refusal, mode [Plan] or [DontAsk].
-// The Input of an answer has to be nil: a judge changes nothing.
+// The Input of an answer has to be nil: a decider changes nothing.
 type Decider interface{ Decide(Request) Decision }
 
 // An AllowList allows the tools that it names, by name or alias, and denies all

@@ -16,7 +16,7 @@ type Part struct {
 
 // Parts says what the policy makes of each simple command of the call's command
 // lines, and of each file that they write: for people who want to know why a line
-// is not allowed. Ceilings are not looked at. [Policy.Decide] may be stricter: it
+// is not allowed. Parents are ignored. [Policy.Decide] may be stricter: it
 // also sees what the parts do together.
 func (p Policy) Parts(r Request) []Part {
 	c, about := p.Compile(), newCase(r)

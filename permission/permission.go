@@ -30,7 +30,7 @@ var Modes = []Mode{Default, AcceptEdits, Plan, Auto, DontAsk, Bypass}
 type Behavior string
 
 const (
-	NoOpinion Behavior = ""      // leave it to whoever decides next
+	NoOpinion Behavior = ""      // leave it to the next that decides
 	Allowed   Behavior = "allow" //
 	Denied    Behavior = "deny"  //
 	Asked     Behavior = "ask"   // a person must decide

@@ -212,7 +212,7 @@ func (l *journal) fence() error {
 	case err != nil:
 		return err
 	case now.Size() != l.size:
-		return fmt.Errorf("%w: it has %d bytes, not %d", ErrConflict, now.Size(), l.size)
+		return fmt.Errorf("%w: it has %d bytes, not %d; open the session again", ErrConflict, now.Size(), l.size)
 	}
 	return nil
 }

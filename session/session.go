@@ -105,7 +105,7 @@ var (
 	ErrConflict    = errors.New("another process has written to the session")
 	ErrNotFound    = errors.New("there is no such session")
 	ErrBadID       = errors.New("illegal session id")
-	ErrExists      = errors.New("there is such a session already")
+	ErrExists      = errors.New("the session exists already")
 	ErrVersion     = errors.New("session was written by a newer version of the program")
 	ErrLost        = errors.New("session was removed or replaced while it was open")
 )
@@ -161,7 +161,7 @@ func validateAppend(ctx context.Context, session string, last, after int64, even
 		return err
 	}
 	if after != last {
-		return fmt.Errorf("%w: it ends with fact %d, not %d", ErrConflict, last, after)
+		return fmt.Errorf("%w: it ends with fact %d, not %d; open the session again", ErrConflict, last, after)
 	}
 	for i, e := range events {
 		if err := checkFact(e, session, after+int64(i)+1); err != nil {

@@ -29,7 +29,7 @@ type Skill struct {
 	// Tools are the only ones that may be used while it is in force, see
 	// [tool.Scope]; nil or empty is any.
 	Tools []permission.Rule
-	Model string // that answers meanwhile; "" is the agent's
+	Model string // that answers while the skill works; "" is the agent's
 	// Hidden: people cannot run it by its name; Manual: models cannot run it.
 	Hidden, Manual bool
 	// Available, unless nil, reports whether the skill makes sense at the moment.

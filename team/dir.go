@@ -84,7 +84,7 @@ func (d *Dir) folder(space string) string {
 	return named
 }
 
-// at calls fn with the desk of a space.
+// at calls fn with the journalStore of a space.
 func (d *Dir) at(space string, fn func(*journalStore) error) error {
 	switch {
 	case d.Path == "":
@@ -113,14 +113,14 @@ func (d *Dir) at(space string, fn func(*journalStore) error) error {
 // now is the moment as the journal will have it.
 func (d *Dir) now() time.Time { return clock(d.Now).UTC().Round(0) }
 
-// see implements keeper.
+// see implements backend.
 func (d *Dir) see(ctx context.Context, space string, fn func(r *state, now time.Time) error) error {
 	return d.at(space, func(s *journalStore) error {
 		return s.withLock(ctx, true, func() error { return fn(s.room, d.now()) })
 	})
 }
 
-// do implements keeper.
+// do implements backend.
 func (d *Dir) do(ctx context.Context, space string, a op) error {
 	return d.write(ctx, space, func(s *journalStore) (*os.File, error) { return s.do(a, d.now()) })
 }

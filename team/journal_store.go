@@ -97,7 +97,7 @@ func (s *journalStore) withLock(ctx context.Context, reading bool, fn func() err
 }
 
 // errClosed makes callers that waited for a closed store open a new one.
-var errClosed = errors.New("closed")
+var errClosed = errors.New("the store of tasks and teams is closed")
 
 func missing(path string) bool {
 	_, err := os.Lstat(path)

@@ -17,7 +17,7 @@ import (
 // program keeps it locked, so when it dies the system says so.
 const aliveFolder = "alive"
 
-// hold returns the name of this program, which it has as long as the desk is open.
+// hold returns the name of this program, which it has as long as the store is open.
 // The lock of the space is held.
 func (s *journalStore) hold(ctx context.Context) (string, error) {
 	if s.holder != "" {

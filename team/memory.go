@@ -26,7 +26,7 @@ var (
 	_ Watcher = (*Memory)(nil)
 )
 
-// see implements keeper.
+// see implements backend.
 func (m *Memory) see(ctx context.Context, space string, fn func(r *state, now time.Time) error) error {
 	if err := ctx.Err(); err != nil {
 		return err
@@ -44,7 +44,7 @@ func (m *Memory) see(ctx context.Context, space string, fn func(r *state, now ti
 	return fn(r, clock(m.Now))
 }
 
-// do implements keeper.
+// do implements backend.
 func (m *Memory) do(ctx context.Context, space string, a op) error {
 	return m.see(ctx, space, func(r *state, now time.Time) error {
 		r.tasks.expire(now)

@@ -177,7 +177,7 @@ func (a *removeMember) do(r *state, now time.Time) error {
 
 type register struct {
 	Agent  Agent  `json:"agent"`
-	Holder string `json:"holder,omitempty"` // the program that it lives in, see desk.lives
+	Holder string `json:"holder,omitempty"` // the program that it lives in, see journalStore.lives
 }
 
 func (a *register) do(r *state, now time.Time) error {

@@ -10,7 +10,7 @@ import (
 )
 
 // A long journal is replaced by one that holds only the present state. Its operations
-// restore that state; the last of them, hadAll, checks it. Other operations follow.
+// restore that state; the last of them, snapshotDone, checks it. Other operations follow.
 
 type snapshotTask struct {
 	Task Task `json:"task"`
@@ -64,7 +64,7 @@ func (a *snapshotMailbox) do(r *state, _ time.Time) error {
 	return nil
 }
 
-// snapshotMessage comes after the hadBox of its recipient.
+// snapshotMessage comes after the snapshotMailbox of its recipient.
 type snapshotMessage struct {
 	Message Message `json:"message"`
 }

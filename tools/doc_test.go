@@ -61,9 +61,9 @@ func (oneServer) Servers() []string { return []string{"s"} }
 // A doc is the source of the page.
 type doc struct {
 	*testing.T
-	dir       string // the root of the kit's workspace
+	dir       string // the root of the built-ins' workspace
 	tools     []tools.Entry
-	needs     map[string][]string // tool → fields of the Kit without which it is not there
+	needs     map[string][]string // tool → fields of Builtins without which it is not there
 	tests     map[string]bool     // names of the tests beside the code
 	constants map[string]*types.Package
 	used      map[string]bool // constants that the page tells

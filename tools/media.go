@@ -29,10 +29,11 @@ func showImage(path, kind string, data []byte) *tool.Result {
 
 // showPDF passes a document on.
 func showPDF(path string, data []byte) *tool.Result {
-	d, err := attach.PDF(filepath.Base(path), data)
+	d, err := attach.PDF(path, data)
 	if err != nil {
-		return tool.Errorf("%s%s", path, strings.TrimPrefix(err.Error(), "it"))
+		return tool.Errorf("%v", err)
 	}
+	d.Title = filepath.Base(path)
 	r := tool.Text(fmt.Sprintf("PDF document %s (%d bytes).", path, len(data)))
 	r.Content = append(r.Content, d)
 	return r

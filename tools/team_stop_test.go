@@ -14,14 +14,14 @@ import (
 	"github.com/openagent-go/agent/tool/tooltest"
 )
 
-// A crew is background work of agents that are known by name. The work of one ends
+// A background is work of agents that are known by name. The work of one ends
 // when its channel is closed.
-type crew struct {
+type background struct {
 	work    map[string]chan struct{}
 	stopped []string
 }
 
-func (c *crew) Output(_ context.Context, _ tool.Call, id string, wait time.Duration) (*tool.Result, error) {
+func (c *background) Output(_ context.Context, _ tool.Call, id string, wait time.Duration) (*tool.Result, error) {
 	done, ok := c.work[id]
 	if !ok {
 		return nil, nil
@@ -34,9 +34,9 @@ func (c *crew) Output(_ context.Context, _ tool.Call, id string, wait time.Durat
 	}
 }
 
-func (c *crew) Stop(context.Context, tool.Call, string) (*tool.Result, error) { return nil, nil }
+func (c *background) Stop(context.Context, tool.Call, string) (*tool.Result, error) { return nil, nil }
 
-func (c *crew) StopOwner(_ context.Context, _ tool.Call, owner string) (string, error) {
+func (c *background) StopOwner(_ context.Context, _ tool.Call, owner string) (string, error) {
 	if _, ok := c.work[owner]; !ok {
 		return "", nil
 	}
@@ -46,7 +46,7 @@ func (c *crew) StopOwner(_ context.Context, _ tool.Call, owner string) (string, 
 
 // TaskStop of a task stops the agent that works on it, where someone can.
 func TestTaskStopOwner(t *testing.T) {
-	c := &crew{work: map[string]chan struct{}{"ann": nil}}
+	c := &background{work: map[string]chan struct{}{"ann": nil}}
 	o := newOffice(t, c)
 	for _, owner := range []string{"ann", "bob", "main"} {
 		o.says("TaskCreate", `{"subject":"x","owner":"`+owner+`","status":"in_progress"}`, `Task created`)
@@ -121,7 +121,7 @@ func TestTeamDeleteAtWork(t *testing.T) {
 // continues, and tasks that would wait for each other are refused.
 func TestWaitsEnd(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		c := &crew{work: map[string]chan struct{}{"ann": make(chan struct{}), "bob": make(chan struct{})}}
+		c := &background{work: map[string]chan struct{}{"ann": make(chan struct{}), "bob": make(chan struct{})}}
 		o := newOffice(t, c)
 		start := time.Now()
 		var wg sync.WaitGroup

@@ -187,7 +187,7 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	answer(w, http.StatusAccepted, started{run})
 }
 
-var errRefused = errors.New("refused")
+var errRefused = errors.New("the trigger refused the request")
 
 // admit returns the trigger that a request may start, and its body. Whatever
 // speaks against the request is the same error, after the same work.

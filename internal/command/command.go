@@ -69,7 +69,7 @@ func Run(ctx context.Context, c Command) (Output, error) {
 	}
 	if errors.Is(err, exec.ErrWaitDelay) {
 		t.kill()
-		err = errors.New("it has ended, but something that it started keeps its output open")
+		err = errors.New("the command ended, but a process that it started keeps its output open")
 	}
 	t.release()
 	if ctx.Err() != nil {

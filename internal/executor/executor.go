@@ -301,7 +301,7 @@ func (x *Executor) inBounds(call tool.Call, r *tool.Result) *tool.Result {
 	if mode == "" || mode == call.Mode || x.AllowModeChange == nil {
 		return r
 	}
-	err := safecall.Or(func() error { return x.AllowModeChange(mode) }, errors.New("the host could not say whether it may change"))
+	err := safecall.Or(func() error { return x.AllowModeChange(mode) }, errors.New("the callback AllowModeChange failed"))
 	if err == nil {
 		return r
 	}

@@ -20,7 +20,7 @@ import (
 	"github.com/openagent-go/agent/trace"
 )
 
-// driver is what an executor needs of whoever drives the run. A person allows every call.
+// driver is what an executor needs of the driver of a run. A person allows every call.
 type driver struct{}
 
 func (driver) CanUseTool() executor.Callback {

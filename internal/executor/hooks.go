@@ -104,7 +104,7 @@ func (x *Executor) permittedRules(e hook.Event, u hook.Update) hook.Update {
 		return u
 	}
 	u.Rules = slices.DeleteFunc(slices.Clone(u.Rules), func(r permission.Rule) bool {
-		err := safecall.Or(func() error { return x.AllowRuleGrant(r) }, errors.New("the host could not say whether it may"))
+		err := safecall.Or(func() error { return x.AllowRuleGrant(r) }, errors.New("the callback AllowRuleGrant failed"))
 		if err != nil {
 			x.Log.Warn("a hook's rule may not allow calls", "event", e, "rule", r, "error", x.Secrets.Text(err.Error()))
 		}

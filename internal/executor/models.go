@@ -89,7 +89,7 @@ func (s *ModelSet) Find(name string) (llm.Model, error) {
 	case name == "" || s.find == nil:
 		return nil, fmt.Errorf("there is no model %q here", name)
 	}
-	err := errors.New("looking for it ended")
+	err := errors.New("the model lookup failed")
 	m = safecall.Or(func() llm.Model {
 		var m llm.Model
 		if m, err = s.find(name); err == nil && (m == nil || m.Name() == "") {

@@ -11,7 +11,7 @@ import (
 )
 
 // ErrHalted is the reason for stopping agents whose session was interrupted.
-var ErrHalted = errors.New("the session that it works for was interrupted")
+var ErrHalted = errors.New("the parent session was interrupted")
 
 // A Registry holds the tasks that a session's sub-agents run in this program. S is the type
 // of a sub-agent's session. A Registry is safe for concurrent use.

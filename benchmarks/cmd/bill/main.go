@@ -63,7 +63,7 @@ func run(ctx context.Context, list []library, only bool) error {
 	}
 	defer os.RemoveAll(dir)
 	var b strings.Builder
-	b.WriteString("| | marked by | read anew | from the cache | written | billed as | read from turn 3 on |\n|---|---|---|---|---|---|---|\n")
+	b.WriteString("| | marked by | read uncached | from the cache | written | billed as | read from turn 3 on |\n|---|---|---|---|---|---|---|\n")
 	for _, l := range list {
 		c, err := measure(ctx, dir, l)
 		if err != nil {

@@ -18,7 +18,7 @@ type disk struct {
 	few   [maxFew]*statCache    // the first that were asked for: most calls name no more
 	many  map[string]*statCache // the others
 	plain []string              // clean paths without links; nor are there any in their beginnings
-	repos map[string]bool       // by folder: what gitSafe found
+	repos map[string]bool       // by folder: what [Context.GitSafe] found
 	trees map[string][]string   // by folder: see [worktrees.Of]
 }
 
@@ -39,7 +39,7 @@ type statCache struct {
 
 const maxFew = 8
 
-// known returns what is known of a path.
+// known returns the facts about a path, and looks at the disk the first time.
 func (d *disk) known(p string) *statCache {
 	free := 0
 	for ; free < maxFew && d.few[free] != nil; free++ {

@@ -24,7 +24,7 @@ type Form struct {
 
 // Canonical returns the form of a command line. The error says why the line is not
 // understood; no rule with a pattern allows such a line, and no mode except bypassPermissions.
-// Whoever runs lines that were judged gives the shell the form.
+// Give the shell the form of a line that was judged.
 func Canonical(line string) (Form, error) {
 	c, err := Scan(line)
 	if err == nil && c.Unclear != "" {
