@@ -237,11 +237,11 @@ func (s *Settings) extra(value string) error {
 	f := File{Scope: Flags, Path: "--settings", Trusted: true}
 	data := []byte(value)
 	if !bytes.HasPrefix(bytes.TrimSpace(data), []byte("{")) {
-		f.Path = value
 		var err error
 		if data, _, err = read(value); err == nil && data == nil {
-			err = errors.New("there is no such file; name one, or write a JSON object")
+			return &Problem{Source: Source{Scope: Flags, Name: f.Path}, Text: fmt.Sprintf("there is no file %.200s; name one, or write a JSON object", value), Kind: Broken}
 		}
+		f.Path = value
 		if err != nil {
 			return f.broken(err)
 		}

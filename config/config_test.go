@@ -373,7 +373,7 @@ func TestBroken(t *testing.T) {
 			}
 		}
 	}
-	for value, want := range map[string]string{"{\n5}": "--settings:2: ", "/nowhere/x": "/nowhere/x:1: there is no such file"} {
+	for value, want := range map[string]string{"{\n5}": "--settings:2: ", "/nowhere/x": "--settings: there is no file /nowhere/x; name one, or write a JSON object"} {
 		if _, err := Load(Options{Extra: value}); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: %v", value, err)
 		}

@@ -70,7 +70,7 @@ func TestServerLogin(t *testing.T) {
 		}
 		return string(out)
 	}
-	for _, c := range [][]string{{"nobody", "there is no MCP server"}, {"local", "the server takes no login"}, {"remot", "did you mean remote?"}} {
+	for _, c := range [][]string{{"nobody", "there is no MCP server \"nobody\" (see openagent mcp list)"}, {"local", "the server takes no login"}, {"remot", "did you mean remote?"}} {
 		if out := run(cli.ExitUsage, "mcp", "login", c[0]); !strings.Contains(out, c[1]) {
 			t.Error(out)
 		}

@@ -46,6 +46,7 @@ func TestServersAreManaged(t *testing.T) {
 		{"remove bad", 0, []string{"Removed bad (local)"}},
 		{"remove web --scope local", 0, []string{"Removed web (local)"}},
 		{"remove web", 2, []string{`there is no MCP server "web" in local, project, user`}},
+		{"add-json x y", 2, []string{"mcp add-json: the JSON of server x: invalid character 'y'"}},
 		{"remove", 2, []string{"openagent mcp remove needs NAME; see openagent mcp remove --help"}},
 		{"get memory --scope user", 2, []string{"--scope is a flag of openagent mcp add"}},
 	} {

@@ -10,7 +10,7 @@ import (
 )
 
 // ErrNoPerson is returned when nobody can answer a question any more.
-var ErrNoPerson = errors.New("nobody is there any more; decide yourself")
+var ErrNoPerson = errors.New("no person can answer; decide yourself")
 
 // ParseAnswer reads an answer: options by their number or label, several with
 // commas where that is asked for; all else is the person's own words.

@@ -182,6 +182,9 @@ func AddServer(ctx context.Context, h *cli.IO, scope, name string, raw json.RawM
 	if err != nil {
 		return err
 	}
+	if err := json.Unmarshal(raw, new(any)); err != nil {
+		return cli.Usagef("mcp add-json: the JSON of server %s: %w", cli.Clip(name), err)
+	}
 	checked, err := mcp.Parse([]byte(`{"mcpServers":{`+string(mustJSON(name))+`:`+string(raw)+`}}`), func(v string) string { return "${" + v + "}" })
 	if err != nil {
 		return cli.Usagef("%w", err)

@@ -227,7 +227,7 @@ func TestDemoChaosLost(t *testing.T) {
 			c.change(s)
 			out, code := showChaos(t, s, cli.FormatJSON)
 			lines := readChaos(t, out)
-			if code != cli.ExitInternal || len(lines) != 1 || !strings.HasSuffix(out, "openagent: not survived as it should be: "+strings.Join(c.lost, ", ")+"\n") {
+			if code != cli.ExitInternal || len(lines) != 1 || !strings.HasSuffix(out, "openagent: faults not handled: "+strings.Join(c.lost, ", ")+"\n") {
 				t.Fatalf("exit code %d\n%s", code, out)
 			}
 			l := lines[0]

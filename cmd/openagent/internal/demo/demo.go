@@ -242,7 +242,7 @@ func demoVerdict(ctx context.Context, broken []llmtest.Violation, tried *faults,
 	case tried != nil && ctx.Err() != nil:
 		return cli.ExitCode(cli.SignalCode(ctx))
 	case tried != nil && tried.lost() != nil:
-		return &cli.ExitError{Code: cli.ExitInternal, Err: fmt.Errorf("not survived as it should be: %s", strings.Join(tried.lost(), ", "))}
+		return &cli.ExitError{Code: cli.ExitInternal, Err: fmt.Errorf("faults not handled: %s", strings.Join(tried.lost(), ", "))}
 	case o.Code == cli.ExitDone, end.Reason == event.Completed:
 		return nil
 	case end.Reason == event.Interrupted:

@@ -181,7 +181,7 @@ func LoadError(err error) error {
 	switch {
 	case errors.As(err, &e):
 		return err
-	case errors.As(err, &p) && p.Source.File != "--settings":
+	case errors.As(err, &p) && p.Source.File != "" && p.Source.File != "--settings":
 		return cli.Usagef("%w; correct or remove the file", err)
 	}
 	return cli.Usagef("%w", err)

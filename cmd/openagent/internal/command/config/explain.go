@@ -25,7 +25,7 @@ func explainConfig(ctx context.Context, h *cli.IO, o *configOptions, args []stri
 	if len(args) == 1 {
 		names = []string{keyOf(args[0])}
 		if _, _, err := config.Find(names[0]); err != nil {
-			return cli.Usagef("config explain: %w", err)
+			return cli.Usagef("config explain: %w (see openagent config list)", err)
 		}
 	}
 	c, _, err := inForce(ctx, h, o)

@@ -12,7 +12,7 @@ import (
 func getConfig(ctx context.Context, h *cli.IO, o *configOptions, name string) error {
 	k, member, err := config.Find(keyOf(name))
 	if err != nil {
-		return cli.Usagef("config get: %w", err)
+		return cli.Usagef("config get: %w (see openagent config list)", err)
 	}
 	c, _, err := inForce(ctx, h, o)
 	if err != nil {

@@ -44,7 +44,7 @@ func setConfig(ctx context.Context, h *cli.IO, o *configOptions, name, text stri
 	name = keyOf(name)
 	k, member, err := config.Find(name)
 	if err != nil {
-		return cli.Usagef("config set: %w", err)
+		return cli.Usagef("config set: %w (see openagent config list)", err)
 	}
 	scopes := map[config.Scope]bool{config.User: o.user, config.Project: o.project, config.Local: o.local}
 	scope := config.User

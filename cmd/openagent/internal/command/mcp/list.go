@@ -167,5 +167,5 @@ func lookupServer(ctx context.Context, h *cli.IO, o *settings.Options, name stri
 		}
 		names = append(names, f.Name)
 	}
-	return nil, cli.Usagef("there is no MCP server %q%s", cli.Clip(name), cli.Suggestion(name, names))
+	return nil, cli.Usagef("there is no MCP server %q%s (see openagent mcp list)", cli.Clip(name), cli.Suggestion(name, names))
 }

@@ -42,7 +42,7 @@ func loginClient(ctx context.Context, h *cli.IO, o *settings.Options, name strin
 	}
 	c, ok := configs[name]
 	if !ok {
-		return nil, cli.Usagef("there is no MCP server %q%s", cli.Clip(name), cli.Suggestion(name, slices.Sorted(maps.Keys(configs))))
+		return nil, cli.Usagef("there is no MCP server %q%s (see openagent mcp list)", cli.Clip(name), cli.Suggestion(name, slices.Sorted(maps.Keys(configs))))
 	}
 	h.Secrets = append(h.Secrets, c.Secrets()...)
 	client, err := c.LoginClient(app.Logins(h))

@@ -12,7 +12,7 @@ import (
 func showSkill(h *cli.IO, s *app.App, format, name string) error {
 	k := s.Skills.Get(strings.TrimPrefix(name, "/"))
 	if k == nil {
-		return cli.Usagef("%w", s.Skills.Unknown(name))
+		return cli.Usagef("%w (see openagent skills list)", s.Skills.Unknown(name))
 	}
 	e := entryOf(s, k)
 	e.Files = k.Files()
