@@ -19,7 +19,7 @@ import (
 	"github.com/openagent-go/agent/cmd/openagent/internal/demo"
 )
 
-// root is the tree of commands, in the order in which help shows them.
+// root returns the command tree. Help lists the commands in this order.
 func root(h *cli.IO) cli.Command {
 	c := promptCommand(h)
 	c.Subcommands = []cli.Command{demo.Command(h), sessions.Command(h), cron.Command(h), triggers.Command(h), tools.Command(h), skills.Command(h), agents.Command(h),
@@ -28,14 +28,14 @@ func root(h *cli.IO) cli.Command {
 	return c
 }
 
-const environmentHelp = `Environment, the first that is set counts:
+const environmentHelp = `Environment (the first variable that is set counts):
   key       OPENAGENT_API_KEY, ANTHROPIC_API_KEY or OPENAI_API_KEY
   model     OPENAGENT_MODEL, ANTHROPIC_MODEL or OPENAI_MODEL
-  small     OPENAGENT_SMALL_MODEL, the model that digests web pages (default a cheap one of the provider)
+  small     OPENAGENT_SMALL_MODEL, the model that summarises web pages (default: a cheap model of the provider)
   search    BRAVE_API_KEY, TAVILY_API_KEY, EXA_API_KEY or SEARXNG_URL, for the tool WebSearch
   base URL  OPENAGENT_BASE_URL, ANTHROPIC_BASE_URL (without /v1) or OPENAI_BASE_URL (with it)
   provider  OPENAGENT_PROVIDER
-  home      OPENAGENT_HOME (default ~/.openagent); its settings.json, and that of the project, count after these: openagent config explain
+  home      OPENAGENT_HOME (default ~/.openagent); these variables override settings.json there and in the project: openagent config explain
   NO_COLOR  no colours
 `
 

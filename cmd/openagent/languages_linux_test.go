@@ -75,7 +75,7 @@ func TestLanguageServerOfSettings(t *testing.T) {
 				run("trust", "add", dir)
 			}
 			out := run("-p", "--tools", "core,LSP", "--permission-mode", "bypassPermissions", "break it")
-			if ignored := strings.Contains(out, "is not trusted, so this is ignored: languageServers"); ignored == c.want {
+			if ignored := strings.Contains(out, "is not trusted, so these settings are ignored: languageServers"); ignored == c.want {
 				t.Errorf("ignored: %v: %s", ignored, out)
 			}
 			results := server.Requests()[3].Results()

@@ -1,5 +1,5 @@
-// Command openagent runs an agent: one prompt for scripts, a conversation on a
-// terminal. "openagent help" says more.
+// Command openagent runs an agent: one prompt for scripts, a conversation on a terminal. Run
+// "openagent help" for more.
 package main
 
 import (

@@ -14,28 +14,27 @@ import (
 	"github.com/openagent-go/agent/tool"
 )
 
-// promptCommand is the command without a name: a prompt.
+// promptCommand is the unnamed command, which runs a prompt.
 func promptCommand(h *cli.IO) cli.Command {
 	o := new(settings.Options)
 	return cli.Command{Name: "openagent", Args: "[prompt]", Summary: "Run an agent on a prompt",
-		Details: `On a terminal it is a conversation. With -p, or without a terminal, it is one prompt.
-Text on stdin is added to the prompt, or is the prompt.
+		Details: `On a terminal it starts a conversation. With -p, or without a terminal, it runs one prompt.
+Text on stdin is added to the prompt, or replaces a missing one.
 `,
 		Examples: []string{"openagent", "openagent -p 'Why does the build fail?'", "git diff | openagent -p 'Review this change'"},
 		Footer:   cli.ExitHelp + "\n" + environmentHelp, Flags: o.Flags,
 		Run: func(ctx context.Context, args []string) error { return prompt(ctx, h, o, args) }}
 }
 
-// mistyped refuses words whose first is nearly a command: a slip of the finger
-// should not cost money.
+// mistyped refuses words if the first resembles a command: a typo should not cost money.
 func mistyped(h *cli.IO, args []string) error {
 	if len(args) == 0 || strings.ContainsAny(args[0], " \t\n") {
 		return nil
 	}
 	name := tool.Nearest(args[0], root(h).Names())
-	as := "As a prompt it needs -p"
+	as := "To use it as a prompt, add -p"
 	if len(args) > 1 {
-		as = "A prompt needs quotes"
+		as = "Put quotes around a prompt"
 	}
 	switch name {
 	case "":
@@ -46,7 +45,7 @@ func mistyped(h *cli.IO, args []string) error {
 	return cli.Usagef("there is no command %q; did you mean openagent %s? %s", cli.Clip(args[0]), name, as)
 }
 
-// prompt runs the program without a command.
+// prompt runs the program when no command is given.
 func prompt(ctx context.Context, h *cli.IO, o *settings.Options, args []string) error {
 	printing := o.Print || o.Output != "" || o.Input != "" || !h.InTerminal || !h.OutTerminal
 	if err := o.Check(); err != nil {

@@ -32,9 +32,9 @@ func TestSettingsOnATerminal(t *testing.T) {
 		}
 	}
 	p := start()
-	p.sees(`set what a project may not set by itself:\r\n  model "claude-opus-4-6" \(line 2\)\r\nDo you trust them, as they are now\? \[y/N\] `)
+	p.sees(`has settings that need your trust:\r\n  model "claude-opus-4-6" \(line 2\)\r\nDo you trust them, as they are now\? \[y/N\] `)
 	p.types("n\n")
-	p.sees(`is not trusted, so this is ignored: model(?s).*, claude-sonnet-4-6, `)
+	p.sees(`is not trusted, so these settings are ignored: model(?s).*, claude-sonnet-4-6, `)
 	quit(p)
 	p = start()
 	p.sees(`\[y/N\] `)

@@ -1,4 +1,6 @@
 // Prompt asks one question and waits for the answer.
+//
+// Run it with: go run ./examples/01-prompt
 package main
 
 import (

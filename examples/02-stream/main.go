@@ -1,4 +1,6 @@
-// Stream shows the answer while it is being written, and every tool call.
+// Stream prints the answer while the model writes it, and every tool call.
+//
+// Run it with: go run ./examples/02-stream
 package main
 
 import (

@@ -1,5 +1,7 @@
-// Custom-tool makes a tool out of a Go function. Its schema comes from the
-// type of its input; inputs that break it never reach the function.
+// Custom-tool turns a Go function into a tool. The schema comes from the function's input type.
+// Invalid inputs never reach the function.
+//
+// Run it with: go run ./examples/03-custom-tool
 package main
 
 import (

@@ -1,4 +1,6 @@
-// Permissions shows rules as data, and a callback for what they leave open.
+// Permissions defines permission rules as data, and a callback for calls that no rule covers.
+//
+// Run it with: go run ./examples/04-permissions
 package main
 
 import (

@@ -1,5 +1,6 @@
-// Sessions keeps a conversation on disk, resumes it in what could be another
-// process, and forks it.
+// Sessions stores a conversation on disk, resumes it as another process could, and forks it.
+//
+// Run it with: go run ./examples/05-sessions
 package main
 
 import (

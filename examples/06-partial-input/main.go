@@ -1,5 +1,7 @@
-// Partial-input shows a tool that sees its input while the model is still
-// writing it, and what people are shown of it: whole snapshots of its status.
+// Partial-input defines a tool that sees its input while the model still writes it. The user sees
+// complete snapshots of the tool's status.
+//
+// Run it with: go run ./examples/06-partial-input
 package main
 
 import (

@@ -1,5 +1,7 @@
-// Fallback-budget lets another model take over when the first stays
-// unavailable, and bounds what a prompt may cost.
+// Fallback-budget switches to another model if the first stays unavailable, and limits the cost of
+// a prompt.
+//
+// Run it with: go run ./examples/07-fallback-budget
 package main
 
 import (

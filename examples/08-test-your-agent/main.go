@@ -1,5 +1,7 @@
-// Test-your-agent is a small agent of a user's own; main_test.go shows how it is
-// tested with a scripted model, and through the wire with a strict server.
+// Test-your-agent is a small agent. main_test.go tests it in two ways: with a scripted model, and
+// over HTTP with a strict server.
+//
+// Run it with: go run ./examples/08-test-your-agent
 package main
 
 import (

@@ -1,5 +1,7 @@
-// Script-tool gives an agent a tool that is a shell script in a folder. Nothing
-// of a folder is started before somebody trusts it.
+// Script-tool gives an agent a tool that is a shell script in a folder. Nothing in the folder runs
+// before you trust it.
+//
+// Run it with: go run ./examples/09-script-tool
 package main
 
 import (

@@ -1,5 +1,7 @@
-// Tool-set shows tools that depend on the moment: a set is asked at the start of
-// each prompt, so descriptions and parameters can say what is there just now.
+// Tool-set defines tools that change over time. The set is asked for its tools at the start of each
+// prompt, so descriptions and parameters can reflect the current state.
+//
+// Run it with: go run ./examples/10-tool-set
 package main
 
 import (

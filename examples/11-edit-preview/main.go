@@ -1,5 +1,7 @@
-// Edit-preview shows what an edit is going to do while the model still writes
-// it. The file changes later, when the call is complete and permitted.
+// Edit-preview shows the effect of an edit while the model still writes the call. The file changes
+// later, once the call is complete and permitted.
+//
+// Run it with: go run ./examples/11-edit-preview
 package main
 
 import (

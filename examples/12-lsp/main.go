@@ -1,5 +1,7 @@
-// Lsp asks a language server where a name comes from, and shows what is
-// answered where no server is installed.
+// Lsp asks a language server where a name is defined. It also shows the answer if no server is
+// installed.
+//
+// Run it with: go run ./examples/12-lsp
 package main
 
 import (

@@ -1,5 +1,7 @@
-// Cron lets an agent schedule work for itself, and runs it: prompts in sessions
-// of their own, commands through the agent's permissions.
+// Cron lets an agent schedule work, and runs it. Prompts run in their own sessions. Commands need
+// the agent's permissions.
+//
+// Run it with: go run ./examples/13-cron
 package main
 
 import (

@@ -1,4 +1,6 @@
-// Patch shows changes of several files at once: all of them are made, or none.
+// Patch changes several files at once: either all changes are made, or none.
+//
+// Run it with: go run ./examples/14-patch
 package main
 
 import (

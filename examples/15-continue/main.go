@@ -1,5 +1,7 @@
-// Continue goes on with the latest of several sessions, in a copy of it that ends
-// at an earlier message: which session, a copy, from where.
+// Continue finds the latest of several sessions and continues it in a fork that ends at an earlier
+// message.
+//
+// Run it with: go run ./examples/15-continue
 package main
 
 import (

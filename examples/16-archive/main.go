@@ -1,5 +1,6 @@
-// Archive finds sessions by what was said in them, names them, writes them out and
-// deletes old ones.
+// Archive searches sessions by their text, gives them titles, exports them and deletes old ones.
+//
+// Run it with: go run ./examples/16-archive
 package main
 
 import (

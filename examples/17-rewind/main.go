@@ -1,5 +1,7 @@
-// Rewind brings back the files and the conversation as they were before a prompt,
-// what a shell has changed included.
+// Rewind restores the files and the conversation to their state before a prompt. This includes
+// changes made by shell commands.
+//
+// Run it with: go run ./examples/17-rewind
 package main
 
 import (

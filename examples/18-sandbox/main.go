@@ -1,5 +1,7 @@
-// Sandbox has the operating system confine what the shell runs: commands write in
-// the project alone, read all but what is hidden, and talk to nobody.
+// Sandbox confines shell commands with the operating system. Commands can write only in the
+// project, cannot read hidden files, and have no network.
+//
+// Run it with: go run ./examples/18-sandbox
 package main
 
 import (

@@ -1,6 +1,7 @@
-// Hooks shows functions and shell commands that are called at moments of a run:
-// one keeps calls from protected files, one tells the model something, one does
-// not let the run end before the tests have run.
+// Hooks calls functions and shell commands at events of a run. One hook protects files from calls,
+// one adds context for the model, and one keeps the run going until the tests have run.
+//
+// Run it with: go run ./examples/19-hooks
 package main
 
 import (

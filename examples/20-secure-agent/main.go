@@ -1,7 +1,8 @@
-// Secure agent puts the layers together that keep an agent in bounds: policies
-// that deny a tool and all that changes something, a sandbox with rules about
-// paths and commands, hooks that keep watch, and a session that goes on later
-// under the same rules.
+// Secure-agent combines the layers that restrict an agent: policies that deny a tool and all
+// changes, a sandbox with rules for paths and commands, and hooks that watch calls. The session
+// resumes later under the same rules.
+//
+// Run it with: go run ./examples/20-secure-agent
 package main
 
 import (

@@ -1,6 +1,8 @@
-// Mcp-stdio uses the tools of an MCP server that runs as a process. Here the
-// server is this program itself, started with the argument serve; any command
-// will do, such as npx with an official server.
+// Mcp-stdio uses the tools of an MCP server that runs as a process. Here the server is this program
+// itself, started with the argument serve. Any server command works, such as npx with an official
+// server.
+//
+// Run it with: go run ./examples/21-mcp-stdio
 package main
 
 import (

@@ -1,5 +1,7 @@
-// Mcp-in-process puts tools of the program under the name of a server: they are
-// called directly, and named, permitted and changed at run time like a server's.
+// Mcp-in-process offers the program's own tools under the name of an MCP server. They are called
+// directly. Their names, permissions and changes at run time work like those of a real server.
+//
+// Run it with: go run ./examples/22-mcp-in-process
 package main
 
 import (

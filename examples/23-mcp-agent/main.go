@@ -1,6 +1,8 @@
-// Mcp-agent serves an agent to programs that speak MCP. Here the client is this
-// program itself, with the person who is asked about what the agent wants to do;
-// any client will do that starts the program with the argument serve.
+// Mcp-agent serves an agent to MCP clients. Here the client is this program itself, and its user
+// answers the agent's permission questions. Any client works that starts the program with the
+// argument serve.
+//
+// Run it with: go run ./examples/23-mcp-agent
 package main
 
 import (

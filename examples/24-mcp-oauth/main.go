@@ -1,7 +1,8 @@
-// Mcp-oauth uses an MCP server that wants a login: the program registers itself,
-// a person agrees in their browser, and tokens that end are renewed. Server and
-// authorisation server are in this program, and the browser is an HTTP request;
-// any server on the network will do.
+// Mcp-oauth uses an MCP server that requires a login. The program registers itself, the user agrees
+// in a browser, and expired tokens are renewed. Here the MCP server and the authorisation server
+// are in this program, and the browser is an HTTP request. Any server on the network works.
+//
+// Run it with: go run ./examples/24-mcp-oauth
 package main
 
 import (

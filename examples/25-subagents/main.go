@@ -1,6 +1,8 @@
-// Subagents has a coordinator put two agents to work at once, each with a part of the
-// question, and make one answer of theirs. What they do is seen while they do it, and
-// what they cost is in the coordinator's bill.
+// Subagents lets a coordinator start two agents at once, each for a part of the question, and
+// combine their answers. You see their calls as they happen. Their cost counts as the
+// coordinator's.
+//
+// Run it with: go run ./examples/25-subagents
 package main
 
 import (

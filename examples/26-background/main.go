@@ -1,5 +1,7 @@
-// Background lets an agent work beside the conversation: the answer to the first
-// prompt does not wait for it, and the second prompt's model is told what came of it.
+// Background runs an agent in the background of a conversation. The first answer does not wait for
+// it. With the second prompt the model learns the agent's result.
+//
+// Run it with: go run ./examples/26-background
 package main
 
 import (

@@ -1,5 +1,7 @@
-// Team has a leader start two members that write to each other: the tester waits until
-// the builder's message wakes it. When both are done the leader ends the team.
+// Team lets a leader start two members that send each other messages. The tester waits until the
+// builder's message wakes it. When both are done, the leader ends the team.
+//
+// Run it with: go run ./examples/27-team
 package main
 
 import (

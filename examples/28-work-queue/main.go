@@ -1,6 +1,8 @@
-// Work queue has three agents take tasks from one list until none is left: the oldest
-// that waits for nothing. A task is one agent's at a time, and the last one begins
-// when those that it waits for are done.
+// Work-queue lets three agents take tasks from one list until it is empty. Each takes the oldest
+// task that is ready. A task belongs to one agent at a time, and the last task starts when those it
+// depends on are done.
+//
+// Run it with: go run ./examples/28-work-queue
 package main
 
 import (

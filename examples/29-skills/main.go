@@ -1,6 +1,8 @@
-// Skills reads a skill from a folder and runs it as a user would, by its name with
-// arguments. While it is in force only the tools that it names run, whatever the
-// agent's own rules allow; with the end of the run it is over.
+// Skills loads a skill from a folder and runs it like a user, by name with arguments. While the
+// skill is active, only the tools that it names run, whatever the agent's rules allow. The skill
+// ends with the run.
+//
+// Run it with: go run ./examples/29-skills
 package main
 
 import (

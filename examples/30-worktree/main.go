@@ -1,6 +1,7 @@
-// Worktree has an agent change files apart from others, in a git worktree of its own:
-// what it has changed is told, and nothing of it is in the project until somebody
-// merges its branch.
+// Worktree lets an agent change files in its own git worktree. Its result lists the changes. The
+// project stays unchanged until you merge the agent's branch.
+//
+// Run it with: go run ./examples/30-worktree
 package main
 
 import (

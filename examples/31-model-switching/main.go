@@ -1,6 +1,8 @@
-// Model-switching asks a cheap model something simple and a strong one something hard,
-// in one session, and changes what the session works with while a prompt runs: another
-// model, how much it thinks, a fallback, a budget. What each model has cost is told.
+// Model-switching asks a cheap model a simple question and a strong model a hard one, in one
+// session. While a prompt runs, it changes the model, the thinking effort, the fallback and the
+// budget. It prints the cost of each model.
+//
+// Run it with: go run ./examples/31-model-switching
 package main
 
 import (

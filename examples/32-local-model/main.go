@@ -1,9 +1,10 @@
-// Local-model has agents work with a host on this machine that speaks OpenAI's
-// Chat Completions API, without a key: first with a model that calls tools, then
-// with one that does not, whose tools are written into the prompt.
+// Local-model runs agents without a key on a local host that speaks OpenAI's Chat Completions API.
+// The first model can call tools. The second cannot, so its tools are written into the prompt.
 //
-// The host here is a stand-in with Ollama's rules. With OLLAMA_MODEL=qwen3:8b a
-// real Ollama is asked, at OLLAMA_HOST or else http://localhost:11434/v1.
+// The host here is a stand-in that follows Ollama's rules. Set OLLAMA_MODEL=qwen3:8b to use a real
+// Ollama at OLLAMA_HOST (default http://localhost:11434/v1).
+//
+// Run it with: go run ./examples/32-local-model
 package main
 
 import (

@@ -1,6 +1,7 @@
-// Structured-output reads a receipt into a Go value. The answer is held to the
-// schema of the type; what does not satisfy it goes back to the model, with what is
-// wrong.
+// Structured-output reads a receipt into a Go value. The answer must match the schema of the type.
+// An invalid answer goes back to the model with the error.
+//
+// Run it with: go run ./examples/33-structured-output
 package main
 
 import (

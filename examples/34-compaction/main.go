@@ -1,6 +1,7 @@
-// Compaction reads a book that is longer than what fits before the model: old chapters
-// are cleared on the way, a summary by hand remembers what was decided, and nothing is
-// lost from the record.
+// Compaction reads a book that is longer than the model's context window. Old chapters are cleared
+// on the way, a manual summary keeps the decisions, and the session's record stays complete.
+//
+// Run it with: go run ./examples/34-compaction
 package main
 
 import (

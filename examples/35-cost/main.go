@@ -1,5 +1,7 @@
-// Cost keeps the prompt in the provider's cache, hears of it when the cache is broken,
-// and shows what fills the context and who has spent what.
+// Cost keeps the prompt in the provider's cache and reports when the cache breaks. It shows what
+// fills the context, and the cost of each model, agent and tool.
+//
+// Run it with: go run ./examples/35-cost
 package main
 
 import (

@@ -1,5 +1,7 @@
-// Observe has four agents share the rate limits of one key, and shows what can be seen of
-// their runs: records of a log, and a trace of spans as lines of JSON.
+// Observe lets four agents share the rate limits of one key. It shows how to observe their runs:
+// log records, and a trace of spans as lines of JSON.
+//
+// Run it with: go run ./examples/36-observe
 package main
 
 import (

@@ -12,8 +12,8 @@ import (
 // ErrNoPerson is returned when nobody can answer a question any more.
 var ErrNoPerson = errors.New("no person can answer; decide yourself")
 
-// ParseAnswer reads an answer: options by their number or label, several with
-// commas where that is asked for; all else is the person's own words.
+// ParseAnswer reads an answer: options by number or label, several with commas if the question
+// allows it. Any other text is a free answer.
 func ParseAnswer(q tool.Question, line string) tool.Answer {
 	parts := []string{line}
 	if q.Multiple {

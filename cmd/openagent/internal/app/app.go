@@ -1,5 +1,5 @@
-// Package app builds the agent and the session that the settings describe: tools, skills,
-// sub-agents, hooks, plugins, MCP servers, the sandbox. The modes of the command run them.
+// Package app builds the agent and the session from the settings: tools, skills, sub-agents, hooks,
+// plugins, MCP servers and sandbox. The modes of the command run them.
 package app
 
 import (
@@ -27,47 +27,47 @@ import (
 	"github.com/openagent-go/agent/workspace"
 )
 
-// A App is what a run, or a conversation, works with.
+// An App holds everything that a run or a conversation uses.
 type App struct {
 	Options        *settings.Options
 	Provider       provider.Provider
 	Project        string // the working folder
 	workspace      *workspace.Workspace
 	hookWorkspace  *workspace.Workspace // where hooks run; nil: in the workspace, or there are none
-	Sandbox        *sandbox.Sandbox     // nil: nothing is said of one
+	Sandbox        *sandbox.Sandbox     // nil: no sandbox is configured
 	languages      *tools.Languages
-	Schedule       *cron.Scheduler                  // that of this program; nil: it runs none
+	Schedule       *cron.Scheduler                  // this program's schedule; nil: it runs none
 	Servers        *mcp.Servers                     // nil: there are none
-	InitialServers map[string]mcp.Config            // that the run began with
-	OnServerChange atomic.Pointer[func(mcp.Status)] // of changes of servers
+	InitialServers map[string]mcp.Config            // the servers at the start of the run
+	OnServerChange atomic.Pointer[func(mcp.Status)] // called on changes of servers
 	Skills         *skill.Registry                  // nil: there are none
 	projectContext *ProjectContext                  // nil: the model gets no notes about the folder
-	Triggers       *trigger.Handler                 // runs those that the model starts; nil: it can start none
-	person         bool                             // somebody can be asked
-	plugins        []*Plugin                        // that are trusted
-	Definitions    []Definition                     // of agents
-	definition     *Definition                      // that the agent is; nil: it is of none
-	manager        *subagent.Manager                // puts them to work
+	Triggers       *trigger.Handler                 // runs triggers that the model starts; nil: the model cannot start any
+	person         bool                             // a user can answer questions
+	plugins        []*Plugin                        // the trusted plugins
+	Definitions    []Definition                     // sub-agent definitions
+	definition     *Definition                      // the main agent's definition; nil: it has none
+	manager        *subagent.Manager                // starts sub-agents
 	Agent          *agent.Agent
 	Session        *agent.Session
 	recorder       *trace.Recorder // nil: the run is not traced
 	Store          session.Store
-	Checkpoints    *checkpoint.Store // states of files; nil where the session is not kept either
+	Checkpoints    *checkpoint.Store // saved file states; nil if the session is not kept
 	shared         sharedTeam        // tasks, teams and mail
-	tasks          team.Tasks        // those of shared, with leases where they outlive the program
+	tasks          team.Tasks        // the tasks of shared, with leases if they outlive the program
 	closeTeam      func() error      // nil: they are in memory
-	Existing       bool              // the session was there before
-	settingsMode   permission.Mode   // that settings name; for a session with a past it is no more than a wish
+	Existing       bool              // the session existed before this run
+	settingsMode   permission.Mode   // the mode from the settings; a resumed session may keep its own mode
 }
 
-// Open makes what the options ask for; ask is nil where nobody can be asked.
-// A missing key is found out before anything costs time.
+// Open builds the App that the options describe; ask is nil if no user can answer. It checks for a
+// missing key first, before slow steps.
 func Open(ctx context.Context, h *cli.IO, o *settings.Options, ask agent.AskUserFunc) (_ *App, err error) {
 	dir, err := settings.WorkingDir()
 	if err != nil {
 		return nil, err
 	}
-	here := ask != nil && o.Input != cli.FormatStream // a person at the terminal
+	here := ask != nil && o.Input != cli.FormatStream // a user is at the terminal
 	if o, err = settings.Configure(ctx, h, o, dir, here); err != nil {
 		return nil, err
 	}
@@ -109,7 +109,7 @@ func Open(ctx context.Context, h *cli.IO, o *settings.Options, ask agent.AskUser
 	}
 	s.AddServers()
 	s.Agent.AskUser = ask
-	s.Agent.AwaitAgents = ask == nil && o.Input != cli.FormatStream // there is no later prompt that could hear of them
+	s.Agent.AwaitAgents = ask == nil && o.Input != cli.FormatStream // no later prompt could learn about them
 	if o.PromptTool == settings.AskLater {
 		s.Agent.CanUseTool = deferred
 	}
@@ -141,9 +141,8 @@ func New(o *settings.Options, p provider.Provider, dir string) *App {
 	return s
 }
 
-// PrepareAgent finds what the agent of a run can use, and makes it. With ask a person at
-// the terminal is asked about what is not trusted; what is wrong with files of agents
-// and skills is said if tell is set.
+// PrepareAgent finds the parts of a run's agent and builds the agent. With ask, it asks the user on
+// the terminal about untrusted files. With tell, it reports invalid agent and skill files.
 func PrepareAgent(ctx context.Context, h *cli.IO, s *App, ask, tell bool) error {
 	if err := FindPlugins(ctx, h, s, ask, true); err != nil {
 		return err
@@ -155,7 +154,7 @@ func PrepareAgent(ctx context.Context, h *cli.IO, s *App, ask, tell bool) error 
 		return err
 	}
 	var err error
-	if s.definition != nil { // which may have a model of its own
+	if s.definition != nil { // the agent may have its own model
 		if s.Provider, err = provider.Open(h, s.Options); err != nil {
 			return err
 		}
@@ -173,8 +172,8 @@ func PrepareAgent(ctx context.Context, h *cli.IO, s *App, ask, tell bool) error 
 	return err
 }
 
-// fallbacks are the models to use when the first stays unavailable. Where managed
-// settings name the model and no fallbacks, others are left out.
+// fallbacks returns the models to use if the first stays unavailable. If managed settings name a
+// model but no fallbacks, it leaves out other models.
 func fallbacks(h *cli.IO, s *App) ([]llm.Model, error) {
 	said := s.Options.SourceOf("fallback_models", "--fallback-model")
 	_, free := s.Options.Managed("fallback_models")
@@ -185,7 +184,7 @@ func fallbacks(h *cli.IO, s *App) ([]llm.Model, error) {
 			return nil, cli.Usagef("%s: %v", said, err)
 		}
 		if err := s.permitsModelNamed(name); err != nil && !free {
-			h.Warn("%s: %q does not count; %v", said, name, err)
+			h.Warn("%s: %q has no effect; %v", said, name, err)
 			continue
 		}
 		list = append(list, m)
@@ -193,7 +192,7 @@ func fallbacks(h *cli.IO, s *App) ([]llm.Model, error) {
 	return list, nil
 }
 
-// NewAgent makes the agent that the options describe.
+// NewAgent builds the agent that the options describe.
 func NewAgent(h *cli.IO, s *App) (*agent.Agent, error) {
 	o := s.Options
 	if err := confine(h, s); err != nil {
@@ -233,7 +232,7 @@ func NewAgent(h *cli.IO, s *App) (*agent.Agent, error) {
 	return a, nil
 }
 
-// CloseOnError closes what was opened for a run that does not begin.
+// CloseOnError closes everything opened for a run that fails to start.
 func (s *App) CloseOnError(err *error) {
 	if *err == nil {
 		return
@@ -243,8 +242,7 @@ func (s *App) CloseOnError(err *error) {
 	}
 }
 
-// Close ends the session, its shells and background commands, and the servers
-// of languages and of MCP.
+// Close ends the session, its shells and background commands, and its language and MCP servers.
 func (s *App) Close() error {
 	var ended error
 	if s.Session != nil {
@@ -266,7 +264,7 @@ func (s *App) Close() error {
 	if s.hookWorkspace != nil {
 		ended = errors.Join(ended, s.hookWorkspace.Close())
 	}
-	if s.Sandbox != nil { // what it confined has ended
+	if s.Sandbox != nil { // all confined commands have ended
 		ended = errors.Join(ended, s.Sandbox.Close())
 	}
 	return ended

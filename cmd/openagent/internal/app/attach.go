@@ -21,7 +21,7 @@ import (
 	"github.com/openagent-go/agent/tools"
 )
 
-// AttachFiles reads the files that go with a prompt. Rules about reading hold for them.
+// AttachFiles reads the files attached to a prompt. Read permissions apply to them.
 func (s *App) AttachFiles(paths []string) ([]llm.Block, error) {
 	var blocks []llm.Block
 	unreadable := s.Agent.Permissions.DeniedReadPatterns(s.Agent.Deciders, append([]string{s.Project}, s.Options.Dirs...)...)
@@ -31,7 +31,7 @@ func (s *App) AttachFiles(paths []string) ([]llm.Block, error) {
 		}
 		more, err := attach.File(path)
 		if errors.Is(err, fs.ErrNotExist) {
-			return nil, cli.Usagef("--file: there is no file %s", path)
+			return nil, cli.Usagef("--file: the file %s does not exist", path)
 		}
 		if err != nil {
 			return nil, cli.Usagef("--file: %w", err)
@@ -42,26 +42,26 @@ func (s *App) AttachFiles(paths []string) ([]llm.Block, error) {
 }
 
 const (
-	maxMentions     = 20        // files of a prompt
-	maxMentionText  = 200 << 10 // bytes of their text
-	maxMentionImage = 10 << 20  // bytes of images and documents
+	maxMentions     = 20        // maximum files of a prompt
+	maxMentionText  = 200 << 10 // maximum bytes of their text
+	maxMentionImage = 10 << 20  // maximum bytes of images and documents
 )
 
 // A mention is a file that the user names in a prompt: @path, @"path with spaces",
 // with lines as in @path#L10-20.
 type mention struct {
-	shown       string // as it was written
+	shown       string // as the user wrote it
 	path        string
 	first, last int // lines; 0: from the beginning, to the end
 }
 
 var (
-	// What stands before the @ of an e-mail address is no space and no bracket.
+	// A mention follows a space or a bracket. This excludes e-mail addresses.
 	mentionStart = regexp.MustCompile("(?:^|[\\s(\\[{<\"'`,;])@")
 	mentionLines = regexp.MustCompile(`^(.+)#L?(\d{1,9})(?:-L?(\d{1,9}))?$`)
 )
 
-// mentions returns the files named in a text that exist, as exists says.
+// mentions returns the files named in a text for which exists returns true.
 func mentions(text string, exists func(path string) bool) []mention {
 	var list []mention
 	seen := map[string]bool{}
@@ -75,7 +75,7 @@ func mentions(text string, exists func(path string) bool) []mention {
 	return list
 }
 
-// mentioned reads what stands after an @.
+// mentioned parses the text after an @.
 func mentioned(rest string, exists func(path string) bool) (mention, bool) {
 	if quote := strings.IndexAny(rest, `"'`); quote == 0 {
 		end := strings.IndexByte(rest[1:], rest[0])
@@ -99,7 +99,7 @@ func mentioned(rest string, exists func(path string) bool) (mention, bool) {
 		if word == "" || !strings.ContainsRune(".,;:!?)]}>\"'`", rune(word[len(word)-1])) {
 			break
 		}
-		word = word[:len(word)-1] // a name may end in what ends a sentence
+		word = word[:len(word)-1] // a name may end with punctuation of the sentence
 	}
 	return mention{}, false
 }
@@ -121,10 +121,9 @@ func pathIn(word string, exists func(path string) bool) (mention, bool) {
 	return m, m.first > 0 && m.last >= m.first
 }
 
-// MentionedFiles returns the content of the files that a text mentions: what the tool
-// Read shows of them, with the permissions that the agent has and nobody to ask. A word
-// that names no file is left as it is. What cannot be shown is told to the user, and to
-// the model.
+// MentionedFiles returns the content of the files that a text mentions, as the tool Read shows it.
+// The agent's permissions apply, and no question is asked. Words that name no file stay unchanged.
+// Files that cannot be shown are reported to the user and to the model.
 func MentionedFiles(ctx context.Context, h *cli.IO, s *App, text string) []llm.Block {
 	if !strings.Contains(text, "@") {
 		return nil
@@ -176,21 +175,21 @@ func MentionedFiles(ctx context.Context, h *cli.IO, s *App, text string) []llm.B
 			}
 		}
 		if why != "" {
-			h.Warn("@%s does not go with the prompt: %s", m.shown, why)
+			h.Warn("@%s is not added to the prompt: %s", m.shown, why)
 			blocks = append(blocks, llm.Text{Text: fmt.Sprintf("The user mentions @%s, which is not shown here: %s", m.shown, why)})
 		}
 	}
 	return blocks
 }
 
-// showFile has the tool Read show a file, under the rules and policies of the agent.
+// showFile runs the tool Read on a file under the agent's rules and policies.
 func (s *App) showFile(ctx context.Context, m mention) (*tool.Result, error) {
 	a := *s.Agent
 	a.Tools, a.Toolsets = []tool.Tool{tools.Read(s.workspace)}, nil
 	a.AllowedTools, a.DisallowedTools, a.DeferredTools = nil, nil, nil
 	a.CanUseTool, a.AskUser, a.Inbox, a.Context, a.Checkpoint, a.SmallModel = nil, nil, nil, nil, nil, nil
 	a.Hooks = nil
-	for _, h := range s.Agent.Hooks { // those that guard and see calls; no session begins here
+	for _, h := range s.Agent.Hooks { // only hooks that guard and observe calls; no session starts here
 		if h.On == hook.PreToolUse || h.On == hook.PostToolUse {
 			a.Hooks = append(a.Hooks, h)
 		}

@@ -11,30 +11,30 @@ import (
 	"github.com/openagent-go/agent/trigger"
 )
 
-// CronFile is the schedule of all folders.
+// CronFile returns the path of the schedule, which covers all folders.
 func CronFile(home string) cron.File {
 	return cron.File{Path: filepath.Join(home, "cron", "jobs.json")}
 }
 
-// TriggerFile has the triggers of all folders.
+// TriggerFile returns the path of the trigger file, which covers all folders.
 func TriggerFile(home string) *trigger.File {
 	return &trigger.File{Path: filepath.Join(home, "triggers.json")}
 }
 
-// ScheduleTrigger makes a trigger's schedule a job, or has it no longer.
+// ScheduleTrigger adds, replaces or removes the job for a trigger's schedule.
 func ScheduleTrigger(ctx context.Context, jobs cron.Store, dir string, t trigger.Trigger) error {
 	_, err := cron.Put(ctx, jobs, cron.Job{Name: t.Name, Schedule: t.Schedule, Trigger: t.ID, Dir: dir, Disabled: !t.Enabled})
 	return err
 }
 
-// CronError is the error for a schedule that cannot be worked on.
+// CronError returns the error for a schedule that cannot be read or written.
 func CronError(err error) error {
 	var file *fs.PathError
 	switch {
 	case errors.Is(err, cron.ErrUnreadable):
 		return cli.Usagef("%w", err)
 	case errors.As(err, &file):
-		return cli.Usagef("%w; set OPENAGENT_HOME to a folder that can be written", err)
+		return cli.Usagef("%w; set OPENAGENT_HOME to a writable folder", err)
 	}
 	return err
 }

@@ -5,13 +5,13 @@ import (
 	"strings"
 )
 
-// A RunningJob is a background command that runs for the session or for one of its agents.
+// A RunningJob is a background command of the session or of a sub-agent.
 type RunningJob struct {
-	ID      string `json:"job_id"` // of an agent's: the agent's id, "/" and the command's
+	ID      string `json:"job_id"` // for a sub-agent's command: the agent's id, "/" and the command's id
 	Command string `json:"command"`
 }
 
-// RunningJobs lists the background commands that run.
+// RunningJobs lists the running background commands.
 func (s *App) RunningJobs() []RunningJob {
 	list := []RunningJob{}
 	for _, j := range s.workspace.RunningJobs() {
@@ -24,7 +24,7 @@ func (s *App) RunningJobs() []RunningJob {
 	return list
 }
 
-// JobIDs are the ids of the background commands that run, nil where none does.
+// JobIDs returns the ids of the running background commands, or nil if there are none.
 func (s *App) JobIDs() (ids []string) {
 	for _, j := range s.RunningJobs() {
 		ids = append(ids, j.ID)
@@ -32,7 +32,7 @@ func (s *App) JobIDs() (ids []string) {
 	return ids
 }
 
-// StopJob ends a background command and waits for its end.
+// StopJob stops a background command and waits until it ends.
 func (s *App) StopJob(ctx context.Context, id string) error {
 	session, job, ofAgent := strings.Cut(id, "/")
 	if !ofAgent {
@@ -41,15 +41,15 @@ func (s *App) StopJob(ctx context.Context, id string) error {
 	return s.workspace.EndJob(ctx, session, job)
 }
 
-// A RunningAgent is an agent that is at work for the session.
+// A RunningAgent is a running sub-agent of the session.
 type RunningAgent struct {
 	ID         string `json:"agent_id"`
 	Name       string `json:"agent_name"`
-	Call       string `json:"call"` // that has started it
+	Call       string `json:"call"` // the call that started it
 	Background bool   `json:"background"`
 }
 
-// RunningAgents lists the agents that are at work.
+// RunningAgents lists the running sub-agents.
 func (s *App) RunningAgents() []RunningAgent {
 	list := []RunningAgent{}
 	for _, at := range s.Session.Children() {

@@ -20,19 +20,19 @@ import (
 	"github.com/openagent-go/agent/session"
 )
 
-// Settings of what is kept for bringing files back.
+// Settings keys of file checkpoints.
 const (
 	CheckpointsKey      = "fileCheckpointingEnabled"
 	CheckpointQuotaKey  = "checkpointQuotaMB"
 	CheckpointMaxAgeKey = "checkpointMaxAgeDays"
 )
 
-// keepTime is how long a prompt waits for its files to be kept. The first time a
-// large tree is read as a whole.
+// keepTime is how long a prompt waits for its checkpoint. The first checkpoint reads the whole
+// tree.
 const keepTime = time.Minute
 
-// checkpointStore is where the states of files are that can be brought back: one store
-// for all projects, so that its quota is that of all. s may be nil.
+// checkpointStore returns the store of file checkpoints. All projects share one store and its
+// quota. s may be nil.
 func checkpointStore(h *cli.IO, s *config.Settings) (*checkpoint.Store, error) {
 	home, err := h.Home()
 	if err != nil {
@@ -48,7 +48,7 @@ func checkpointStore(h *cli.IO, s *config.Settings) (*checkpoint.Store, error) {
 	return store, nil
 }
 
-// OpenCheckpoints is checkpointStore with the settings of the working folder.
+// OpenCheckpoints opens the checkpoint store with the settings of the working folder.
 func OpenCheckpoints(h *cli.IO) (*checkpoint.Store, *config.Settings, error) {
 	dir, err := settings.WorkingDir()
 	if err != nil {
@@ -62,7 +62,7 @@ func OpenCheckpoints(h *cli.IO) (*checkpoint.Store, *config.Settings, error) {
 	return store, s, err
 }
 
-// CheckpointsEnabled reports whether the settings want checkpoints of files.
+// CheckpointsEnabled reports whether the settings enable file checkpoints.
 func CheckpointsEnabled(s *config.Settings) bool {
 	yes := true
 	if s != nil {
@@ -71,21 +71,21 @@ func CheckpointsEnabled(s *config.Settings) bool {
 	return yes
 }
 
-// CheckpointName is the name of a session's checkpoints: its folder, as two projects may
-// have sessions of one name.
+// CheckpointName returns the name of a session's checkpoints. It is the session's folder, because
+// sessions of two projects may share an id.
 func CheckpointName(store session.Dir, id string) string { return filepath.Join(store.Path, id) }
 
-// A checkpointer keeps files before a prompt changes some.
+// A checkpointer saves files before a prompt changes them.
 type checkpointer struct {
 	store    *checkpoint.Store
 	sessions session.Dir
 	home     string
 
 	mu   sync.Mutex
-	idle error // why it has given up
+	idle error // why it stopped; nil while it works
 }
 
-// AddCheckpoints lets the agent keep files for sessions that are kept themselves.
+// AddCheckpoints enables file checkpoints for sessions that are kept.
 func AddCheckpoints(h *cli.IO, s *App) error {
 	dir, ok := s.Store.(session.Dir)
 	if !ok {
@@ -104,8 +104,8 @@ func AddCheckpoints(h *cli.IO, s *App) error {
 	return nil
 }
 
-// take is the agent's Checkpoint. What is too large once is not tried again, as
-// each try would cost its time.
+// take is the agent's Checkpoint function. After a failure for size it does not try again, because
+// each attempt costs time.
 func (k *checkpointer) take(ctx context.Context, at agent.CheckpointPlace) (string, error) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
@@ -132,8 +132,8 @@ func (k *checkpointer) take(ctx context.Context, at agent.CheckpointPlace) (stri
 	return "", k.idle
 }
 
-// trees are the folders to keep: those that the agent works in, and the worktree
-// that it is in, which git ignores in them.
+// trees returns the folders to save: the agent's folders and its current worktree, which git
+// ignores in them.
 func trees(at agent.CheckpointPlace) []string {
 	list := slices.Clone(at.Roots)
 	for dir := at.Dir; dir != filepath.Dir(dir) && !slices.Contains(list, dir); dir = filepath.Dir(dir) {
@@ -153,19 +153,19 @@ func within(dir, path string) bool {
 	return err == nil && filepath.IsLocal(rel)
 }
 
-// forkCheckpoints gives a copy of a session its checkpoints. Without them the copy is as
-// good but for bringing files back.
+// forkCheckpoints copies the checkpoints of a session to its fork. Without them the fork works, but
+// cannot restore files.
 func forkCheckpoints(ctx context.Context, h *cli.IO, store session.Dir, from, to string, through int64) {
 	kept, err := checkpointStore(h, nil)
 	if err == nil {
 		err = kept.Fork(ctx, CheckpointName(store, from), CheckpointName(store, to), through)
 	}
 	if err != nil {
-		h.Warn("files of before cannot be brought back in the copy: %v", err)
+		h.Warn("the new session cannot restore files from before the copy: %v", err)
 	}
 }
 
-// DropCheckpoints drops the checkpoints of sessions that are gone.
+// DropCheckpoints deletes the checkpoints of deleted sessions.
 func DropCheckpoints(ctx context.Context, h *cli.IO, gone ...string) error {
 	kept, _, err := OpenCheckpoints(h)
 	if err != nil {
@@ -174,8 +174,7 @@ func DropCheckpoints(ctx context.Context, h *cli.IO, gone ...string) error {
 	return kept.Drop(ctx, gone...)
 }
 
-// OrphanCheckpoints are the sessions that are gone and have states of files: they are
-// named after their folders.
+// OrphanCheckpoints returns the names of checkpoints whose session no longer exists.
 func OrphanCheckpoints(ctx context.Context, kept *checkpoint.Store) (gone []string, err error) {
 	names, err := kept.Sessions(ctx)
 	for _, name := range names {
@@ -186,7 +185,7 @@ func OrphanCheckpoints(ctx context.Context, kept *checkpoint.Store) (gone []stri
 	return gone, err
 }
 
-// CheckpointQuota returns the most bytes that a store of checkpoints may use.
+// CheckpointQuota returns the maximum size of the checkpoint store in bytes.
 func CheckpointQuota(kept *checkpoint.Store) int64 {
 	return cmp.Or(kept.Quota, checkpoint.DefaultQuota)
 }

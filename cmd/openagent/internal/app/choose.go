@@ -9,16 +9,16 @@ import (
 	"github.com/openagent-go/agent/session"
 )
 
-// A ChosenSession is the session that a run works in.
+// A ChosenSession is the session that a run uses.
 type ChosenSession struct {
 	Store    session.Store
 	ID       string
 	Existing bool
-	RewindTo int64 // go on from this fact; 0: from the last
+	RewindTo int64 // continue from this fact; 0: from the last
 }
 
-// ChooseSession finds or makes the session that the flags ask for: first which one,
-// then a copy of it, then from where.
+// ChooseSession finds or creates the session that the flags ask for. It picks the session, then
+// forks it if asked, then picks the fact to continue from.
 func ChooseSession(ctx context.Context, h *cli.IO, o *settings.Options, project string) (ChosenSession, error) {
 	if o.Ephemeral && o.Resume == "" && !o.Latest {
 		if o.ID != "" && session.CheckID(o.ID) != nil {
@@ -80,7 +80,7 @@ func ChooseSession(ctx context.Context, h *cli.IO, o *settings.Options, project 
 	return c, nil
 }
 
-// checkNew reports why a session with the given id cannot be made.
+// checkNew returns an error if no session with the given id can be created.
 func checkNew(ctx context.Context, o *settings.Options, store session.Store) error {
 	if err := session.CheckID(o.ID); err != nil {
 		return cli.Usagef("--session-id: %w", err)

@@ -13,20 +13,20 @@ import (
 
 const serverPromptPrefix = "/mcp__"
 
-// IsServerPrompt reports whether what the user wrote is a prompt of an MCP server.
+// IsServerPrompt reports whether the user's text names a prompt of an MCP server.
 func IsServerPrompt(text string) bool {
 	return strings.HasPrefix(strings.TrimSpace(text), serverPromptPrefix)
 }
 
-// ExpandCommand makes a prompt of what the user wrote: /name runs a skill, /mcp__server__prompt
-// is what the server makes of it, with @server:uri goes the resource, and
-// with @path the file. One that cannot be read is reported to the user and the model.
+// ExpandCommand expands the user's text into a prompt: /name runs a skill, /mcp__server__prompt
+// becomes the server's prompt, @server:uri adds the resource, and @path adds the file. Unreadable
+// resources and files are reported to the user and the model.
 func ExpandCommand(ctx context.Context, h *cli.IO, s *App, in agent.Input) (agent.Input, error) {
 	return ExpandPart(ctx, h, s, in, in.Text)
 }
 
-// ExpandPart is expand where only said is the user's own: the rest came through a pipe,
-// and names no files.
+// ExpandPart is ExpandCommand for a prompt of which the user wrote only said. The rest came through
+// a pipe and cannot name files.
 func ExpandPart(ctx context.Context, h *cli.IO, s *App, in agent.Input, said string) (agent.Input, error) {
 	if in.Output == nil {
 		in.Output = s.Options.OutputSchema
@@ -82,13 +82,13 @@ func ExpandPart(ctx context.Context, h *cli.IO, s *App, in agent.Input, said str
 	return in, nil
 }
 
-// CompactCommand takes /compact [instructions] apart.
+// CompactCommand parses /compact [instructions].
 func CompactCommand(text string) (instructions string, ok bool) {
 	name, rest, _ := strings.Cut(strings.TrimSpace(text), " ")
 	return strings.TrimSpace(rest), name == "/compact"
 }
 
-// SlashNames are what the user may write after a slash, for hosts that show it.
+// SlashNames returns the names of the slash commands, for hosts that list them.
 func (s *App) SlashNames() []string {
 	names := []string{}
 	for _, c := range s.Commands() {
@@ -97,7 +97,7 @@ func (s *App) SlashNames() []string {
 	return names
 }
 
-// A slashCommand is what the user may write after a slash.
+// A slashCommand describes a slash command.
 type slashCommand struct {
 	Name        string `json:"name"`
 	Description string `json:"description"`

@@ -12,8 +12,8 @@ import (
 	"github.com/openagent-go/agent/workspace"
 )
 
-// Hooks returns the hooks of the settings. They run as the user's own programs,
-// outside of the sandbox, unless the settings want them in it.
+// Hooks returns the hooks of the settings. They run outside the sandbox, like the user's own
+// programs, unless the settings put them inside.
 func (s *App) Hooks() []hook.Hook {
 	o := s.Options
 	if o.Settings == nil {
@@ -33,7 +33,7 @@ func (s *App) Hooks() []hook.Hook {
 	return list
 }
 
-// HookWorkspace is where commands of hooks run.
+// HookWorkspace returns the workspace in which hook commands run.
 func (s *App) HookWorkspace() *workspace.Workspace {
 	within := false
 	if s.Options.Settings != nil {
@@ -48,8 +48,7 @@ func (s *App) HookWorkspace() *workspace.Workspace {
 	return s.hookWorkspace
 }
 
-// hooked reports whether hooks of agents' own files are called: settings can switch
-// all hooks off.
+// hooked reports whether hooks of agent definitions run. The settings can disable all hooks.
 func (s *App) hooked() bool {
 	off := false
 	if s.Options.Settings != nil {
@@ -58,7 +57,7 @@ func (s *App) hooked() bool {
 	return !off
 }
 
-// WithHookDepth notes how many hooks the program itself was started within.
+// WithHookDepth adds to ctx how many nested hooks started this program.
 func WithHookDepth(ctx context.Context, h *cli.IO) context.Context {
 	if n, err := strconv.Atoi(h.Getenv(hookshell.DepthVariable)); err == nil && n > 0 {
 		return hook.WithDepth(ctx, n)
@@ -66,7 +65,7 @@ func WithHookDepth(ctx context.Context, h *cli.IO) context.Context {
 	return ctx
 }
 
-// HookMessage is what people should hear of a hook, "" for nothing: failures are logged.
+// HookMessage returns the message of a hook for the user, or "". Failures go to the log.
 func HookMessage(d event.HookResponse) string {
 	text := d.Message
 	if n := d.Notification; n != nil {
@@ -85,12 +84,12 @@ func joinLines(a, b string) string {
 	return a + ": " + b
 }
 
-// HasDisplayHooks reports whether hooks want to see what is shown of the model's text.
+// HasDisplayHooks reports whether any hook changes the displayed text of the model.
 func (s *App) HasDisplayHooks() bool {
 	return slices.ContainsFunc(s.Agent.Hooks, func(h hook.Hook) bool { return h.On == hook.MessageDisplay })
 }
 
-// DisplayText is what is shown of a message of the model, once hooks have seen it.
+// DisplayText returns a message of the model for display, after the hooks.
 func (s *App) DisplayText(ctx context.Context, id, text string) string {
 	if !s.HasDisplayHooks() || text == "" {
 		return text

@@ -10,8 +10,8 @@ const (
 	diagnosticsKey = "diagnosticsAfterEdits"
 )
 
-// withDiagnostics has the tools that change files tell what language servers say
-// of them, where the settings want it.
+// withDiagnostics adds diagnostics of language servers to the results of tools that change files,
+// if the settings enable it.
 func (s *App) withDiagnostics(entries []tools.Entry) []tools.Entry {
 	wanted := false
 	if o := s.Options; o.Settings != nil {
@@ -25,5 +25,5 @@ func (s *App) withDiagnostics(entries []tools.Entry) []tools.Entry {
 	return entries
 }
 
-// fileChangers are the tools after which it is worth while to ask.
+// fileChangers are the tools whose results get diagnostics.
 var fileChangers = []string{"Edit", "Write", "MultiEdit", "ApplyPatch"}

@@ -14,11 +14,10 @@ import (
 	"github.com/openagent-go/agent/tools"
 )
 
-// addManager adds the manager of sub-agents, which share the tasks, teams and mail of
-// the run.
+// addManager adds the sub-agent manager. Sub-agents share the run's tasks, teams and mail.
 func addManager(h *cli.IO, s *App, k *tools.Builtins) {
 	c := &subagent.Manager{Worktrees: s.workspace, Team: s.shared}
-	for _, kind := range s.Definitions { // who works for another should know where
+	for _, kind := range s.Definitions { // a sub-agent should know its environment
 		own := *kind.Agent
 		own.System += "\n\n" + surroundings(s.Project, time.Now())
 		d := kind.Definition
@@ -34,8 +33,8 @@ func addManager(h *cli.IO, s *App, k *tools.Builtins) {
 	k.Background = append(k.Background, c)
 }
 
-// A providerGuard is a Manager that lets the model choose only models of the provider in
-// use. Only definitions of sub-agents, which people trust, may name another provider.
+// A providerGuard is a Manager that lets the model choose only models of the current provider. Only
+// trusted sub-agent definitions may name another provider.
 type providerGuard struct {
 	*subagent.Manager
 	setup *App
@@ -49,7 +48,7 @@ func (k *providerGuard) Spawn(ctx context.Context, s tools.Spawn) (*tools.Spawne
 	return k.Manager.Spawn(ctx, s)
 }
 
-// skillText is the text of a skill, for a kind of agent that begins with it.
+// skillText returns the text of a skill for a sub-agent that starts with it.
 func (s *App) skillText(_ context.Context, name string) (string, error) {
 	if s.Skills == nil {
 		return "", fmt.Errorf("this agent has no skills, so it cannot have %s", name)
@@ -57,8 +56,8 @@ func (s *App) skillText(_ context.Context, name string) (string, error) {
 	return s.Skills.Text(name)
 }
 
-// connect starts the MCP servers that a kind of agent brings along, and returns their
-// tools and what ends them.
+// connect starts the MCP servers of a sub-agent definition. It returns their tools and a function
+// that stops them.
 func connect(ctx context.Context, h *cli.IO, s *App, servers []subagent.Server) ([]tool.Tool, func(), error) {
 	if s.Options.MCPStrict {
 		return nil, nil, errors.New("--strict-mcp-config does not allow MCP servers of agents")
@@ -89,7 +88,7 @@ func connect(ctx context.Context, h *cli.IO, s *App, servers []subagent.Server) 
 	return ts, release, nil
 }
 
-// serversOf reads the configurations that definitions name.
+// serversOf reads the server configurations of a definition.
 func serversOf(h *cli.IO, servers []subagent.Server) (map[string]mcp.Config, error) {
 	configs := map[string]mcp.Config{}
 	for _, server := range servers {

@@ -25,15 +25,14 @@ const (
 	ProjectServersName = ".mcp.json" // in a project's folder
 	userServersName    = "mcp.json"  // in the home folder
 	maxServersFile     = 1 << 20     // bytes
-	// serverPatience is how long a prompt that is the only one waits for servers: there
-	// is no later one that could use their tools.
+	// serverPatience is how long a single prompt waits for servers. No later prompt could use
+	// their tools.
 	serverPatience = 10 * time.Second
 )
 
-// FindServers finds out which MCP servers there are, and connects none. Of two of one
-// name that of the flags counts, then the project's, then the user's. With ask a
-// person at the terminal is asked about a project's. A host that sends lines may set
-// servers later.
+// FindServers finds the configured MCP servers without connecting to them. For equal names, flags
+// override the project's file, which overrides the user's. With ask, it asks the user on the
+// terminal about the project's servers. A stream-json host may set servers later.
 func FindServers(ctx context.Context, h *cli.IO, s *App, ask bool) error {
 	configs, err := ServerConfigs(ctx, h, s.Options, s.Project, s.plugins, ask)
 	if err != nil {
@@ -42,7 +41,7 @@ func FindServers(ctx context.Context, h *cli.IO, s *App, ask bool) error {
 	for _, k := range s.Definitions {
 		own, err := serversOf(h, k.Servers)
 		if err != nil {
-			continue // who wants the agent hears of it
+			continue // the error names the agent
 		}
 		for _, c := range own {
 			h.Secrets = append(h.Secrets, c.Secrets()...)
@@ -86,12 +85,12 @@ func serverOptions(h *cli.IO, s *App) mcp.Options {
 	log := settings.Logger(h, s.Options)
 	return mcp.Options{Workspace: s.workspace, Logins: Logins(h), LoginCommand: LoginCommand, Version: cli.Version(), Log: log, Changed: func(st mcp.Status) {
 		if st.State == mcp.Failed || st.State == mcp.NeedsAuth {
-			log.Warn("an MCP server cannot be used", "server", st.Name, "error", st.Error)
+			log.Warn("an MCP server is unavailable", "server", st.Name, "error", st.Error)
 		}
 	}}
 }
 
-// AddServers gives the agent the tools of the servers and begins to connect them.
+// AddServers adds the servers' tools to the agent and starts to connect.
 func (s *App) AddServers() {
 	if s.Servers == nil {
 		return
@@ -100,7 +99,7 @@ func (s *App) AddServers() {
 	s.Agent.Toolsets = append(s.Agent.Toolsets, s.Servers)
 }
 
-// ServerConfigs are the servers of a run in a folder.
+// ServerConfigs returns the servers of a run in a folder.
 func ServerConfigs(ctx context.Context, h *cli.IO, o *settings.Options, project string, plugins []*Plugin, ask bool) (map[string]mcp.Config, error) {
 	all := map[string]mcp.Config{}
 	if !o.MCPStrict {
@@ -149,19 +148,19 @@ func givenServers(h *cli.IO, given string) (map[string]mcp.Config, error) {
 	}
 	found, err := mcp.LoadFile(given, h.Getenv)
 	if errors.Is(err, fs.ErrNotExist) {
-		return nil, fmt.Errorf("there is no file %s; name one, or write the JSON itself", given)
+		return nil, fmt.Errorf("the file %s does not exist; name an existing file, or write the JSON itself", given)
 	}
 	return found, err
 }
 
-// A serverFile is a project's file of servers, or what a plugin says of its servers.
+// A serverFile is a project's server file, or the servers of a plugin.
 type serverFile struct {
 	Place string // its real path
 	sum   string
 	data  []byte
 }
 
-// ReadServerFile returns nil where there is none.
+// ReadServerFile reads a project's server file. It returns nil if there is none.
 func ReadServerFile(dir string) (*serverFile, error) {
 	path, err := filepath.Abs(filepath.Join(dir, ProjectServersName))
 	if err != nil {
@@ -182,8 +181,8 @@ func ReadServerFile(dir string) (*serverFile, error) {
 	return &serverFile{place, hex.EncodeToString(sum[:]), data}, nil
 }
 
-// projectServers are those of the project's file, if it is trusted as it is now.
-// What cannot be read is reported and holds up nothing.
+// projectServers returns the servers of the project's file if it is trusted in its current state.
+// Read errors are reported and stop nothing.
 func projectServers(ctx context.Context, h *cli.IO, dir string, ask bool) (map[string]mcp.Config, error) {
 	f, err := ReadServerFile(dir)
 	if err != nil {
@@ -205,7 +204,7 @@ func projectServers(ctx context.Context, h *cli.IO, dir string, ask bool) (map[s
 				return nil, err
 			}
 		} else {
-			h.Warn("the servers of %s are not started: it is not trusted as it is; look at it, then: openagent trust add %s", f.Place, text.QuoteShell(dir))
+			h.Warn("the servers of %s are not started: the file is not trusted in its current state; review it, then run openagent trust add %s", f.Place, text.QuoteShell(dir))
 		}
 		if !trusted {
 			return nil, nil
@@ -214,7 +213,7 @@ func projectServers(ctx context.Context, h *cli.IO, dir string, ask bool) (map[s
 	return parseServers(h, f, h.Getenv), nil
 }
 
-// parseServers returns the servers of a file that is trusted.
+// parseServers returns the servers of a trusted file.
 func parseServers(h *cli.IO, f *serverFile, getenv func(string) string) map[string]mcp.Config {
 	configs, err := mcp.Parse(f.data, getenv)
 	if err != nil {
@@ -223,10 +222,10 @@ func parseServers(h *cli.IO, f *serverFile, getenv func(string) string) map[stri
 	return configs
 }
 
-// offerServers asks the person at the terminal about a project's servers. They
-// are shown as the file has them, without the values of variables.
+// offerServers asks the user about a project's servers. It shows them as written in the file,
+// without the values of variables.
 func offerServers(ctx context.Context, h *cli.IO, f *serverFile) (bool, error) {
-	if _, err := fmt.Fprintf(h.Err, "The file %s names MCP servers, which would be started or connected to:\n%s", h.OneLine(f.Place), ServerList(h, f)); err != nil {
+	if _, err := fmt.Fprintf(h.Err, "The file %s configures MCP servers, which openagent would start or connect to:\n%s", h.OneLine(f.Place), ServerList(h, f)); err != nil {
 		return false, err
 	}
 	yes, err := settings.Confirm(ctx, h, "Do you trust them, as they are now? [y/N] ")
@@ -236,14 +235,14 @@ func offerServers(ctx context.Context, h *cli.IO, f *serverFile) (bool, error) {
 	return true, TrustServers(ctx, h, f)
 }
 
-// TrustServers records that a project's file of MCP servers is trusted as it is.
+// TrustServers records a project's MCP server file as trusted in its current state.
 func TrustServers(ctx context.Context, h *cli.IO, f *serverFile) error {
 	return settings.ChangeTrust(ctx, h, func(t settings.Trusted) {
 		t.Files[f.Place] = settings.TrustedFile{Sum: f.sum, Since: settings.TrustTime()}
 	})
 }
 
-// ServerList shows the MCP servers of a project's file.
+// ServerList formats the MCP servers of a project's file for a question.
 func ServerList(h *cli.IO, f *serverFile) string {
 	configs, err := mcp.Parse(f.data, func(name string) string { return "${" + name + "}" })
 	var b strings.Builder
@@ -268,7 +267,7 @@ func ServerList(h *cli.IO, f *serverFile) string {
 	return b.String()
 }
 
-// ServerFileState says how a file of servers stands that was trusted.
+// ServerFileState returns the trust state of a server file.
 func ServerFileState(place string, t settings.TrustedFile) string {
 	f, err := ReadServerFile(filepath.Dir(place))
 	switch {
@@ -280,16 +279,16 @@ func ServerFileState(place string, t settings.TrustedFile) string {
 	return "trusted"
 }
 
-// IsServerFile reports whether a trusted file is one of servers.
+// IsServerFile reports whether a trusted file is a server file.
 func IsServerFile(place string) bool { return filepath.Base(place) == ProjectServersName }
 
-// A NamedServer is what the line init says of a server.
+// A NamedServer describes a server in the init line.
 type NamedServer struct {
 	Name   string    `json:"name"`
 	Status mcp.State `json:"status"`
 }
 
-// ServerStatus are the servers of a run; there may be none.
+// ServerStatus returns the servers of a run; the list may be empty.
 func (s *App) ServerStatus() []mcp.Status {
 	if s.Servers == nil {
 		return []mcp.Status{}

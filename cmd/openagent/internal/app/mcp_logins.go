@@ -7,12 +7,12 @@ import (
 	"github.com/openagent-go/agent/mcp/oauth"
 )
 
-// LoginCommand logs in to an MCP server.
+// LoginCommand is the command that logs in to an MCP server.
 const LoginCommand = "openagent mcp login"
 
 const loginsName = "mcp-logins" // in the home folder
 
-// Logins keeps the logins to MCP servers; nil where there is no home folder.
+// Logins returns the stored logins to MCP servers, or nil without a home folder.
 func Logins(h *cli.IO) oauth.Store {
 	home, err := h.Home()
 	if err != nil {

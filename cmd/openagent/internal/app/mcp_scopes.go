@@ -19,8 +19,8 @@ import (
 	"github.com/openagent-go/agent/mcp"
 )
 
-// Where servers are kept: those of the user for all projects, those of the project
-// for all its users, and those of the user for the project.
+// Scopes of server configurations: the user's for all projects, the project's for all its users,
+// and the user's for this project.
 const (
 	userScope    = "user"
 	projectScope = "project"
@@ -30,11 +30,11 @@ const (
 )
 
 var (
-	ServerScopes     = []string{LocalScope, projectScope, userScope} // as they are looked through
+	ServerScopes     = []string{LocalScope, projectScope, userScope} // in search order
 	ServerTransports = []string{mcp.Stdio, mcp.HTTP, mcp.SSE}
 )
 
-// serverFileOf is the file of a scope.
+// serverFileOf returns the file of a scope.
 func serverFileOf(h *cli.IO, scope, project string) (string, error) {
 	if scope == projectScope {
 		return filepath.Join(project, ProjectServersName), nil
@@ -49,7 +49,7 @@ func serverFileOf(h *cli.IO, scope, project string) (string, error) {
 	return filepath.Join(home, userServersName), nil
 }
 
-// A ServerDocument is a file of servers. Members that are not known here stay.
+// A ServerDocument is a parsed server file. Unknown members are preserved.
 type ServerDocument struct {
 	scope, project string
 	top            map[string]json.RawMessage // of the file
@@ -57,7 +57,7 @@ type ServerDocument struct {
 	places         map[string]json.RawMessage // of the local scope: by project
 }
 
-// decodeServers reads a file's text; nil is an empty one.
+// decodeServers parses a server file; nil means an empty file.
 func decodeServers(data []byte, scope, project string) (*ServerDocument, error) {
 	d := &ServerDocument{scope: scope, project: project, top: map[string]json.RawMessage{}, Servers: map[string]json.RawMessage{}, places: map[string]json.RawMessage{}}
 	if len(data) == 0 {
@@ -85,7 +85,7 @@ func decodeServers(data []byte, scope, project string) (*ServerDocument, error) 
 			return nil, fmt.Errorf("mcpServers: %w", err)
 		}
 	} else if scope != LocalScope && len(d.top) > 0 {
-		return nil, errors.New("the file has no member mcpServers")
+		return nil, errors.New("the file has no member mcpServers; add it")
 	}
 	return d, nil
 }
@@ -111,7 +111,7 @@ func (d *ServerDocument) encode() ([]byte, error) {
 	return append(data, '\n'), err
 }
 
-// ReadServers reads the file of a scope.
+// ReadServers reads the server file of a scope.
 func ReadServers(h *cli.IO, scope, project string) (*ServerDocument, error) {
 	path, err := serverFileOf(h, scope, project)
 	if err != nil {
@@ -131,8 +131,8 @@ func ReadServers(h *cli.IO, scope, project string) (*ServerDocument, error) {
 	return d, nil
 }
 
-// changeServerFile changes the servers of a scope. A project's file that was trusted, or is
-// new, is trusted as it is then: its user has just said what is in it.
+// changeServerFile changes the servers of a scope. If a project's file is new or was trusted, it is
+// trusted after the change, because the user made it.
 func changeServerFile(ctx context.Context, h *cli.IO, scope, project string, change func(servers map[string]json.RawMessage) error) error {
 	path, err := serverFileOf(h, scope, project)
 	if err != nil {
@@ -194,7 +194,7 @@ func AddServer(ctx context.Context, h *cli.IO, scope, name string, raw json.RawM
 	}
 	err = changeServerFile(ctx, h, scope, project, func(servers map[string]json.RawMessage) error {
 		if servers[name] != nil {
-			return fmt.Errorf("the server %q exists in scope %s already; remove it first: openagent mcp remove %s --scope %s", cli.Clip(name), scope, text.QuoteShell(name), scope)
+			return fmt.Errorf("the server %q already exists in scope %s; remove it first: openagent mcp remove %s --scope %s", cli.Clip(name), scope, text.QuoteShell(name), scope)
 		}
 		servers[name] = raw
 		return nil
@@ -202,7 +202,7 @@ func AddServer(ctx context.Context, h *cli.IO, scope, name string, raw json.RawM
 	if err != nil {
 		return err
 	}
-	return h.Show(fmt.Sprintf("Added %s (%s). openagent mcp test %s tries it.\n", h.OneLine(name), scope, h.OneLine(text.QuoteShell(name))))
+	return h.Show(fmt.Sprintf("Added %s (%s). Test it with: openagent mcp test %s\n", h.OneLine(name), scope, h.OneLine(text.QuoteShell(name))))
 }
 
 func mustJSON(s string) []byte {
@@ -210,7 +210,8 @@ func mustJSON(s string) []byte {
 	return data
 }
 
-// RemoveServer takes a server out of a scope, "" for the only one that has it.
+// RemoveServer removes a server from a scope. With scope "" it removes it from the only scope that
+// has it.
 func RemoveServer(ctx context.Context, h *cli.IO, scope, name string) error {
 	project, err := settings.WorkingDir()
 	if err != nil {
@@ -234,7 +235,7 @@ func RemoveServer(ctx context.Context, h *cli.IO, scope, name string) error {
 		return cli.Usagef("there is no MCP server %q in %s", cli.Clip(name), strings.Join(slices.DeleteFunc(slices.Clone(ServerScopes), func(s string) bool { return scope != "" && s != scope }), ", "))
 	case 1:
 	default:
-		return cli.Usagef("the server %q is in several scopes (%s); add --scope", cli.Clip(name), strings.Join(in, ", "))
+		return cli.Usagef("the server %q is in several scopes (%s); choose one with --scope", cli.Clip(name), strings.Join(in, ", "))
 	}
 	err = changeServerFile(ctx, h, in[0], project, func(servers map[string]json.RawMessage) error {
 		delete(servers, name)
@@ -246,7 +247,8 @@ func RemoveServer(ctx context.Context, h *cli.IO, scope, name string) error {
 	return h.Show(fmt.Sprintf("Removed %s (%s).\n", h.OneLine(name), in[0]))
 }
 
-// localServers are those that the user has added for a project; none without a home.
+// localServers returns the servers that the user added for a project. Without a home folder there
+// are none.
 func localServers(h *cli.IO, project string) (map[string]mcp.Config, error) {
 	if _, err := h.Home(); err != nil {
 		return nil, nil

@@ -9,7 +9,7 @@ import (
 	"github.com/openagent-go/agent/llm"
 )
 
-// modelNamed is a model that was asked for by its name, within what managed settings permit.
+// modelNamed returns the model with a name, if managed settings permit it.
 func (s *App) modelNamed(name string) (llm.Model, error) {
 	if err := s.permitsModelNamed(name); err != nil {
 		return nil, err
@@ -17,8 +17,8 @@ func (s *App) modelNamed(name string) (llm.Model, error) {
 	return s.Provider.FindModel(name)
 }
 
-// permitsModelNamed says why a run may not go over to a model, by the name that was
-// given or by that which leads to the same model.
+// permitsModelNamed returns an error if a run may not switch to a model. The check uses the given
+// name and the model's full name.
 func (s *App) permitsModelNamed(name string) error {
 	err := s.Options.PermitsModel(name)
 	if err == nil {
@@ -31,33 +31,33 @@ func (s *App) permitsModelNamed(name string) error {
 	return s.Options.PermitsModel(s.Provider.Label(at, model))
 }
 
-// warnOfModel says what is assumed of the model that a run begins with.
+// warnOfModel warns about assumptions made for the run's first model.
 func warnOfModel(h *cli.IO, p provider.Provider, m llm.Model) {
 	i := llm.DescribeModel(m)
 	if i.NoTools {
-		h.Warn("the model %s calls no tools by itself; --tools-in-prompt writes them into its prompt", i.Value)
+		h.Warn("the model %s cannot call tools; add --tools-in-prompt to write them into its prompt", i.Value)
 	}
 	if p.Fast && (!i.Fast || p.Name.Value != settings.AnthropicName) {
-		h.Warn("the model %s of %s has no fast mode; it answers as usual", i.Value, p.Name.Value)
+		h.Warn("the model %s of %s has no fast mode; it answers at normal speed", i.Value, p.Name.Value)
 	}
 	if p.Name.Value == settings.DemoName || !i.Assumed && i.Price != nil {
 		return
 	}
 	text := "the model " + i.Value + ":"
 	if i.Assumed {
-		text += fmt.Sprintf(" its context window is not known, %d tokens are assumed;", i.Window)
+		text += fmt.Sprintf(" its context window is unknown, so %d tokens are assumed;", i.Window)
 	}
 	if i.Price == nil {
-		text += " its price is not known, so costs are not told;"
+		text += " its price is unknown, so costs are not reported;"
 	}
-	h.Warn("%s the setting models can say it", text)
+	h.Warn("%s add it to the setting models", text)
 }
 
-// unthinking says that a model does not think as it is told to, "" if it may.
+// unthinking returns a warning if the model ignores the thinking effort, else "".
 func unthinking(m llm.Model, t llm.Thought, tools int) string {
 	i := llm.DescribeModel(m)
 	if !t.On() || tools == 0 || !i.PlainTools {
 		return ""
 	}
-	return "the model " + i.Value + " does not think while it has tools: OpenAI refuses both together in Chat Completions, so the effort has no effect; with --provider openai-responses it does"
+	return "the model " + i.Value + " does not think while it has tools, so the effort has no effect (OpenAI refuses both together in Chat Completions); use --provider openai-responses"
 }

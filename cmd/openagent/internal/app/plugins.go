@@ -24,13 +24,13 @@ import (
 	"github.com/openagent-go/agent/tools/custom"
 )
 
-// A Plugin is a folder of --plugin-dir: tools/, skills/, commands/, agents/,
-// hooks/hooks.json, .mcp.json, and a manifest that may name further places. It counts once
-// all of its files are trusted as they are: any of them may be run by a hook or a server.
+// A Plugin is a folder of --plugin-dir: tools/, skills/, commands/, agents/, hooks/hooks.json,
+// .mcp.json, and a manifest that may name more folders. It has an effect only while all of its
+// files are trusted, because a hook or a server may run any of them.
 type Plugin struct {
 	Dir      string // its real path
-	name     string // of the manifest, else of the folder
-	sum      string // of all files, "" where they cannot be listed
+	name     string // from the manifest, else the folder's name
+	sum      string // checksum of all files; "" if they cannot be listed
 	unlisted error  // why
 	hooks    []config.Hook
 	servers  []*serverFile
@@ -40,14 +40,14 @@ type Plugin struct {
 }
 
 const (
-	hooksName      = "hooks.json"         // in hooks/ of a plugin
-	maxPluginFile  = 1 << 20              // bytes of its hooks, and of its manifest
-	pluginVariable = "CLAUDE_PLUGIN_ROOT" // the plugin's folder, in its hooks and its servers
+	hooksName      = "hooks.json"         // in the folder hooks/ of a plugin
+	maxPluginFile  = 1 << 20              // maximum bytes of its hooks, and of its manifest
+	pluginVariable = "CLAUDE_PLUGIN_ROOT" // names the plugin's folder in its hooks and servers
 )
 
 var manifestName = filepath.Join(".claude-plugin", "plugin.json")
 
-// A manifest is .claude-plugin/plugin.json: its paths come beside the usual ones.
+// A manifest is .claude-plugin/plugin.json. Its paths add to the usual ones.
 type manifest struct {
 	Name     string          `json:"name"`
 	Commands json.RawMessage `json:"commands"`
@@ -96,7 +96,7 @@ func ReadPlugin(dir string) (*Plugin, error) {
 	return p, p.addServers(m.Servers)
 }
 
-// read returns the content of a file of the plugin, nil where there is none.
+// read returns the content of a file of the plugin, or nil if it does not exist.
 func (p *Plugin) read(name string) ([]byte, error) {
 	place, err := p.place(name)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -120,7 +120,7 @@ func (p *Plugin) place(name string) (string, error) {
 	return real, nil
 }
 
-// folders lists the folders of a part: the usual one, and those of the manifest.
+// folders lists the folders of a part: the usual one, then the manifest's.
 func (p *Plugin) folders(usual string, extra json.RawMessage) ([]string, error) {
 	var out []string
 	if place, err := p.place(usual); err == nil {
@@ -136,7 +136,7 @@ func (p *Plugin) folders(usual string, extra json.RawMessage) ([]string, error) 
 			return nil, err
 		}
 		if info, err := os.Stat(place); err != nil || !info.IsDir() {
-			return nil, fmt.Errorf("%q is not a folder; name the folder that the files are in", name)
+			return nil, fmt.Errorf("%q is not a folder; name the folder that contains the files", name)
 		}
 		if !slices.Contains(out, place) {
 			out = append(out, place)
@@ -156,13 +156,12 @@ func pathsOf(raw json.RawMessage) ([]string, error) {
 	}
 	var many []string
 	if err := json.Unmarshal(raw, &many); err != nil {
-		return nil, errors.New("the value must be a path or a list of paths")
+		return nil, errors.New("the value is not a path or a list of paths; correct it")
 	}
 	return many, nil
 }
 
-// documents returns the files and objects that a member of the manifest stands for, by
-// the place they come from.
+// documents returns the files and objects that a member of the manifest names, by source.
 func (p *Plugin) documents(usual string, extra json.RawMessage) (places []string, texts [][]byte, err error) {
 	names := []string{usual}
 	if len(extra) > 0 && extra[0] == '{' {
@@ -179,7 +178,7 @@ func (p *Plugin) documents(usual string, extra json.RawMessage) (places []string
 		case err != nil:
 			return nil, nil, fmt.Errorf("%s: %w", path, err)
 		case data == nil && i > 0:
-			return nil, nil, fmt.Errorf("%s: there is no such file; correct %s", path, manifestName)
+			return nil, nil, fmt.Errorf("%s: the file does not exist; correct %s", path, manifestName)
 		case data != nil && !slices.Contains(places, path):
 			places, texts = append(places, path), append(texts, data)
 		}
@@ -199,7 +198,7 @@ func (p *Plugin) addHooks(extra json.RawMessage) error {
 		if err := json.Unmarshal(data, &w); err != nil {
 			return fmt.Errorf("%s: reading its hooks: %w", places[i], err)
 		}
-		if len(w.Hooks) == 0 && places[i] == filepath.Join(p.Dir, manifestName) { // the object may be the hooks themselves
+		if len(w.Hooks) == 0 && places[i] == filepath.Join(p.Dir, manifestName) { // the object may hold the hooks directly
 			w.Hooks = data
 		}
 		if len(w.Hooks) == 0 {
@@ -222,12 +221,12 @@ func (p *Plugin) addServers(extra json.RawMessage) error {
 	return err
 }
 
-// acts reports whether the plugin has parts that count only once all of it is trusted.
+// acts reports whether the plugin has parts that need trust in all of its files.
 func (p *Plugin) acts() bool {
 	return len(p.hooks)+len(p.servers)+len(p.commands)+len(p.agents) > 0
 }
 
-// CommandFolders are the commands as folders of skills.
+// CommandFolders returns the commands as skill folders.
 func (p *Plugin) CommandFolders() []skill.Folder {
 	var out []skill.Folder
 	for _, dir := range p.commands {
@@ -236,7 +235,7 @@ func (p *Plugin) CommandFolders() []skill.Folder {
 	return out
 }
 
-// skillFolders are the folders of its skills.
+// skillFolders returns the plugin's skill folders.
 func (p *Plugin) skillFolders() []skill.Folder {
 	var out []skill.Folder
 	for _, dir := range p.skills {
@@ -253,8 +252,8 @@ func (p *Plugin) agentFolders() []subagent.Folder {
 	return out
 }
 
-// Summary are what the plugin would do: first what runs. full shows the texts of agents and
-// commands, as a question does.
+// Summary describes the plugin's parts. Parts that run come first. full adds the texts of agents
+// and commands, for a trust question.
 func (p *Plugin) Summary(h *cli.IO, full bool) string {
 	var b strings.Builder
 	section := func(title, text string) {
@@ -267,7 +266,7 @@ func (p *Plugin) Summary(h *cli.IO, full bool) string {
 	for _, f := range p.servers {
 		servers.WriteString(ServerList(h, f))
 	}
-	section("MCP servers, which are started or connected to", servers.String())
+	section("MCP servers, which openagent starts or connects to", servers.String())
 	var agents, commands strings.Builder
 	for _, f := range p.agentFolders() {
 		if found := f.Load(); full {
@@ -297,7 +296,7 @@ func (p *Plugin) Summary(h *cli.IO, full bool) string {
 	return b.String()
 }
 
-// hookLines are hooks as a question shows them.
+// hookLines formats hooks for a question.
 func hookLines(h *cli.IO, hooks []config.Hook) string {
 	var b strings.Builder
 	for _, x := range hooks {
@@ -314,9 +313,9 @@ func hookLines(h *cli.IO, hooks []config.Hook) string {
 	return b.String()
 }
 
-// TrustedPlugins returns the plugins of some folders that are trusted as they are. With
-// ask a person at the terminal is asked about the others. A plugin that cannot be read
-// is an error: a guard must not be left out in silence.
+// TrustedPlugins returns the trusted plugins among some folders. With ask, it asks the user on the
+// terminal about the others. An unreadable plugin is an error, because a guard must not be skipped
+// silently.
 func TrustedPlugins(ctx context.Context, h *cli.IO, dirs []string, ask, tell bool) ([]*Plugin, error) {
 	var out []*Plugin
 	for _, dir := range dirs {
@@ -350,10 +349,10 @@ func trustsPlugin(ctx context.Context, h *cli.IO, p *Plugin, dir string, ask, te
 		h.Warn("the hooks, servers, agents and commands of the plugin %s are left out: %v", p.Dir, p.unlisted)
 		return false, nil
 	case !ask:
-		h.Warn("the hooks, servers, agents and commands of the plugin %s are left out: it is not trusted as it is; look at all of its files, then: openagent trust add %s", p.Dir, text.QuoteShell(dir))
+		h.Warn("the hooks, servers, agents and commands of the plugin %s are left out: it is not trusted in its current state; review all of its files, then run openagent trust add %s", p.Dir, text.QuoteShell(dir))
 		return false, nil
 	}
-	if _, err := fmt.Fprintf(h.Err, "The plugin %s in %s brings this; any of its files may run:\n%s", h.Visible(p.name), h.Visible(p.Dir), p.Summary(h, true)); err != nil {
+	if _, err := fmt.Fprintf(h.Err, "The plugin %s in %s contains the parts below. Any of its files may run:\n%s", h.Visible(p.name), h.Visible(p.Dir), p.Summary(h, true)); err != nil {
 		return false, err
 	}
 	yes, err := settings.Confirm(ctx, h, "Do you trust all of its files, as they are now? [y/N] ")
@@ -363,16 +362,16 @@ func trustsPlugin(ctx context.Context, h *cli.IO, p *Plugin, dir string, ask, te
 	return true, TrustPlugin(ctx, h, p)
 }
 
-// TrustPlugin records that a plugin is trusted as it is.
+// TrustPlugin records a plugin as trusted in its current state.
 func TrustPlugin(ctx context.Context, h *cli.IO, p *Plugin) error {
 	return settings.ChangeTrust(ctx, h, func(t settings.Trusted) {
 		t.Plugins[p.Dir] = settings.TrustedFolder{Sum: p.sum, Since: settings.TrustTime()}
 	})
 }
 
-// PluginIn returns the plugin that a folder is, nil if it is none. What has hooks or a
-// manifest is one. Without them a folder that cannot be listed in full, or a project with
-// nothing but .mcp.json, is not.
+// PluginIn returns the plugin in a folder, or nil if the folder is not a plugin. A folder with
+// hooks or a manifest is a plugin. Without them, a project with only .mcp.json is not a plugin, nor
+// is a folder that cannot be listed in full.
 func PluginIn(dir string) (*Plugin, error) {
 	p, err := ReadPlugin(dir)
 	if err != nil || !p.acts() {
@@ -391,7 +390,7 @@ func PluginIn(dir string) (*Plugin, error) {
 	return p, nil
 }
 
-// PluginState says how a plugin stands that was trusted.
+// PluginState returns the trust state of a plugin.
 func PluginState(dir string, t settings.TrustedFolder) string {
 	if _, err := os.Lstat(dir); errors.Is(err, fs.ErrNotExist) {
 		return "gone"
@@ -402,18 +401,18 @@ func PluginState(dir string, t settings.TrustedFolder) string {
 	return "trusted"
 }
 
-// FindPlugins finds the plugins of a run that are trusted.
+// FindPlugins finds the trusted plugins of a run.
 func FindPlugins(ctx context.Context, h *cli.IO, s *App, ask, tell bool) (err error) {
 	s.plugins, err = TrustedPlugins(ctx, h, s.Options.Plugins, ask, tell)
 	return err
 }
 
-// trustsIn reports whether a folder is in a plugin that is trusted.
+// trustsIn reports whether a folder is inside a trusted plugin.
 func (s *App) trustsIn(dir string) bool {
 	return slices.ContainsFunc(s.plugins, func(p *Plugin) bool { return p.Dir == cli.ResolveFolder(dir) })
 }
 
-// hooksOfPlugins are the hooks of trusted plugins, as a run calls them.
+// hooksOfPlugins returns the hooks of the trusted plugins.
 func (s *App) hooksOfPlugins() []hook.Hook {
 	if !s.hooked() {
 		return nil
@@ -430,7 +429,7 @@ func (s *App) hooksOfPlugins() []hook.Hook {
 	return list
 }
 
-// withinPlugin is h.getenv for the files of a plugin, which may name its folder.
+// withinPlugin extends h.Getenv for a plugin's files, which may refer to the plugin's folder.
 func withinPlugin(h *cli.IO, dir string) func(string) string {
 	return func(name string) string {
 		if name == pluginVariable {

@@ -17,13 +17,13 @@ import (
 
 const (
 	projectContextKey = "projectContext"
-	// gitPatience is how long the first prompt waits for the state of git; what comes
-	// later goes with a later prompt.
+	// gitPatience is how long the first prompt waits for git's state. A later answer is added to a
+	// later prompt.
 	gitPatience = 250 * time.Millisecond
 )
 
-// A ProjectContext collects what runs are told about their working folder: files of
-// instructions and the state of git.
+// A ProjectContext collects notes about the working folder for runs: instruction files and git's
+// state.
 type ProjectContext struct {
 	home, userHome string
 	noProject      bool
@@ -36,14 +36,13 @@ type ProjectContext struct {
 	loaded []string             // files
 }
 
-// A gitState is the state of git in a folder, once done is closed.
+// A gitState is git's state in a folder. It is valid once done is closed.
 type gitState struct {
 	done chan struct{}
 	text string
 }
 
-// AddProjectContext gives the agent what is to be known of its folder, unless settings say
-// otherwise.
+// AddProjectContext adds the project context to the agent, unless the settings disable it.
 func AddProjectContext(h *cli.IO, s *App) {
 	if o := s.Options; o.Settings != nil {
 		on := true
@@ -55,10 +54,10 @@ func AddProjectContext(h *cli.IO, s *App) {
 	s.projectContext, s.Agent.Context = b, b.notes
 	for _, f := range b.Place(agent.Place{Dir: s.Project}).Load() {
 		if f.Problem != nil {
-			h.Warn("the file of instructions %s is left out: %v", f.Path, f.Problem)
+			h.Warn("the instruction file %s is left out: %v", f.Path, f.Problem)
 		}
 	}
-	b.git(s.Project) // it is looked at while the rest is made ready
+	b.git(s.Project) // reads git's state while the rest starts
 }
 
 // NewProjectContext returns the project context that the options ask for.
@@ -72,20 +71,20 @@ func NewProjectContext(h *cli.IO, o *settings.Options) *ProjectContext {
 	return b
 }
 
-// Close ends what looks at git.
+// Close stops reading git's state.
 func (b *ProjectContext) Close() {
-	b.mu.Lock() // nothing begins to look after this
+	b.mu.Lock() // no new reads start after this
 	b.cancel()
 	b.mu.Unlock()
 	b.going.Wait()
 }
 
-// Place returns where project files are searched for.
+// Place returns the folder in which project files are searched.
 func (b *ProjectContext) Place(at agent.Place) project.Place {
 	return project.Place{Dir: at.Dir, Home: b.home, UserHome: b.userHome, NoProject: b.noProject, Hides: at.Hides}
 }
 
-// notes tells of files of instructions, and once of git.
+// notes returns notes on instruction files, and once on git's state.
 func (b *ProjectContext) notes(ctx context.Context, at agent.Place) []agent.Note {
 	state := b.git(at.Dir)
 	place := b.Place(at)
@@ -129,7 +128,7 @@ func (b *ProjectContext) notes(ctx context.Context, at agent.Place) []agent.Note
 	return notes
 }
 
-// git returns the state of git in a folder as it was when it was asked for first.
+// git returns git's state in a folder as of the first call.
 func (b *ProjectContext) git(dir string) *gitState {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -149,7 +148,7 @@ func (b *ProjectContext) git(dir string) *gitState {
 	return s
 }
 
-// InstructionFiles are the files of instructions that were told so far.
+// InstructionFiles returns the instruction files passed to the model so far.
 func (s *App) InstructionFiles() []string {
 	files := []string{}
 	if s.projectContext != nil {

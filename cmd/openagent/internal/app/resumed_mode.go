@@ -7,8 +7,8 @@ import (
 	"github.com/openagent-go/agent/permission"
 )
 
-// keepMode takes the mode of the settings out of the options of a session with a past:
-// settleMode says what it counts for. A flag's mode counts in any case.
+// keepMode removes the settings' mode from the options of a resumed session: RestoreMode decides
+// whether it applies. A flag's mode always applies.
 func (s *App) keepMode() {
 	if o := s.Options; s.Existing && o.FromFlags.Mode == "" && o.Mode != "" {
 		s.settingsMode = permission.Mode(o.Mode)
@@ -16,17 +16,17 @@ func (s *App) keepMode() {
 	}
 }
 
-// RestoreMode settles the permission mode of a session with a past. began is the mode with
-// which its last prompt began; asked reports whether this start brings a new prompt.
+// RestoreMode sets the permission mode of a resumed session. began is the mode at the start of its
+// last prompt. asked is true if this start has a new prompt.
 //
-//   - A mode that the command line names counts, and a person is told where it ends plan
-//     or dontAsk. It does not end plan mode in a run that was cut short and goes on: only
-//     a person who sees the run does. With a new prompt it ends it, unless the run began
-//     with the same flag: then it was repeated, and the plan was entered after it.
-//   - A run that was cut short goes on in its mode, whatever settings say.
-//   - Modes plan and dontAsk stay. In place of any other, a new prompt begins with the
-//     mode of the settings.
-//   - A mode that managed settings do not permit is left.
+//   - A mode on the command line applies. The user is told if it ends plan or dontAsk. It does
+//     not end plan mode in an interrupted run that continues: only a user who sees the run can.
+//     With a new prompt it ends plan mode, unless the run started with the same flag. Then the
+//     flag was only repeated, and the model entered plan mode later.
+//   - An interrupted run continues in its mode, whatever the settings say.
+//   - The modes plan and dontAsk stay. Any other mode is replaced by the mode of the settings
+//     when a new prompt starts.
+//   - A mode that managed settings forbid is left.
 func (s *App) RestoreMode(ctx context.Context, began permission.Mode, asked bool, tell func(format string, args ...any)) error {
 	had, err := s.Session.Mode(ctx)
 	if err != nil {
@@ -40,7 +40,7 @@ func (s *App) RestoreMode(ctx context.Context, began permission.Mode, asked bool
 	switch {
 	case given == had:
 	case given != "" && had == permission.Plan && open && (!asked || given == began):
-		tell("the run was cut short in mode plan and goes on in it: --permission-mode %s does not end plan mode. To end it, approve the plan or change the mode in the conversation", given)
+		tell("the interrupted run continues in mode plan: --permission-mode %s does not end plan mode. To end it, approve the plan or change the mode in the conversation", given)
 		return nil
 	case given != "" && strict:
 		tell("--permission-mode %s ends mode %s, in which the session was left", given, had)

@@ -15,9 +15,9 @@ import (
 	"github.com/openagent-go/agent/tool"
 )
 
-// What can be changed of a session while it goes on, as far as managed settings let it.
+// Changes to a running session, as far as managed settings permit them.
 
-// EffectiveSettings is what a session works with now.
+// EffectiveSettings holds the current settings of a session.
 type EffectiveSettings struct {
 	Model     string   `json:"model"`
 	Provider  string   `json:"provider,omitempty"`
@@ -33,7 +33,7 @@ type EffectiveSettings struct {
 	Tools     []string `json:"tools"`
 }
 
-// A Budget is agent.Budget as control messages have it; null is no limit.
+// A Budget is agent.Budget in control messages; null means no limit.
 type Budget struct {
 	Turns      *int     `json:"max_turns"`
 	ModelCalls *int     `json:"max_model_calls"`
@@ -64,7 +64,7 @@ func limited[T int | int64 | float64](n T) *T {
 	return &n
 }
 
-// models returns the models of names.
+// models returns the models with the given names.
 func (s *App) models(names []string) ([]llm.Model, error) {
 	var list []llm.Model
 	for _, name := range names {
@@ -86,8 +86,7 @@ func (s *App) SetModel(ctx context.Context, name string) error {
 	return s.Session.SetModel(ctx, list[0])
 }
 
-// SetFallbacks changes the models to use when the first stays unavailable, unless
-// managed settings name them.
+// SetFallbacks changes the fallback models, unless managed settings name them.
 func (s *App) SetFallbacks(ctx context.Context, names []string) error {
 	var held []string
 	v, fixed := s.Options.Managed("fallback_models")
@@ -104,7 +103,7 @@ func (s *App) SetFallbacks(ctx context.Context, names []string) error {
 	return s.Session.SetFallback(ctx, list...)
 }
 
-// SetThinking changes how much the model thinks.
+// SetThinking changes the model's thinking effort.
 func (s *App) SetThinking(ctx context.Context, t llm.Thought) error {
 	if err := t.Check(); err != nil {
 		return err
@@ -123,7 +122,7 @@ func (s *App) SetBudget(ctx context.Context, b agent.Budget) error {
 	return s.Session.SetBudget(ctx, b)
 }
 
-// SetTools leaves the session those of the run's tools that are named, all for none.
+// SetTools limits the session to the named tools of the run. Without names it restores all.
 func (s *App) SetTools(ctx context.Context, names []string) error {
 	all, chosen := s.Agent.Tools, []tool.Tool{}
 	var known []string
@@ -143,8 +142,8 @@ func (s *App) SetTools(ctx context.Context, names []string) error {
 	return s.Session.SetTools(ctx, chosen)
 }
 
-// ParseBudgetChange returns a budget with what is named in words such as turns=5, usd=0.50,
-// calls=9 and time=10m; none stands for no limit.
+// ParseBudgetChange applies words such as turns=5, usd=0.50, calls=9 and time=10m to a budget. The
+// value none removes a limit.
 func ParseBudgetChange(b agent.Budget, words []string) (agent.Budget, error) {
 	for _, w := range words {
 		name, value, _ := strings.Cut(w, "=")
@@ -168,7 +167,7 @@ func ParseBudgetChange(b agent.Budget, words []string) (agent.Budget, error) {
 				err = cli.Duration(&b.Time)(value)
 			}
 		default:
-			return b, fmt.Errorf("write turns=N, calls=N, usd=X or time=DURATION, none for no limit, not %q", cli.Clip(w))
+			return b, fmt.Errorf("invalid limit %q; write turns=N, calls=N, usd=X or time=DURATION, with none for no limit", cli.Clip(w))
 		}
 		if err != nil {
 			return b, fmt.Errorf("%s: %w", name, err)
@@ -177,7 +176,7 @@ func ParseBudgetChange(b agent.Budget, words []string) (agent.Budget, error) {
 	return b, nil
 }
 
-// BudgetText returns the limits for people.
+// BudgetText formats the limits for the user.
 func (f EffectiveSettings) BudgetText() string {
 	var words []string
 	if n := f.Budget.Turns; n != nil {
@@ -195,7 +194,7 @@ func (f EffectiveSettings) BudgetText() string {
 	return cmp.Or(strings.Join(words, ", "), "no limit")
 }
 
-// ThinkingText is how much the model thinks, for people.
+// ThinkingText formats the thinking effort for the user.
 func (f EffectiveSettings) ThinkingText() string {
 	switch {
 	case f.Thinking > 0:
@@ -203,5 +202,5 @@ func (f EffectiveSettings) ThinkingText() string {
 	case f.Effort != "":
 		return "effort " + f.Effort
 	}
-	return cmp.Or(f.Mode, "as the model has it")
+	return cmp.Or(f.Mode, "model default")
 }

@@ -13,8 +13,8 @@ import (
 	"github.com/openagent-go/agent/tool"
 )
 
-// SessionRules are the rules that a person has allowed for the rest of the session.
-// They spare the question that the mode would ask, and no other.
+// SessionRules are the rules that the user allowed for the rest of the session. They answer only
+// questions that the mode would ask.
 type SessionRules struct {
 	Agent   *agent.Agent
 	permits func(permission.Rule) error
@@ -24,12 +24,12 @@ type SessionRules struct {
 	rules []permission.Rule
 }
 
-// NewSessionRules returns the rules of a session, empty at first.
+// NewSessionRules returns an empty set of session rules.
 func NewSessionRules(s *App) *SessionRules {
 	return &SessionRules{Agent: s.Agent, permits: s.Options.PermitsRule, Roots: append([]string{s.Project}, s.Options.Dirs...)}
 }
 
-// Check says why one of the rules is not permitted.
+// Check returns an error if one of the rules is not permitted.
 func (g *SessionRules) Check(rules ...permission.Rule) error {
 	for _, r := range rules {
 		if err := g.permits(r); err != nil {
@@ -39,7 +39,7 @@ func (g *SessionRules) Check(rules ...permission.Rule) error {
 	return nil
 }
 
-// Add adds rules. It leaves out those that the settings do not permit.
+// Add adds rules. It skips rules that the settings do not permit.
 func (g *SessionRules) Add(rules ...permission.Rule) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -50,7 +50,7 @@ func (g *SessionRules) Add(rules ...permission.Rule) {
 	}
 }
 
-// Covers reports whether a call that would be asked about is allowed by a rule of the session.
+// Covers reports whether a session rule allows a call that needs permission.
 func (g *SessionRules) Covers(ctx context.Context, call tool.Call, verdict permission.Decision) bool {
 	if verdict.Source != permission.FromMode {
 		return false
@@ -62,13 +62,13 @@ func (g *SessionRules) Covers(ctx context.Context, call tool.Call, verdict permi
 		return false
 	}
 	r, class, ok := g.request(ctx, call)
-	if !ok || class.ConfirmReason != "" { // this call, and not its kind
+	if !ok || class.ConfirmReason != "" { // the question is about this call, not about calls like it
 		return false
 	}
 	return p.Decide(r).Behavior == permission.Allowed
 }
 
-// Risks are what a person should look at first before they allow a call.
+// Risks returns the risks that the user should check before allowing a call.
 func (g *SessionRules) Risks(ctx context.Context, call tool.Call) []permission.Risk {
 	r, _, ok := g.request(ctx, call)
 	if !ok {
@@ -77,9 +77,9 @@ func (g *SessionRules) Risks(ctx context.Context, call tool.Call) []permission.R
 	return r.Risks()
 }
 
-// request is what rules are told of a call. It is false for a call of no tool of the agent.
+// request returns a call as rules see it, and false if the agent has no such tool.
 func (g *SessionRules) request(ctx context.Context, call tool.Call) (permission.Request, tool.Traits, bool) {
-	pool, err := g.Agent.ResolveTools(ctx) // with the tools of folders
+	pool, err := g.Agent.ResolveTools(ctx) // including custom tools
 	i := slices.IndexFunc(pool, func(t tool.Tool) bool { return t.Spec().Name == call.Name })
 	if err != nil || i < 0 {
 		return permission.Request{}, tool.Traits{}, false
@@ -94,7 +94,7 @@ func requestOf(t tool.Tool, call tool.Call, roots []string) (permission.Request,
 		NonDestructive: s.NonDestructive, Dir: call.Dir, Roots: roots}, class
 }
 
-// A PermissionUpdate is a change of permissions as control messages have it.
+// A PermissionUpdate is a change of permissions in control messages.
 type PermissionUpdate struct {
 	Type        string       `json:"type"`
 	Rules       []ruleUpdate `json:"rules,omitempty"`
@@ -108,7 +108,7 @@ type ruleUpdate struct {
 	Content string `json:"ruleContent,omitempty"`
 }
 
-// SuggestUpdates returns rules as the update that would allow them.
+// SuggestUpdates returns the update that would allow rules.
 func SuggestUpdates(rules []permission.Rule) []PermissionUpdate {
 	if len(rules) == 0 {
 		return []PermissionUpdate{}
@@ -137,7 +137,7 @@ func (u PermissionUpdate) AllowedRules() []permission.Rule {
 	return out
 }
 
-// SameJSON reports whether two values are the same but for white space.
+// SameJSON reports whether two values are equal apart from white space.
 func SameJSON(a, b json.RawMessage) bool {
 	x, err := compact(a)
 	y, err2 := compact(b)
@@ -153,8 +153,7 @@ func compact(raw json.RawMessage) (string, error) {
 	return string(out), err
 }
 
-// PendingRequest returns the question about a call among those that wait, of the session's
-// run and of its agents.
+// PendingRequest returns the pending question about a call, of the session's run or of a sub-agent.
 func PendingRequest(pending []event.PermissionRequest, session string, call tool.Call) event.PermissionRequest {
 	id := call.ID
 	if call.Session != session {
@@ -168,7 +167,7 @@ func PendingRequest(pending []event.PermissionRequest, session string, call tool
 	return event.PermissionRequest{}
 }
 
-// JoinRules returns rules as one line.
+// JoinRules formats rules as one line.
 func JoinRules(rules []permission.Rule) string {
 	words := make([]string, len(rules))
 	for i, r := range rules {

@@ -17,16 +17,15 @@ import (
 	"github.com/openagent-go/agent/tool"
 )
 
-// AddSkills finds the skills of a run: those that are built in, the user's, the
-// project's and those of plugins, the later counts. The project's and plugins' count
-// once they are trusted; with ask a person at the terminal is asked about them. What is
-// wrong with a file is said if tell is set, and holds up nothing.
+// AddSkills finds the skills of a run: built-in, the user's, the project's and those of plugins.
+// Later ones override earlier ones. Skills of projects and plugins need trust; with ask, it asks
+// the user on the terminal. With tell, it reports invalid files and continues.
 func AddSkills(ctx context.Context, h *cli.IO, s *App, ask, tell bool) error {
 	s.Skills = skill.New(skill.BuiltIn(s.Project)...)
 	var own []string
 	for _, f := range s.SkillFolders(h) {
 		found := f.Load()
-		if found.Dir == "" && found.Problems == nil || f.Pinned && slices.Contains(own, found.Dir) { // the home folder as a project: they are the user's
+		if found.Dir == "" && found.Problems == nil || f.Pinned && slices.Contains(own, found.Dir) { // if the project is the home folder, these are the user's
 			continue
 		}
 		if !f.Pinned {
@@ -54,7 +53,7 @@ func AddSkills(ctx context.Context, h *cli.IO, s *App, ask, tell bool) error {
 	return nil
 }
 
-// SkillFolders lists the folders of skills, as far as --setting-sources wants them.
+// SkillFolders lists the skill folders, as far as --setting-sources includes them.
 func (s *App) SkillFolders(h *cli.IO) []skill.Folder {
 	layer := func(l config.Scope) bool {
 		return s.Options.Layers == nil || slices.Contains(s.Options.Layers, string(l))
@@ -67,7 +66,7 @@ func (s *App) SkillFolders(h *cli.IO) []skill.Folder {
 		project = s.Project
 	}
 	folders := skill.Folders(home, project)
-	for _, dir := range s.Options.Plugins { // those that are not trusted may have trusted skills
+	for _, dir := range s.Options.Plugins { // an untrusted plugin may have trusted skills
 		if !s.trustsIn(dir) {
 			folders = append(folders, skill.Folder{Path: filepath.Join(dir, "skills"), From: "the plugin " + dir, Within: dir, Pinned: true})
 		}
@@ -90,16 +89,16 @@ func trustsSkills(h *cli.IO, found skill.Found) bool {
 	return t.Skills[found.Dir].Sum == found.Sum
 }
 
-// offerSkills asks the person at the terminal about a folder of skills. Where nobody is
-// there it says that they are left out.
+// offerSkills asks the user about a skill folder. Without a terminal it warns that the skills are
+// left out.
 func offerSkills(ctx context.Context, h *cli.IO, found skill.Found, ask, tell bool) (bool, error) {
 	if !ask {
 		if tell {
-			h.Warn("the skills in %s are left out: they are not trusted as they are; look at them, then: openagent trust add %s", found.Dir, text.QuoteShell(found.Dir))
+			h.Warn("the skills in %s are left out: they are not trusted in their current state; review them, then run openagent trust add %s", found.Dir, text.QuoteShell(found.Dir))
 		}
 		return false, nil
 	}
-	if _, err := fmt.Fprintf(h.Err, "The folder %s holds skills, instructions that the agent would follow:\n%s", h.Visible(found.Dir), preview.SkillDocuments(h, found)); err != nil {
+	if _, err := fmt.Fprintf(h.Err, "The folder %s contains skills, which are instructions that the agent would follow:\n%s", h.Visible(found.Dir), preview.SkillDocuments(h, found)); err != nil {
 		return false, err
 	}
 	yes, err := settings.Confirm(ctx, h, "Do you trust them, as they are now? [y/N] ")
@@ -109,7 +108,7 @@ func offerSkills(ctx context.Context, h *cli.IO, found skill.Found, ask, tell bo
 	return true, TrustSkills(ctx, h, found)
 }
 
-// TrustSkills records that a folder of skills is trusted as it is.
+// TrustSkills records a skill folder as trusted in its current state.
 func TrustSkills(ctx context.Context, h *cli.IO, found skill.Found) error {
 	var names []string
 	for _, s := range found.Skills {
@@ -120,7 +119,7 @@ func TrustSkills(ctx context.Context, h *cli.IO, found skill.Found) error {
 	})
 }
 
-// SkillNames shows the skills of a folder.
+// SkillNames formats the skills of a folder for a question.
 func SkillNames(h *cli.IO, found skill.Found) string {
 	var b strings.Builder
 	for _, s := range found.Skills {
@@ -129,17 +128,17 @@ func SkillNames(h *cli.IO, found skill.Found) string {
 	return b.String()
 }
 
-// LoadSkillFolders finds the folders of skills that trust in dir is about: those of a project,
-// that of a plugin, or dir itself.
+// LoadSkillFolders finds the skill folders that trust in dir covers: the project's, the plugin's,
+// or dir itself.
 func LoadSkillFolders(dir string) []skill.Found {
 	folders := append(skill.Folders("", dir), skill.Folder{Path: filepath.Join(dir, "skills"), Within: dir, Pinned: true}, skill.Folder{Path: dir, Pinned: true})
 	if home, err := os.UserHomeDir(); err == nil && sameDir(home, dir) {
-		return nil // they are the user's own
+		return nil // the user's own skills
 	}
 	var out []skill.Found
 	for i, f := range folders {
 		found := f.Load()
-		if len(found.Skills) == 0 || i == len(folders)-1 && len(out) > 0 { // the levels below a project are no skills of its own
+		if len(found.Skills) == 0 || i == len(folders)-1 && len(out) > 0 { // folders below a project are not its own skills
 			continue
 		}
 		out = append(out, found)
@@ -156,7 +155,7 @@ func sameDir(a, b string) bool {
 	return err == nil && os.SameFile(x, y)
 }
 
-// SkillState says how a folder of skills stands that was trusted.
+// SkillState returns the trust state of a skill folder.
 func SkillState(dir string, t settings.TrustedFolder) string {
 	switch found := (skill.Folder{Path: dir, Pinned: true}).Load(); {
 	case found.Dir == "":
@@ -167,9 +166,8 @@ func SkillState(dir string, t settings.TrustedFolder) string {
 	return "trusted"
 }
 
-// ExpandSkill returns what a prompt stands for that begins with the name of a skill after a
-// slash, nil for other prompts. The first line has its arguments, and what comes after
-// it is added.
+// ExpandSkill expands a prompt that begins with a slash and a skill's name. It returns nil for
+// other prompts. The first line holds the arguments; later lines are appended.
 func (s *App) ExpandSkill(text string) (*tool.Expansion, error) {
 	line, rest, _ := strings.Cut(strings.TrimSpace(text), "\n")
 	word, args, _ := strings.Cut(line, " ")
@@ -182,7 +180,7 @@ func (s *App) ExpandSkill(text string) (*tool.Expansion, error) {
 	case known == nil:
 		return nil, nil
 	case known.Hidden:
-		return nil, fmt.Errorf("only the agent can run the skill %s", known.Name)
+		return nil, fmt.Errorf("only the agent can run the skill %s; ask it to do so", known.Name)
 	}
 	x, err := s.Skills.Expand(name, args)
 	if err != nil {
@@ -194,7 +192,7 @@ func (s *App) ExpandSkill(text string) (*tool.Expansion, error) {
 	return x, nil
 }
 
-// SkillNames are the skills that the model can run.
+// SkillNames returns the skills that the model can run.
 func (s *App) SkillNames() []string {
 	names := []string{}
 	if s.Skills != nil {

@@ -22,22 +22,22 @@ import (
 	"github.com/openagent-go/agent/subagent"
 )
 
-// A Definition is a kind of agent, and where it comes from.
+// A Definition is a sub-agent definition and its source.
 type Definition struct {
 	subagent.Definition
 	from string // built-in, plugin, user, project or --agents
 }
 
-// A DefinitionSource is folders with definitions of sub-agents, and whose they are.
+// A DefinitionSource is a list of folders with sub-agent definitions, and their owner.
 type DefinitionSource struct {
 	from    string
 	Folders []subagent.Folder
-	own     bool // of the user, whom nobody asks about them
-	trusted bool // of plugins that are trusted
+	own     bool // the user's own folders, which need no trust
+	trusted bool // folders of trusted plugins
 }
 
-// DefinitionFolders are the folders that a run looks into, the later counts, as far as
-// --setting-sources wants them.
+// DefinitionFolders returns the folders with definitions, as far as --setting-sources includes
+// them. Later folders override earlier ones.
 func DefinitionFolders(h *cli.IO, o *settings.Options, project string, plugins []*Plugin) []DefinitionSource {
 	wants := func(l config.Scope) bool { return o.Layers == nil || slices.Contains(o.Layers, string(l)) }
 	var extra, user []subagent.Folder
@@ -62,9 +62,8 @@ func DefinitionFolders(h *cli.IO, o *settings.Options, project string, plugins [
 	return out
 }
 
-// FindDefinitions finds the definitions of sub-agents for a run. With ask a person at the terminal is
-// asked about folders that are not trusted. What is wrong with files is said if tell
-// is set.
+// FindDefinitions finds the sub-agent definitions of a run. With ask, it asks the user on the
+// terminal about untrusted folders. With tell, it reports invalid files.
 func FindDefinitions(ctx context.Context, h *cli.IO, s *App, ask, tell bool) error {
 	own := map[string]bool{}
 	add := func(from string, list []subagent.Definition) {
@@ -81,7 +80,7 @@ func FindDefinitions(ctx context.Context, h *cli.IO, s *App, ask, tell bool) err
 		for _, f := range p.Folders {
 			f.Hooks = s.HookWorkspace()
 			found := f.Load()
-			if own[found.Dir] { // the home folder as a project: they are the user's
+			if own[found.Dir] { // if the project is the home folder, these are the user's
 				continue
 			}
 			own[found.Dir] = p.own && found.Dir != ""
@@ -118,7 +117,8 @@ func FindDefinitions(ctx context.Context, h *cli.IO, s *App, ask, tell bool) err
 	return nil
 }
 
-// trustsKinds reports whether a folder of agents that is not the user's own counts.
+// trustsKinds reports whether an agents folder of a project or plugin is trusted. It may ask the
+// user.
 func trustsKinds(ctx context.Context, h *cli.IO, found subagent.Found, ask, tell bool) (bool, error) {
 	t, err := settings.ReadTrust(h)
 	if err != nil {
@@ -132,10 +132,10 @@ func trustsKinds(ctx context.Context, h *cli.IO, found subagent.Found, ask, tell
 		return false, nil
 	}
 	if !ask {
-		h.Warn("the agents of %s do not count: they are not trusted as they are; look at them, then: openagent trust add %s", found.Dir, text.QuoteShell(filepath.Dir(filepath.Dir(found.Dir))))
+		h.Warn("the agents in %s are ignored: they are not trusted in their current state; review them, then run openagent trust add %s", found.Dir, text.QuoteShell(filepath.Dir(filepath.Dir(found.Dir))))
 		return false, nil
 	}
-	if _, err := fmt.Fprintf(h.Err, "The folder %s describes agents, with instructions, tools and perhaps commands of their own:\n%s", h.Visible(found.Dir), preview.AgentDocuments(h, found)); err != nil {
+	if _, err := fmt.Fprintf(h.Err, "The folder %s defines agents with their own instructions, tools and possibly commands:\n%s", h.Visible(found.Dir), preview.AgentDocuments(h, found)); err != nil {
 		return false, err
 	}
 	yes, err := settings.Confirm(ctx, h, "Do you trust them, as they are now? [y/N] ")
@@ -145,14 +145,14 @@ func trustsKinds(ctx context.Context, h *cli.IO, found subagent.Found, ask, tell
 	return true, TrustDefinitions(ctx, h, found)
 }
 
-// TrustDefinitions records that a folder of definitions is trusted as it is.
+// TrustDefinitions records a folder of definitions as trusted in its current state.
 func TrustDefinitions(ctx context.Context, h *cli.IO, found subagent.Found) error {
 	return settings.ChangeTrust(ctx, h, func(t settings.Trusted) {
 		t.Files[found.Dir] = settings.TrustedFile{Sum: found.Sum, Since: settings.TrustTime()}
 	})
 }
 
-// DefinitionFileList shows the files of a folder of definitions.
+// DefinitionFileList lists the files of a folder of definitions.
 func DefinitionFileList(h *cli.IO, found subagent.Found) string {
 	var b strings.Builder
 	for _, name := range found.Files {
@@ -161,12 +161,12 @@ func DefinitionFileList(h *cli.IO, found subagent.Found) string {
 	return b.String()
 }
 
-// AgentFolders are the folders of agents of a project, or of a plugin.
+// AgentFolders returns the agents folders of a project or a plugin.
 func AgentFolders(dir string) []subagent.Folder {
 	return append(subagent.Folders(dir, true), subagent.Folder{Path: filepath.Join(dir, "agents"), Within: dir})
 }
 
-// LoadDefinitionFolders returns what the folders of agents of a project or a plugin hold.
+// LoadDefinitionFolders loads the agents folders of a project or a plugin.
 func LoadDefinitionFolders(dir string) []subagent.Found {
 	var out []subagent.Found
 	for _, f := range AgentFolders(dir) {
@@ -177,10 +177,10 @@ func LoadDefinitionFolders(dir string) []subagent.Found {
 	return out
 }
 
-// IsAgentFolder reports whether what is trusted is a folder of agents.
+// IsAgentFolder reports whether a trusted folder is an agents folder.
 func IsAgentFolder(place string) bool { return filepath.Base(place) == "agents" }
 
-// AgentFolderState says how a folder of agents stands that was trusted.
+// AgentFolderState returns the trust state of an agents folder.
 func AgentFolderState(place string, t settings.TrustedFile) string {
 	if _, err := os.Lstat(place); errors.Is(err, fs.ErrNotExist) {
 		return "gone"
@@ -191,7 +191,7 @@ func AgentFolderState(place string, t settings.TrustedFile) string {
 	return "trusted"
 }
 
-// DefinitionNamed returns the definition with a name. Case does not count.
+// DefinitionNamed returns the definition with a name, ignoring case.
 func (s *App) DefinitionNamed(name string) (Definition, error) {
 	var names []string
 	for _, k := range s.Definitions {
@@ -203,7 +203,7 @@ func (s *App) DefinitionNamed(name string) (Definition, error) {
 	return Definition{}, cli.Usagef("there is no agent %q%s", cli.Clip(name), cmp.Or(cli.Suggestion(name, names), "; openagent agents list shows them"))
 }
 
-// DefinitionNames are the names of the definitions, in order.
+// DefinitionNames returns the names of the definitions, sorted.
 func (s *App) DefinitionNames() []string {
 	names := []string{}
 	for _, k := range s.Definitions {
@@ -213,7 +213,7 @@ func (s *App) DefinitionNames() []string {
 	return names
 }
 
-// become chooses the kind that --agent names, which says what no flag says.
+// become applies the definition that --agent names. Flags override it.
 func (s *App) become() error {
 	o := s.Options
 	if o.Agent == "" {
@@ -251,7 +251,7 @@ func (s *App) become() error {
 	return nil
 }
 
-// narrow bounds the agent of the run as its kind says.
+// narrow applies the limits of the definition to the run's agent.
 func (s *App) narrow(a *agent.Agent) {
 	if s.definition == nil {
 		return
@@ -263,7 +263,7 @@ func (s *App) narrow(a *agent.Agent) {
 	a.Deciders = slices.Concat(a.Deciders, k.Deciders)
 }
 
-// A DefinitionEntry is a kind of agent as lists show it.
+// A DefinitionEntry is a definition as lists show it.
 type DefinitionEntry struct {
 	Name        string            `json:"name"`
 	From        string            `json:"from"`
@@ -282,7 +282,7 @@ type DefinitionEntry struct {
 	Color       string            `json:"color,omitempty"`
 	Hooks       int               `json:"hooks,omitempty"` // how many
 	File        string            `json:"file,omitempty"`
-	Prompt      string            `json:"prompt,omitempty"` // where one kind is shown
+	Prompt      string            `json:"prompt,omitempty"` // only if one definition is shown
 }
 
 // Entry returns the definition as lists show it.
@@ -295,7 +295,7 @@ func (k Definition) Entry() DefinitionEntry {
 		out.Without = append(slices.Clone(out.Without), string(r))
 	}
 	for _, s := range k.Servers {
-		name, _ := json.Marshal(s.Name) // configurations may hold keys
+		name, _ := json.Marshal(s.Name) // names only: configurations may hold keys
 		out.Servers = append(out.Servers, name)
 	}
 	return out

@@ -16,8 +16,8 @@ import (
 //go:embed system.md
 var systemText string
 
-// systemPrompt returns our own instructions. The date is that of the day, so
-// that requests of one day begin with the same bytes.
+// systemPrompt returns the built-in instructions. They hold the date without a time, so that all
+// requests of a day begin with the same bytes.
 func systemPrompt(dir string, now time.Time) string {
 	git := "no"
 	if inGit(dir) {
@@ -40,14 +40,14 @@ func inGit(dir string) bool {
 	}
 }
 
-// surroundings are the lines of our instructions that say where the agent is.
+// surroundings returns the lines of the built-in instructions about the agent's environment.
 func surroundings(dir string, now time.Time) string {
 	all := systemPrompt(dir, now)
 	return all[strings.LastIndex(all, "\nWorking folder: ")+1:]
 }
 
-// instructions puts the system prompt together from the flags, the kind of the agent
-// and our own.
+// instructions builds the system prompt from the flags, the agent's definition and the built-in
+// text.
 func (s *App) instructions() (string, error) {
 	o, dir := s.Options, s.Project
 	system := ""

@@ -11,7 +11,7 @@ import (
 	"github.com/openagent-go/agent/team"
 )
 
-// A sharedTeam is what the agents of a session share.
+// A sharedTeam holds the state that the agents of a session share.
 type sharedTeam interface {
 	team.Tasks
 	team.Teams
@@ -20,14 +20,14 @@ type sharedTeam interface {
 	team.Watcher
 }
 
-// teamFolder is the folder of tasks, teams and mail within that of a session: they
-// go with it.
+// teamFolder returns the folder of tasks, teams and mail. It is inside the session's folder and is
+// deleted with it.
 const teamFolder = "team"
 
 func teamDir(sessions string) *team.Dir { return &team.Dir{Path: sessions, In: teamFolder} }
 
-// keepTeam has tasks, teams and mail kept beside the session. Those of a session
-// that is not kept are in memory.
+// keepTeam stores tasks, teams and mail with the session. If the session is not kept, they stay in
+// memory.
 func keepTeam(h *cli.IO, s *App) error {
 	if s.Options.Ephemeral {
 		return nil
@@ -44,10 +44,10 @@ func keepTeam(h *cli.IO, s *App) error {
 	return nil
 }
 
-// forkTeam gives a copy of a session its tasks and teams.
+// forkTeam copies the tasks and teams of a session to its fork.
 func forkTeam(ctx context.Context, h *cli.IO, store session.Dir, from, to string) {
 	d := teamDir(store.Path)
 	if err := errors.Join(d.Copy(ctx, from, to), d.Close()); err != nil {
-		h.Warn("the copy has no tasks and teams of before: %v", err)
+		h.Warn("the tasks and teams were not copied to the new session: %v", err)
 	}
 }

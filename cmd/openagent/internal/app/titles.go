@@ -7,7 +7,7 @@ import (
 	"github.com/openagent-go/agent/event"
 )
 
-// ResultTitle returns the line for people about a result.
+// ResultTitle returns a one-line description of a result for the user.
 func ResultTitle(d event.ToolResult) string {
 	if d.Result.Title != "" && !d.Result.IsError {
 		return d.Result.Title
@@ -16,15 +16,15 @@ func ResultTitle(d event.ToolResult) string {
 	return first
 }
 
-// CostText returns a cost in US dollars for people. A nil cost is not known.
+// CostText formats a cost in US dollars. A nil cost is unknown.
 func CostText(usd *float64) string {
 	if usd == nil {
-		return "cost not known"
+		return "cost unknown"
 	}
 	return fmt.Sprintf("$%.4f", *usd)
 }
 
-// EndText returns why a run ended, for people.
+// EndText describes for the user why a run ended.
 func EndText(end event.RunEnd) string {
 	if end.Message == "" || end.Message == string(end.Reason) {
 		return string(end.Reason)

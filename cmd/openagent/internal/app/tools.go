@@ -16,18 +16,18 @@ import (
 	"github.com/openagent-go/agent/trigger"
 )
 
-// atHand are the tools beyond the core that a model sees from the start; the
-// rest it finds by ToolSearch.
+// atHand are the tools beyond the core that a model sees from the start. It finds the rest with
+// ToolSearch.
 var atHand = []string{"Agent", "TodoWrite", "Skill", EnterPlanName, ExitPlanName}
 
-// Switching to plan mode leads nowhere where nobody can approve a plan.
+// Plan mode needs a user who can approve the plan.
 const (
 	EnterPlanName = "EnterPlanMode"
 	ExitPlanName  = "ExitPlanMode"
 )
 
-// Builtins is what the tools of a run work on. Nothing is opened or started before a
-// tool needs it. Without a home folder there is nothing that would be kept in it.
+// Builtins returns the resources of a run's built-in tools. They open when a tool first needs them.
+// Without a home folder, nothing is stored there.
 func Builtins(h *cli.IO, s *App) tools.Builtins {
 	k := tools.Builtins{Workspace: s.workspace, Sandbox: s.box(), Web: new(tools.Web), Search: search.FromEnv(), Languages: s.languages, Tasks: s.tasks}
 	if s.Servers != nil && len(s.Servers.Status()) > 0 {
@@ -50,8 +50,8 @@ func Builtins(h *cli.IO, s *App) tools.Builtins {
 	return k
 }
 
-// remoteTriggers is what the tool RemoteTrigger works on: the triggers of the
-// working folder.
+// remoteTriggers returns the resources of the tool RemoteTrigger: the triggers of the working
+// folder.
 func (s *App) remoteTriggers(home string) *tools.Triggers {
 	private := false
 	if o := s.Options; o.Settings != nil {
@@ -74,8 +74,8 @@ func (s *App) remoteTriggers(home string) *tools.Triggers {
 	return t
 }
 
-// ChooseTools returns the tools that --tools names, and the names of those that a
-// model has to find first.
+// ChooseTools returns the tools that --tools names, and the names of the tools that the model finds
+// with ToolSearch.
 func ChooseTools(h *cli.IO, s *App, builtins []tools.Entry) (chosen []tool.Tool, deferred []string) {
 	wanted := s.Options.Tools
 	all, core := len(wanted) == 0 || slices.Contains(wanted, "all"), slices.Contains(wanted, "core")
@@ -100,8 +100,7 @@ func ChooseTools(h *cli.IO, s *App, builtins []tools.Entry) (chosen []tool.Tool,
 	return chosen, deferred
 }
 
-// usable reports whether a tool can do what it is for. One that cannot
-// has to be named to be there.
+// usable reports whether a tool is configured. An unusable tool is added only if --tools names it.
 func usable(h *cli.IO, name string, s *App) bool {
 	switch name {
 	case provider.SearchName:
@@ -112,9 +111,8 @@ func usable(h *cli.IO, name string, s *App) bool {
 	return true
 }
 
-// AddCustomTools gives the agent the tools of folders, unless --tools says which
-// tools there are. With ask a person at the terminal is asked about folders that
-// are not trusted.
+// AddCustomTools adds the tools of folders to the agent, unless --tools lists the tools. With ask,
+// it asks the user on the terminal about untrusted folders.
 func AddCustomTools(ctx context.Context, h *cli.IO, s *App, ask bool) error {
 	if w := s.Options.Tools; len(w) > 0 && !slices.Contains(w, "all") {
 		return nil
@@ -127,7 +125,7 @@ func AddCustomTools(ctx context.Context, h *cli.IO, s *App, ask bool) error {
 	return nil
 }
 
-// deferred is the CanUseTool that leaves questions for later.
+// deferred is the CanUseTool function that defers questions.
 func deferred(_ context.Context, _ tool.Call, verdict permission.Decision) (permission.Decision, error) {
 	if verdict.Behavior != permission.Asked {
 		return permission.Decision{}, nil

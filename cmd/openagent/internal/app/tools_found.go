@@ -20,7 +20,7 @@ import (
 	"github.com/openagent-go/agent/workspace"
 )
 
-// Request is what the rules are told of a call.
+// Request returns a call as permission rules see it.
 func (b *ToolList) Request(t tool.Tool, input json.RawMessage) permission.Request {
 	s := t.Spec()
 	call := tool.Call{Name: s.Name, Input: input, Dir: b.Project}
@@ -36,14 +36,14 @@ type ToolsOptions struct {
 	Session string
 }
 
-// RunFlags are the flags of a run that commands about tools have as well.
+// RunFlags are the run flags that commands about tools also accept.
 var RunFlags = []string{"cwd", "add-dir", "plugin-dir", "permission-mode", "dangerously-skip-permissions", "allowed-tools", "disallowed-tools", "sandbox",
 	"settings", "setting-sources", "timeout", "session-dir"}
 
-// SessionFlags say which sessions a command is about.
+// SessionFlags are the flags that select a command's sessions.
 func (o *ToolsOptions) SessionFlags() cli.Flags {
 	return cli.Flags{
-		{Name: "all", Help: "the sessions of all folders", Set: cli.SetTrue(&o.All)},
+		{Name: "all", Help: "sessions of all folders", Set: cli.SetTrue(&o.All)},
 		{Name: "session", Arg: "ID", Help: "only this session", Set: cli.Text(&o.Session)},
 	}
 }
@@ -67,7 +67,7 @@ func (b *ToolList) Entry(t tool.Tool, plugins []string) ToolEntry {
 	return e
 }
 
-// A ToolList has the tools of a folder, outside of a run.
+// A ToolList holds the tools of a folder, outside a run.
 type ToolList struct {
 	*App
 	Builtin []tools.Entry
@@ -75,11 +75,11 @@ type ToolList struct {
 	All     []tool.Tool // what a run would choose from
 }
 
-// A foreground is a shell for calls after which the program ends, and all that it
-// runs with it.
+// A foreground is a shell for a program that exits after one call, together with all processes of
+// the shell.
 type foreground struct{ *workspace.Workspace }
 
-// bash is the tool Bash with such a shell.
+// bash returns the tool Bash with a foreground shell.
 func (b *ToolList) bash() tool.Tool {
 	if box := b.box(); box != nil {
 		return tools.Bash(foreground{b.workspace}, box)
@@ -87,14 +87,13 @@ func (b *ToolList) bash() tool.Tool {
 	return tools.Bash(foreground{b.workspace})
 }
 
-// StartJob refuses what would not live to do anything.
+// StartJob refuses background commands, because they would end with the program.
 func (foreground) StartJob(context.Context, workspace.CommandLine) (string, json.RawMessage, error) {
 	return "", nil, errors.New("a background command would end with this program; leave run_in_background out")
 }
 
-// LoadTools takes out the tools that a run with these options would have. A
-// person at a terminal is asked about what is not trusted. Unless strict, settings
-// that cannot be used are as if they were not there: no tool may be run then.
+// LoadTools returns the tools of a run with these options. It asks the user on the terminal about
+// untrusted tools. Unless strict, it ignores invalid settings; then no tool may be run.
 func LoadTools(ctx context.Context, h *cli.IO, o *ToolsOptions, strict bool) (*ToolList, error) {
 	dir, err := settings.WorkingDir()
 	if err != nil {
@@ -108,8 +107,8 @@ func LoadTools(ctx context.Context, h *cli.IO, o *ToolsOptions, strict bool) (*T
 	case strict:
 		return nil, err
 	}
-	p, _ := provider.Open(h, &o.Options)                 // no model is called, so it may be a wrong one
-	h.Secrets = append(p.Secrets(), o.SecretValues()...) // custom tools may show what they like
+	p, _ := provider.Open(h, &o.Options)                 // no model is called, so the name may be wrong
+	h.Secrets = append(p.Secrets(), o.SecretValues()...) // custom tools may output anything
 	b := &ToolList{App: New(&o.Options, p, dir)}
 	if err := confine(h, b.App); err != nil {
 		return nil, errors.Join(err, b.Close())
@@ -148,9 +147,8 @@ func (b *ToolList) index(name string) int {
 	return slices.IndexFunc(b.All, func(t tool.Tool) bool { return t.Spec().Name == name })
 }
 
-// Find returns the tool of a name, else the one that has it as another name, else
-// the only one whose name or other name differs in nothing but case: as a model's
-// call finds its tool.
+// Find looks up a tool as a model's call does: by name, then by alias, then ignoring case if only
+// one tool matches.
 func (b *ToolList) Find(name string) (tool.Tool, error) {
 	if i := b.index(name); i >= 0 {
 		return b.All[i], nil
@@ -174,9 +172,8 @@ func (b *ToolList) Find(name string) (tool.Tool, error) {
 	return nil, cli.Usagef("there is no tool %q%s", cli.Clip(name), cmp.Or(cli.Suggestion(name, names), "; openagent tools lists them"))
 }
 
-// customTools returns the tools of the user's folder, of the project and of the
-// plugins. Folders other than the user's count only if they are trusted; with
-// ask a person at the terminal is asked about those that are not.
+// customTools returns the tools of the user's folder, the project and the plugins. Folders other
+// than the user's need trust. With ask, it asks the user on the terminal about untrusted folders.
 func customTools(ctx context.Context, h *cli.IO, o *settings.Options, project string, ws *workspace.Workspace, builtin []tool.Tool, ask bool) (*custom.Set, error) {
 	set := &custom.Set{Workspace: ws, Trusted: func(l custom.Listing) bool { return settings.TrustsTools(h, l) }, Warn: func(err error) { warnOfTools(h, err) }}
 	if home, err := h.Home(); err == nil {
@@ -200,7 +197,7 @@ func customTools(ctx context.Context, h *cli.IO, o *settings.Options, project st
 func warnOfTools(h *cli.IO, err error) {
 	var u *custom.UntrustedError
 	if errors.As(err, &u) {
-		h.Warn("%v; look at them, then: openagent trust add %s", err, text.QuoteShell(u.Listing.Dir))
+		h.Warn("%v; review them, then run openagent trust add %s", err, text.QuoteShell(u.Listing.Dir))
 		return
 	}
 	h.Warn("%v", err)
@@ -209,18 +206,18 @@ func warnOfTools(h *cli.IO, err error) {
 // A ToolEntry is a tool as lists show it.
 type ToolEntry struct {
 	Name        string          `json:"name"`
-	Kind        string          `json:"kind"` // a tier, custom or plugin
+	Kind        string          `json:"kind"` // a tier, "custom" or "plugin"
 	ReadOnly    bool            `json:"read_only"`
 	NonDestruct bool            `json:"non_destructive,omitempty"`
 	Idempotent  bool            `json:"idempotent,omitempty"`
 	OpenWorld   bool            `json:"open_world,omitempty"`
-	NeedsPerson bool            `json:"needs_person,omitempty"` // offered in conversations only
+	NeedsPerson bool            `json:"needs_person,omitempty"` // offered only in conversations
 	File        string          `json:"file,omitempty"`         // of a custom tool
 	Description string          `json:"description"`
 	Input       json.RawMessage `json:"input_schema"`
 }
 
-// Access returns what the tool does to files, for a table.
+// Access returns how the tool accesses files, for a table.
 func (e ToolEntry) Access() string {
 	switch {
 	case e.NeedsPerson:
@@ -240,8 +237,8 @@ func FirstSentence(s string) string {
 	return text.Runes(s, 100)
 }
 
-// ToolSubcommand completes a command about the tools of a run: it takes the flags of a run that are
-// named, and flags.
+// ToolSubcommand completes a command about a run's tools. It accepts the named run flags, and
+// flags.
 func ToolSubcommand(o *ToolsOptions, named []string, flags cli.Flags, c cli.Command) cli.Command {
 	c.Flags = func() cli.Flags {
 		return slices.Concat(cli.ListFlags(&o.Output), o.Flags().Named(named...), flags)

@@ -5,7 +5,7 @@ import (
 	"github.com/openagent-go/agent/trace"
 )
 
-// record makes the agent's spans lines of a file.
+// record writes the agent's spans to a file, one per line.
 func (s *App) record(name string) error {
 	rec, err := trace.Create(name)
 	if err != nil {

@@ -1,6 +1,5 @@
-// Package cli is the command line of a program: a tree of commands that is
-// declared once, as values. Parsing, help pages, completion scripts and
-// suggestions for typos all come from the tree.
+// Package cli is the command line of a program: a tree of commands that is declared once, as
+// values. Parsing, help pages, completion scripts and suggestions for typos all come from the tree.
 package cli
 
 import (
@@ -21,15 +20,15 @@ type Command struct {
 	Details  string // further text of the page; "" or whole lines
 	Footer   string // text at the end of the page; "" or whole lines
 	Examples []string
-	// Choices are the words that completion offers as arguments.
+	// Choices are the arguments that completion offers.
 	Choices []string
 	// MinArgs and MaxArgs bound the number of arguments of a command in a group.
 	MinArgs, MaxArgs int
 	// Flags returns the flags of the command; nil for none.
 	Flags func() Flags
-	// Run does the work. In a command without Run the first argument that is no flag
-	// names one of Subcommands, else Default does. With Run and Subcommands, only the
-	// very first argument can name a subcommand.
+	// Run executes the command. Without Run, the first argument that is not a flag names a
+	// subcommand; the fallback is Default. With both Run and Subcommands, only the very first
+	// argument can name a subcommand.
 	Run         func(ctx context.Context, args []string) error
 	Subcommands []Command
 	Default     string
@@ -38,15 +37,15 @@ type Command struct {
 // AnyCount is the value of MaxArgs for commands that take any number of arguments.
 const AnyCount = 1 << 20
 
-// A Call is a command line as the tree reads it.
+// A Call is a parsed command line.
 type Call struct {
-	Path    string // the words that name the command, the program's first
+	Path    string // the words that name the command, starting with the program
 	Command Command
-	Args    []string // without flags
+	Args    []string // arguments without flags
 	Help    bool     // the user asks for the page, and Args mean nothing
 }
 
-// Execute runs the command that args name. It hands pages of help to show.
+// Execute runs the command that args name. It passes help pages to show.
 func (c Command) Execute(ctx context.Context, args []string, show func(page string) error) error {
 	call, err := c.Parse(args)
 	switch {
@@ -75,7 +74,7 @@ func (c Command) Parse(args []string) (Call, error) {
 	return Call{path, c, rest, help}, err
 }
 
-// parseGroup reads the arguments of a command that only groups others.
+// parseGroup parses the arguments of a command that only groups others.
 func (c Command) parseGroup(path string, args []string) (Call, error) {
 	name, at := c.Default, c.unionFlags().firstWord(args)
 	if at >= 0 {
@@ -98,7 +97,7 @@ func (c Command) parseGroup(path string, args []string) (Call, error) {
 	return Call{path + " " + sub.Name, sub, rest, help}, err
 }
 
-// checkCount says how the command is written, unless it takes n arguments.
+// checkCount returns an error with the usage unless the command takes n arguments.
 func (c Command) checkCount(path string, n int) error {
 	forms := strings.ReplaceAll(c.Args, " | ", " or ")
 	switch {
@@ -112,7 +111,8 @@ func (c Command) checkCount(path string, n int) error {
 	return nil
 }
 
-// flagsFor returns the flags of sub, and those of its siblings that say nothing to it.
+// flagsFor returns the flags of sub. It adds flags of its siblings only to name their command in
+// errors.
 func (c Command) flagsFor(sub Command, path string) Flags {
 	fs := sub.allFlags()
 	for _, f := range c.unionFlags() {
@@ -153,7 +153,7 @@ func (c Command) allFlags() Flags {
 	return append(slices.Clip(fs), Flag{Name: "help", Short: 'h', Help: "show this help", Set: func(string) error { return nil }})
 }
 
-// forms lists how the subcommands are written.
+// forms lists the usage forms of the subcommands.
 func (c Command) forms() string {
 	var forms []string
 	for _, s := range c.Subcommands {
@@ -183,7 +183,7 @@ func (c Command) subcommand(name string) (Command, bool) {
 	return Command{}, false
 }
 
-// Lookup finds a command by the names that lead to it from c.
+// Lookup finds a command by its path of names from c.
 func (c Command) Lookup(names ...string) (Call, error) {
 	path, program := c.Name, c.Name
 	for _, name := range names {

@@ -7,10 +7,10 @@ import (
 	"github.com/openagent-go/agent/internal/text"
 )
 
-// Shells are the shells that Completion knows.
+// Shells are the shells that Completion supports.
 var Shells = []string{"bash", "zsh", "fish", "powershell"}
 
-// Completion returns a script that completes the command lines of root in a shell.
+// Completion returns the completion script of root for a shell.
 func Completion(root Command, shell string) (string, error) {
 	switch shell {
 	case "bash":
@@ -22,13 +22,14 @@ func Completion(root Command, shell string) (string, error) {
 	case "powershell":
 		return powershell(root), nil
 	}
-	return "", Usagef("there is no completion for the shell %q%s; write %s completion %s", Clip(shell), Suggestion(shell, Shells), root.Name, Choice(Shells))
+	return "", Usagef("no completion for the shell %q%s; write %s completion %s", Clip(shell), Suggestion(shell, Shells), root.Name, Choice(Shells))
 }
 
-// words are what completion offers as arguments of c.
+// words returns the arguments that completion offers for c.
 func (c Command) words() []string { return append(c.Names(), c.Choices...) }
 
-// completed returns the flags that c completes. A group completes those of its default.
+// completed returns the flags that completion offers for c. For a group these are the flags of its
+// default.
 func (c Command) completed() Flags {
 	if d, ok := c.subcommand(c.Default); ok {
 		return d.allFlags()
@@ -55,7 +56,7 @@ func subcommandPaths(root Command) []string {
 	return paths
 }
 
-// quoted makes words of a POSIX shell out of texts, with sep between them.
+// quoted quotes texts for a POSIX shell and joins them with sep.
 func quoted(texts []string, sep string) string {
 	words := make([]string, len(texts))
 	for i, t := range texts {
@@ -91,7 +92,7 @@ _%[1]s() {
 	root.Walk(func(path string, c Command) {
 		words := c.words()
 		if c.Run != nil && c.Subcommands != nil {
-			words = nil // they count as the first word only
+			words = nil // offered only as the first word
 		}
 		fmt.Fprintf(&b, "    %s) flags='%s' words='%s';;\n", text.QuoteShell(path), longNames(c.completed()), strings.Join(words, " "))
 	})
@@ -207,8 +208,8 @@ func fishFlag(f Flag) string {
 	return s + " -d " + text.QuoteShell(f.Help) + "\n"
 }
 
-// powershell writes one table entry for each command: its words, its flags, and the
-// values of flags that have a list of them.
+// powershell writes one table entry per command: its words, its flags, and the values of flags that
+// have a fixed list.
 func powershell(root Command) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "# PowerShell completion for %[1]s: %[1]s completion powershell | Out-String | Invoke-Expression\n", root.Name)
@@ -238,7 +239,7 @@ func powershell(root Command) string {
 	return b.String()
 }
 
-// psQuote makes a single-quoted string of PowerShell out of text.
+// psQuote quotes text as a single-quoted PowerShell string.
 func psQuote(s string) string { return "'" + strings.ReplaceAll(s, "'", "''") + "'" }
 
 func psList(words []string) string {

@@ -2,7 +2,7 @@ package cli
 
 import "fmt"
 
-// Exit codes. They are a promise to scripts.
+// Exit codes. Scripts rely on them, so they never change.
 const (
 	ExitDone        = 0
 	ExitInternal    = 1
@@ -24,7 +24,7 @@ const ExitHelp = `Exit codes:
   2    usage or configuration
   3    the model or the network failed
   4    no provider or no key, or the key was refused
-  5    done, but a call needed a person's permission and nobody could be asked
+  5    done, but a call needed permission and no user could be asked
   6    a limit was hit: turns, model calls, money, time, context
   7    the output does not match the schema
   8    stopped by a hook or a policy
@@ -32,8 +32,7 @@ const ExitHelp = `Exit codes:
   143  terminated
 `
 
-// An ExitError ends the program with a code. Without an err everything has been
-// said already.
+// An ExitError ends the program with a code. If err is nil, everything was already reported.
 type ExitError struct {
 	Code int
 	Err  error
@@ -48,12 +47,12 @@ func (e *ExitError) Error() string {
 
 func (e *ExitError) Unwrap() error { return e.Err }
 
-// Usagef returns an error about how the program was called or configured.
+// Usagef returns an error about the program's usage or configuration.
 func Usagef(format string, args ...any) error {
 	return &ExitError{Code: ExitUsage, Err: fmt.Errorf(format, args...)}
 }
 
-// ExitCode returns the error for a code that needs no further words.
+// ExitCode returns an error that carries only an exit code.
 func ExitCode(code int) error {
 	if code == ExitDone {
 		return nil
@@ -61,8 +60,8 @@ func ExitCode(code int) error {
 	return &ExitError{Code: code}
 }
 
-// A PageError ends the program with a code. Its text is written as it is, without the
-// program's name.
+// A PageError ends the program with a code. Its text is written unchanged, without the program's
+// name.
 type PageError interface {
 	error
 	ExitCode() int

@@ -9,25 +9,24 @@ import (
 	"github.com/openagent-go/agent/tool"
 )
 
-// A Flag is one option of a command. Parsing, help, completion and errors all
-// come from it.
+// A Flag is one option of a command. Parsing, help, completion and errors all use it.
 type Flag struct {
 	Name  string // without dashes
 	Short byte   // 0: none
-	Arg   string // what its value is called; "": it takes none
+	Arg   string // the name of its value; "": the flag takes none
 	Help  string
-	Words []string // the values to choose from, if there is such a list
+	Words []string // the allowed values, if the list is fixed
 	Path  bool     // the value is a path
 	Set   func(value string) error
 
-	elsewhere string // the commands that take it, for a flag that is not this command's
+	elsewhere string // the commands that accept the flag, if this command does not
 }
 
 // Flags are the flags of a command.
 type Flags []Flag
 
-// Parse reads flags, which may stand before and after other arguments, up to
-// "--". It returns the other arguments.
+// Parse reads flags up to "--" and returns the other arguments. Flags may stand before or after
+// them.
 func (fs Flags) Parse(args []string) (rest []string, err error) {
 	for len(args) > 0 {
 		arg := args[0]
@@ -49,8 +48,8 @@ func (fs Flags) Parse(args []string) (rest []string, err error) {
 	return rest, nil
 }
 
-// parseWithHelp reads flags and reports whether --help is among them. With help there
-// is no error.
+// parseWithHelp reads flags and reports whether --help is among them. With --help it returns no
+// error.
 func (fs Flags) parseWithHelp(args []string) (rest []string, help bool, err error) {
 	for i := range fs {
 		if fs[i].Name == "help" {
@@ -63,7 +62,7 @@ func (fs Flags) parseWithHelp(args []string) (rest []string, help bool, err erro
 	return rest, help, err
 }
 
-// inert returns flags that set nothing.
+// inert returns copies of flags that set nothing.
 func (fs Flags) inert() Flags {
 	fs = slices.Clone(fs)
 	for i := range fs {
@@ -72,8 +71,8 @@ func (fs Flags) inert() Flags {
 	return fs
 }
 
-// firstWord returns the index of the first argument that is neither a flag nor the
-// value of one, or -1.
+// firstWord returns the index of the first argument that is neither a flag nor a flag's value, or
+// -1.
 func (fs Flags) firstWord(args []string) int {
 	fs = fs.inert()
 	for at := 0; at < len(args); {
@@ -100,7 +99,7 @@ func (fs Flags) firstWord(args []string) int {
 	return -1
 }
 
-// Named returns those of the flags that have one of the names.
+// Named returns the flags with the given names.
 func (fs Flags) Named(names ...string) Flags {
 	var some Flags
 	for _, f := range fs {
@@ -119,7 +118,7 @@ func (fs Flags) long(arg string, args []string) ([]string, error) {
 	case !ok:
 		return nil, Usagef("unknown flag --%s%s", Clip(name), fs.suggest(name))
 	case f.Arg == "" && assigned:
-		return nil, Usagef("--%s takes no value: leave out %q", f.Name, Clip("="+value))
+		return nil, Usagef("--%s takes no value; leave out %q", f.Name, Clip("="+value))
 	case f.Arg != "" && !assigned:
 		if len(args) == 0 || fs.isFlag(args[0]) {
 			return nil, fs.missing("--"+f.Name, f)
@@ -135,7 +134,7 @@ func (fs Flags) cluster(arg string, args []string) ([]string, error) {
 		shown := "-" + arg[i:i+1]
 		f, ok := fs.letter(arg[i])
 		if !ok {
-			return nil, Usagef("unknown flag %s in %q; a prompt that begins with a dash goes after --", strings.ToValidUTF8(shown, "?"), Clip(arg))
+			return nil, Usagef("unknown flag %s in %q; write a prompt that begins with a dash after --", strings.ToValidUTF8(shown, "?"), Clip(arg))
 		}
 		if f.Arg == "" {
 			if err := f.apply(shown, ""); err != nil {
@@ -187,7 +186,7 @@ func (fs Flags) letter(c byte) (Flag, bool) {
 	return Flag{}, false
 }
 
-// isFlag reports whether a value is rather a flag whose forerunner lacks its value.
+// isFlag reports whether a value is another flag, so that the flag before it lacks its value.
 func (fs Flags) isFlag(arg string) bool {
 	if name, ok := strings.CutPrefix(arg, "--"); ok {
 		name, _, _ = strings.Cut(name, "=")
@@ -214,9 +213,9 @@ func (fs Flags) suggest(name string) string {
 	return "; see openagent --help"
 }
 
-// usage lists the flags for people.
+// usage lists the flags for the help page.
 func (fs Flags) usage(w *strings.Builder) {
-	const most = 38 // characters of a flag beside its help; longer ones have a line of their own
+	const most = 38 // width of the flag column; a longer flag gets a line of its own
 	left := make([]string, len(fs))
 	width := 0
 	for i, f := range fs {

@@ -18,18 +18,17 @@ import (
 	"github.com/openagent-go/agent/internal/wire"
 )
 
-// An IO is what the program runs in.
+// An IO is the environment of the program: streams, variables and folders.
 type IO struct {
 	In       io.Reader
-	Out, Err io.Writer // what is a terminal gets no control characters
-	colour   io.Writer // stdout as it is, where it is a terminal; see painted
+	Out, Err io.Writer // terminals get no control characters
+	colour   io.Writer // stdout unfiltered, if it is a terminal; see ColourOut
 	Getenv   func(string) string
-	// Whether each is a terminal.
+	// Whether each stream is a terminal.
 	InTerminal, OutTerminal, ErrTerminal bool
 	Secrets                              []string // never shown
 	Managed                              string   // the file of managed settings
-	// Interrupted, if it is set, is called at an interrupt and reports whether
-	// it has taken care of it.
+	// Interrupted, if set, is called on an interrupt. It reports whether it handled the interrupt.
 	Interrupted atomic.Pointer[func() bool]
 	Limits      ratelimit.Limiters
 }
@@ -47,8 +46,8 @@ func NewIO() *IO {
 	return h
 }
 
-// ColourOut is stdout for those who write escape sequences of their own, and clean the
-// text between these.
+// ColourOut is stdout for callers that write their own escape sequences. They must sanitize the
+// text between these sequences.
 func (h *IO) ColourOut() io.Writer {
 	if h.colour != nil {
 		return h.colour
@@ -56,25 +55,25 @@ func (h *IO) ColourOut() io.Writer {
 	return h.Out
 }
 
-// DiscardInput forgets what a person has typed before a question, so that it answers
-// none that they have not read.
+// DiscardInput drops the input typed before a question, so that it cannot answer a question the
+// user has not read.
 func (h *IO) DiscardInput() {
 	if f, ok := h.In.(*os.File); ok && h.InTerminal {
-		_ = term.DropInput(f) // nothing can be done about it, and the question is still asked
+		_ = term.DropInput(f) // on failure the question is still asked
 	}
 }
 
-// Warn writes a line for people to stderr, without secrets.
+// Warn writes a line to stderr and redacts secrets.
 func (h *IO) Warn(format string, args ...any) {
 	fmt.Fprintln(h.Err, "openagent: "+strings.TrimPrefix(h.OneLine(fmt.Sprintf(format, args...)), "agent: "))
 }
 
-// OneLine makes text of any origin fit for a line of a log or a terminal.
+// OneLine turns untrusted text into one line that is safe for a log or a terminal.
 func (h *IO) OneLine(s string) string {
 	return terminal.Text(text.OneLine(wire.Mask(s, h.Secrets)))
 }
 
-// Home is the folder of the program's own files.
+// Home returns the folder of the program's own files.
 func (h *IO) Home() (string, error) {
 	if dir := h.Getenv("OPENAGENT_HOME"); dir != "" {
 		return filepath.Abs(dir)
@@ -86,10 +85,10 @@ func (h *IO) Home() (string, error) {
 	return filepath.Join(dir, ".openagent"), nil
 }
 
-// NoArgs refuses arguments where a command takes none.
+// NoArgs rejects arguments of a command that takes none.
 func NoArgs(command string, args []string) error {
 	if len(args) > 0 {
-		return Usagef("%s takes no argument %q; see openagent %s --help", command, Clip(args[0]), command)
+		return Usagef("%s takes no arguments, but got %q; see openagent %s --help", command, Clip(args[0]), command)
 	}
 	return nil
 }
@@ -100,15 +99,15 @@ func (h *IO) Show(text string) error {
 	return WriteError(err)
 }
 
-// Visible is text of any origin as a part of a question: without secrets, and with
-// escapes for what cannot be seen. Tabs at the begin of code stay.
+// Visible prepares untrusted text for a question: it redacts secrets and escapes invisible
+// characters. It keeps tabs that indent code.
 func (h *IO) Visible(s string) string {
 	s = wire.Mask(s, h.Secrets)
 	indent := len(s) - len(strings.TrimLeft(s, "\t"))
 	return s[:indent] + terminal.Visible(s[indent:])
 }
 
-// Exit reports the error that a command ended with, and returns the code for it.
+// Exit reports the error of a command and returns its exit code.
 func (h *IO) Exit(ctx context.Context, err error) int {
 	var e *ExitError
 	var page PageError

@@ -12,8 +12,7 @@ import (
 	"github.com/openagent-go/agent/session"
 )
 
-// An Outcome is how the end of a run is told: by the subtype of a result line
-// and by an exit code.
+// An Outcome tells how a run ended: the subtype of the result line and the exit code.
 type Outcome struct {
 	Subtype string
 	Code    int
@@ -45,7 +44,7 @@ var Outcomes = map[event.EndReason]Outcome{
 	event.Internal:        {ErrorRun, ExitInternal},
 }
 
-// OutcomeOf says how a run ended. ctx is the program's, which a signal ends.
+// OutcomeOf returns how a run ended. ctx is the program's context, which a signal cancels.
 func OutcomeOf(ctx context.Context, end event.RunEnd) Outcome {
 	o, ok := Outcomes[end.Reason]
 	switch {
@@ -61,7 +60,7 @@ func OutcomeOf(ctx context.Context, end event.RunEnd) Outcome {
 	return o
 }
 
-// NeededApproval reports whether a call was denied because nobody could be asked.
+// NeededApproval reports whether a call was denied because no user could be asked.
 func NeededApproval(denials []event.Denial) bool {
 	for _, d := range denials {
 		if d.Nobody {
@@ -71,15 +70,15 @@ func NeededApproval(denials []event.Denial) bool {
 	return false
 }
 
-// StartError maps the errors of a run that did not begin.
+// StartError maps the errors of a run that did not start.
 func StartError(ctx context.Context, err error) error {
 	return mapped(ctx, err, "; set OPENAGENT_HOME, or add --no-session-persistence")
 }
 
-// CommandError maps the errors of a command about sessions, which is no run.
+// CommandError maps the errors of a sessions command.
 func CommandError(ctx context.Context, err error) error { return mapped(ctx, err, "") }
 
-// mapped maps an error of sessions. advice is for those of files.
+// mapped maps a session error. advice is added to file errors.
 func mapped(ctx context.Context, err error, advice string) error {
 	var known *ExitError
 	var file *fs.PathError
@@ -93,7 +92,7 @@ func mapped(ctx context.Context, err error, advice string) error {
 	case errors.Is(err, agent.ErrNotResumable):
 		return Usagef("%w; write a prompt", err)
 	case errors.Is(err, session.ErrSessionBusy):
-		return Usagef("the session is in use by another process; wait for its end, or go on in a copy with --fork-session")
+		return Usagef("the session is in use by another process; wait until it ends, or continue in a copy with --fork-session")
 	case ctx.Err() != nil:
 		return ExitCode(SignalCode(ctx))
 	case errors.As(err, &file), errors.As(err, &link):

@@ -9,7 +9,7 @@ import (
 	"github.com/openagent-go/agent/internal/terminal"
 )
 
-// ResolveFolder returns a folder without symlinks, unchanged where that fails.
+// ResolveFolder resolves the symlinks in a folder's path. On failure it returns the path unchanged.
 func ResolveFolder(dir string) string {
 	if real, err := filepath.EvalSymlinks(dir); err == nil {
 		return real
@@ -17,7 +17,7 @@ func ResolveFolder(dir string) string {
 	return dir
 }
 
-// WriteError returns the error for output that could not be written.
+// WriteError wraps the error of a failed write to stdout.
 func WriteError(err error) error {
 	if err != nil {
 		return fmt.Errorf("writing to stdout: %w", err)
@@ -25,8 +25,8 @@ func WriteError(err error) error {
 	return nil
 }
 
-// EncodeLine encodes v as JSON with a line end. What stands in texts as < or &
-// stays as it is. Characters that drive a terminal are escapes.
+// EncodeLine encodes v as JSON with a line end. It keeps < and & in texts. It escapes terminal
+// control characters.
 func EncodeLine(v any) ([]byte, error) {
 	var b bytes.Buffer
 	e := json.NewEncoder(&b)

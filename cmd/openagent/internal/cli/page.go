@@ -6,7 +6,7 @@ import (
 	"unicode/utf8"
 )
 
-// Page is the help of the command that path names.
+// Page returns the help page of the command at path.
 func (c Command) Page(path string) string {
 	var b strings.Builder
 	c.writeUsage(&b, path)
@@ -64,7 +64,7 @@ func (c Command) writeCommands(b *strings.Builder, path string) {
 	fmt.Fprintf(b, "\n%s COMMAND --help shows the flags of a command.\n", path)
 }
 
-// examples are those of the command; for a group, the first of each subcommand.
+// examples returns the examples of the command; for a group, the first example of each subcommand.
 func (c Command) examples() []string {
 	if c.Run != nil {
 		return c.Examples

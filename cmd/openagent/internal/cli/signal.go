@@ -8,7 +8,7 @@ import (
 	"syscall"
 )
 
-// A signalError is why a context ended.
+// A signalError is the signal that ended a context.
 type signalError struct {
 	name string
 	code int
@@ -32,8 +32,8 @@ func signalOf(s os.Signal) *signalError {
 	return termination
 }
 
-// signals are those that end the program. A hangup that the parent ignores, as
-// nohup does, stays ignored.
+// signals returns the signals that end the program. If the parent ignores SIGHUP, as nohup does, it
+// stays ignored.
 func signals() []os.Signal {
 	list := []os.Signal{os.Interrupt, syscall.SIGTERM}
 	if !signal.Ignored(syscall.SIGHUP) {
@@ -42,9 +42,8 @@ func signals() []os.Signal {
 	return list
 }
 
-// WatchSignals returns a context that the first signal ends. The second ends
-// the program at once; its child processes end with it. A closed stdout is an
-// error of the write and no signal.
+// WatchSignals returns a context that the first signal cancels. The second signal ends the program
+// at once, with its child processes. A closed stdout is a write error, not a signal.
 func WatchSignals(parent context.Context, h *IO) (context.Context, func()) {
 	ctx, cancel := context.WithCancelCause(parent)
 	came, pipe := make(chan os.Signal, 2), make(chan os.Signal, 1)

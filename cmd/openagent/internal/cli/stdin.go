@@ -10,12 +10,11 @@ import (
 
 const (
 	maxStdin = 10 << 20 // bytes
-	// patience is how long the first byte on stdin may take beside a prompt.
+	// patience is how long to wait for the first byte on stdin if there is a prompt argument.
 	patience = 3 * time.Second
 )
 
-// ReadStdin returns what comes on stdin. Beside a prompt it is given up when
-// nothing has come after a while.
+// ReadStdin reads stdin. If there is a prompt argument and no input arrives in time, it gives up.
 func ReadStdin(ctx context.Context, h *IO, beside bool) (string, error) {
 	type outcome struct {
 		data []byte
@@ -41,7 +40,7 @@ func ReadStdin(ctx context.Context, h *IO, beside bool) (string, error) {
 		select {
 		case <-began:
 		case <-timer.C:
-			h.Warn("nothing came on stdin within %v: going on without it (add </dev/null to say so)", patience)
+			h.Warn("no input on stdin within %v, continuing without it; add </dev/null to skip the wait", patience)
 			return "", nil
 		case <-ctx.Done():
 			return "", ExitCode(SignalCode(ctx))
@@ -55,7 +54,7 @@ func ReadStdin(ctx context.Context, h *IO, beside bool) (string, error) {
 		case o.err != nil:
 			return "", Usagef("reading stdin: %w", o.err)
 		case len(o.data) > maxStdin:
-			return "", Usagef("stdin holds more than %d MB; put it into a file and let the agent read that", maxStdin>>20)
+			return "", Usagef("stdin has more than %d MB; save it to a file and let the agent read that file", maxStdin>>20)
 		}
 		return strings.ToValidUTF8(string(o.data), "�"), nil
 	case <-ctx.Done():
@@ -63,7 +62,7 @@ func ReadStdin(ctx context.Context, h *IO, beside bool) (string, error) {
 	}
 }
 
-// PromptText puts the prompt together from the argument and stdin.
+// PromptText builds the prompt from the argument and stdin.
 func PromptText(ctx context.Context, h *IO, args []string, optional bool) (string, error) {
 	prompt, err := PromptArg(args)
 	if err != nil {
@@ -79,15 +78,15 @@ func PromptText(ctx context.Context, h *IO, args []string, optional bool) (strin
 		}
 	}
 	if strings.TrimSpace(prompt) == "" && !optional {
-		return "", Usagef(`there is no prompt; write openagent -p "…", or send it on stdin`)
+		return "", Usagef(`no prompt; write openagent -p "…", or send it on stdin`)
 	}
 	return prompt, nil
 }
 
-// PromptArg returns the one argument that is the prompt.
+// PromptArg returns the prompt argument. More than one argument is an error.
 func PromptArg(args []string) (string, error) {
 	if len(args) > 1 {
-		return "", Usagef("%d arguments, and a prompt is one; put quotes around it", len(args))
+		return "", Usagef("expected one prompt, got %d arguments; put quotes around the prompt", len(args))
 	}
 	if len(args) == 0 {
 		return "", nil

@@ -13,14 +13,14 @@ import (
 	"github.com/openagent-go/agent/tool"
 )
 
-// The functions below make the Set functions of flags.
+// The functions below return Set functions for flags.
 
-// SetTrue sets a switch.
+// SetTrue sets a boolean flag.
 func SetTrue(to *bool) func(string) error {
 	return func(string) error { *to = true; return nil }
 }
 
-// Text reads text that is not blank.
+// Text reads non-blank text.
 func Text(to *string) func(string) error {
 	return func(s string) error {
 		if strings.TrimSpace(s) == "" {
@@ -31,7 +31,7 @@ func Text(to *string) func(string) error {
 	}
 }
 
-// OneOf reads one of a list of words.
+// OneOf reads a word from a list.
 func OneOf(to *string, words []string) func(string) error {
 	return func(s string) error {
 		if !slices.Contains(words, s) {
@@ -42,7 +42,7 @@ func OneOf(to *string, words []string) func(string) error {
 	}
 }
 
-// Suggestion suggests the word that s may be a typo of, or returns "".
+// Suggestion returns a hint with the word most similar to s, or "".
 func Suggestion(s string, words []string) string {
 	if len(s) < 100 {
 		if best := tool.Nearest(s, words); best != "" {
@@ -52,13 +52,13 @@ func Suggestion(s string, words []string) string {
 	return ""
 }
 
-// Count reads a whole number from 1 up.
+// Count reads a whole number of at least 1.
 func Count(to *int) func(string) error {
 	return func(s string) error {
 		n, err := strconv.Atoi(s)
 		switch {
 		case err != nil:
-			return fmt.Errorf("%q is not a whole number; write one from 1 up", Clip(s))
+			return fmt.Errorf("%q is not a whole number; write a number of at least 1", Clip(s))
 		case n <= 0 || n > math.MaxInt32:
 			return fmt.Errorf("%s is out of range; write a number from 1 to %d, or leave the flag out", Clip(s), math.MaxInt32)
 		}
@@ -97,7 +97,7 @@ func Duration(to *time.Duration) func(string) error {
 	}
 }
 
-// List reads words that commas or spaces separate.
+// List reads words separated by commas or spaces.
 func List(to *[]string) func(string) error {
 	return func(s string) error {
 		fields := strings.FieldsFunc(s, func(r rune) bool { return r == ',' || r == ' ' })
@@ -109,7 +109,7 @@ func List(to *[]string) func(string) error {
 	}
 }
 
-// OneOfEach reads words that commas or spaces separate, each of them from a list.
+// OneOfEach reads words separated by commas or spaces. Each word must be in a list.
 func OneOfEach(to *[]string, words []string) func(string) error {
 	return func(s string) error {
 		var fields []string
@@ -138,7 +138,7 @@ func Append(to *[]string) func(string) error {
 	}
 }
 
-// Raw reads text as it is, unless it is empty.
+// Raw reads non-empty text without trimming it.
 func Raw(to *string) func(string) error {
 	return func(s string) error {
 		if s == "" {
@@ -149,10 +149,10 @@ func Raw(to *string) func(string) error {
 	}
 }
 
-// Choice writes a list of words as usage lines show them.
+// Choice formats a list of words for usage lines.
 func Choice(words []string) string { return strings.Join(words, "|") }
 
-// Clip shortens text of the user's for an error in one line.
+// Clip shortens user input for a one-line error.
 func Clip(s string) string {
 	return text.Bytes(s, 80)
 }

@@ -4,7 +4,7 @@ import (
 	"runtime/debug"
 )
 
-// Version is that of the module, or of the commit it was built from.
+// Version returns the version of the module, or the commit it was built from.
 func Version() string {
 	info, ok := debug.ReadBuildInfo()
 	if !ok || info.Main.Version == "" {

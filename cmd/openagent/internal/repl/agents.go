@@ -23,7 +23,7 @@ func (c *REPL) agents(words []string) error {
 		errs = append(errs, c.stopAgent(a.ID))
 	}
 	if len(errs) == 0 {
-		c.screen.Line(term.Dim, "no agent is at work")
+		c.screen.Line(term.Dim, "no agent is running")
 	}
 	return errors.Join(errs...)
 }

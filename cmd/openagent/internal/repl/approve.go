@@ -19,7 +19,7 @@ import (
 	"github.com/openagent-go/agent/tool"
 )
 
-// An permissionQuestion is a permission question that waits for the person.
+// A permissionQuestion is a permission question that waits for the user's answer.
 type permissionQuestion struct {
 	ctx     context.Context
 	call    tool.Call
@@ -29,7 +29,7 @@ type permissionQuestion struct {
 	answer  chan permission.Decision
 }
 
-// decide is the session's CanUseTool: it has the question put on the screen.
+// decide is the session's CanUseTool function. It shows the question on the screen.
 func (c *REPL) decide(ctx context.Context, call tool.Call, verdict permission.Decision) (permission.Decision, error) {
 	nobody := permission.Decision{}
 	if verdict.Behavior != permission.Asked {
@@ -71,7 +71,7 @@ func (q *permissionQuestion) pose(c *REPL) {
 	c.screen.Ask("allow? [y]es, [n]o, [l]ater, [a]lways in this session: " + c.h.Visible(app.JoinRules(q.usualSuggestion().Rules)) + ", [p]roject or [u]ser: keep the rule, [e]xplain: ")
 }
 
-// usualSuggestion is the suggestion that counts where no number is given.
+// usualSuggestion is the suggestion used if no number is given.
 func (q *permissionQuestion) usualSuggestion() permission.Suggestion {
 	for _, s := range q.request.Widths {
 		if s.Width == permission.Usual {
@@ -81,10 +81,10 @@ func (q *permissionQuestion) usualSuggestion() permission.Suggestion {
 	return q.request.Widths[0]
 }
 
-// chosenSuggestion is the suggestion with a number, "" for the usual one.
+// chosenSuggestion returns the suggestion with a number; "" means the usual one.
 func (q *permissionQuestion) chosenSuggestion(number string) (permission.Suggestion, error) {
 	if len(q.request.Widths) == 0 {
-		return permission.Suggestion{}, errors.New("there is no rule for this call; [y]es or [n]o: ")
+		return permission.Suggestion{}, errors.New("no rule can allow this call; [y]es or [n]o: ")
 	}
 	if number = strings.TrimSpace(number); number == "" {
 		return q.usualSuggestion(), nil
@@ -96,8 +96,8 @@ func (q *permissionQuestion) chosenSuggestion(number string) (permission.Suggest
 	return q.request.Widths[i-1], nil
 }
 
-// keep allows a suggestion for the session, and writes it to a file of settings
-// where the letter says so.
+// keep allows a suggestion for the session. For the letters p and u it also writes the rule to a
+// settings file.
 func (q *permissionQuestion) keep(c *REPL, letter, number string) error {
 	s, err := q.chosenSuggestion(number)
 	if err != nil {
@@ -122,7 +122,7 @@ func (q *permissionQuestion) keep(c *REPL, letter, number string) error {
 	return nil
 }
 
-// keepRules adds rules that allow to a file of settings.
+// keepRules adds allow rules to a settings file.
 func keepRules(ctx context.Context, h *cli.IO, s *app.App, scope config.Scope, rules []permission.Rule) error {
 	f, ok := settings.ConfigOptions(h, s.Options, s.Project).File(scope)
 	if !ok {

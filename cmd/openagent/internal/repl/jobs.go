@@ -8,7 +8,7 @@ import (
 	"github.com/openagent-go/agent/cmd/openagent/internal/term"
 )
 
-// jobs lists the background commands that run, or ends them.
+// jobs lists the running background commands, or stops them.
 func (c *REPL) jobs(ctx context.Context, words []string) error {
 	ids := c.s.JobIDs()
 	switch {
@@ -22,7 +22,7 @@ func (c *REPL) jobs(ctx context.Context, words []string) error {
 		ids = words[1:]
 	}
 	if len(ids) == 0 {
-		c.screen.Line(term.Dim, "no command runs in the background")
+		c.screen.Line(term.Dim, "no background command is running")
 	}
 	if len(words) == 0 {
 		return nil
@@ -38,7 +38,7 @@ func (c *REPL) jobs(ctx context.Context, words []string) error {
 	return errors.Join(errs...)
 }
 
-// tellOfJobs says that background commands go on, and how to end them.
+// tellOfJobs reports running background commands and how to stop them.
 func (c *REPL) tellOfJobs() {
 	if n := len(c.s.JobIDs()); n > 0 {
 		c.screen.Line(term.Yellow, "still running: %s in the background; /jobs lists them, /jobs stop all ends them", cli.Plural(n, "command"))

@@ -11,7 +11,7 @@ import (
 func (c *REPL) showServers() {
 	list := c.s.ServerStatus()
 	if len(list) == 0 {
-		c.screen.Line(term.Plain, "there are no MCP servers; openagent mcp add adds one")
+		c.screen.Line(term.Plain, "no MCP servers; add one with openagent mcp add")
 	}
 	for _, st := range list {
 		colour, state := term.Plain, cli.Plural(len(st.Tools), "tool")

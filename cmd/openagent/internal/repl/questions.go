@@ -12,7 +12,7 @@ import (
 	"github.com/openagent-go/agent/tool"
 )
 
-// A questionnaire holds the questions of a tool, which the person answers one by one.
+// A questionnaire holds the questions of a tool. The user answers them one by one.
 type questionnaire struct {
 	ctx       context.Context
 	questions []tool.Question
@@ -20,7 +20,7 @@ type questionnaire struct {
 	done      chan []tool.Answer
 }
 
-// AskUser is the AskUser function of the agent: it shows the questions on the screen.
+// AskUser is the agent's AskUser function. It shows the questions on the screen.
 func (c *REPL) AskUser(ctx context.Context, call tool.Call, questions []tool.Question) ([]tool.Answer, error) {
 	q := &questionnaire{ctx: ctx, questions: questions, done: make(chan []tool.Answer, 1)}
 	if there, err := c.put(ctx, call, q); !there {
@@ -43,7 +43,7 @@ func (q *questionnaire) over() bool { return q.ctx.Err() != nil }
 
 func (q *questionnaire) gone() <-chan struct{} { return q.ctx.Done() }
 
-// pose puts the next question on the screen.
+// pose shows the next question.
 func (q *questionnaire) pose(c *REPL) {
 	asked := q.questions[len(q.answers)]
 	showQuestion(c.screen, aboutQuestion(c.h, asked))
@@ -51,13 +51,13 @@ func (q *questionnaire) pose(c *REPL) {
 	case len(asked.Options) == 0:
 		c.screen.Ask("your answer (empty: none): ")
 	case asked.Multiple:
-		c.screen.Ask("numbers with commas, or words of yours (empty: no answer): ")
+		c.screen.Ask("numbers with commas, or your own words (empty: no answer): ")
 	default:
-		c.screen.Ask("a number, or words of yours (empty: no answer): ")
+		c.screen.Ask("a number, or your own words (empty: no answer): ")
 	}
 }
 
-// aboutQuestion shows all of a question: nothing is cut, and nothing is invisible.
+// aboutQuestion shows a question in full, with invisible characters escaped.
 func aboutQuestion(h *cli.IO, asked tool.Question) []preview.Line {
 	rows := preview.SplitLines(strings.TrimSpace(asked.Text))
 	if header := strings.TrimSpace(asked.Header); header != "" {

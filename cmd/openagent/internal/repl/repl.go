@@ -28,46 +28,45 @@ import (
 	"github.com/openagent-go/agent/tool"
 )
 
-// A REPL is a session on a terminal, line by line.
+// A REPL is a line-based conversation on a terminal.
 type REPL struct {
 	h      *cli.IO
 	s      *app.App
 	screen *term.Screen
 	rules  *app.SessionRules
-	calls  *streamjson.Calls // those on the screen
-	lines  chan string       // what the person types; closed at its end
-	read   atomic.Int64      // lines that were read of the terminal
-	taken  int64             // of these, those that were acted on
+	calls  *streamjson.Calls // calls shown on the screen
+	lines  chan string       // the user's input; closed when it ends
+	read   atomic.Int64      // lines read from the terminal
+	taken  int64             // lines handled so far
 	gone   chan struct{}
 	asks   chan query
-	asked  query // what is asked on the screen
+	asked  query // the question on the screen
 	status *statuses
-	model  string // in use
-	ended  bool   // the person leaves
+	model  string // the current model
+	ended  bool   // the user quits
 
-	mode    atomic.Value // permission.Mode in force
+	mode    atomic.Value // the current permission.Mode
 	running atomic.Bool
 	struck  atomic.Bool // Ctrl-C was pressed since the last prompt
 }
 
-// A query is something that the person is asked. It ends with the call that
-// it belongs to.
+// A query is a question to the user. It ends with the call that it belongs to.
 type query interface {
 	over() bool
-	gone() <-chan struct{} // closed: it is over
+	gone() <-chan struct{} // closed when the query is over
 	pose(c *REPL)
-	// take reads a line that was typed. It reports whether nothing more is asked.
+	// take handles a line of input. It reports whether the query is answered.
 	take(c *REPL, line string) bool
 }
 
-const maxTyped = 1 << 20 // bytes of a line
+const maxTyped = 1 << 20 // maximum bytes of a line
 
 // New returns a REPL. Run starts it.
 func New(h *cli.IO) *REPL {
 	return &REPL{h: h, screen: settings.NewScreen(h), calls: streamjson.NewCalls(), status: newStatuses(), lines: make(chan string), gone: make(chan struct{}), asks: make(chan query)}
 }
 
-// Run goes on until the end of the input, /quit or a signal.
+// Run runs the conversation until the end of the input, /quit or a signal.
 func (c *REPL) Run(ctx context.Context, s *app.App, args []string, blocks []llm.Block) error {
 	h := c.h
 	past, err := streamjson.NewSessionReport(ctx, s, nil, false, func(format string, args ...any) { c.screen.Line(term.Yellow, "! "+format, args...) })
@@ -114,7 +113,7 @@ func (c *REPL) Run(ctx context.Context, s *app.App, args []string, blocks []llm.
 		prompt = ""
 	}
 	if s.Session.Result() != nil && !s.Options.Ephemeral {
-		c.screen.Line(term.Dim, "openagent --resume %s goes on from here", s.Session.ID)
+		c.screen.Line(term.Dim, "openagent --resume %s continues this conversation", s.Session.ID)
 	}
 	if ctx.Err() != nil {
 		return cli.ExitCode(cli.SignalCode(ctx))
@@ -122,7 +121,7 @@ func (c *REPL) Run(ctx context.Context, s *app.App, args []string, blocks []llm.
 	return nil
 }
 
-// readLines sends what the person types.
+// readLines sends the user's input, line by line.
 func (c *REPL) readLines(ctx context.Context) {
 	defer close(c.gone)
 	r := bufio.NewReaderSize(c.h.In, 64<<10)
@@ -156,7 +155,7 @@ func (c *REPL) typedPrompt(ctx context.Context) string {
 	return ""
 }
 
-// onInterrupt handles Ctrl-C: it stops what runs, and the second one leaves.
+// onInterrupt handles Ctrl-C: the first stops the run, the second quits.
 func (c *REPL) onInterrupt(ctx context.Context) bool {
 	c.screen.MarkMidLine()
 	if c.struck.Swap(true) {
@@ -167,11 +166,11 @@ func (c *REPL) onInterrupt(ctx context.Context) bool {
 			c.screen.Line(term.Yellow, "stopping %s in the background", cli.Plural(len(r.Agents), "agent"))
 		}
 		c.tellOfJobs()
-		c.screen.Line(term.Dim, "Ctrl-C again leaves, and so does /quit")
+		c.screen.Line(term.Dim, "press Ctrl-C again or type /quit to leave")
 		c.screen.Ask("> ")
 		return true
 	}
-	c.screen.Line(term.Yellow, "stopping; Ctrl-C again leaves")
+	c.screen.Line(term.Yellow, "stopping; press Ctrl-C again to leave")
 	go func() {
 		_, err := c.s.Session.Interrupt(ctx)
 		if err != nil && !errors.Is(err, agent.ErrNotRunning) {
@@ -195,13 +194,12 @@ func (c *REPL) recall(ctx context.Context) error {
 		c.screen.Line(term.Dim, "%s", text.Runes(strings.TrimSpace(cmp.Or(r.Text, r.Partial)), 1000))
 	}
 	if open {
-		c.screen.Line(term.Yellow, "The last run was cut short: /resume goes on with it.")
+		c.screen.Line(term.Yellow, "The last run was interrupted; /resume continues it.")
 	}
 	return nil
 }
 
-// turn runs a prompt. What is typed meanwhile answers questions, or joins the
-// conversation.
+// turn runs a prompt. Input during the run answers questions or joins the conversation.
 func (c *REPL) turn(ctx context.Context, events iter.Seq2[event.Event, error]) error {
 	done := make(chan error, 1)
 	c.running.Store(true)
@@ -213,7 +211,7 @@ func (c *REPL) turn(ctx context.Context, events iter.Seq2[event.Event, error]) e
 	gone := c.gone
 	for {
 		asks, over := c.asks, (<-chan struct{})(nil)
-		if c.asked != nil { // one after the other: a server may ask while permission is asked for
+		if c.asked != nil { // one at a time: a server may ask while a permission question is open
 			asks, over = nil, c.asked.gone()
 		}
 		select {
@@ -235,13 +233,13 @@ func (c *REPL) turn(ctx context.Context, events iter.Seq2[event.Event, error]) e
 	}
 }
 
-// settle sees to it that nothing that was typed before a question answers it: whole
-// lines are what they would have been without it, and the rest is dropped.
+// settle keeps input typed before a question from answering it. Complete lines are handled as
+// usual, and an incomplete line is dropped.
 func (c *REPL) settle(ctx context.Context) {
 	c.before(ctx, func(line string) { c.typed(ctx, line) })
 }
 
-// before hands over the lines that were typed before now, and drops what else was.
+// before handles the complete lines typed so far and drops the incomplete one.
 func (c *REPL) before(ctx context.Context, take func(line string)) {
 	for c.taken < c.read.Load() {
 		select {
@@ -255,7 +253,7 @@ func (c *REPL) before(ctx context.Context, take func(line string)) {
 	c.h.DiscardInput()
 }
 
-// show runs a prompt and shows what happens.
+// show runs a prompt and shows its events.
 func (c *REPL) show(ctx context.Context, events iter.Seq2[event.Event, error]) error {
 	began, streamed := false, false
 	var failed error
@@ -272,7 +270,7 @@ func (c *REPL) show(ctx context.Context, events iter.Seq2[event.Event, error]) e
 			c.mode.Store(d.Mode)
 		case event.TextDelta:
 			if c.s.HasDisplayHooks() {
-				continue // hooks see the message as a whole
+				continue // hooks see the whole message
 			}
 			streamed = true
 			c.screen.Text(d.Text)
@@ -334,10 +332,10 @@ func (c *REPL) show(ctx context.Context, events iter.Seq2[event.Event, error]) e
 	return nil
 }
 
-// shownLines is how many lines of a command's output are shown, the last ones.
+// shownLines is how many of the last lines of a command's output are shown.
 const shownLines = 5
 
-// result shows what came of a call: its title, or what a command wrote.
+// result shows the result of a call: its title, or the output of a command.
 func (c *REPL) result(d event.ToolResult) {
 	u, _ := c.calls.Get(d.Call)
 	colour, mark := term.Dim, "-"
@@ -369,7 +367,7 @@ func isEnd(err error) bool {
 func (c *REPL) failure(e event.Event, f event.ModelFailed, streamed bool) {
 	text := c.h.OneLine(f.Message)
 	if streamed {
-		text += " (what was written of the answer does not count)"
+		text += " (the partial answer is discarded)"
 	}
 	if f.Retry {
 		text += "; trying again in " + f.RetryAt.Sub(e.Time).Round(100*time.Millisecond).String()
@@ -389,8 +387,7 @@ func (c *REPL) total(end event.RunEnd) {
 		end.Duration.Round(100*time.Millisecond), end.Usage.Context(), end.Usage.Output, app.CostText(end.CostUSD))
 }
 
-// put hands a query to the person, once the call that it belongs to is on the
-// screen. It reports whether somebody is there to be asked.
+// put asks the user a query once its call is on the screen. It reports whether a user can answer.
 func (c *REPL) put(ctx context.Context, call tool.Call, q query) (there bool, err error) {
 	if _, err := c.calls.Find(ctx, c.s.Session.ID, call); err != nil {
 		return false, err
@@ -405,7 +402,7 @@ func (c *REPL) put(ctx context.Context, call tool.Call, q query) (there bool, er
 	}
 }
 
-// typed acts on a line that was typed while a prompt runs.
+// typed handles a line typed while a prompt runs.
 func (c *REPL) typed(ctx context.Context, line string) {
 	line = strings.TrimSpace(line)
 	if q := c.asked; q != nil && !q.over() {

@@ -21,27 +21,27 @@ import (
 	"github.com/openagent-go/agent/permission"
 )
 
-const slashHelp = `/help           this
-/model [NAME]   show or change the model; PROVIDER:NAME is one of another provider
-/fallback [NAMES|none] show or change the models that are tried when the model stays unavailable
-/effort [WORD]  show or change how much the model thinks: low, medium, high, max, a number of tokens, adaptive or off
+const slashHelp = `/help           show this list
+/model [NAME]   show or change the model; PROVIDER:NAME selects another provider
+/fallback [NAMES|none] show or change the models to use if the model stays unavailable
+/effort [WORD]  show or change the thinking effort: low, medium, high, max, a number of tokens, adaptive or off
 /mode [MODE]    show or change the permission mode: %s
-/budget [WORDS] show or change the limits of a prompt: turns=N calls=N usd=X time=DURATION, none for no limit
-/tools [NAMES]  list the tools, or leave only those that are named; /tools all brings them back
-/resume         go on with a run that was cut short
-/rename [TITLE] give this session a title, or take it away
-/rewind         list the prompts; /rewind FACT|last [--files|--conversation] [--dry-run] [--diff] goes back to before one
-/agents         the agents at work and the kinds that there are; /agents stop ID|NAME|all ends them
-/jobs           the commands that run in the background; /jobs stop ID|all ends them
+/budget [WORDS] show or change the limits per prompt: turns=N calls=N usd=X time=DURATION, none for no limit
+/tools [NAMES]  list the tools, or use only the named ones; /tools all restores all
+/resume         continue an interrupted run
+/rename [TITLE] set the title of this session, or remove it
+/rewind         list the prompts; /rewind FACT|last [--files|--conversation] [--dry-run] [--diff] goes back to before a prompt
+/agents         list running sub-agents and all definitions; /agents stop ID|NAME|all stops them
+/jobs           list background commands; /jobs stop ID|all stops them
 /skills         list the skills; /NAME [ARGUMENTS] runs one
-/cost           what this conversation has cost, by model, agent and tool
-/context        what fills the model's context
-/compact [WORDS] summarise the conversation to make room; WORDS say what matters
-/mcp            the MCP servers and their prompts, which are written /mcp__server__prompt WORDS
-/quit           leave; openagent --continue goes on from here
-Ctrl-C stops the agent, twice leaves. What you type while it works it sees after its current step.`
+/cost           show the cost of this conversation by model, agent and tool
+/context        show what fills the model's context
+/compact [WORDS] summarise the conversation to free context; WORDS tell the model what to keep
+/mcp            list MCP servers and their prompts; /mcp__server__prompt WORDS runs one
+/quit           leave; openagent --continue continues this conversation
+Ctrl-C stops the agent; pressed twice, it leaves. The agent reads what you type after its current step.`
 
-// command does what a line that begins with a slash says.
+// command runs a line that begins with a slash.
 func (c *REPL) command(ctx context.Context, line string) {
 	name, arg, _ := strings.Cut(line, " ")
 	arg = strings.TrimSpace(arg)
@@ -58,7 +58,7 @@ func (c *REPL) command(ctx context.Context, line string) {
 		err = c.changeModel(ctx, arg)
 	case "/mode":
 		if arg == "" {
-			c.screen.Line(term.Plain, "mode %s; there are %s", c.mode.Load(), strings.Join(settings.Modes(), ", "))
+			c.screen.Line(term.Plain, "mode %s; the modes are %s", c.mode.Load(), strings.Join(settings.Modes(), ", "))
 		} else if err = c.s.Options.Permits(permission.Mode(arg)); err != nil {
 			break
 		} else if err = c.s.Session.SetMode(ctx, permission.Mode(arg)); err == nil {
@@ -102,7 +102,7 @@ func (c *REPL) command(ctx context.Context, line string) {
 	}
 }
 
-// skill runs a skill that a line names.
+// skill runs the skill that a line names.
 func (c *REPL) skill(ctx context.Context, line string) error {
 	x, err := c.s.ExpandSkill(line)
 	name, _, _ := strings.Cut(line, " ")
@@ -117,7 +117,7 @@ func (c *REPL) skill(ctx context.Context, line string) error {
 	return c.turn(ctx, c.s.Session.StreamInput(ctx, agent.Input{Expansion: x, Output: c.s.Options.OutputSchema}))
 }
 
-// compact has the conversation summarised: now, or before the agent's next step.
+// compact summarises the conversation, now or before the agent's next step.
 func (c *REPL) compact(ctx context.Context, instructions string) error {
 	if !c.running.Load() {
 		return c.turn(ctx, c.s.Session.StreamInput(ctx, agent.Input{Compact: true, Text: instructions}))
@@ -142,24 +142,24 @@ func (c *REPL) changeModel(ctx context.Context, name string) error {
 	c.model = now.Model
 	text := "model " + now.Model
 	if now.Assumed {
-		text += fmt.Sprintf("; its context window is not known, %d tokens are assumed", now.Window)
+		text += fmt.Sprintf("; its context window is unknown, so %d tokens are assumed", now.Window)
 	}
 	if !now.Priced {
-		text += "; its price is not known"
+		text += "; its price is unknown"
 	}
 	c.screen.Line(term.Dim, "%s", text)
 	c.note(now)
 	return nil
 }
 
-// note says that how much the model thinks has no effect.
+// note warns that the thinking effort has no effect.
 func (c *REPL) note(now app.EffectiveSettings) {
 	if now.Note != "" {
 		c.screen.Line(term.Dim, "%s", now.Note)
 	}
 }
 
-// tune shows or changes what a session works with.
+// tune shows or changes the settings of a session.
 func (c *REPL) tune(ctx context.Context, name string, words []string) (err error) {
 	switch {
 	case len(words) == 0:
@@ -194,7 +194,7 @@ func (c *REPL) tune(ctx context.Context, name string, words []string) (err error
 	return nil
 }
 
-// thoughtOf reads how much a model is to think.
+// thoughtOf parses a thinking effort.
 func thoughtOf(word string) (llm.Thought, error) {
 	switch n, err := strconv.Atoi(word); {
 	case slices.Contains(settings.Efforts, word):
@@ -207,7 +207,7 @@ func thoughtOf(word string) (llm.Thought, error) {
 	return llm.Thought{}, fmt.Errorf("%q is not one of %s, adaptive, off, or a number of tokens from 1", cli.Clip(word), strings.Join(settings.Efforts, ", "))
 }
 
-// resume goes on with a run that was cut short.
+// resume continues an interrupted run.
 func (c *REPL) resume(ctx context.Context) error {
 	open, err := c.s.Session.CanResume(ctx)
 	switch {
@@ -219,7 +219,7 @@ func (c *REPL) resume(ctx context.Context) error {
 	return c.turn(ctx, c.s.Session.Resume(ctx))
 }
 
-// rewind takes the session back as the command does, or lists its prompts.
+// rewind rewinds the session like openagent sessions rewind, or lists its prompts.
 func (c *REPL) rewind(ctx context.Context, args []string) error {
 	var o rewind.Options
 	rest, err := o.Flags().Parse(args)

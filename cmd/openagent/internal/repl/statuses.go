@@ -6,10 +6,10 @@ import (
 	"github.com/openagent-go/agent/event"
 )
 
-// statuses says which status of a call a person should be shown: the first
-// after a while, and then ever fewer.
+// statuses selects the status updates of a call to show: the first after a delay, then fewer and
+// fewer.
 type statuses struct {
-	next map[string]time.Duration // by call: how long it must have run for the next
+	next map[string]time.Duration // by call: how long the call must run before the next update
 	last map[string]string
 }
 
@@ -19,7 +19,7 @@ func newStatuses() *statuses {
 	return &statuses{next: map[string]time.Duration{}, last: map[string]string{}}
 }
 
-// news returns the text to be shown, "" for nothing.
+// news returns the text to show, or "".
 func (s *statuses) news(p event.ToolProgress) string {
 	switch p.Phase {
 	case event.ToolSucceeded, event.ToolFailed:

@@ -12,8 +12,8 @@ import (
 	"github.com/openagent-go/agent/tool"
 )
 
-// under shows what an agent does that works for another: its calls, and those that
-// fail. Names are those of the agents above it, up to the root.
+// under shows the calls of a sub-agent and their failures. names are the agents above it, up to the
+// root.
 func (c *REPL) under(d event.AgentEvent, names string) {
 	if d.Event == nil {
 		return
@@ -37,7 +37,7 @@ func (c *REPL) under(d event.AgentEvent, names string) {
 	}
 }
 
-// whose is the name of the agent that makes a call, where it works for another one.
+// whose returns the name of the sub-agent that makes a call, or "" for the main agent.
 func (c *REPL) whose(call tool.Call) string {
 	if call.Session == "" || call.Session == c.s.Session.ID || call.Agent == "" {
 		return ""

@@ -7,7 +7,7 @@ import (
 	"github.com/openagent-go/agent"
 )
 
-// PermitsBudget says why a run may not have a budget: managed settings bound it.
+// PermitsBudget returns an error if managed settings forbid the budget.
 func (o *Options) PermitsBudget(b agent.Budget) error {
 	for _, l := range []struct {
 		key   string

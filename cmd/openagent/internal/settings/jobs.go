@@ -7,18 +7,17 @@ import (
 	"github.com/openagent-go/agent/config"
 )
 
-// notForJobs are the flags of a prompt that make no sense for what no person waits
-// for.
+// notForJobs are the prompt flags that make no sense for unattended runs.
 var notForJobs = []string{"print", "output-format", "input-format", "include-partial-messages", "permission-prompt-tool",
 	"resume", "continue", "fork-session", "resume-at", "session-id", "file"}
 
-// LocationFlags are the flags of a prompt for commands that run none: where they work, which
-// settings count and what they log.
+// LocationFlags are the prompt flags for commands that run no prompt: working folder, settings and
+// logging.
 func (o *Options) LocationFlags() cli.Flags {
 	return o.Flags().Named("cwd", "settings", "setting-sources", "log-level", "log-format", "debug")
 }
 
-// SettingFlags are the flags of a prompt that make settings, and the LocationFlags.
+// SettingFlags are the prompt flags that set settings, and the LocationFlags.
 func (o *Options) SettingFlags() cli.Flags {
 	names := []string{"dangerously-skip-permissions", "session-dir"}
 	for _, k := range config.Keys() {
@@ -27,7 +26,7 @@ func (o *Options) SettingFlags() cli.Flags {
 	return append(o.Flags().Named(names...), o.LocationFlags()...)
 }
 
-// JobFlags are the flags of a prompt under which jobs run.
+// JobFlags are the prompt flags that apply to jobs.
 func (o *Options) JobFlags() cli.Flags {
 	return slices.DeleteFunc(o.Flags(), func(f cli.Flag) bool { return slices.Contains(notForJobs, f.Name) })
 }

@@ -9,8 +9,8 @@ import (
 	"github.com/openagent-go/agent/tools"
 )
 
-// LanguageServers returns the language servers of settings and those that are
-// built in: the first that is for a file is asked. Nil is the built-in ones alone.
+// LanguageServers returns the language servers of the settings, then the built-in ones. The first
+// server that matches a file is used. Nil means only the built-in servers.
 func LanguageServers(s *config.Settings) ([]tools.LanguageServer, error) {
 	var named []tools.LanguageServer
 	if !s.Decode(serversKey, &named) {
@@ -29,7 +29,7 @@ func LanguageServers(s *config.Settings) ([]tools.LanguageServer, error) {
 			if err != nil {
 				return nil, err
 			}
-			return nil, cli.Usagef("%s: %s: %s has no %s, which only the built-in servers need not have", v.Source, serversKey, l.Name, missing)
+			return nil, cli.Usagef("%s: %s: %s has no %s; add it (only built-in servers may omit it)", v.Source, serversKey, l.Name, missing)
 		}
 	}
 	return append(named, known...), nil
@@ -37,7 +37,7 @@ func LanguageServers(s *config.Settings) ([]tools.LanguageServer, error) {
 
 const serversKey = "languageServers"
 
-// changed returns a server that is built in with what settings say of it.
+// changed returns a built-in server with the changes from the settings.
 func changed(known, said tools.LanguageServer) tools.LanguageServer {
 	known.Command = cmp.Or(said.Command, known.Command)
 	if said.Args != nil {

@@ -6,7 +6,7 @@ import (
 	"github.com/openagent-go/agent/cmd/openagent/internal/cli"
 )
 
-// Logger writes to stderr, without secrets.
+// Logger returns a logger that writes to stderr and redacts secrets.
 func Logger(h *cli.IO, o *Options) *slog.Logger {
 	level := slog.LevelWarn
 	if o.logLevel != "" {

@@ -20,8 +20,8 @@ import (
 	"github.com/openagent-go/agent/tools"
 )
 
-// Options are what the flags of a run say. The zero value of a field means that
-// its flag was not given.
+// Options holds the values of a run's flags. The zero value of a field means that its flag was not
+// given.
 type Options struct {
 	Print             bool
 	Output, Input     string
@@ -41,7 +41,7 @@ type Options struct {
 	bypass            bool
 	Tools             []string
 	Allow, Deny       []permission.Rule
-	extra             string // settings: a file or JSON
+	extra             string // --settings: a file or JSON
 	Layers            []string
 	Resume            string
 	Latest, Fork      bool
@@ -61,27 +61,27 @@ type Options struct {
 	MCP               []string // servers: files or JSON
 	MCPStrict         bool
 	Agents            string // definitions of sub-agents, as JSON
-	Agent             string // the kind that the agent is
+	Agent             string // the sub-agent definition that the main agent uses
 	logLevel          string
 	logFormat         string
 	debug             bool
 	Trace             string // file of the spans
 
-	// What configure adds.
-	Settings   *config.Settings // nil: none were read
-	FromFlags  *Options         // what the flags alone say
+	// Added by Configure.
+	Settings   *config.Settings // nil: no settings were read
+	FromFlags  *Options         // the values from the flags alone
 	Rates      ratelimit.Rates
 	Compaction *agent.Compaction
 	Ask        []permission.Rule
-	Origins    []permission.Origin    // where the rules were written
-	Env        map[string]string      // for the commands of tools
-	Passed     []string               // variables that commands get although they look secret
-	Servers    []tools.LanguageServer // nil: those that are built in
+	Origins    []permission.Origin    // where each rule was written
+	Env        map[string]string      // variables for commands that tools run
+	Passed     []string               // variables that commands receive although they look secret
+	Servers    []tools.LanguageServer // nil: only the built-in servers
 
-	DigestAbove int // characters of a result; 0: none is too long
+	DigestAbove int // maximum characters of a result; 0: no limit
 }
 
-// Who is asked for permission.
+// How the run asks for permission.
 const (
 	AskByStdio = "stdio"
 	AskLater   = "defer"
@@ -119,14 +119,14 @@ func (o *Options) Flags() cli.Flags {
 		{Name: "fallback-model", Arg: "NAME,NAME", Help: "models to use while the first is unavailable", Set: cli.List(&o.Fallbacks)},
 		{Name: "provider", Arg: cli.Choice(Providers), Words: Providers, Help: "provider of the API (default: guessed from the model and your keys)", Set: cli.OneOf(&o.Provider, Providers)},
 		{Name: "base-url", Arg: "URL", Help: "address of the API: without /v1 for anthropic, with it for openai and openai-responses", Set: cli.Text(&o.BaseURL)},
-		{Name: "max-turns", Arg: "N", Help: "limit of model answers, including those of sub-agents", Set: cli.Count(&o.Turns)},
+		{Name: "max-turns", Arg: "N", Help: "limit of model answers, including answers of sub-agents", Set: cli.Count(&o.Turns)},
 		{Name: "max-model-calls", Arg: "N", Help: "limit of requests to models, including retries and sub-agents", Set: cli.Count(&o.ModelCalls)},
 		{Name: "max-budget-usd", Arg: "X", Help: "limit of the cost in US dollars", Set: cli.Dollars(&o.USD)},
 		{Name: "max-tokens", Arg: "N", Help: "limit of tokens per answer", Set: cli.Count(&o.MaxTokens)},
 		{Name: "timeout", Arg: "DURATION", Help: "limit of time per prompt, such as 90s or 10m", Set: cli.Duration(&o.Timeout)},
 		{Name: "system-prompt", Arg: "TEXT|@FILE", Help: "replace the built-in instructions", Set: cli.Raw(&o.System)},
 		{Name: "append-system-prompt", Arg: "TEXT|@FILE", Help: "add to the built-in instructions", Set: cli.Raw(&o.Append)},
-		{Name: "permission-mode", Arg: "MODE", Words: Modes(), Help: "decide calls that no rule settles: " + strings.Join(Modes(), ", "), Set: cli.OneOf(&o.Mode, Modes())},
+		{Name: "permission-mode", Arg: "MODE", Words: Modes(), Help: "how to decide calls that no rule covers: " + strings.Join(Modes(), ", "), Set: cli.OneOf(&o.Mode, Modes())},
 		{Name: "dangerously-skip-permissions", Help: "the same as --permission-mode bypassPermissions", Set: cli.SetTrue(&o.bypass)},
 		{Name: "sandbox", Arg: cli.Choice(sandboxWords), Words: sandboxWords, Help: "run commands in the OS sandbox: on requires it, auto asks you where it is missing (default off)", Set: cli.OneOf(&o.sandbox, sandboxWords)},
 		{Name: "tools", Arg: "core|all|none|NAME,NAME", Words: []string{"core", "all", "none"}, Help: "tools of the agent (default: core and a few others; the model can find the rest)", Set: cli.List(&o.Tools)},
@@ -162,20 +162,19 @@ func (o *Options) Flags() cli.Flags {
 	}
 }
 
-// Check reports flags that do not go together, enters the working folder and
-// fills in what goes without saying.
+// Check rejects conflicting flags, changes to the working folder and fills in defaults.
 func (o *Options) Check() error {
 	for _, c := range []struct {
 		wrong bool
 		text  string
 	}{
-		{o.Resume != "" && o.Latest, "--resume and --continue do not go together; leave one out"},
+		{o.Resume != "" && o.Latest, "use --resume or --continue, not both"},
 		{o.Fork && o.Resume == "" && !o.Latest, "--fork-session needs --resume ID or --continue"},
 		{o.ResumeAt != "" && o.Resume == "" && !o.Latest, "--resume-at needs --resume ID or --continue"},
 		{o.ID != "" && (o.Resume != "" || o.Latest) && !o.Fork, "--session-id is for new sessions; with --resume or --continue add --fork-session"},
-		{o.SessionDir != "" && o.Ephemeral && o.Resume == "" && !o.Latest, "--session-dir and --no-session-persistence do not go together; leave one out"},
-		{o.bypass && o.Mode != "" && o.Mode != string(permission.Bypass), "--dangerously-skip-permissions and --permission-mode " + o.Mode + " do not go together; leave one out"},
-		{o.Agent != "" && o.System != "", "--agent and --system-prompt do not go together; leave one out, or add to the instructions with --append-system-prompt"},
+		{o.SessionDir != "" && o.Ephemeral && o.Resume == "" && !o.Latest, "use --session-dir or --no-session-persistence, not both"},
+		{o.bypass && o.Mode != "" && o.Mode != string(permission.Bypass), "use --dangerously-skip-permissions or --permission-mode " + o.Mode + ", not both"},
+		{o.Agent != "" && o.System != "", "use --agent or --system-prompt, not both; --append-system-prompt adds to the instructions of an agent"},
 		{o.Partial && o.Output != cli.FormatStream, "--include-partial-messages needs --output-format stream-json"},
 		{o.Input == cli.FormatStream && o.Output != cli.FormatStream, "--input-format stream-json needs --output-format stream-json"},
 		{o.PromptTool == AskByStdio && o.Input != cli.FormatStream, "--permission-prompt-tool stdio needs --input-format stream-json"},
@@ -210,7 +209,7 @@ func (o *Options) Check() error {
 	return errors.Join(absolute("--add-dir", o.Dirs), absolute("--plugin-dir", o.Plugins))
 }
 
-// ReadSchema checks a schema of answers.
+// ReadSchema reads and checks a JSON Schema for answers.
 func ReadSchema(schema json.RawMessage) (json.RawMessage, error) {
 	s, err := tool.ReadSchema(schema)
 	if err != nil {
@@ -219,7 +218,7 @@ func ReadSchema(schema json.RawMessage) (json.RawMessage, error) {
 	return s.JSON(), nil
 }
 
-// absolute makes the paths of folders that must exist absolute.
+// absolute makes folder paths absolute. The folders must exist.
 func absolute(shown string, dirs []string) error {
 	for i, d := range dirs {
 		if err := CheckDir(shown, d); err != nil {
@@ -234,9 +233,9 @@ func absolute(shown string, dirs []string) error {
 	return nil
 }
 
-const maxSystem = 1 << 20 // bytes of a system prompt
+const maxSystem = 1 << 20 // maximum bytes of a system prompt
 
-// TextOrFile returns a value that may be @file.
+// TextOrFile returns a value, or the content of a file if the value is @file.
 func TextOrFile(shown, value string) (string, error) {
 	name, ok := strings.CutPrefix(value, "@")
 	if !ok {
@@ -253,16 +252,16 @@ func TextOrFile(shown, value string) (string, error) {
 func ReadFile(name string, limit int64) ([]byte, error) {
 	data, err := plainfile.ReadFile(name, limit)
 	if errors.Is(err, os.ErrNotExist) {
-		return nil, fmt.Errorf("there is no file %s", name)
+		return nil, fmt.Errorf("the file %s does not exist", name)
 	}
 	return data, err
 }
 
-// WorkingDir is the folder that the agent works in.
+// WorkingDir returns the folder that the agent works in.
 func WorkingDir() (string, error) {
 	dir, err := os.Getwd()
 	if err != nil {
-		return "", cli.Usagef("finding the working folder: %w; go to one that exists, or add --cwd", err)
+		return "", cli.Usagef("finding the working folder: %w; change to a folder that exists, or add --cwd", err)
 	}
 	if real, err := filepath.EvalSymlinks(dir); err == nil {
 		return real, nil
@@ -270,7 +269,7 @@ func WorkingDir() (string, error) {
 	return dir, nil
 }
 
-// RuleFlag returns the function that adds the rules of a flag to a list.
+// RuleFlag returns a Set function that appends the flag's rules to a list.
 func RuleFlag(to *[]permission.Rule) func(string) error {
 	return func(s string) error {
 		more, err := permission.ParseRules(s)
@@ -285,16 +284,16 @@ func RuleFlag(to *[]permission.Rule) func(string) error {
 	}
 }
 
-// CheckDir reports what is wrong with a folder that must exist.
+// CheckDir returns an error unless dir is an existing folder.
 func CheckDir(shown, dir string) error {
 	info, err := os.Stat(dir)
 	switch {
 	case errors.Is(err, os.ErrNotExist):
-		return cli.Usagef("%s: there is no folder %s; make it first or name another", shown, dir)
+		return cli.Usagef("%s: the folder %s does not exist; create it or name another", shown, dir)
 	case err != nil:
 		return cli.Usagef("%s: %v", shown, err)
 	case !info.IsDir():
-		return cli.Usagef("%s: %s is not a folder; name the folder that it is in", shown, dir)
+		return cli.Usagef("%s: %s is not a folder; name the folder that contains it", shown, dir)
 	}
 	return nil
 }

@@ -20,14 +20,14 @@ const (
 	DemoName      = "demo"
 )
 
-// A Setting is a value and where it comes from.
+// A Setting is a value and its source.
 type Setting struct{ Value, Source string }
 
-// Environ reads environment variables; values are trimmed.
+// Environ reads an environment variable. It trims the value.
 type Environ func(string) string
 
-// First returns the first variable that is set. An older name of a variable counts
-// right after its name.
+// First returns the first variable that is set. The old name of a variable counts right after its
+// current name.
 func (e Environ) First(names ...string) Setting {
 	for _, name := range names {
 		for _, n := range []string{name, OldVariables[name]} {
@@ -39,8 +39,8 @@ func (e Environ) First(names ...string) Setting {
 	return Setting{}
 }
 
-// OldVariables are names that variables had before. They still count; help and errors
-// do not name them.
+// OldVariables maps variables to their old names. Old names still work, but help and errors do not
+// mention them.
 var OldVariables = map[string]string{
 	"OPENAGENT_API_KEY":  "CODEANY_API_KEY",
 	"OPENAGENT_BASE_URL": "CODEANY_BASE_URL",
@@ -63,9 +63,8 @@ func FlagSetting(name, value string) Setting {
 	return Setting{value, "--" + name}
 }
 
-// Hosts are the providers that speak OpenAI's Chat Completions in a way of their
-// own. Azure is not among them, as it has no address that is known beforehand:
-// --provider openai and its --base-url reach it.
+// Hosts are the providers with their own variant of OpenAI's Chat Completions. Azure is missing,
+// because it has no fixed address. You reach it with --provider openai and --base-url.
 var Hosts = func() []string {
 	var names []string
 	for _, p := range openai.Profiles() {

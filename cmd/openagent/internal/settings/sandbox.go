@@ -10,8 +10,8 @@ import (
 	"github.com/openagent-go/agent/sandbox"
 )
 
-// What --sandbox may be: on insists on a sandbox, auto makes do without where the
-// system has none, and asks.
+// Values of --sandbox. With "on" a sandbox is required. With "auto" the run works without one if
+// the system has none, and asks the user.
 const (
 	sandboxAuto = "auto"
 	sandboxOn   = "on"
@@ -22,8 +22,7 @@ var sandboxWords = []string{sandboxAuto, sandboxOn, sandboxOff}
 
 const sandboxPrefix = "sandbox."
 
-// SandboxSettings returns what the settings say of the sandbox, and whether they
-// say anything.
+// SandboxSettings returns the sandbox settings, and whether any are set.
 func (o *Options) SandboxSettings() (s sandbox.Settings, some bool, err error) {
 	if o.Settings == nil {
 		return s, false, nil
@@ -55,7 +54,7 @@ func (o *Options) SandboxSettings() (s sandbox.Settings, some bool, err error) {
 	return s, some, err
 }
 
-// put sets the member of an object that a path of names leads to.
+// put sets the member of an object at a path of names.
 func put(object map[string]any, path []string, value any) {
 	if len(path) == 1 {
 		object[path[0]] = value

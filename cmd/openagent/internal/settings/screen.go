@@ -6,12 +6,12 @@ import (
 	"github.com/openagent-go/agent/config"
 )
 
-// NewScreen returns the screen on stdout, with colours if the terminal shows them.
+// NewScreen returns the screen on stdout. It uses colours if the terminal supports them.
 func NewScreen(h *cli.IO) *term.Screen {
 	return &term.Screen{W: h.ColourOut(), Colours: Colours(h)}
 }
 
-// noColor reports whether there are to be no colours.
+// noColor reports whether colours are off.
 func noColor(h *cli.IO) bool {
 	dir, err := WorkingDir()
 	if err != nil {
@@ -19,13 +19,13 @@ func noColor(h *cli.IO) bool {
 	}
 	s, err := config.Load(ConfigOptions(h, new(Options), dir))
 	none := false
-	if err == nil { // else the run says what is wrong
+	if err == nil { // the run reports other errors
 		s.Decode("no_color", &none)
 	}
 	return none || h.Getenv("NO_COLOR") != ""
 }
 
-// Colours reports whether the output is a terminal that is to be coloured.
+// Colours reports whether to write colours to the output.
 func Colours(h *cli.IO) bool {
 	return h.OutTerminal && h.Getenv("TERM") != "dumb" && !noColor(h)
 }

@@ -25,10 +25,10 @@ import (
 	"github.com/openagent-go/agent/workspace"
 )
 
-// ConfigOptions say where the settings of a run in dir are.
+// ConfigOptions returns where the settings of a run in dir are stored.
 func ConfigOptions(h *cli.IO, o *Options, dir string) config.Options {
 	from := config.Options{Dir: dir, Managed: h.Managed, Given: append(o.given(), fromEnvironment(h)...), Extra: o.extra, Trusted: func(f config.File) bool { return trustsFile(h, f) }}
-	if home, err := h.Home(); err == nil { // else nothing is kept
+	if home, err := h.Home(); err == nil { // without a home folder nothing is stored
 		from.Home = home
 	}
 	for _, name := range o.Layers {
@@ -37,7 +37,7 @@ func ConfigOptions(h *cli.IO, o *Options, dir string) config.Options {
 	return from
 }
 
-// given are the settings that flags make.
+// given returns the settings that come from flags.
 func (o *Options) given() []config.Given {
 	var list []config.Given
 	for _, f := range []struct {
@@ -70,7 +70,7 @@ func (o *Options) given() []config.Given {
 		}
 		k, _, err := config.Find(f.key)
 		if err != nil {
-			panic(err) // it is in the table
+			panic(err) // the table has the key
 		}
 		name := "--" + k.Flag
 		if f.key == ModeKey && o.bypass {
@@ -81,10 +81,10 @@ func (o *Options) given() []config.Given {
 	return list
 }
 
-// ModeKey is the setting of the permission mode.
+// ModeKey is the settings key of the permission mode.
 const ModeKey = "permissions.defaultMode"
 
-// EncodeValue is a text, a number or a list of texts as JSON.
+// EncodeValue encodes a text, a number or a list of texts as JSON.
 func EncodeValue(v any) json.RawMessage {
 	data, err := cli.EncodeLine(v)
 	if err != nil {
@@ -93,8 +93,8 @@ func EncodeValue(v any) json.RawMessage {
 	return bytes.TrimSpace(data)
 }
 
-// fromEnvironment are the settings that variables make. Those of a vendor count
-// only for that vendor: newProvider sees to them.
+// fromEnvironment returns the settings that come from environment variables. It leaves out
+// variables of vendors: they count only for that vendor, and newProvider reads them.
 func fromEnvironment(h *cli.IO) []config.Given {
 	var list []config.Given
 	for _, k := range config.Keys() {
@@ -105,7 +105,7 @@ func fromEnvironment(h *cli.IO) []config.Given {
 			}
 			v := EncodeValue(s.Value)
 			if k.Type == config.Bool {
-				v = json.RawMessage("true") // NO_COLOR may be anything
+				v = json.RawMessage("true") // NO_COLOR may have any value
 			}
 			list = append(list, config.Given{Scope: config.Environment, Name: s.Source, Key: k.Name, Value: v})
 		}
@@ -113,11 +113,10 @@ func fromEnvironment(h *cli.IO) []config.Given {
 	return list
 }
 
-// Configure returns the options of a run in dir: what the flags say, and where
-// they say nothing what the settings say. With ask a person at the terminal is
-// asked whether a project's files are trusted.
+// Configure returns the options of a run in dir. Flags override settings. With ask, it asks the
+// user on the terminal whether to trust the project's files.
 func Configure(ctx context.Context, h *cli.IO, o *Options, dir string, ask bool) (*Options, error) {
-	if o.FromFlags != nil { // they are configured already
+	if o.FromFlags != nil { // already configured
 		o = o.FromFlags
 	}
 	s, err := config.Load(ConfigOptions(h, o, dir))
@@ -158,7 +157,7 @@ func Configure(ctx context.Context, h *cli.IO, o *Options, dir string, ask bool)
 	c.Compaction = compactionOf(s)
 	s.Decode("prompt_cache", &c.cache)
 	s.Decode("fastMode", &c.Fast)
-	if o.Thinking == 0 { // a flag's number of tokens counts before an effort of a file
+	if o.Thinking == 0 { // a number of tokens from a flag overrides an effort from a file
 		s.Decode("effort", &c.Effort)
 	}
 	if o.Effort == "" {
@@ -174,7 +173,7 @@ func Configure(ctx context.Context, h *cli.IO, o *Options, dir string, ask bool)
 	return &c, nil
 }
 
-// LoadError is the error for settings that cannot be used.
+// LoadError returns the error for settings that cannot be loaded.
 func LoadError(err error) error {
 	var p *config.Problem
 	var e *cli.ExitError
@@ -187,19 +186,19 @@ func LoadError(err error) error {
 	return cli.Usagef("%w", err)
 }
 
-// Setting returns what the settings say, nothing where there are none.
+// Setting returns the value of a setting, or the zero value if there are no settings.
 func (o *Options) Setting(key string) config.Value {
 	if o.Settings == nil {
 		return config.Value{Key: key}
 	}
 	v, err := o.Settings.Get(key)
 	if err != nil {
-		panic(err) // the keys are in the table
+		panic(err) // the table has the keys
 	}
 	return v
 }
 
-// SourceOf is who says what a setting is: a flag, or a file with its line.
+// SourceOf returns the source of a setting: a flag, or a file and line.
 func (o *Options) SourceOf(key, flag string) string {
 	if v := o.Setting(key); v.Source.Scope != "" {
 		return v.Source.String()
@@ -207,15 +206,15 @@ func (o *Options) SourceOf(key, flag string) string {
 	return flag
 }
 
-// folders returns the folders of flags and settings, absolute. One that is not
-// there is left out and complained of: flags were checked before.
+// folders returns the absolute paths of the folders from flags and settings. It skips missing
+// folders of settings with a warning. Check has already checked the flags.
 func folders(h *cli.IO, s *config.Settings, dir string) []string {
 	var named, out []string
 	s.Decode(FoldersKey, &named)
 	for _, name := range named {
 		path := ResolveFolder(name, dir)
 		if info, err := os.Stat(path); err != nil || !info.IsDir() {
-			h.Warn("%s: there is no folder %s", FoldersKey, path)
+			h.Warn("%s: the folder %s does not exist; create it or correct the setting", FoldersKey, path)
 			continue
 		}
 		if !slices.Contains(out, path) {
@@ -225,8 +224,8 @@ func folders(h *cli.IO, s *config.Settings, dir string) []string {
 	return out
 }
 
-// SecretValues are the values of variables for tools and language servers: none is to
-// be shown.
+// SecretValues returns the values of variables for tools and language servers. They must never be
+// shown.
 func (o *Options) SecretValues() []string {
 	list := (&workspace.Workspace{Env: o.Env, Pass: o.Passed}).Secrets()
 	for _, s := range o.Servers {
@@ -235,7 +234,7 @@ func (o *Options) SecretValues() []string {
 	return list
 }
 
-// WarnOfSettings tells what in the settings does not do what it is there for.
+// WarnOfSettings warns about settings that have no effect.
 func WarnOfSettings(h *cli.IO, o *Options) {
 	for _, p := range o.Settings.Problems() {
 		if p.Kind != config.Idle {
@@ -243,16 +242,16 @@ func WarnOfSettings(h *cli.IO, o *Options) {
 		}
 	}
 	for _, v := range o.Settings.Bounded() {
-		h.Warn("%s: %s does not count; %s says %s", v.Key, v.Value, v.Source, o.Setting(v.Key).Value)
+		h.Warn("%s: %s has no effect; %s says %s", v.Key, v.Value, v.Source, o.Setting(v.Key).Value)
 	}
 	for _, f := range o.Settings.Files() {
 		if needs := o.Settings.Needs(f); len(needs) > 0 {
-			h.Warn("%s is not trusted, so this is ignored: %s; look at it, then: openagent trust add %s", f.Path, NeedNames(needs), text.QuoteShell(projectOf(f)))
+			h.Warn("%s is not trusted, so these settings are ignored: %s; review the file, then run openagent trust add %s", f.Path, NeedNames(needs), text.QuoteShell(projectOf(f)))
 		}
 	}
 }
 
-// NeedNames lists settings with their lines.
+// NeedNames lists settings with their line numbers.
 func NeedNames(needs []config.Need) string {
 	var words []string
 	for _, n := range needs {
@@ -261,10 +260,10 @@ func NeedNames(needs []config.Need) string {
 	return strings.Join(words, ", ")
 }
 
-// projectOf is the folder of a project's file.
+// projectOf returns the project folder of a settings file.
 func projectOf(f config.File) string { return filepath.Dir(filepath.Dir(f.Path)) }
 
-// Permits says why a run may not go over to a mode.
+// Permits returns an error if a run may not switch to a mode.
 func (o *Options) Permits(mode permission.Mode) error {
 	if o.Settings == nil {
 		return nil
@@ -272,7 +271,7 @@ func (o *Options) Permits(mode permission.Mode) error {
 	return o.Settings.Permits(mode)
 }
 
-// PermitsRule says why a rule may not allow calls.
+// PermitsRule returns an error if a rule may not allow calls.
 func (o *Options) PermitsRule(r permission.Rule) error {
 	if o.Settings == nil {
 		return nil
@@ -280,8 +279,7 @@ func (o *Options) PermitsRule(r permission.Rule) error {
 	return o.Settings.PermitsRule(r)
 }
 
-// PermitsModel says why a run may not go over to a model: managed settings name
-// another one.
+// PermitsModel returns an error if managed settings require another model.
 func (o *Options) PermitsModel(name string) error {
 	v, ok := o.Managed("model")
 	if !ok || string(v.Value) == string(EncodeValue(strings.TrimSpace(name))) {
@@ -290,7 +288,7 @@ func (o *Options) PermitsModel(name string) error {
 	return fmt.Errorf("%s allows only the model %s", v.Source, v.Value)
 }
 
-// PermitsThinking says why a run may not go over to a number of thinking tokens.
+// PermitsThinking returns an error if a run may not switch to a number of thinking tokens.
 func (o *Options) PermitsThinking(tokens int) error {
 	most := 0
 	v, ok := o.Managed("max_thinking_tokens")
@@ -303,7 +301,7 @@ func (o *Options) PermitsThinking(tokens int) error {
 	return nil
 }
 
-// Managed returns a setting of the managed settings, false if they do not set it.
+// Managed returns a value from the managed settings, and false if they do not set it.
 func (o *Options) Managed(key string) (config.Value, bool) {
 	if o.Settings == nil {
 		return config.Value{Key: key}, false
@@ -311,10 +309,10 @@ func (o *Options) Managed(key string) (config.Value, bool) {
 	return o.Settings.Managed(key)
 }
 
-// FoldersKey is the setting of further folders to work in.
+// FoldersKey is the settings key of additional working folders.
 const FoldersKey = "permissions.additionalDirectories"
 
-// ResolveFolder returns the path of a folder that settings name, for a working folder.
+// ResolveFolder resolves a folder from the settings relative to a working folder.
 func ResolveFolder(name, dir string) string {
 	path := name
 	if rest, ok := strings.CutPrefix(name, "~/"); ok || name == "~" {
@@ -328,21 +326,21 @@ func ResolveFolder(name, dir string) string {
 	return filepath.Clean(path)
 }
 
-// ProviderSettings are the values that files set for the provider and its models.
+// ProviderSettings holds the values that settings files set for the provider and its models.
 type ProviderSettings struct {
 	Model, Small, Name, Base FileSetting
-	Models                   *catalog.Table // nil: they say of none
+	Models                   *catalog.Table // nil: not set
 }
 
-// A FileSetting is a setting of a file. Managed ones, and those of --settings,
-// count before flags and variables.
+// A FileSetting is a setting from a file. Managed settings and --settings override flags and
+// variables.
 type FileSetting struct {
 	Setting
 	Overrides bool
 	Managed   bool
 }
 
-// OverrideOr returns the setting of the file if it overrides flags and variables, else s.
+// OverrideOr returns the file's setting if it overrides flags and variables, and s otherwise.
 func (k FileSetting) OverrideOr(s Setting) Setting {
 	if k.Overrides {
 		return k.Setting
@@ -350,7 +348,7 @@ func (k FileSetting) OverrideOr(s Setting) Setting {
 	return s
 }
 
-// ManagedBy is who in the managed settings says where models are, "" if nobody does.
+// ManagedBy names the managed setting that fixes the provider. It is "" if none does.
 func (k ProviderSettings) ManagedBy() string {
 	for _, s := range []FileSetting{k.Name, k.Base} {
 		if s.Managed {
@@ -360,13 +358,13 @@ func (k ProviderSettings) ManagedBy() string {
 	return ""
 }
 
-// ProviderSettings returns what settings files say about the provider and its models.
+// ProviderSettings returns the values of settings files for the provider and its models.
 func (o *Options) ProviderSettings() ProviderSettings {
 	k := ProviderSettings{Models: o.table()}
 	for key, to := range map[string]*FileSetting{"model": &k.Model, "small_model": &k.Small, "provider": &k.Name, "base_url": &k.Base} {
 		v := o.Setting(key)
 		if v.Source.File == "" {
-			continue // newProvider knows flags and variables itself
+			continue // newProvider reads flags and variables itself
 		}
 		to.Source, to.Managed = v.Source.String(), v.Source.Scope == config.Managed
 		to.Overrides = to.Managed || v.Source.Scope == config.Flags
@@ -377,7 +375,8 @@ func (o *Options) ProviderSettings() ProviderSettings {
 	return k
 }
 
-// table is the catalogue with the models of settings, nil where these name none.
+// table returns the catalogue extended by the models of the settings. It is nil if the settings
+// name no models.
 func (o *Options) table() *catalog.Table {
 	var list []struct {
 		catalog.Entry
@@ -395,7 +394,7 @@ func (o *Options) table() *catalog.Table {
 		e := m.Entry
 		if m.Price != nil {
 			p := m.Price.Price
-			p.CacheRead, p.CacheWrite = p.Input, p.Input // where nothing is said of caches they save nothing
+			p.CacheRead, p.CacheWrite = p.Input, p.Input // without a cache price, caching saves nothing
 			if m.Price.CacheRead != nil {
 				p.CacheRead = *m.Price.CacheRead
 			}
@@ -411,7 +410,7 @@ func (o *Options) table() *catalog.Table {
 	return t
 }
 
-// compactionOf says how long conversations are made shorter; nil is the default.
+// compactionOf returns the compaction settings; nil means the defaults.
 func compactionOf(s *config.Settings) *agent.Compaction {
 	var c agent.Compaction
 	s.Decode("compaction.off", &c.Off)
@@ -423,7 +422,7 @@ func compactionOf(s *config.Settings) *agent.Compaction {
 	return &c
 }
 
-// PromptCache is how providers are to keep the prompt.
+// PromptCache returns how providers cache the prompt.
 func (o *Options) PromptCache() llm.Cache {
 	switch o.cache {
 	case "off":

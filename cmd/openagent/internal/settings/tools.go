@@ -4,8 +4,8 @@ import (
 	"context"
 )
 
-// RunChecked is run after a check of the options. The check leaves the format of the output
-// as the user wrote it.
+// RunChecked calls run after it has checked the options. The check does not change the output
+// format.
 func (o *Options) RunChecked(format *string, run func(context.Context, []string) error) func(context.Context, []string) error {
 	return func(ctx context.Context, args []string) error {
 		was := *format

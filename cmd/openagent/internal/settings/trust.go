@@ -17,30 +17,30 @@ import (
 	"github.com/openagent-go/agent/tools/custom"
 )
 
-// Trusted is what of projects and plugins counts, as trust.json holds it: folders
-// whose tools may run, by their real path, and files of settings.
+// Trusted is the content of trust.json: the folders, by real path, and settings files of projects
+// and plugins that the user trusts.
 type Trusted struct {
 	Folders map[string]TrustedFolder `json:"folders"`
 	Files   map[string]TrustedFile   `json:"files,omitempty"`
-	Skills  map[string]TrustedFolder `json:"skills,omitempty"` // folders of skills
+	Skills  map[string]TrustedFolder `json:"skills,omitempty"` // skill folders
 	Plugins map[string]TrustedFolder `json:"plugins,omitempty"`
 }
 
-// A TrustedFolder is trusted as it was: with a file that is changed, new or gone
-// it has to be trusted again.
+// A TrustedFolder records the trusted state of a folder. If a file changes, appears or disappears,
+// the user has to trust the folder again.
 type TrustedFolder struct {
 	Sum   string    `json:"sum"`
 	Files []string  `json:"files"`
 	Since time.Time `json:"since"`
 }
 
-// A TrustedFile is trusted as it was.
+// A TrustedFile records the trusted state of a file.
 type TrustedFile struct {
 	Sum   string    `json:"sum"`
 	Since time.Time `json:"since"`
 }
 
-const maxTrust = 1 << 20 // bytes of trust.json
+const maxTrust = 1 << 20 // maximum bytes of trust.json
 
 func trustFile(h *cli.IO) (string, error) {
 	home, err := h.Home()
@@ -69,8 +69,7 @@ func decodeTrust(data []byte) (Trusted, error) {
 	return t, nil
 }
 
-// ReadTrust returns what is trusted. A file that cannot be read is an error, and
-// nothing is trusted.
+// ReadTrust reads trust.json. If it cannot be read, ReadTrust returns an error and trusts nothing.
 func ReadTrust(h *cli.IO) (Trusted, error) {
 	file, err := trustFile(h)
 	if err != nil {
@@ -90,11 +89,10 @@ func ReadTrust(h *cli.IO) (Trusted, error) {
 }
 
 func badTrust(file string, err error) error {
-	return cli.Usagef("reading what is trusted in %s: %w; correct or remove the file", file, err)
+	return cli.Usagef("reading the list of trusted files %s: %w; correct or remove the file", file, err)
 }
 
-// ChangeTrust changes what is trusted. The file is never seen half-written, and
-// two changes at once are both there.
+// ChangeTrust changes trust.json. The replacement is atomic, and concurrent changes are all kept.
 func ChangeTrust(ctx context.Context, h *cli.IO, change func(t Trusted)) error {
 	file, err := trustFile(h)
 	if err != nil {
@@ -118,10 +116,10 @@ func ChangeTrust(ctx context.Context, h *cli.IO, change func(t Trusted)) error {
 	return nil
 }
 
-// TrustTime returns the current time as records of trust have it.
+// TrustTime returns the current time in the format of trust.json.
 func TrustTime() time.Time { return time.Now().UTC().Truncate(time.Second) }
 
-// trustsFile reports whether a file of settings is trusted as it is now.
+// trustsFile reports whether a settings file is trusted in its current state.
 func trustsFile(h *cli.IO, f config.File) bool {
 	t, err := ReadTrust(h)
 	if err != nil {
@@ -132,7 +130,7 @@ func trustsFile(h *cli.IO, f config.File) bool {
 	return ok && known.Sum == f.Sum
 }
 
-// TrustFiles remembers that files of settings are trusted as they are.
+// TrustFiles records settings files as trusted in their current state.
 func TrustFiles(ctx context.Context, h *cli.IO, files []config.File) error {
 	return ChangeTrust(ctx, h, func(t Trusted) {
 		for _, f := range files {
@@ -141,8 +139,8 @@ func TrustFiles(ctx context.Context, h *cli.IO, files []config.File) error {
 	})
 }
 
-// TrustChange keeps a project's file trusted that its user has changed by
-// openagent config set: one that was not there, or was trusted before.
+// TrustChange keeps a project's settings file trusted after openagent config set, if the file is
+// new or was trusted before.
 func TrustChange(ctx context.Context, h *cli.IO, f config.File, c config.Change) error {
 	was := f
 	was.Sum = c.Before
@@ -153,15 +151,15 @@ func TrustChange(ctx context.Context, h *cli.IO, f config.File, c config.Change)
 	return TrustFiles(ctx, h, []config.File{f})
 }
 
-// offerSettings asks the person at the terminal about files of the project that
-// say more than a project may, and reports whether one is trusted now.
+// offerSettings asks the user about project settings files that need trust. It reports whether the
+// user trusted one.
 func offerSettings(ctx context.Context, h *cli.IO, s *config.Settings) (changed bool, err error) {
 	for _, f := range s.Files() {
 		needs := s.Needs(f)
 		if len(needs) == 0 {
 			continue
 		}
-		if _, err := fmt.Fprintf(h.Err, "The settings %s of this project set what a project may not set by itself:\n%s", h.Visible(f.Path), NeedLines(h, needs)); err != nil {
+		if _, err := fmt.Fprintf(h.Err, "The settings file %s of this project has settings that need your trust:\n%s", h.Visible(f.Path), NeedLines(h, needs)); err != nil {
 			return changed, err
 		}
 		yes, err := Confirm(ctx, h, "Do you trust them, as they are now? [y/N] ")
@@ -179,8 +177,8 @@ func offerSettings(ctx context.Context, h *cli.IO, s *config.Settings) (changed 
 	return changed, nil
 }
 
-// NeedLines shows all that a file of settings says beyond what a project may: first what
-// would run.
+// NeedLines lists the settings of a project's file that need trust. Settings that run programs come
+// first.
 func NeedLines(h *cli.IO, needs []config.Need) string {
 	var b strings.Builder
 	for _, runs := range []bool{true, false} {
@@ -196,7 +194,7 @@ func NeedLines(h *cli.IO, needs []config.Need) string {
 	return b.String()
 }
 
-// TrustsTools reports whether a folder is trusted as it is now.
+// TrustsTools reports whether a folder is trusted in its current state.
 func TrustsTools(h *cli.IO, l custom.Listing) bool {
 	t, err := ReadTrust(h)
 	if err != nil {
@@ -207,20 +205,20 @@ func TrustsTools(h *cli.IO, l custom.Listing) bool {
 	return ok && f.Sum == l.Sum
 }
 
-// TrustTools remembers that a folder is trusted as it is.
+// TrustTools records a folder as trusted in its current state.
 func TrustTools(ctx context.Context, h *cli.IO, l custom.Listing) error {
 	return ChangeTrust(ctx, h, func(t Trusted) {
 		t.Folders[l.Dir] = TrustedFolder{Sum: l.Sum, Files: l.Files, Since: TrustTime()}
 	})
 }
 
-// OfferTrust asks the person at the terminal about the folders that are not
-// trusted. Who says no is asked again the next time.
+// OfferTrust asks the user about the folders that are not trusted. After a no it asks again the
+// next time.
 func OfferTrust(ctx context.Context, h *cli.IO, folders []custom.Folder) error {
 	for _, f := range folders {
 		l, err := custom.List(f.Path)
 		if f.Trusted || err != nil || len(l.Files) == 0 || TrustsTools(h, l) {
-			continue // what cannot be read is said when the tools are loaded
+			continue // loading the tools reports read errors
 		}
 		if _, err := fmt.Fprintf(h.Err, "The folder %s holds tools that the agent could run as programs:\n%s", h.OneLine(l.Dir), FileList(h, l)); err != nil {
 			return err
@@ -239,7 +237,7 @@ func OfferTrust(ctx context.Context, h *cli.IO, folders []custom.Folder) error {
 	return nil
 }
 
-// FileList shows the files of a folder of tools.
+// FileList lists the files of a tool folder.
 func FileList(h *cli.IO, l custom.Listing) string {
 	var b strings.Builder
 	for _, name := range l.Files {
@@ -248,15 +246,15 @@ func FileList(h *cli.IO, l custom.Listing) string {
 	return b.String()
 }
 
-// Confirm asks a question on the terminal; anything but yes is no. Stdin is read
-// up to the end of the line and no further.
+// Confirm asks a question on the terminal. Any answer but yes is no. It reads stdin up to the end
+// of the line and no further.
 func Confirm(ctx context.Context, h *cli.IO, question string) (bool, error) {
 	h.DiscardInput()
 	if _, err := fmt.Fprint(h.Err, question); err != nil {
 		return false, err
 	}
 	said := make(chan string, 1)
-	go func() { // reads on where ctx ends first, and ends with the program
+	go func() { // if ctx ends first, this goroutine keeps reading until the program ends
 		var line []byte
 		var b [1]byte
 		for len(line) < 1000 {
@@ -277,8 +275,8 @@ func Confirm(ctx context.Context, h *cli.IO, question string) (bool, error) {
 	}
 }
 
-// ToolFolders are the folders of tools of a project or a plugin. A folder that is
-// neither is taken for one itself.
+// ToolFolders returns the tool folders of a project or a plugin. Any other folder counts as a tool
+// folder itself.
 func ToolFolders(h *cli.IO, dir string, known bool) ([]custom.Listing, error) {
 	var out []custom.Listing
 	for _, path := range []string{filepath.Join(dir, ".openagent", "tools"), filepath.Join(dir, "tools"), dir} {

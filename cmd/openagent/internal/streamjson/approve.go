@@ -21,9 +21,9 @@ type permissionPrompt struct {
 	rules *app.SessionRules
 
 	mu      sync.Mutex
-	settled *sync.Cond // a question is no longer open
+	settled *sync.Cond // signals that a question was closed
 	waiting map[string]chan reply
-	gone    chan struct{} // closed: nobody answers any more
+	gone    chan struct{} // closed when no client answers any more
 }
 
 func newPermissionPrompt(d *Session) *permissionPrompt {
@@ -38,18 +38,18 @@ type question struct {
 	ToolName    string                 `json:"tool_name"`
 	Input       json.RawMessage        `json:"input"`
 	ToolUse     string                 `json:"tool_use_id"`
-	Agent       *string                `json:"agent_id"`             // its session; null: the one that is run
-	AgentName   string                 `json:"agent_name,omitempty"` // of an agent that works for it
+	Agent       *string                `json:"agent_id"`             // the asking session; null: the main session
+	AgentName   string                 `json:"agent_name,omitempty"` // name of the asking sub-agent
 	BlockedPath *string                `json:"blocked_path"`
 	Reason      string                 `json:"decision_reason"`
 	ReasonType  string                 `json:"decision_reason_type"`
 	Suggestions []app.PermissionUpdate `json:"permission_suggestions"`
 	Description string                 `json:"description,omitempty"` // a diff, for edits
 	Interaction bool                   `json:"requires_user_interaction,omitempty"`
-	Risks       []permission.Risk      `json:"risks,omitempty"` // parts of a command line to look at first
+	Risks       []permission.Risk      `json:"risks,omitempty"` // risky parts of a command line
 }
 
-// A replyEnvelope is the body of a control_response to us.
+// A replyEnvelope is the body of a control_response from the client.
 type replyEnvelope struct {
 	Subtype  string `json:"subtype"`
 	ID       string `json:"request_id"`
@@ -66,7 +66,7 @@ type reply struct {
 	Interrupt   bool                   `json:"interrupt"`
 }
 
-// decide is the session's CanUseTool.
+// decide is the session's CanUseTool function.
 func (a *permissionPrompt) decide(ctx context.Context, call tool.Call, verdict permission.Decision) (permission.Decision, error) {
 	nobody := permission.Decision{}
 	if verdict.Behavior != permission.Asked {
@@ -85,7 +85,7 @@ func (a *permissionPrompt) decide(ctx context.Context, call tool.Call, verdict p
 	if err != nil || ctx.Err() != nil {
 		return nobody, cmp.Or(err, ctx.Err())
 	}
-	if call.Session != a.d.s.Session.ID { // a sub-agent's, whose calls have ids of their own
+	if call.Session != a.d.s.Session.ID { // a sub-agent's question: its calls have their own ids
 		q.Agent, q.AgentName = new(call.Session), call.Agent
 	}
 	about := app.PendingRequest(pending, a.d.s.Session.ID, call)
@@ -100,8 +100,8 @@ func (a *permissionPrompt) decide(ctx context.Context, call tool.Call, verdict p
 	return a.settle(ctx, call, r)
 }
 
-// ask sends a question and waits for its answer. The error is errNobody where nobody
-// answers any more.
+// ask sends a question and waits for its answer. The error is errNobody if no client answers any
+// more.
 func (a *permissionPrompt) ask(ctx context.Context, q question) (reply, error) {
 	id, answers := a.expect()
 	defer a.forget(id)
@@ -127,7 +127,7 @@ func reasonType(s permission.Source) string {
 	return "other"
 }
 
-// settle makes a decision of a reply.
+// settle turns a reply into a decision.
 func (a *permissionPrompt) settle(ctx context.Context, call tool.Call, r reply) (permission.Decision, error) {
 	switch r.Behavior {
 	case "allow":
@@ -138,7 +138,7 @@ func (a *permissionPrompt) settle(ctx context.Context, call tool.Call, r reply) 
 				}
 			}
 			if err := a.rules.Check(u.AllowedRules()...); err != nil {
-				a.d.H.Warn("a rule of an answer does not count: %v", err)
+				a.d.H.Warn("a rule in an answer has no effect: %v", err)
 			}
 			a.rules.Add(u.AllowedRules()...)
 		}
@@ -153,7 +153,7 @@ func (a *permissionPrompt) settle(ctx context.Context, call tool.Call, r reply) 
 	case "deny":
 		d := permission.Deny(cmp.Or(r.Message, "refused by the user"))
 		d.Source = permission.FromPerson
-		if r.Interrupt { // after the denial, which is to be on record
+		if r.Interrupt { // interrupt after the denial is recorded
 			always := context.WithoutCancel(ctx)
 			if err := a.d.s.Session.Decide(always, call.ID, d); err != nil {
 				return d, err
@@ -182,8 +182,7 @@ func (a *permissionPrompt) forget(id string) {
 	a.settled.Broadcast()
 }
 
-// rest waits until no question is open, so that none is withdrawn after the
-// result of its run.
+// rest waits until no question is open, so that no question is withdrawn after its run's result.
 func (a *permissionPrompt) rest() {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -192,7 +191,7 @@ func (a *permissionPrompt) rest() {
 	}
 }
 
-// answer takes in a reply. One that nobody waits for any more is passed over.
+// answer handles a reply. It ignores replies to closed questions.
 func (a *permissionPrompt) answer(e replyEnvelope) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -207,5 +206,5 @@ func (a *permissionPrompt) answer(e replyEnvelope) {
 	answers <- e.Response
 }
 
-// close tells every question that nobody will answer it.
+// close ends every open question without an answer.
 func (a *permissionPrompt) close() { close(a.gone) }

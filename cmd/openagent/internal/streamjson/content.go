@@ -13,7 +13,7 @@ import (
 	"github.com/openagent-go/agent/llm"
 )
 
-// Content as the Anthropic Messages API has it, which the lines of stream-json follow
+// Content in the format of the Anthropic Messages API, which stream-json lines use
 // (https://platform.claude.com/docs/en/api/messages).
 type (
 	textBlock struct {
@@ -88,7 +88,7 @@ func shownBlock(b llm.Block) any {
 	return textBlock{"text", ""}
 }
 
-// inputOf returns the input of a call as an object, also where the model wrote none.
+// inputOf returns the input of a call as an object, even if the model wrote none.
 func inputOf(u llm.ToolUse) json.RawMessage {
 	if len(u.Input) == 0 || !json.Valid(u.Input) {
 		return json.RawMessage(`{}`)
@@ -96,7 +96,7 @@ func inputOf(u llm.ToolUse) json.RawMessage {
 	return u.Input
 }
 
-// shownContent is a string where there is nothing but text.
+// shownContent returns a string if the content is only text.
 func shownContent(bs llm.Blocks) any {
 	for _, b := range bs {
 		if _, ok := b.(llm.Text); !ok {
@@ -154,8 +154,7 @@ func parseContent(raw json.RawMessage) (string, []llm.Block, error) {
 	return "", blocks, nil
 }
 
-// fitting returns content as providers take it. What a host says of an image's type
-// is not relied upon.
+// fitting returns content in a form that providers accept. It does not trust the host's image type.
 func fitting(kind, media, title string, data []byte) (llm.Block, error) {
 	switch {
 	case kind == "image":
@@ -178,5 +177,5 @@ func (s source) bytes() ([]byte, error) {
 	case "text":
 		return []byte(s.Data), nil
 	}
-	return nil, fmt.Errorf("the source has the type %q; use base64 or text: fetch a URL yourself and send its content", cli.Clip(s.Type))
+	return nil, fmt.Errorf("the source has the type %q; use base64 or text, and send the content instead of a URL", cli.Clip(s.Type))
 }

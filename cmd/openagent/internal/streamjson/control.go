@@ -47,7 +47,7 @@ type (
 	}
 )
 
-// An controlCommand is a control request to us.
+// A controlCommand is a control request from the host.
 type controlCommand struct {
 	Subtype        string          `json:"subtype"`
 	Model          *string         `json:"model"`
@@ -57,9 +57,9 @@ type controlCommand struct {
 	Tools          []string        `json:"tools"`
 	ThinkingTokens *int            `json:"max_thinking_tokens"`
 	CancelQueued   bool            `json:"cancel_queued"`
-	Instructions   string          `json:"instructions"` // of compact
-	AgentID        string          `json:"agent_id"`     // of stop_agent: or its name
-	JobID          string          `json:"job_id"`       // of stop_job
+	Instructions   string          `json:"instructions"` // for compact
+	AgentID        string          `json:"agent_id"`     // for stop_agent: the agent's id or name
+	JobID          string          `json:"job_id"`       // for stop_job
 	ServerName     string          `json:"serverName"`
 	Enabled        *bool           `json:"enabled"`
 	NewServers     json.RawMessage `json:"servers"`
@@ -79,15 +79,15 @@ type initialization struct {
 	AppendSystem json.RawMessage `json:"appendSystemPrompt"`
 }
 
-// A receipt says what an interrupt found, by the ids of messages.
+// A receipt lists what an interrupt affected, by message ids.
 type receipt struct {
 	StillQueued []string `json:"still_queued"`
 	Cancelled   []string `json:"cancelled"`
-	Agents      []string `json:"agents,omitempty"` // in the background, that are being ended
-	Jobs        []string `json:"jobs,omitempty"`   // background commands, which go on
+	Agents      []string `json:"agents,omitempty"` // background agents that are being stopped
+	Jobs        []string `json:"jobs,omitempty"`   // background commands, which keep running
 }
 
-// A modelChoice is llm.ModelInfo as the Claude Agent SDK has it.
+// A modelChoice is llm.ModelInfo in the format of the Claude Agent SDK.
 type modelChoice struct {
 	Value       string   `json:"value"`
 	Name        string   `json:"displayName"`
@@ -103,15 +103,15 @@ func choiceOf(i llm.ModelInfo) modelChoice {
 	return modelChoice{i.Value, i.DisplayName, cmp.Or(i.Description, text), len(i.Efforts) > 0, i.Efforts, i.Adaptive, i.Fast}
 }
 
-// changes are requests of which one of these members has to be there, null or not: what
-// was misspelt must not lift a limit.
+// changes lists requests that need at least one of these members, null or not. Otherwise a misspelt
+// member could lift a limit.
 var changes = map[string][]string{
 	"set_fallback_models": {"models"},
 	"set_budget":          {"max_turns", "max_model_calls", "max_budget_usd", "timeout_ms"},
 	"set_tools":           {"tools"},
 }
 
-// incomplete says what a request to change something lacks.
+// incomplete returns an error if a change request lacks its members.
 func (o controlCommand) incomplete() error {
 	names := changes[o.Subtype]
 	if len(names) == 0 || slices.ContainsFunc(names, func(name string) bool { _, ok := o.named[name]; return ok }) {
@@ -120,8 +120,8 @@ func (o controlCommand) incomplete() error {
 	return fmt.Errorf("%s: %s is missing", o.Subtype, strings.Join(names, ", or "))
 }
 
-// handleControl carries out a control request and answers it. What has to wait for an MCP server
-// or for the end of a command does not hold up what comes after it.
+// handleControl runs a control request and answers it. Requests that wait for an MCP server or a
+// command do not delay later requests.
 func (d *Session) handleControl(ctx context.Context, id string, request json.RawMessage) {
 	var o controlCommand
 	err := json.Unmarshal(request, &o)
@@ -231,7 +231,7 @@ func (d *Session) stopJob(ctx context.Context, id string) error {
 	return d.s.StopJob(ctx, id)
 }
 
-// inForce answers a change by what is in force then.
+// inForce answers a change with the effective settings.
 func (d *Session) inForce(err error) (any, error) {
 	if err != nil {
 		return nil, err
@@ -239,8 +239,8 @@ func (d *Session) inForce(err error) (any, error) {
 	return d.s.EffectiveSettings(), nil
 }
 
-// change returns a budget with what a request names, null for no limit; the rest stays.
-// What is not a positive number is refused.
+// change returns a budget with the limits that a request names; null means no limit. Other limits
+// stay. Numbers that are not positive are refused.
 func change(b app.Budget, now agent.Budget, named map[string]json.RawMessage) (agent.Budget, error) {
 	for name, n := range map[string]*float64{"max_turns": asAmount(b.Turns), "max_model_calls": asAmount(b.ModelCalls), "max_budget_usd": b.USD, "timeout_ms": asAmount(b.TimeMS)} {
 		if n != nil && !(*n > 0) {
@@ -248,7 +248,7 @@ func change(b app.Budget, now agent.Budget, named map[string]json.RawMessage) (a
 		}
 	}
 	if ms := orZero(b.TimeMS); ms > math.MaxInt64/int64(time.Millisecond) {
-		return now, fmt.Errorf("set_budget: timeout_ms is %d, which is too long", ms)
+		return now, fmt.Errorf("set_budget: timeout_ms is %d, which is too long; write a smaller number", ms)
 	}
 	for name := range named {
 		switch name {
@@ -279,7 +279,7 @@ func asAmount[T int | int64](n *T) *float64 {
 	return new(float64(*n))
 }
 
-// changeMode changes the permission mode, as far as managed settings let it.
+// changeMode changes the permission mode, if managed settings permit it.
 func (d *Session) changeMode(ctx context.Context, mode permission.Mode) error {
 	if err := d.s.Options.Permits(mode); err != nil {
 		return err
@@ -287,8 +287,8 @@ func (d *Session) changeMode(ctx context.Context, mode permission.Mode) error {
 	return d.s.Session.SetMode(ctx, mode)
 }
 
-// initialize says what there is. What a host asks for in vain is refused, so
-// that it does not rely on a hook that is never called.
+// initialize reports the available features. It refuses unsupported ones, so that a host does not
+// rely on a hook that is never called.
 func (d *Session) initialize(o controlCommand) (any, error) {
 	for name, raw := range map[string]json.RawMessage{"hooks": o.Hooks, "agents": o.Agents, "sdkMcpServers": o.Servers,
 		"systemPrompt": o.System, "appendSystemPrompt": o.AppendSystem} {
@@ -316,13 +316,13 @@ func (d *Session) initialize(o controlCommand) (any, error) {
 		"output_style": "default", "available_output_styles": []string{"default"}, "capabilities": capabilities}, nil
 }
 
-// interrupt stops the run that goes on, and one that is about to begin.
+// interrupt stops the current run and any run about to start.
 func (d *Session) interrupt(ctx context.Context, cancelQueued bool) (receipt, error) {
 	r := receipt{StillQueued: []string{}, Cancelled: []string{}}
 	if current := d.withdraw(cancelQueued, &r); current != nil {
 		select {
 		case <-current.started:
-		case <-current.done: // agents may be at work in the background
+		case <-current.done: // agents may be running in the background
 		case <-ctx.Done():
 			return r, ctx.Err()
 		}

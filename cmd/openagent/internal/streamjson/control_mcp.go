@@ -9,7 +9,7 @@ import (
 	"github.com/openagent-go/agent/mcp"
 )
 
-// A serverLine tells of a change of an MCP server.
+// A serverLine reports a change of an MCP server.
 type serverLine struct {
 	Type    string     `json:"type"`
 	Subtype string     `json:"subtype"` // mcp_server
@@ -17,7 +17,7 @@ type serverLine struct {
 	Origin
 }
 
-// tellOfServers has a line written for each change of an MCP server.
+// tellOfServers writes a line for each change of an MCP server.
 func (d *Session) tellOfServers() {
 	tell := func(st mcp.Status) {
 		d.out.answer(serverLine{Type: "system", Subtype: "mcp_server", Server: st, Origin: d.sign()})
@@ -25,8 +25,7 @@ func (d *Session) tellOfServers() {
 	d.s.OnServerChange.Store(&tell)
 }
 
-// changeServers reconnects a server, switches it on or off, or sets those that are
-// there beside the ones that the run began with.
+// changeServers reconnects a server, enables or disables it, or sets the additional servers.
 func (d *Session) changeServers(ctx context.Context, o controlCommand) (any, error) {
 	servers := d.s.Servers
 	switch o.Subtype {
@@ -53,7 +52,7 @@ func (d *Session) changeServers(ctx context.Context, o controlCommand) (any, err
 	for name, c := range set {
 		switch _, taken := d.s.InitialServers[name]; {
 		case taken:
-			refused[name] = "the run began with a server of this name; give this one another"
+			refused[name] = "a server of the run already has this name; choose another name"
 		case c.Type == mcp.InProcess:
 			refused[name] = "servers within the host are not supported by this version"
 		default:

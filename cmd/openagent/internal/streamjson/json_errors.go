@@ -9,8 +9,7 @@ import (
 	"strings"
 )
 
-// mismatch says in plain words what is wrong with JSON that does not fit what it was
-// read into: the member, what it is, and what it must be.
+// mismatch explains a JSON type error: the member, its type, and the expected type.
 func mismatch(err error) error {
 	var kind *json.UnmarshalTypeError
 	var syntax *json.SyntaxError
@@ -21,7 +20,7 @@ func mismatch(err error) error {
 	default:
 		return err
 	}
-	name := strings.TrimPrefix(kind.Field, "Budget.") // which is embedded
+	name := strings.TrimPrefix(kind.Field, "Budget.") // the embedded struct
 	if name == "" {
 		name = "the message"
 	}
@@ -32,7 +31,7 @@ func mismatch(err error) error {
 	return fmt.Errorf("%s must be %s, not %s", name, wanted(kind.Type), got)
 }
 
-// wanted names what JSON has to be for a type.
+// wanted names the JSON type for a Go type.
 func wanted(t reflect.Type) string {
 	switch t.Kind() {
 	case reflect.String:

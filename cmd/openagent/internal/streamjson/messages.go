@@ -11,14 +11,14 @@ import (
 	"github.com/openagent-go/agent/tool"
 )
 
-// The objects of stream-json. Their names and shapes follow those of the Claude
-// Agent SDK, so that its readers understand them.
+// The objects of stream-json. Their names and members follow the Claude Agent SDK, so that its
+// readers understand them.
 type (
-	// Origin is the end of every object.
+	// Origin holds the last members of every object.
 	Origin struct {
 		UUID      string `json:"uuid"`
 		SessionID string `json:"session_id"`
-		Simulated bool   `json:"simulated,omitempty"` // the model is a demo
+		Simulated bool   `json:"simulated,omitempty"` // the model is the demo
 	}
 	initLine struct {
 		Type           string            `json:"type"`
@@ -32,9 +32,9 @@ type (
 		SlashCommands  []string          `json:"slash_commands"`
 		Agents         []string          `json:"agents"`
 		Skills         []string          `json:"skills"`
-		Instructions   []string          `json:"instructions"` // files that the model was told
+		Instructions   []string          `json:"instructions"` // instruction files passed to the model
 		Capabilities   []string          `json:"capabilities"`
-		Sandbox        *sandbox.State    `json:"sandbox,omitempty"` // absent: nothing is said of one
+		Sandbox        *sandbox.State    `json:"sandbox,omitempty"` // absent: no sandbox is configured
 		Version        string            `json:"openagent_version"`
 		Origin
 	}
@@ -111,7 +111,7 @@ type (
 		ErrorStatus *int   `json:"error_status"`
 		Error       string `json:"error"`
 		Message     string `json:"message"`
-		Withdrawn   bool   `json:"withdrawn"` // what was shown of the answer does not count
+		Withdrawn   bool   `json:"withdrawn"` // the partial answer is discarded
 		Origin
 	}
 	compactLine struct {
@@ -132,7 +132,7 @@ type (
 	statusLine struct {
 		Type    string  `json:"type"`
 		Subtype string  `json:"subtype"` // status
-		Status  *string `json:"status"`  // compacting; null: no more
+		Status  *string `json:"status"`  // "compacting"; null when finished
 		Parent  *string `json:"parent_tool_use_id"`
 		Origin
 	}
@@ -153,7 +153,7 @@ type (
 		ToolUse  string `json:"tool_use_id"`
 		Reason   string `json:"reason"`
 		Rule     string `json:"rule"`
-		Agent    string `json:"agent,omitempty"` // that works for the one that is run
+		Agent    string `json:"agent,omitempty"` // the sub-agent's id
 		Origin
 	}
 	ResultLine struct {
@@ -166,7 +166,7 @@ type (
 		DurationMS int64                 `json:"duration_ms"`
 		APIMS      int64                 `json:"duration_api_ms"`
 		TTFTMS     int64                 `json:"ttft_ms"`
-		CostUSD    *float64              `json:"total_cost_usd"` // null: not known
+		CostUSD    *float64              `json:"total_cost_usd"` // null: unknown
 		Usage      usage                 `json:"usage"`
 		ModelUsage map[string]modelUsage `json:"modelUsage"`
 		Denials    []denial              `json:"permission_denials"`
@@ -216,7 +216,7 @@ func stopReason(s llm.StopReason) *string {
 	return new(string(s))
 }
 
-// errorNames are the words for failed model calls.
+// errorNames are the names of failed model calls.
 var errorNames = map[llm.Class]string{
 	llm.RateLimit: "rate_limit", llm.Overloaded: "overloaded", llm.ServerError: "server_error", llm.Auth: "authentication_failed",
 	llm.Forbidden: "authentication_failed", llm.NotFound: "model_not_found", llm.Invalid: "invalid_request", llm.TooLarge: "invalid_request",

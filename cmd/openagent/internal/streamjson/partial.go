@@ -4,8 +4,8 @@ import (
 	"github.com/openagent-go/agent/event"
 )
 
-// The events of a message that is being written, as the Messages API streams
-// them (https://platform.claude.com/docs/en/build-with-claude/streaming).
+// The events of a partial message, in the format of the Messages API
+// (https://platform.claude.com/docs/en/build-with-claude/streaming).
 type (
 	messageStart struct {
 		Type    string           `json:"type"`
@@ -51,14 +51,14 @@ type (
 	}
 )
 
-// partial makes stream events of the deltas of an answer.
+// partial turns the deltas of an answer into stream events.
 type partial struct {
 	put   func(any)
-	key   string // of the call to the model
+	key   string // id of the model call
 	model string
-	shown bool   // the message has begun
-	index int    // of the block being written
-	block string // what it is: its type, or a call's id; "" before the first
+	shown bool   // the message has started
+	index int    // index of the current block
+	block string // the block's type, or a call's id; "" before the first
 }
 
 func (p *partial) start(d event.ModelStart) {
@@ -82,7 +82,7 @@ func (p *partial) delta(d event.Data) {
 	}
 }
 
-// open sees to it that the block that a delta extends has begun.
+// open starts the block of a delta if it has not started.
 func (p *partial) open(key, block string, start any) {
 	if !p.shown {
 		p.shown = true
@@ -99,7 +99,7 @@ func (p *partial) open(key, block string, start any) {
 	p.put(blockStart{"content_block_start", p.index, start})
 }
 
-// finish ends the message that is complete now.
+// finish ends the completed message.
 func (p *partial) finish(m event.AssistantMessage) {
 	if !p.shown {
 		return
@@ -112,8 +112,7 @@ func (p *partial) finish(m event.AssistantMessage) {
 	*p = partial{put: p.put}
 }
 
-// withdraw forgets a message that came to nothing. It reports whether any of it
-// has been shown.
+// withdraw drops a failed message. It reports whether any part of it was shown.
 func (p *partial) withdraw() bool {
 	shown := p.shown
 	*p = partial{put: p.put}

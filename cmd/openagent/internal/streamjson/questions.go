@@ -12,15 +12,15 @@ import (
 	"github.com/openagent-go/agent/tool"
 )
 
-// questionTool is the tool by whose name hosts know the questions of tools and MCP
-// servers: they come as can_use_tool, and the answers come back in its input.
+// questionTool is the tool name for questions of tools and MCP servers. Hosts receive them as
+// can_use_tool and return the answers in its input.
 const questionTool = "AskUserQuestion"
 
-// askedByHost is the input of the request that puts questions to a host's person.
+// askedByHost is the input of the request that asks the host's user.
 type askedByHost struct {
 	Questions []clientQuestion `json:"questions"`
-	// Answers, in the input that the host sends back, are a text by question: a label, or
-	// words of the person's own; of several options their labels with commas.
+	// Answers, in the input that the host returns, map questions to texts: a label, several labels
+	// with commas, or a free answer.
 	Answers map[string]json.RawMessage `json:"answers,omitempty"`
 }
 
@@ -31,7 +31,7 @@ type clientQuestion struct {
 	Multiple bool          `json:"multiSelect"`
 }
 
-// AskUser is the AskUser function of the agent: it sends the questions to the client.
+// AskUser is the agent's AskUser function. It sends the questions to the client.
 func (d *Session) AskUser(ctx context.Context, call tool.Call, questions []tool.Question) ([]tool.Answer, error) {
 	a := d.prompt
 	use, err := d.report.calls.Find(ctx, d.s.Session.ID, call)
@@ -70,7 +70,7 @@ func (d *Session) AskUser(ctx context.Context, call tool.Call, questions []tool.
 	return answersOf(questions, r.Input)
 }
 
-// unanswered says why a host's person does not answer. The model decides itself.
+// unanswered tells the model why the host's user does not answer.
 func unanswered(r reply) error {
 	if r.Message == "" {
 		return app.ErrNoPerson
@@ -78,7 +78,7 @@ func unanswered(r reply) error {
 	return fmt.Errorf("%s. Decide yourself", strings.TrimRight(r.Message, ". "))
 }
 
-// answersOf reads the answers of a host. Questions that it left out have none.
+// answersOf reads the answers of a host. A missing question has no answer.
 func answersOf(questions []tool.Question, input json.RawMessage) ([]tool.Answer, error) {
 	var in askedByHost
 	if len(input) > 0 {

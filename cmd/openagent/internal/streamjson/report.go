@@ -17,41 +17,40 @@ import (
 	"github.com/openagent-go/agent/session"
 )
 
-// A Report turns the events of a session into lines of stream-json, and the end
-// of a run into a result.
+// A Report turns a session's events into stream-json lines, and the end of a run into a result.
 type Report struct {
-	put          func(line any)                   // nil: no lines but results are wanted
-	Notice       func(format string, args ...any) // nil: where lines tell that the model fails
-	Warn         func(format string, args ...any) // tells people what they must know; nil: nobody
+	put          func(line any)                   // nil: only results are written
+	Notice       func(format string, args ...any) // nil if lines report model failures
+	Warn         func(format string, args ...any) // reports messages to the user; nil: none
 	Session      string
 	provider     string
 	simulated    bool
-	partial      *partial                 // nil: no pieces of messages
-	sandbox      *sandbox.State           // nil: nothing is said of one
-	servers      func() []app.NamedServer // of MCP
+	partial      *partial                 // nil: no partial messages
+	sandbox      *sandbox.State           // nil: no sandbox is reported
+	servers      func() []app.NamedServer // MCP servers
 	commands     func() []string
-	skills       func() []string // that the model can run
-	instructions func() []string // files that the model was told
+	skills       func() []string // skills that the model can run
+	instructions func() []string // instruction files passed to the model
 	agentNames   []string
 
 	agent     string             // the name of the agent; "" at the root
-	parent    *string            // the call that has put the agent to work; nil at the root
-	prefix    string             // of its calls among those of all agents; "" at the root
-	subagents map[string]*Report // of agents that work for this one, by session
+	parent    *string            // the call that started the agent; nil at the root
+	prefix    string             // prefix of the agent's calls among all agents; "" at the root
+	subagents map[string]*Report // reports of its sub-agents, by session
 
 	config    event.Configured
 	Mode      permission.Mode
-	held      bool // until the prompt is configured: what closes an earlier run is not shown
-	Started   bool // the init line of this run is out
+	held      bool // until the prompt is configured, to hide the end of an earlier run
+	Started   bool // the run's init line was written
 	queued    map[string]event.Event
 	decisions map[string]permission.Decision
 	calls     *Calls
 	batch     batch
-	failures  int                // of the model in use, in a row
-	failed    *event.ModelFailed // not yet followed by another call
-	denied    []event.Denial     // to sub-agents
+	failures  int                // consecutive failures of the current model
+	failed    *event.ModelFailed // the last failure, until the next call
+	denied    []event.Denial     // calls that start sub-agents
 
-	compacting bool // a summary is being made
+	compacting bool // a summary is being written
 	End        event.RunEnd
 	endUUID    string
 }
@@ -63,10 +62,10 @@ func NewReport(session, provider string, put func(line any)) *Report {
 		queued: map[string]event.Event{}, decisions: map[string]permission.Decision{}, calls: NewCalls()}
 }
 
-// showPieces adds the pieces of messages to the lines.
+// showPieces adds partial messages to the lines.
 func (r *Report) showPieces() { r.partial = &partial{put: r.stream} }
 
-// past takes in the facts that were recorded before.
+// past reads the facts recorded before this run.
 func (r *Report) past(ctx context.Context, store session.Store) error {
 	put := r.put
 	r.put = nil
@@ -86,7 +85,7 @@ func (r *Report) Expect(prompt bool) {
 	r.End, r.endUUID, r.denied = event.RunEnd{}, "", nil
 }
 
-// Event takes in the next event of the session.
+// Event handles the next event of the session.
 func (r *Report) Event(e event.Event) {
 	if _, ok := e.Data.(event.Configured); !ok && !r.Started && !r.held {
 		r.begin()
@@ -114,7 +113,7 @@ func (r *Report) Event(e event.Event) {
 		case d.Compacts != "":
 			r.compacting = true
 			r.Line(statusLine{Type: "system", Subtype: "status", Status: new("compacting"), Parent: r.parent, Origin: r.NewOrigin("")})
-		case d.Call == "": // else a result is digested
+		case d.Call == "": // other calls summarise a result
 			r.calling(d)
 		}
 	case event.ModelFailed:
@@ -163,8 +162,8 @@ func (r *Report) Event(e event.Event) {
 	}
 }
 
-// under takes in an event of an agent that works for this one. Its messages and calls
-// are lines with the call that has put it to work.
+// under handles an event of a sub-agent. Its messages and calls become lines that name the call
+// that started it.
 func (r *Report) under(d event.AgentEvent) {
 	if d.Event == nil {
 		return
@@ -192,7 +191,7 @@ func (r *Report) under(d event.AgentEvent) {
 	}
 }
 
-// hook tells what a hook has come to.
+// hook reports the result of a hook.
 func (r *Report) hook(d event.HookResponse) {
 	l := hookLine{Type: "system", Subtype: "hook_response", ID: d.ID, Event: string(d.Event), Name: d.Name, Output: d.Message, Stderr: d.Error, Reason: d.Reason, Outcome: "success", Origin: r.NewOrigin("")}
 	switch {
@@ -207,7 +206,7 @@ func (r *Report) hook(d event.HookResponse) {
 	}
 }
 
-// say tells people about the model.
+// say reports a message about the model to the user.
 func (r *Report) say(format string, args ...any) {
 	if r.Notice != nil {
 		r.Notice(format, args...)
@@ -221,7 +220,7 @@ func (r *Report) Line(v any) {
 	}
 }
 
-// NewOrigin returns the end of a line. Lines that stand for no fact get an id of their own.
+// NewOrigin returns the last members of a line. A line without a fact gets its own id.
 func (r *Report) NewOrigin(uuid string) Origin {
 	if uuid == "" && r.put != nil {
 		uuid = session.NewID()
@@ -229,7 +228,7 @@ func (r *Report) NewOrigin(uuid string) Origin {
 	return Origin{UUID: uuid, SessionID: r.Session, Simulated: r.simulated}
 }
 
-// begin says what the run is made with.
+// begin writes the run's init line.
 func (r *Report) begin() {
 	r.Started = true
 	if r.parent != nil {
@@ -244,7 +243,7 @@ func (r *Report) begin() {
 		Capabilities: capabilities, Sandbox: r.sandbox, Version: cli.Version(), Origin: r.NewOrigin("")})
 }
 
-// capabilities are what a program that drives us can rely on.
+// capabilities are the features that a host can rely on.
 var capabilities = []string{"interrupt_receipt_v1", "interrupt_cancel_queued_v1"}
 
 func (r *Report) user(e event.Event, m event.UserMessage) {
@@ -252,7 +251,7 @@ func (r *Report) user(e event.Event, m event.UserMessage) {
 		r.message(e, m)
 		return
 	}
-	r.queued[m.ID] = e // shown when the model gets it
+	r.queued[m.ID] = e // shown when the model receives it
 }
 
 func (r *Report) message(e event.Event, m event.UserMessage) {
@@ -260,7 +259,7 @@ func (r *Report) message(e event.Event, m event.UserMessage) {
 		Synthetic: m.Delivery == event.AsNotice || m.Delivery == event.AsContinue || m.Delivery == event.AsHook || m.Delivery == event.AsContext, Parent: r.parent, Origin: r.NewOrigin(e.UUID())})
 }
 
-// compacted tells that the conversation is shorter, or why it is not.
+// compacted reports that the conversation was compacted, or why not.
 func (r *Report) compacted(e event.Event, d event.Compacted) {
 	r.endCompacting()
 	if d.Failed != "" {
@@ -269,7 +268,7 @@ func (r *Report) compacted(e event.Event, d event.Compacted) {
 	}
 	r.Line(compactLine{Type: "system", Subtype: "compact_boundary", Parent: r.parent, Origin: r.NewOrigin(e.UUID()),
 		Metadata: compactMetadata{d.Trigger, d.Before, d.After, d.Duration.Milliseconds(), len(d.Cleared), d.Until > 0}})
-	r.say("the conversation was compacted: about %d tokens are %d now", d.Before, d.After)
+	r.say("the conversation was compacted: about %d tokens became %d", d.Before, d.After)
 }
 
 func (r *Report) endCompacting() {
@@ -279,11 +278,11 @@ func (r *Report) endCompacting() {
 	}
 }
 
-// calling notes that a model is called: after a failure perhaps another one.
+// calling records a model call. After a failure it may be another model.
 func (r *Report) calling(d event.ModelStart) {
 	if f := r.failed; f != nil && f.Model != d.Model && r.parent == nil {
 		r.failures = 0
-		r.say("%s; going on with %s", f.Message, d.Model)
+		r.say("%s; continuing with %s", f.Message, d.Model)
 		r.Line(fallbackLine{Type: "system", Subtype: "model_fallback", Model: f.Model, Fallback: d.Model, Error: errorName(f.Class),
 			Message: f.Message, Withdrawn: f.Partial != "", Origin: r.NewOrigin("")})
 	}
@@ -330,8 +329,8 @@ func (r *Report) assistant(e event.Event, m event.AssistantMessage) {
 
 func (r *Report) decided(call string, d permission.Decision) { r.decisions[call] = d }
 
-// result takes in the result of a call. The results of one answer are one line,
-// in the order of the calls.
+// result handles the result of a call. The results of one answer form one line, in the order of the
+// calls.
 func (r *Report) result(e event.Event, d event.ToolResult) {
 	u, known := r.calls.Get(r.prefix + d.Call)
 	if !known {
@@ -348,7 +347,7 @@ func (r *Report) result(e event.Event, d event.ToolResult) {
 	}
 }
 
-// flush writes the results that have come.
+// flush writes the results received so far.
 func (r *Report) flush() {
 	b := r.batch
 	r.batch = batch{}
@@ -371,8 +370,7 @@ func (r *Report) flush() {
 	r.Line(userLine{Type: "user", Message: userMessage{"user", blocks}, Result: joinDetails(details, len(blocks)), Parent: r.parent, Origin: r.NewOrigin(b.last.UUID())})
 }
 
-// joinDetails returns the details of a single result as they are, those of
-// several under the ids of their calls.
+// joinDetails returns the details of a single result unchanged, and several by call id.
 func joinDetails(details map[string]json.RawMessage, results int) json.RawMessage {
 	if results == 1 {
 		for _, d := range details {
@@ -386,7 +384,7 @@ func joinDetails(details map[string]json.RawMessage, results int) json.RawMessag
 	return data
 }
 
-// A batch is the calls of one answer and the results that have come.
+// A batch holds the calls of one answer and the results received so far.
 type batch struct {
 	ids     []string
 	results map[string]event.ToolResult
@@ -400,7 +398,7 @@ func (b *batch) add(e event.Event, d event.ToolResult) {
 	b.results[d.Call], b.last = d, e
 }
 
-// Result returns the result of the run that has ended.
+// Result returns the result of the ended run.
 func (r *Report) Result(ctx context.Context) (ResultLine, cli.Outcome) {
 	end := r.End
 	o := cli.OutcomeOf(ctx, end)
@@ -418,7 +416,7 @@ func (r *Report) Result(ctx context.Context) (ResultLine, cli.Outcome) {
 	return l, o
 }
 
-// broken stands in for the end of a run that could not be recorded.
+// broken replaces the end of a run that could not be recorded.
 func (r *Report) broken(err error, soFar event.RunEnd) {
 	r.flush()
 	r.End, r.endUUID = soFar, ""

@@ -11,8 +11,8 @@ import (
 	"github.com/openagent-go/agent/tool"
 )
 
-// Calls knows the tool calls of a session by our own ids, and those of agents under
-// it by theirs, see callKey. Lines carry the provider's, which stand in its messages.
+// Calls maps our call ids, also of sub-agents (see callKey), to the tool calls. Lines carry the
+// provider's ids, which are in its messages.
 type Calls struct {
 	mu    sync.Mutex
 	byID  map[string]llm.ToolUse
@@ -22,7 +22,7 @@ type Calls struct {
 // NewCalls returns an empty Calls.
 func NewCalls() *Calls { return &Calls{byID: map[string]llm.ToolUse{}, added: make(chan struct{})} }
 
-// CallID is the id of a call: that of its place in the session.
+// CallID returns the id of a call, which is its position in the session.
 func CallID(seq int64, index int) string { return fmt.Sprintf("c%d.%d", seq, index) }
 
 // Add records a call under its id.
@@ -42,8 +42,7 @@ func (c *Calls) Get(id string) (llm.ToolUse, bool) {
 	return u, ok
 }
 
-// callKey is where a call is found, made by an agent of the session at the root or by
-// one under it.
+// callKey returns the key of a call of the main agent or of a sub-agent.
 func callKey(root string, call tool.Call) string {
 	if call.Session == "" || call.Session == root {
 		return call.ID

@@ -11,8 +11,8 @@ import (
 	"github.com/openagent-go/agent/event"
 )
 
-// NewSessionReport returns a report of the session that knows its past. asked reports whether this
-// start brings a new prompt; tell is for what a person should know of the permission mode.
+// NewSessionReport returns a report of the session that includes its past. asked is true if this
+// start has a new prompt. tell reports messages about the permission mode to the user.
 func NewSessionReport(ctx context.Context, s *app.App, put func(any), asked bool, tell func(format string, args ...any)) (*Report, error) {
 	r := NewReport(s.Session.ID, s.Provider.Name.Value, put)
 	r.servers, r.commands, r.skills, r.instructions, r.agentNames = s.ServerNames, s.SlashNames, s.SkillNames, s.InstructionFiles, s.DefinitionNames()
@@ -37,8 +37,8 @@ func NewSessionReport(ctx context.Context, s *app.App, put func(any), asked bool
 	return r, err
 }
 
-// Run takes in the events of a run. The error is that of a run that did not
-// begin, or was not recorded to its end.
+// Run handles the events of a run. It returns an error if the run did not start or was not fully
+// recorded.
 func (r *Report) Run(s *agent.Session, events iter.Seq2[event.Event, error]) error {
 	var failed error
 	for e, err := range events {
@@ -62,7 +62,7 @@ func (r *Report) Run(s *agent.Session, events iter.Seq2[event.Event, error]) err
 	return failed
 }
 
-// CloseWriter ends the writing of lines and returns the first error.
+// CloseWriter closes the writer and returns the first error.
 func CloseWriter(ctx context.Context, out *Writer, err error) error {
 	if out == nil {
 		return err
@@ -73,7 +73,7 @@ func CloseWriter(ctx context.Context, out *Writer, err error) error {
 	return err
 }
 
-// RunError returns the error for the end of a run, or for output that was lost.
+// RunError returns the error of the ended run, or of lost output.
 func RunError(ctx context.Context, h *cli.IO, o cli.Outcome, err error) error {
 	switch {
 	case err == nil:

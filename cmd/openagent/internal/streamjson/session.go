@@ -24,9 +24,8 @@ import (
 	"github.com/openagent-go/agent/session"
 )
 
-// A Session is a session that is driven by lines on stdin. Each user message is
-// a prompt with a result of its own; one that comes while a prompt runs waits
-// for its end, or joins it if its priority says so.
+// A Session is a session driven by lines on stdin. Each user message is a prompt with its own
+// result. A message during a run waits for its end, or joins the run if its priority says so.
 type Session struct {
 	H      *cli.IO
 	s      *app.App
@@ -40,12 +39,12 @@ type Session struct {
 	Changed chan struct{} // has room for one
 	current *turn         // runs, or is about to
 	queue   []agent.Input
-	schema  json.RawMessage // of answers, as initialize has it; nil: as the flags have it
-	ended   bool            // nothing more comes
-	broken  error           // what came cannot be understood
+	schema  json.RawMessage // schema of answers from initialize; nil: from the flags
+	ended   bool            // the input has ended
+	broken  error           // the input was invalid
 }
 
-// A turn is one prompt of a dialog.
+// A turn is one prompt of the conversation.
 type turn struct {
 	input         agent.Input
 	started, done chan struct{}
@@ -57,7 +56,7 @@ const (
 	maxQueue = 1024     // user messages
 )
 
-// Serve serves stdin until its end.
+// Serve handles stdin until it ends.
 func (d *Session) Serve(program context.Context, s *app.App, args []string, blocks []llm.Block) error {
 	ctx, cancel := context.WithCancelCause(program)
 	defer cancel(nil)
@@ -87,7 +86,7 @@ func (d *Session) Serve(program context.Context, s *app.App, args []string, bloc
 		}
 	}()
 	o, err := d.serve(ctx)
-	if bad := d.failure(); bad != nil { // why anything else failed
+	if bad := d.failure(); bad != nil { // other failures
 		err = bad
 	}
 	if err != nil && !d.report.Started {
@@ -105,14 +104,14 @@ func (d *Session) Serve(program context.Context, s *app.App, args []string, bloc
 	return RunError(ctx, h, o, closed)
 }
 
-// failure returns why the input was given up, nil if it was not.
+// failure returns why reading the input stopped, or nil.
 func (d *Session) failure() error {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	return d.broken
 }
 
-// serve runs the prompts one after the other, and returns how the last ended.
+// serve runs the prompts in order and returns how the last one ended.
 func (d *Session) serve(ctx context.Context) (cli.Outcome, error) {
 	last := cli.Outcome{Code: cli.ExitDone}
 	for {
@@ -147,7 +146,7 @@ func (d *Session) serve(ctx context.Context) (cli.Outcome, error) {
 	}
 }
 
-// next waits for the next turn; nil means that none will come.
+// next waits for the next turn; nil means the input has ended.
 func (d *Session) next(ctx context.Context) *turn {
 	for {
 		d.mu.Lock()
@@ -169,7 +168,7 @@ func (d *Session) next(ctx context.Context) *turn {
 	}
 }
 
-// begin makes the first message of the queue the current turn. d.mu is held.
+// begin turns the first queued message into the current turn. d.mu is held.
 func (d *Session) begin() {
 	d.current = &turn{input: d.queue[0], started: make(chan struct{}), done: make(chan struct{})}
 	d.queue = d.queue[1:]
@@ -203,7 +202,7 @@ func (d *Session) enqueue(in agent.Input) error {
 	return nil
 }
 
-// withdraw returns the current turn, and notes what of the queue stays.
+// withdraw returns the current turn and lists the messages that stay queued.
 func (d *Session) withdraw(cancelQueued bool, r *receipt) *turn {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -224,8 +223,8 @@ func (d *Session) sign() Origin {
 	return Origin{UUID: session.NewID(), SessionID: d.s.Session.ID, Simulated: d.report.simulated}
 }
 
-// read takes in stdin to its end. An error is a line that cannot be understood:
-// whoever writes it may have meant a guard, so nothing goes on without it.
+// read reads stdin to its end. It stops at an invalid line, because the line may have been a safety
+// request.
 func (d *Session) read(ctx context.Context) error {
 	r := bufio.NewReaderSize(d.H.In, 64<<10)
 	var err error
@@ -258,7 +257,7 @@ func (d *Session) read(ctx context.Context) error {
 	return err
 }
 
-// ReadLine reads a line of at most limit bytes. The last may lack its end.
+// ReadLine reads a line of at most limit bytes. The last line may lack its line end.
 func ReadLine(r *bufio.Reader, limit int) ([]byte, error) {
 	var line []byte
 	for {
@@ -273,7 +272,7 @@ func ReadLine(r *bufio.Reader, limit int) ([]byte, error) {
 	}
 }
 
-// An inLine is a line that came in.
+// An inLine is an input line.
 type inLine struct {
 	Type     string `json:"type"`
 	UUID     string `json:"uuid"`
@@ -287,7 +286,7 @@ type inLine struct {
 	Response replyEnvelope   `json:"response"`
 }
 
-// take acts on a line. Types that are not known are passed over.
+// take handles a line. It ignores unknown types.
 func (d *Session) take(ctx context.Context, line []byte) error {
 	in, err := parseLine(line)
 	if err != nil {
@@ -308,7 +307,7 @@ func (d *Session) take(ctx context.Context, line []byte) error {
 	return nil
 }
 
-// parseLine reads a line and reports what it lacks.
+// parseLine parses a line and reports missing members.
 func parseLine(line []byte) (inLine, error) {
 	var in inLine
 	var head struct {
@@ -336,7 +335,7 @@ func parseLine(line []byte) (inLine, error) {
 	return in, nil
 }
 
-// message queues a user message, or sends it to the run that goes on.
+// message queues a user message, or sends it to the current run.
 func (d *Session) message(ctx context.Context, in inLine) error {
 	text, blocks, err := parseContent(in.Message.Content)
 	if err != nil {
@@ -365,7 +364,7 @@ func (d *Session) message(ctx context.Context, in inLine) error {
 	return d.enqueue(input)
 }
 
-// join sends a message to the turn that runs, and reports whether that took it.
+// join sends a message to the current turn and reports whether the turn accepted it.
 func (d *Session) join(ctx context.Context, t *turn, in agent.Input) bool {
 	select {
 	case <-t.started:
@@ -378,8 +377,7 @@ func (d *Session) join(ctx context.Context, t *turn, in agent.Input) bool {
 	return err == nil
 }
 
-// started notes when the first event of a turn comes: from then on there is a
-// run that can be told something.
+// started records the first event of a turn. From then on the run accepts messages.
 func (d *Session) started(t *turn, events iter.Seq2[event.Event, error]) iter.Seq2[event.Event, error] {
 	return func(yield func(event.Event, error) bool) {
 		for e, err := range events {

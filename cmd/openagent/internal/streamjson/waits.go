@@ -7,7 +7,7 @@ import (
 	"github.com/openagent-go/agent/event"
 )
 
-// waitLine says that a request waits for a rate limit.
+// waitLine reports that a request waits for a rate limit.
 type waitLine struct {
 	Type    string `json:"type"`
 	Subtype string `json:"subtype"`
@@ -25,7 +25,7 @@ func (r *Report) waits(d event.RateLimitWait) {
 	r.Line(waitLine{Type: "system", Subtype: "rate_limit_wait", Model: d.Model, Reason: d.Reason, Ahead: d.Ahead, Least: d.Least.Milliseconds(), Origin: r.NewOrigin("")})
 }
 
-// WaitText tells people what a request waits for.
+// WaitText tells the user what a request waits for.
 func WaitText(d event.RateLimitWait) string {
 	return "waiting for the rate limit, at least " + d.Least.Round(100*time.Millisecond).String()
 }

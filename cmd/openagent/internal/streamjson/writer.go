@@ -10,24 +10,23 @@ import (
 	"github.com/openagent-go/agent/cmd/openagent/internal/cli"
 )
 
-// Writer writes JSON objects to stdout, one a line. A control line overtakes
-// data lines that wait. Writing data waits while a reader is slow; the run goes
-// on meanwhile, because its events are kept for us.
+// Writer writes JSON objects to stdout, one per line. Control lines overtake waiting data lines.
+// Writing data waits for a slow reader. The run continues, because its events are queued.
 type Writer struct {
 	w    io.Writer
-	fail func(error) // called once, when stdout cannot be written any more
+	fail func(error) // called once when writing to stdout fails
 
 	mu      sync.Mutex
 	changed *sync.Cond
 	control [][]byte
 	data    [][]byte
 	closed  bool
-	hurried bool // nobody waits for a slow reader any more
+	hurried bool // closed when slow readers are no longer waited for
 	err     error
 	done    chan struct{}
 }
 
-// How many lines may wait.
+// Maximum numbers of waiting lines.
 const (
 	maxData    = 16
 	maxControl = 1024
@@ -41,8 +40,8 @@ func NewWriter(w io.Writer, fail func(error)) *Writer {
 	return l
 }
 
-// StopWaiting lets the writing of data wait for nobody once ctx has ended: what is
-// left of the run is kept until a reader takes it or close gives up.
+// StopWaiting makes Put stop waiting for the reader once ctx has ended. The remaining lines are
+// kept until they are read or Close gives up.
 func (l *Writer) StopWaiting(ctx context.Context) (stop func() bool) {
 	return context.AfterFunc(ctx, func() {
 		l.mu.Lock()
@@ -111,8 +110,8 @@ func (l *Writer) add(queue *[][]byte, most int, v any) {
 	}
 }
 
-// Close waits until everything is written. Once ctx has ended it waits for a
-// reader that does not read only a moment.
+// Close waits until everything is written. Once ctx has ended, it waits only briefly for a stalled
+// reader.
 func (l *Writer) Close(ctx context.Context) error {
 	l.mu.Lock()
 	l.closed = true
@@ -124,7 +123,7 @@ func (l *Writer) Close(ctx context.Context) error {
 		select {
 		case <-l.done:
 		case <-time.After(time.Second):
-			return fmt.Errorf("writing to stdout: the reader has stopped reading")
+			return fmt.Errorf("writing to stdout: the reader stopped reading")
 		}
 	}
 	l.mu.Lock()

@@ -28,7 +28,7 @@ func Command(h *cli.IO) cli.Command {
 		c.Run = o.RunChecked(&o.Output, c.Run)
 		return c
 	}
-	user := cli.Flags{{Name: "user", Help: "for all projects", Set: cli.SetTrue(&o.user)}}
+	user := cli.Flags{{Name: "user", Help: "create it for all projects", Set: cli.SetTrue(&o.user)}}
 	return cli.Command{Name: "agents", Summary: "List, show, create and check sub-agents", Default: "list", Subcommands: []cli.Command{
 		verb(nil, cli.Command{Name: "list", Summary: "List the sub-agents", Examples: []string{"openagent agents list"},
 			Run: func(ctx context.Context, _ []string) error { return listAgents(ctx, h, o) }}),
@@ -42,8 +42,8 @@ func Command(h *cli.IO) cli.Command {
 	}}
 }
 
-// loadAgents finds the definitions of sub-agents outside a run. A person at a terminal is
-// asked about what is not trusted.
+// loadAgents finds the sub-agent definitions outside a run. It asks the user on the terminal about
+// untrusted ones.
 func loadAgents(ctx context.Context, h *cli.IO, o *agentsOptions) (*app.App, error) {
 	dir, err := settings.WorkingDir()
 	if err != nil {

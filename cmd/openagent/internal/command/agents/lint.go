@@ -15,8 +15,7 @@ import (
 	"github.com/openagent-go/agent/subagent"
 )
 
-// lintAgents says what is wrong with files of agents: those that are named, or all
-// that a run would look at, trusted or not.
+// lintAgents checks the named agent files, or all that a run would find, trusted or not.
 func lintAgents(ctx context.Context, h *cli.IO, o *agentsOptions, files []string) error {
 	dir, err := settings.WorkingDir()
 	if err != nil {
@@ -60,7 +59,7 @@ func lintAgents(ctx context.Context, h *cli.IO, o *agentsOptions, files []string
 	return tellProblems(h, o.Output, problems, len(definitions))
 }
 
-// unknownTools finds names of tools that there are none of.
+// unknownTools reports unknown tool names.
 func unknownTools(h *cli.IO, s *app.App, definitions []subagent.Definition) []*subagent.Problem {
 	var names []string
 	for _, e := range app.Builtins(h, s).Tools() {

@@ -28,7 +28,7 @@ You %s for another agent. All that you know of the work is the message that you 
 - Your last answer is all that the other agent gets: say what you found or did, with path:line, and what you did not check.
 `
 
-// newAgentFile writes a file to begin with.
+// newAgentFile writes a template for a new agent.
 func newAgentFile(ctx context.Context, h *cli.IO, o *agentsOptions, args []string) error {
 	name, description := args[0], "Use it to …"
 	if err := subagent.CheckName(name); err != nil {
@@ -67,10 +67,10 @@ func newAgentFile(ctx context.Context, h *cli.IO, o *agentsOptions, args []strin
 			return err
 		}
 	}
-	return h.Show(fmt.Sprintf("%s\nEdit it, then look at it with: openagent agents lint; openagent agents show %s\n", path, name))
+	return h.Show(fmt.Sprintf("%s\nEdit it, then check it: openagent agents lint; openagent agents show %s\n", path, name))
 }
 
-// quotedYAML is a text as YAML has it, in quotes: JSON's are YAML's.
+// quotedYAML quotes a text for YAML. A JSON string is also a YAML string.
 func quotedYAML(s string) string {
 	data, err := cli.EncodeLine(s)
 	if err != nil {
@@ -79,8 +79,8 @@ func quotedYAML(s string) string {
 	return strings.TrimSpace(string(data))
 }
 
-// keepTrust keeps a folder trusted to which its user has added a file by this program:
-// one that was empty, or was trusted before.
+// keepTrust keeps a folder trusted after this program added a file for the user, if the folder was
+// empty or trusted before.
 func keepTrust(ctx context.Context, h *cli.IO, before subagent.Found, dir string) error {
 	if len(before.Files) > 0 {
 		t, err := settings.ReadTrust(h)

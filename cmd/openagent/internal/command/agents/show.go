@@ -27,7 +27,7 @@ func showAgent(ctx context.Context, h *cli.IO, o *agentsOptions, name string) er
 	var b strings.Builder
 	fmt.Fprintf(&b, "%s: %s, %s\n%s\n\n", e.Name, e.From, e.Access(), e.Description)
 	for _, line := range [][2]string{
-		{"file", e.File}, {"tools", cmp.Or(strings.Join(e.Tools, ", "), "all")}, {"without", strings.Join(e.Without, ", ")}, {"model", cmp.Or(e.Model, "that of its caller")},
+		{"file", e.File}, {"tools", cmp.Or(strings.Join(e.Tools, ", "), "all")}, {"without", strings.Join(e.Without, ", ")}, {"model", cmp.Or(e.Model, "same as its caller")},
 		{"mode", string(e.Mode)}, {"turns", positive(e.Turns)}, {"effort", e.Effort}, {"skills", strings.Join(e.Skills, ", ")},
 		{"servers", joinRaw(e.Servers)}, {"hooks", positive(e.Hooks)}, {"isolation", e.Isolation},
 	} {
@@ -36,7 +36,7 @@ func showAgent(ctx context.Context, h *cli.IO, o *agentsOptions, name string) er
 		}
 	}
 	if e.Background {
-		b.WriteString("works in the background\n")
+		b.WriteString("runs in the background\n")
 	}
 	return h.Show(terminal.Text(b.String()) + "\n" + terminal.Text(k.Agent.System) + "\n")
 }

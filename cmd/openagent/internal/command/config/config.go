@@ -19,7 +19,7 @@ import (
 // configOptions are the flags of the command config.
 type configOptions struct {
 	settings.Options
-	user, project, local bool // which file is changed
+	user, project, local bool // the file to change
 }
 
 // Command returns the command "openagent config".
@@ -36,7 +36,7 @@ func Command(h *cli.IO) cli.Command {
 		}
 		return c
 	}
-	return cli.Command{Name: "config", Summary: "Show and change settings, and where each comes from", Default: "list", Subcommands: []cli.Command{
+	return cli.Command{Name: "config", Summary: "Show and change settings, and show where each comes from", Default: "list", Subcommands: []cli.Command{
 		verb(nil, cli.Command{Name: "list", Summary: "List the settings with their sources", Examples: []string{"openagent config list"},
 			Run: func(ctx context.Context, _ []string) error { return listConfig(ctx, h, o) }}),
 		verb(nil, cli.Command{Name: "get", Args: "KEY", MinArgs: 1, MaxArgs: 1, Summary: "Print the value of a setting", Examples: []string{"openagent config get model"},
@@ -44,7 +44,7 @@ func Command(h *cli.IO) cli.Command {
 		verb(cli.Flags{
 			{Name: "user", Help: "change the user's file (default)", Set: cli.SetTrue(&o.user)},
 			{Name: "project", Help: "change the project's file", Set: cli.SetTrue(&o.project)},
-			{Name: "local", Help: "change the project's file that is not for sharing", Set: cli.SetTrue(&o.local)},
+			{Name: "local", Help: "change the project's local file, which is not shared", Set: cli.SetTrue(&o.local)},
 		}, cli.Command{Name: "set", Args: "KEY VALUE", MinArgs: 2, MaxArgs: 2, Summary: "Change a setting in a file", Examples: []string{"openagent config set model opus"},
 			Run: func(ctx context.Context, args []string) error { return setConfig(ctx, h, o, args[0], args[1]) }}),
 		verb(nil, cli.Command{Name: "explain", Args: "[KEY]", MaxArgs: 1, Summary: "Explain where settings come from", Examples: []string{"openagent config explain model"},
@@ -54,8 +54,8 @@ func Command(h *cli.IO) cli.Command {
 	}}
 }
 
-// inForce returns options with all settings that a run would have, those that
-// the program finds out by itself among them.
+// inForce returns the options with all effective settings, including those that the program
+// detects.
 func inForce(ctx context.Context, h *cli.IO, o *configOptions) (*settings.Options, provider.Provider, error) {
 	dir, err := settings.WorkingDir()
 	if err != nil {
@@ -80,7 +80,7 @@ func inForce(ctx context.Context, h *cli.IO, o *configOptions) (*settings.Option
 		}
 		g := config.Given{Scope: config.Default, Name: s.Source, Key: s.key, Value: settings.EncodeValue(s.Value)}
 		if k, _, err := config.Find(s.key); err == nil && slices.Contains(k.Env, s.Source) {
-			g.Scope = config.Environment // a vendor's variable
+			g.Scope = config.Environment // a variable of a vendor
 		}
 		more = append(more, g)
 	}
@@ -90,14 +90,14 @@ func inForce(ctx context.Context, h *cli.IO, o *configOptions) (*settings.Option
 	return c, p, nil
 }
 
-// A configEntry is a setting as the command config shows it.
+// A configEntry is a setting in the output of config.
 type configEntry struct {
 	Name   string `json:"name"`
 	Value  string `json:"value"`
 	Source string `json:"source"`
 }
 
-// mergedConfig lists the settings that a run with these options would have.
+// mergedConfig lists the effective settings of a run with these options.
 func mergedConfig(h *cli.IO, o *settings.Options, p provider.Provider) ([]configEntry, error) {
 	dir, err := settings.WorkingDir()
 	if err != nil {
@@ -147,10 +147,10 @@ func mergedConfig(h *cli.IO, o *settings.Options, p provider.Provider) ([]config
 	return list, nil
 }
 
-// modeName is what lists call the mode.
+// modeName returns the mode's name in lists.
 const modeName = "permission_mode"
 
-// keyOf returns the key that is meant by what lists show.
+// keyOf returns the settings key for a name in lists.
 func keyOf(name string) string {
 	if name == modeName {
 		return settings.ModeKey
@@ -165,8 +165,8 @@ func masked(key string) string {
 	return "***"
 }
 
-// shown is a value for people and scripts: a text as it is, anything else as
-// JSON, and nothing of what is secret but names.
+// shown formats a value for users and scripts: texts unchanged, other values as JSON. Of secrets it
+// shows only the names.
 func shown(h *cli.IO, k config.Key, member string, value json.RawMessage) string {
 	if k.Secret() && member != "" {
 		return "***"

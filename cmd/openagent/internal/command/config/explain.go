@@ -9,7 +9,7 @@ import (
 	"github.com/openagent-go/agent/config"
 )
 
-// explained is a setting with what each layer says of it, as JSON.
+// explained is a setting with its value in each layer, as JSON.
 type explained struct {
 	Key    string          `json:"key"`
 	Value  json.RawMessage `json:"value"`

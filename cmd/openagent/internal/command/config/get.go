@@ -32,7 +32,7 @@ func getConfig(ctx context.Context, h *cli.IO, o *configOptions, name string) er
 	return h.Show(shown(h, k, member, v.Value) + "\n")
 }
 
-// shownJSON is a value for programs.
+// shownJSON formats a value for programs.
 func shownJSON(h *cli.IO, k config.Key, member string, value json.RawMessage) json.RawMessage {
 	var text string
 	if shown := shown(h, k, member, value); k.Secret() && member == "" || json.Unmarshal(value, &text) != nil {

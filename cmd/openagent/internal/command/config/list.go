@@ -34,12 +34,12 @@ func listSettingFiles(ctx context.Context, h *cli.IO, o *configOptions) error {
 	files := c.Settings.Files()
 	var rows [][]string
 	for _, f := range files {
-		state := "not there"
+		state := "missing"
 		switch {
 		case f.Exists && f.Trusted:
 			state = "read"
 		case f.Exists && len(c.Settings.Needs(f)) > 0:
-			state = "not trusted, so only what restricts counts"
+			state = "not trusted, so only restrictions apply"
 		case f.Exists:
 			state = "read"
 		}

@@ -11,8 +11,8 @@ import (
 	"github.com/openagent-go/agent/permission"
 )
 
-// valueOf reads a value of the command line: JSON, or where the setting is a text
-// or a list the text itself. "null" is nil, which removes the setting.
+// valueOf parses a value of the command line: JSON or, for a text or list setting, the plain text.
+// "null" gives nil, which removes the setting.
 func valueOf(k config.Key, member, text string) (json.RawMessage, error) {
 	if strings.TrimSpace(text) == "null" {
 		return nil, nil
@@ -35,7 +35,7 @@ func valueOf(k config.Key, member, text string) (json.RawMessage, error) {
 		return settings.EncodeValue(words), nil
 	}
 	if !json.Valid([]byte(text)) {
-		return asText, nil // so that it is said what is expected
+		return asText, nil // so that the error names the expected type
 	}
 	return json.RawMessage(text), nil
 }
@@ -56,7 +56,7 @@ func setConfig(ctx context.Context, h *cli.IO, o *configOptions, name, text stri
 		}
 	}
 	if chosen > 1 {
-		return cli.Usagef("--user, --project and --local exclude each other; use one of them")
+		return cli.Usagef("use only one of --user, --project and --local")
 	}
 	dir, err := settings.WorkingDir()
 	if err != nil {
@@ -85,12 +85,11 @@ func setConfig(ctx context.Context, h *cli.IO, o *configOptions, name, text stri
 	return tellOfChange(ctx, h, o, f, name)
 }
 
-// tellOfChange says where a setting counts from now, where that is not the file
-// that was changed.
+// tellOfChange reports the effective source of a setting if it is not the changed file.
 func tellOfChange(ctx context.Context, h *cli.IO, o *configOptions, f config.File, name string) error {
 	c, _, err := inForce(ctx, h, o)
 	if err != nil {
-		h.Warn("%v", err) // it was changed all the same
+		h.Warn("%v", err) // the change itself succeeded
 		return nil
 	}
 	layers, err := c.Settings.Explain(name)

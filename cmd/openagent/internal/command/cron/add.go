@@ -32,5 +32,5 @@ func cronAdd(ctx context.Context, h *cli.IO, o *cronOptions, schedule, words str
 	if o.Output == cli.FormatJSON {
 		return h.WriteList(o.Output, e, "", nil)
 	}
-	return h.Show(fmt.Sprintf("%s runs next at %s, while openagent cron run, or an agent that runs the schedule, lives.\n", j.ID, e.when()))
+	return h.Show(fmt.Sprintf("%s next runs at %s, if openagent cron run or a conversation that runs jobs is active then.\n", j.ID, e.when()))
 }

@@ -10,7 +10,7 @@ import (
 	"github.com/openagent-go/agent/internal/text"
 )
 
-// cronChange does something to each of the jobs that are named.
+// cronChange applies a change to each named job.
 func cronChange(ctx context.Context, h *cli.IO, o *cronOptions, ids []string, done string, change func(context.Context, cron.Store, string) (cron.Job, error)) error {
 	store, _, err := crontab(h, o)
 	if err != nil {
@@ -21,7 +21,7 @@ func cronChange(ctx context.Context, h *cli.IO, o *cronOptions, ids []string, do
 	for _, id := range ids {
 		j, err := change(ctx, store, id)
 		if errors.Is(err, cron.ErrNotFound) {
-			return cli.Usagef("there is no job %s here; openagent cron list --all shows those of all folders", cli.Clip(id))
+			return cli.Usagef("there is no job %s here; openagent cron list --all shows the jobs of all folders", cli.Clip(id))
 		}
 		if errors.Is(err, cron.ErrOfTrigger) {
 			return cli.Usagef("%s: %w; openagent triggers remove removes both", cli.Clip(id), err)

@@ -5,7 +5,7 @@ import (
 	"context"
 	"strings"
 	"time"
-	_ "time/tzdata" // zones of jobs, where the system knows none
+	_ "time/tzdata" // time zones, for systems without a zone database
 
 	"github.com/openagent-go/agent/cmd/openagent/internal/app"
 	"github.com/openagent-go/agent/cmd/openagent/internal/cli"
@@ -13,8 +13,7 @@ import (
 	"github.com/openagent-go/agent/cron"
 )
 
-// cronOptions are the flags of the command cron: its own, and those of a prompt,
-// under which jobs run.
+// cronOptions are the flags of the command cron: its own, and the prompt flags that apply to jobs.
 type cronOptions struct {
 	settings.Options
 	all, once          bool
@@ -81,17 +80,16 @@ func Command(h *cli.IO) cli.Command {
 func (o *cronOptions) cronFlags() cli.Flags {
 	policies := []string{string(cron.Once), string(cron.Skip), string(cron.All)}
 	return cli.Flags{
-		{Name: "all", Help: "the jobs of all folders; else those of this one", Set: cli.SetTrue(&o.all)},
-		{Name: "once", Help: "run the jobs that are due and end, for the timers of a system", Set: cli.SetTrue(&o.once)},
+		{Name: "all", Help: "jobs of all folders (default: only this folder)", Set: cli.SetTrue(&o.all)},
+		{Name: "once", Help: "run the due jobs and exit, for use with a system timer", Set: cli.SetTrue(&o.once)},
 		{Name: "name", Arg: "NAME", Help: "name of the job", Set: cli.Text(&o.name)},
 		{Name: "command", Help: "the job is a command line, not a prompt", Set: cli.SetTrue(&o.command)},
-		{Name: "zone", Arg: "ZONE", Help: "time zone such as Europe/Berlin (default that of the system)", Set: cli.Text(&o.zone)},
+		{Name: "zone", Arg: "ZONE", Help: "time zone such as Europe/Berlin (default: the system's)", Set: cli.Text(&o.zone)},
 		{Name: "missed", Arg: cli.Choice(policies), Words: policies, Help: "how to treat missed times (default once)", Set: cli.OneOf(&o.missed, policies)},
 	}
 }
 
-// crontab is the part of the schedule that the flags speak of, and the working
-// folder.
+// crontab returns the part of the schedule that the flags select, and the working folder.
 func crontab(h *cli.IO, o *cronOptions) (cron.Store, string, error) {
 	home, err := h.Home()
 	if err != nil {
@@ -105,7 +103,7 @@ func crontab(h *cli.IO, o *cronOptions) (cron.Store, string, error) {
 	return cron.In(file, dir), dir, err
 }
 
-// loadJobs returns the store that the flags name, and its jobs.
+// loadJobs returns the selected store and its jobs.
 func loadJobs(ctx context.Context, h *cli.IO, o *cronOptions) (cron.Store, []cron.Job, error) {
 	store, _, err := crontab(h, o)
 	if err != nil {
@@ -118,11 +116,11 @@ func loadJobs(ctx context.Context, h *cli.IO, o *cronOptions) (cron.Store, []cro
 	return store, jobs, nil
 }
 
-// A cronEntry is a job as the command shows it.
+// A cronEntry is a job in the command's output.
 type cronEntry struct {
 	cron.Job
 	Next  *time.Time `json:"next,omitempty"`
-	Due   bool       `json:"due,omitempty"`   // a time has come that nothing has run at
+	Due   bool       `json:"due,omitempty"`   // a scheduled time has passed without a run
 	Error string     `json:"error,omitempty"` // why it cannot run
 }
 
@@ -141,7 +139,7 @@ func cronEntries(jobs []cron.Job) []cronEntry {
 	return entries
 }
 
-// when says in a word or a time when a job runs next.
+// when returns the next time of a job, or a word such as "never".
 func (e cronEntry) when() string {
 	switch {
 	case e.Error != "":

@@ -14,7 +14,7 @@ func cronList(ctx context.Context, h *cli.IO, o *cronOptions) error {
 	}
 	entries := cronEntries(jobs)
 	if len(entries) == 0 && o.Output != cli.FormatJSON {
-		h.Warn("no jobs here yet; openagent cron add SCHEDULE PROMPT makes one, --all shows those of all folders")
+		h.Warn("no jobs here yet; add one with openagent cron add SCHEDULE PROMPT, or list all folders with --all")
 	}
 	header := "ID NAME SCHEDULE NEXT LAST RUNS"
 	if o.all {

@@ -10,7 +10,7 @@ import (
 	"github.com/openagent-go/agent/internal/text"
 )
 
-// cronNext lists the jobs that will run, the next one first.
+// cronNext lists the upcoming jobs, the next one first.
 func cronNext(ctx context.Context, h *cli.IO, o *cronOptions) error {
 	_, jobs, err := loadJobs(ctx, h, o)
 	if err != nil {
@@ -36,7 +36,7 @@ func upcoming(jobs []cron.Job) ([]cronEntry, [][]string) {
 
 const ticksShown = 5
 
-// cronTry shows when a schedule would run.
+// cronTry shows the next times of a schedule.
 func cronTry(h *cli.IO, o *cronOptions, schedule string) error {
 	now := time.Now().Truncate(time.Second)
 	s, err := cron.Parse(schedule, o.zone, now)

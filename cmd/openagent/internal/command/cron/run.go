@@ -32,7 +32,7 @@ type cronOutcome struct {
 	Duration int64       `json:"duration_ms"`
 }
 
-// cronRun fires jobs until a signal, or with --once those that are due.
+// cronRun runs jobs until a signal. With --once it runs the due jobs and returns.
 func cronRun(ctx context.Context, h *cli.IO, o *cronOptions) error {
 	store, jobs, err := loadJobs(ctx, h, o)
 	if err != nil {
@@ -78,22 +78,21 @@ func cronRun(ctx context.Context, h *cli.IO, o *cronOptions) error {
 // A cronRunner runs jobs.
 type cronRunner struct{ automation.Runner }
 
-// newCronRunner finds out what is wrong with the flags and the environment
-// before anything is due.
+// newCronRunner checks the flags and the environment before any job is due.
 func newCronRunner(ctx context.Context, h *cli.IO, o *cronOptions, s *cron.Scheduler, jobs []cron.Job) (*cronRunner, error) {
 	prompts := slices.ContainsFunc(jobs, func(j cron.Job) bool { return j.Command == "" && !j.Disabled })
 	r := &cronRunner{automation.Runner{Host: h, Options: &o.Options, Schedule: s}}
 	return r, r.Check(ctx, prompts)
 }
 
-// start says what will run and when.
+// start reports the upcoming jobs.
 func (r *cronRunner) start(jobs []cron.Job) error {
 	entries, rows := upcoming(jobs)
 	if r.Options.Output == cli.FormatJSON {
 		return cli.ShowLine(r.Host, cronStart{"cron_start", entries})
 	}
 	if len(rows) == 0 {
-		return r.Host.Show("No jobs yet; those that are added will run.\n")
+		return r.Host.Show("No jobs yet. Jobs that you add will run.\n")
 	}
 	return r.Host.WriteList(cli.FormatText, nil, "NEXT NAME ID RUNS", rows)
 }

@@ -26,7 +26,7 @@ import (
 	"github.com/openagent-go/agent/tool"
 )
 
-// A finding is what doctor says of one thing.
+// A finding is the result of one check.
 type finding struct {
 	Name   string `json:"name"`
 	OK     bool   `json:"ok"`
@@ -68,8 +68,8 @@ func Command(h *cli.IO) cli.Command {
 func examine(ctx context.Context, h *cli.IO) []finding {
 	list := []finding{
 		{Name: "version", OK: true, Detail: fmt.Sprintf("%s, %s, %s/%s", cli.Version(), runtime.Version(), runtime.GOOS, runtime.GOARCH)},
-		program("git", "version control is not there for the agent", "git"),
-		program("shell", "the tool Bash needs bash or sh in PATH", "bash", "sh"),
+		program("git", "git was not found; install it so that the agent can use version control", "git"),
+		program("shell", "the tool Bash needs bash or sh in PATH; install one", "bash", "sh"),
 		examineHome(h),
 		examineSettings(h),
 		examineProvider(ctx, h),
@@ -88,10 +88,10 @@ func terminalWord(yes bool) string {
 	if yes {
 		return "terminal"
 	}
-	return "no terminal"
+	return "not a terminal"
 }
 
-// program looks for one of several programs.
+// program searches for the first available of several programs.
 func program(name, missing string, files ...string) finding {
 	for _, f := range files {
 		if path, err := exec.LookPath(f); err == nil {
@@ -127,7 +127,7 @@ func examineSearch(h *cli.IO) finding {
 	return finding{Name: name, OK: true, disabled: true, Detail: "disabled (set " + strings.Join(provider.SearchVariables, " or ") + ")"}
 }
 
-// examineOutputs tells of the outputs that were too long for the model.
+// examineOutputs reports the stored outputs that were too long for the model.
 func examineOutputs() finding {
 	const name = "outputs"
 	dir, err := tool.OutputDir()
@@ -141,7 +141,7 @@ func examineOutputs() finding {
 	return finding{Name: name, OK: true, Detail: fmt.Sprintf("%d long outputs in %s, %d of at most %d MB", files, dir, bytes>>20, tool.OutputQuota>>20)}
 }
 
-// examineKept tells what is kept for bringing files back.
+// examineKept reports the stored file checkpoints.
 func examineKept(ctx context.Context, h *cli.IO) finding {
 	const name = "checkpoints"
 	kept, settings, err := app.OpenCheckpoints(h)
@@ -150,20 +150,19 @@ func examineKept(ctx context.Context, h *cli.IO) finding {
 	}
 	u, err := kept.Usage(ctx)
 	if err != nil {
-		return finding{Name: name, OK: false, Detail: fmt.Sprintf("what is kept of files cannot be read: %v", err)}
+		return finding{Name: name, OK: false, Detail: fmt.Sprintf("file checkpoints cannot be read: %v", err)}
 	}
 	detail := fmt.Sprintf("%s of %s in %s, %s of at most %d MB", cli.Plural(u.Checkpoints, "checkpoint"), cli.Plural(u.Sessions, "session"), kept.Dir, cli.Megabytes(u.Bytes), app.CheckpointQuota(kept)>>20)
 	if orphans, err := app.OrphanCheckpoints(ctx, kept); err == nil && len(orphans) > 0 {
-		detail += fmt.Sprintf("; %s gone: openagent sessions prune drops what is kept for them", cli.Plural(len(orphans), "session"))
+		detail += fmt.Sprintf("; checkpoints of %s remain; delete them with openagent sessions prune", cli.Plural(len(orphans), "deleted session"))
 	}
 	if !app.CheckpointsEnabled(settings) {
-		detail += "; " + app.CheckpointsKey + " is false, no more are made"
+		detail += "; " + app.CheckpointsKey + " is false, so no new ones are created"
 	}
 	return finding{Name: name, OK: true, Detail: detail}
 }
 
-// examineSettings tells which files of settings there are, and what in them has
-// no effect.
+// examineSettings reports the settings files, and the settings without effect.
 func examineSettings(h *cli.IO) finding {
 	const name = "settings"
 	dir, err := settings.WorkingDir()
@@ -178,7 +177,7 @@ func examineSettings(h *cli.IO) finding {
 	for _, f := range s.Files() {
 		switch needs := s.Needs(f); {
 		case len(needs) > 0:
-			words = append(words, f.Path+" is not trusted, ignored: "+settings.NeedNames(needs))
+			words = append(words, f.Path+" is not trusted, so these settings are ignored: "+settings.NeedNames(needs))
 		case f.Exists:
 			words = append(words, f.Path)
 		}
@@ -194,7 +193,7 @@ func examineSettings(h *cli.IO) finding {
 	return finding{Name: name, OK: ok, Detail: strings.Join(words, "; ")}
 }
 
-// configured returns the settings that a run in the working folder would have.
+// configured returns the settings of a run in the working folder.
 func configured(ctx context.Context, h *cli.IO) (*settings.Options, string, error) {
 	dir, err := settings.WorkingDir()
 	if err != nil {
@@ -228,14 +227,14 @@ func examineProvider(ctx context.Context, h *cli.IO) finding {
 	case p.NeedsKey():
 		return finding{Name: name, OK: false, Detail: detail + ", no key: set " + strings.Join(p.MissingKey().Own(), " or ") + ", or try openagent demo"}
 	case p.Helper != nil:
-		return finding{Name: name, OK: true, Detail: detail + ", key from the command of apiKeyHelper"}
+		return finding{Name: name, OK: true, Detail: detail + ", key from the apiKeyHelper command"}
 	case p.Key.Value == "":
-		return finding{Name: name, OK: true, Detail: detail + ", no key and none needed"}
+		return finding{Name: name, OK: true, Detail: detail + ", no key needed"}
 	}
 	return finding{Name: name, OK: true, Detail: detail + ", key from " + p.Key.Source}
 }
 
-// examineSandbox tells what confines commands here, and what does not.
+// examineSandbox reports the available sandbox and its gaps.
 func examineSandbox(h *cli.IO) finding {
 	const name = "sandbox"
 	dir, err := settings.WorkingDir()
@@ -261,7 +260,7 @@ func examineSandbox(h *cli.IO) finding {
 	words := []string{fmt.Sprintf("off; --sandbox auto would use %s", st.Backend)}
 	switch {
 	case st.Backend == "":
-		words = []string{"there is none on this system"}
+		words = []string{"not available on this system"}
 	case enabled:
 		words = []string{st.Backend + ", network " + st.Network}
 	}
@@ -274,7 +273,7 @@ func examineSandbox(h *cli.IO) finding {
 	return finding{Name: name, OK: st.Backend != "" || !enabled, Detail: strings.Join(words, "; ")}
 }
 
-// examineContext tells of the files of instructions and of skills.
+// examineContext reports the instruction files and skills.
 func examineContext(ctx context.Context, h *cli.IO) finding {
 	const name = "context"
 	o, dir, err := configured(ctx, h)
@@ -302,7 +301,7 @@ func examineContext(ctx context.Context, h *cli.IO) finding {
 	return finding{Name: name, OK: true, Detail: text + cli.Plural(len(s.SkillNames()), "skill") + " for the model"}
 }
 
-// examineCache says how the prompt cache did in the last session of this folder.
+// examineCache reports the prompt cache in the last session of this folder.
 func examineCache(ctx context.Context, h *cli.IO) finding {
 	const name = "prompt cache"
 	stores, err := sessionstore.Stores(h, "", false)
@@ -321,12 +320,12 @@ func examineCache(ctx context.Context, h *cli.IO) finding {
 	}
 	book, err := account.Read(stores[0].Read(ctx, last.Session, 0))
 	if err != nil {
-		return finding{Name: name, OK: true, Detail: fmt.Sprintf("session %s cannot be read: openagent sessions verify", last.Session)}
+		return finding{Name: name, OK: true, Detail: fmt.Sprintf("session %s cannot be read; check it with openagent sessions verify", last.Session)}
 	}
 	c := book.Cache()
 	text := strings.TrimPrefix(usage.CacheLines(h, c)[0], "prompt cache: ") + fmt.Sprintf(", in the last session here (%s)", last.Updated.Local().Format(time.DateTime))
 	if n := len(c.Breaks); n > 0 {
-		text += fmt.Sprintf("; broken %d times, at last: %s", n, usage.CacheBreakText(h, c.Breaks[n-1]))
+		text += fmt.Sprintf("; broken %d times, most recently: %s", n, usage.CacheBreakText(h, c.Breaks[n-1]))
 	}
 	return finding{Name: name, OK: true, Detail: text}
 }

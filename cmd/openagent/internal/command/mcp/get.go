@@ -10,7 +10,7 @@ import (
 	"github.com/openagent-go/agent/cmd/openagent/internal/settings"
 )
 
-// getServer shows a server's configuration, without what may be secret.
+// getServer shows a server's configuration without possible secrets.
 func getServer(ctx context.Context, h *cli.IO, o *settings.Options, name string) error {
 	f, err := lookupServer(ctx, h, o, name)
 	if err != nil {
@@ -38,7 +38,7 @@ func getServer(ctx context.Context, h *cli.IO, o *settings.Options, name string)
 	return h.Show(b.String())
 }
 
-// oneLineKept is oneLine with the spaces at the beginning.
+// oneLineKept is OneLine, but keeps leading spaces.
 func oneLineKept(h *cli.IO, s string) string {
 	text := strings.TrimLeft(s, " ")
 	return s[:len(s)-len(text)] + h.OneLine(text)

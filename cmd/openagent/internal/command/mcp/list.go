@@ -17,18 +17,18 @@ import (
 	"github.com/openagent-go/agent/workspace"
 )
 
-// A foundServer is a server of a file, and what came of connecting it.
+// A foundServer is a configured server and the result of connecting to it.
 type foundServer struct {
 	Name   string     `json:"name"`
 	Scope  string     `json:"scope"`
-	What   string     `json:"what"` // its command line or its address
+	What   string     `json:"what"` // its command line or address
 	Status mcp.Status `json:"state"`
-	MS     int64      `json:"ms"` // from the start of all of them
+	MS     int64      `json:"ms"` // measured from the start of all servers
 
 	config mcp.Config
 }
 
-// foundServers are the servers of all scopes, the flags' among them, by name.
+// foundServers returns the servers of all scopes and of the flags, by name.
 func foundServers(ctx context.Context, h *cli.IO, o *settings.Options) ([]*foundServer, error) {
 	project, err := settings.WorkingDir()
 	if err != nil {
@@ -65,7 +65,7 @@ func serverWhat(c mcp.Config) string {
 	return c.URL
 }
 
-// look connects servers and says what came of it. They are ended again.
+// look connects to servers, reports the results and closes them.
 func look(ctx context.Context, h *cli.IO, list []*foundServer) (err error) {
 	project, err := settings.WorkingDir()
 	if err != nil {
@@ -119,13 +119,13 @@ func look(ctx context.Context, h *cli.IO, list []*foundServer) (err error) {
 	return nil
 }
 
-// state is how a server stands, in a line.
+// state returns the state of a server as one line.
 func (f *foundServer) state() string {
 	if f.Status.State == mcp.Connected {
 		return fmt.Sprintf("connected, %s, %d ms", cli.Plural(len(f.Status.Tools), "tool"), f.MS)
 	}
 	state := string(f.Status.State)
-	if f.Status.State == mcp.Pending { // it is tried again; here it is not waited for
+	if f.Status.State == mcp.Pending { // openagent tries again later; this command does not wait
 		state = string(mcp.Failed)
 	}
 	if f.Status.Error != "" {
@@ -134,7 +134,7 @@ func (f *foundServer) state() string {
 	return state
 }
 
-// listServers shows the servers, each after it was really connected.
+// listServers connects to the servers and shows the results.
 func listServers(ctx context.Context, h *cli.IO, o *settings.Options, format string) error {
 	list, err := foundServers(ctx, h, o)
 	if err != nil {
@@ -149,7 +149,7 @@ func listServers(ctx context.Context, h *cli.IO, o *settings.Options, format str
 	}
 	if list == nil {
 		if list = []*foundServer{}; format != cli.FormatJSON {
-			return h.Show("There are no MCP servers. openagent mcp add NAME -- COMMAND adds one.\n")
+			return h.Show("There are no MCP servers. Add one with openagent mcp add NAME -- COMMAND.\n")
 		}
 	}
 	return h.WriteList(format, list, "NAME SCOPE WHAT STATE", rows)

@@ -19,10 +19,10 @@ import (
 
 const (
 	loginTime  = 5 * time.Minute
-	maxAddress = 16 << 10 // bytes of an address that a person gives
+	maxAddress = 16 << 10 // maximum bytes of a pasted address
 )
 
-// loginClient returns what logs in to a server that is configured.
+// loginClient returns the login client of a configured server.
 func loginClient(ctx context.Context, h *cli.IO, o *settings.Options, name string) (*oauth.Client, error) {
 	if _, err := h.Home(); err != nil {
 		return nil, err
@@ -52,13 +52,13 @@ func loginClient(ctx context.Context, h *cli.IO, o *settings.Options, name strin
 	return client, nil
 }
 
-// serverLogin has a person log in to an MCP server.
+// serverLogin lets the user log in to an MCP server.
 func serverLogin(ctx context.Context, h *cli.IO, o *settings.Options, name string, browser bool) error {
 	client, err := loginClient(ctx, h, o, name)
 	if err != nil {
 		return err
 	}
-	within, cancel := context.WithTimeoutCause(ctx, loginTime, fmt.Errorf("%v have passed", loginTime))
+	within, cancel := context.WithTimeoutCause(ctx, loginTime, fmt.Errorf("no login within %v; try again", loginTime))
 	defer cancel()
 	err = client.Login(within, oauth.Challenge{}, func(ctx context.Context, page string) (string, error) {
 		return showLogin(ctx, h, name, page, browser)
@@ -72,8 +72,8 @@ func serverLogin(ctx context.Context, h *cli.IO, o *settings.Options, name strin
 	return h.Show("Logged in to " + name + ".\n")
 }
 
-// showLogin shows the page to log in, and opens it where there is a browser. Who
-// sits at another machine can paste the address that their browser ends at.
+// showLogin shows the login page and opens it in a browser, if there is one. A user on another
+// machine can paste the final address of the browser.
 func showLogin(ctx context.Context, h *cli.IO, name, page string, browser bool) (string, error) {
 	if _, err := fmt.Fprintf(h.Err, "To log in to %s, open this page in a browser:\n\n  %s\n\n", h.OneLine(name), terminal.Text(page)); err != nil {
 		return "", err
@@ -84,11 +84,11 @@ func showLogin(ctx context.Context, h *cli.IO, name, page string, browser bool) 
 	if !h.InTerminal {
 		return "", nil
 	}
-	if _, err := fmt.Fprint(h.Err, "If the browser cannot come back to this machine, paste the address that it ends at: "); err != nil {
+	if _, err := fmt.Fprint(h.Err, "If the browser cannot connect back to this machine, paste its final address: "); err != nil {
 		return "", err
 	}
 	said := make(chan string, 1)
-	go func() { // reads on where ctx ends first, and ends with the program
+	go func() { // if ctx ends first, this goroutine keeps reading until the program ends
 		said <- readAddress(h)
 	}()
 	select {
@@ -113,8 +113,8 @@ func readAddress(h *cli.IO) string {
 	return strings.TrimSpace(string(line))
 }
 
-// openPage opens a page in the person's browser: with what BROWSER names, else the
-// system's way. That it cannot is no error, for the page is shown too.
+// openPage opens a page in the user's browser: with the program in BROWSER, else the system's
+// default. Failure is not an error, because the page is also shown.
 func openPage(getenv func(string) string, page string) {
 	var args []string
 	switch own := getenv("BROWSER"); {
@@ -131,6 +131,6 @@ func openPage(getenv func(string) string, page string) {
 	}
 	cmd := exec.Command(args[0], append(args[1:], page)...)
 	if cmd.Start() == nil {
-		go func() { _ = cmd.Wait() }() // a browser may stay for as long as it likes
+		go func() { _ = cmd.Wait() }() // the browser may keep running
 	}
 }

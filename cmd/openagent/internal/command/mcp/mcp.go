@@ -13,8 +13,8 @@ import (
 	"github.com/openagent-go/agent/mcp"
 )
 
-// mcpOptions are the flags of the command mcp: its own, and those of a prompt,
-// under which calls and prompts of clients run.
+// mcpOptions are the flags of the command mcp: its own, and the prompt flags that apply to calls
+// and prompts of clients.
 type mcpOptions struct {
 	settings.Options
 	noBrowser bool
@@ -77,7 +77,7 @@ func Command(h *cli.IO) cli.Command {
 		verb(using(nil), cli.Command{Name: "test", Args: "NAME", MinArgs: 1, MaxArgs: 1, Summary: "Connect to a server and list its tools",
 			Examples: []string{"openagent mcp test docs"}},
 			func(ctx context.Context, args []string) error { return testServer(ctx, h, &o.Options, args[0]) }),
-		verb(using(cli.Flags{{Name: "no-browser", Help: "only show the address of the page, do not open it", Set: cli.SetTrue(&o.noBrowser)}}),
+		verb(using(cli.Flags{{Name: "no-browser", Help: "show the address of the login page without opening it", Set: cli.SetTrue(&o.noBrowser)}}),
 			cli.Command{Name: "login", Args: "NAME", MinArgs: 1, MaxArgs: 1, Summary: "Log in to a server with OAuth",
 				Examples: []string{"openagent mcp login docs"}},
 			func(ctx context.Context, args []string) error {
@@ -91,7 +91,7 @@ func Command(h *cli.IO) cli.Command {
 			Examples: []string{"openagent mcp serve", "openagent mcp serve --agent --http 127.0.0.1:8080"}},
 			func(ctx context.Context, _ []string) error {
 				if o.hosts != nil && o.addr == "" {
-					return cli.Usagef("--host works only with --http; add it")
+					return cli.Usagef("--host needs --http; add it")
 				}
 				return mcpServe(ctx, h, o)
 			}),
@@ -101,21 +101,21 @@ func Command(h *cli.IO) cli.Command {
 // serverFlags are the flags that describe a server.
 func (o *mcpOptions) serverFlags() cli.Flags {
 	return cli.Flags{
-		{Name: "scope", Arg: cli.Choice(app.ServerScopes), Words: app.ServerScopes, Help: "whose server it is: yours for this folder (local, the default), the project's, or yours everywhere", Set: cli.OneOf(&o.scope, app.ServerScopes)},
-		{Name: "transport", Arg: cli.Choice(app.ServerTransports), Words: app.ServerTransports, Help: "how to reach the server (default stdio, http with a URL)", Set: cli.OneOf(&o.transport, app.ServerTransports)},
-		{Name: "env", Arg: "NAME=VALUE", Help: "an environment variable for the server; ${NAME} stands for one of yours; may be repeated", Set: cli.Append(&o.vars)},
-		{Name: "header", Arg: "NAME: VALUE", Help: "a header of requests, ${NAME} as with --env; may be repeated", Set: cli.Append(&o.headers)},
+		{Name: "scope", Arg: cli.Choice(app.ServerScopes), Words: app.ServerScopes, Help: "owner of the server: you for this folder (local, the default), the project, or you everywhere", Set: cli.OneOf(&o.scope, app.ServerScopes)},
+		{Name: "transport", Arg: cli.Choice(app.ServerTransports), Words: app.ServerTransports, Help: "how to reach the server (default stdio; with a URL http)", Set: cli.OneOf(&o.transport, app.ServerTransports)},
+		{Name: "env", Arg: "NAME=VALUE", Help: "environment variable for the server; ${NAME} inserts one of yours; may be repeated", Set: cli.Append(&o.vars)},
+		{Name: "header", Arg: "NAME: VALUE", Help: "header of requests; ${NAME} as with --env; may be repeated", Set: cli.Append(&o.headers)},
 	}
 }
 
 // serveFlags are the flags of mcp serve.
 func (o *mcpOptions) serveFlags() cli.Flags {
 	own := cli.Flags{
-		{Name: "agent", Help: "offer one tool that prompts the agent, instead of its tools", Set: cli.SetTrue(&o.agent)},
-		{Name: "http", Arg: "HOST:PORT", Help: "answer streamable HTTP here instead of stdin; clients send the token in " + TokenVar + ", or the one that is shown", Set: cli.Text(&o.addr)},
-		{Name: "host", Arg: "HOST,HOST", Help: "with --http: names, without ports, by which clients reach it beside addresses and localhost", Set: cli.List(&o.hosts)},
+		{Name: "agent", Help: "offer one tool that prompts the agent, instead of the agent's tools", Set: cli.SetTrue(&o.agent)},
+		{Name: "http", Arg: "HOST:PORT", Help: "serve streamable HTTP at this address instead of stdin; clients send the token in " + TokenVar + ", or the generated one", Set: cli.Text(&o.addr)},
+		{Name: "host", Arg: "HOST,HOST", Help: "with --http: more host names, without ports, that clients use (addresses and localhost always work)", Set: cli.List(&o.hosts)},
 	}
-	prompt := slices.DeleteFunc(o.JobFlags(), func(f cli.Flag) bool { return f.Name == "agent" }) // ours is another
+	prompt := slices.DeleteFunc(o.JobFlags(), func(f cli.Flag) bool { return f.Name == "agent" }) // ours differs
 	return append(own, prompt...)
 }
 
@@ -126,17 +126,17 @@ func (o *mcpOptions) scopeOr(otherwise string) string {
 	return otherwise
 }
 
-// server is the configuration that the flags of add describe.
+// server returns the configuration from the flags of add.
 func (o *mcpOptions) server(what string, args []string) (json.RawMessage, error) {
 	remote := o.transport == mcp.HTTP || o.transport == mcp.SSE || o.transport == "" && (strings.HasPrefix(what, "https://") || strings.HasPrefix(what, "http://"))
 	c := mcp.Config{Type: o.transport}
 	switch {
 	case !remote && o.headers != nil:
-		return nil, cli.Usagef("--header works only for a server with a URL")
+		return nil, cli.Usagef("--header needs a server with a URL; leave it out")
 	case remote && o.vars != nil:
-		return nil, cli.Usagef("--env works only for a server that is a command")
+		return nil, cli.Usagef("--env needs a server that is a command; leave it out")
 	case remote && len(args) > 0:
-		return nil, cli.Usagef("a server with a URL takes no arguments, and %q is left", cli.Clip(strings.Join(args, " ")))
+		return nil, cli.Usagef("a server with a URL takes no arguments; remove %q", cli.Clip(strings.Join(args, " ")))
 	case remote:
 		c.URL = what
 	default:

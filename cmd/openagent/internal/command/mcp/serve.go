@@ -24,18 +24,17 @@ import (
 )
 
 const (
-	ServerPath = "/mcp" // of the server over HTTP
-	// TokenVar is the variable with the token that clients over HTTP have to send.
+	ServerPath = "/mcp" // for the HTTP server
+	// TokenVar is the variable with the token that HTTP clients must send.
 	TokenVar = "OPENAGENT_MCP_TOKEN"
 	minToken = 16 // characters
 )
 
-// ofARun are tools that change the run which calls them, so that clients of other
-// programs have no use for them.
+// ofARun are tools that change the run that calls them. MCP clients cannot use them.
 var ofARun = []string{app.EnterPlanName, app.ExitPlanName, "EnterWorktree", "ExitWorktree", "attempt_completion"}
 
-// mcpServe serves the tools, or the agent, of the working folder to MCP clients:
-// to one until stdin ends, or to all that come until a signal.
+// mcpServe serves the working folder's tools or agent to MCP clients: to one client until stdin
+// ends, or over HTTP until a signal.
 func mcpServe(ctx context.Context, h *cli.IO, o *mcpOptions) (err error) {
 	s, err := served(ctx, h, o)
 	if err != nil {
@@ -67,7 +66,7 @@ func mcpServe(ctx context.Context, h *cli.IO, o *mcpOptions) (err error) {
 	return err
 }
 
-// served makes the agent whose tools, or which itself, is served.
+// served builds the agent to serve.
 func served(ctx context.Context, h *cli.IO, o *mcpOptions) (_ *app.App, err error) {
 	dir, err := settings.WorkingDir()
 	if err != nil {
@@ -115,8 +114,8 @@ func served(ctx context.Context, h *cli.IO, o *mcpOptions) (_ *app.App, err erro
 	return s, app.AddCheckpoints(h, s)
 }
 
-// flatten makes the agent's tools those that clients are offered: what a model
-// would see from the start, and what folders have.
+// flatten limits the agent's tools to those offered to clients: the tools a model sees from the
+// start, and custom tools.
 func flatten(ctx context.Context, s *app.App) error {
 	a := s.Agent
 	for _, set := range a.Toolsets {
@@ -152,11 +151,11 @@ func serveClients(ctx context.Context, h *cli.IO, o *mcpOptions, m *server.Serve
 		return cli.Usagef("--http: %w", err)
 	}
 	if a, ok := listener.Addr().(*net.TCPAddr); ok && !a.IP.IsLoopback() {
-		h.Warn("--http %s can be reached from other machines, and nothing is encrypted; put a proxy with TLS before it", o.addr)
+		h.Warn("--http %s can be reached from other machines, and nothing is encrypted; put a proxy with TLS in front", o.addr)
 	}
 	says := "Serving MCP at http://" + listener.Addr().String() + ServerPath + ", until a signal.\n"
 	if given {
-		says += "Clients send the token of " + TokenVar + ".\n"
+		says += "Clients send the token from " + TokenVar + ".\n"
 	} else {
 		says += "Clients send the header Authorization: Bearer " + token + "\n"
 	}
@@ -165,19 +164,19 @@ func serveClients(ctx context.Context, h *cli.IO, o *mcpOptions, m *server.Serve
 	}
 	mux := http.NewServeMux()
 	mux.Handle(ServerPath, bearer(token, m))
-	// A call may take as long as it likes, and so may its answer.
+	// Calls and answers have no time limit.
 	web := &http.Server{Handler: mux, ReadHeaderTimeout: automation.HeaderTimeout, IdleTimeout: automation.IdleTimeout, MaxHeaderBytes: 16 << 10, ErrorLog: slog.NewLogLogger(log.Handler(), slog.LevelDebug)}
-	web.RegisterOnShutdown(func() { _ = m.Close() }) // ends the streams, so that the server can end
+	web.RegisterOnShutdown(func() { _ = m.Close() }) // ends the streams, so that the server can stop
 	return automation.Serve(ctx, web, listener)
 }
 
-// bearer asks for a token before a request gets to a handler.
+// bearer requires a token before a request reaches a handler.
 func bearer(token string, to http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		kind, sent, _ := strings.Cut(r.Header.Get("Authorization"), " ")
 		if !strings.EqualFold(kind, "Bearer") || subtle.ConstantTimeCompare([]byte(strings.TrimSpace(sent)), []byte(token)) != 1 {
 			w.Header().Set("WWW-Authenticate", "Bearer")
-			http.Error(w, fmt.Sprintf("send the token that openagent mcp serve showed, or %s, as Authorization: Bearer", TokenVar), http.StatusUnauthorized)
+			http.Error(w, fmt.Sprintf("send the token from the output of openagent mcp serve, or from %s, as Authorization: Bearer", TokenVar), http.StatusUnauthorized)
 			return
 		}
 		connlimit.Admit(r.Context())

@@ -10,7 +10,7 @@ import (
 	"github.com/openagent-go/agent/mcp"
 )
 
-// testServer connects a server, and shows what it has or why it does not work.
+// testServer connects to a server. It shows the server's tools, or why the connection failed.
 func testServer(ctx context.Context, h *cli.IO, o *settings.Options, name string) error {
 	f, err := lookupServer(ctx, h, o, name)
 	if err != nil {

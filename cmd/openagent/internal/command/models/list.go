@@ -32,11 +32,11 @@ func listModels(ctx context.Context, h *cli.IO, o *modelsOptions) error {
 	if err := h.WriteList(o.Output, list, "MODEL PROVIDER WINDOW OUTPUT USD/M-IN USD/M-OUT PRICES-OF KEY FROM", rows); err != nil || o.Output == cli.FormatJSON {
 		return err
 	}
-	begin := fmt.Sprintf("Runs begin with %s (%s) of the provider %s", p.Model.Value, p.Model.Source, p.Name.Value)
+	begin := fmt.Sprintf("Runs use %s (%s) of the provider %s", p.Model.Value, p.Model.Source, p.Name.Value)
 	if p.Model.Value == "" {
 		begin = fmt.Sprintf("The provider %s has no default model", p.Name.Value)
 	}
-	return h.Show(fmt.Sprintf("\n%s. Prices are in USD per million tokens. Any other model works too:\nits window is assumed to be %d tokens (%d on this machine), and its cost is not known, unless the setting models says it.\n",
+	return h.Show(fmt.Sprintf("\n%s. Prices are in USD per million tokens. Any other model works too:\nits window is assumed to be %d tokens (%d on this machine) and its cost is unknown, unless you add it to the setting models.\n",
 		begin, llm.AssumedWindow, llm.AssumedLocalWindow))
 }
 

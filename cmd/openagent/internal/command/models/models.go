@@ -45,18 +45,18 @@ func Command(h *cli.IO) cli.Command {
 	}}
 }
 
-// A knownModel is a model as lists show it.
+// A knownModel is a model in lists.
 type knownModel struct {
 	catalog.Entry
-	Origin string `json:"origin"`           // settings, or the program itself
-	Key    bool   `json:"key_at_hand"`      // or it needs none
-	Chosen bool   `json:"chosen,omitempty"` // runs begin with it
+	Origin string `json:"origin"`           // the settings, or "built in"
+	Key    bool   `json:"key_at_hand"`      // or no key is needed
+	Chosen bool   `json:"chosen,omitempty"` // the default model of runs
 }
 
-// builtIn says of a model that settings do not speak of it.
+// builtIn is the source of a model that the settings do not mention.
 const builtIn = "built in"
 
-// modelsSetup finds out which provider is meant, with the catalogue of the settings.
+// modelsSetup finds the provider, and the catalogue with the settings' models.
 func modelsSetup(ctx context.Context, h *cli.IO, o *modelsOptions) (provider.Provider, config.Value, error) {
 	dir, err := settings.WorkingDir()
 	if err != nil {
@@ -68,13 +68,13 @@ func modelsSetup(ctx context.Context, h *cli.IO, o *modelsOptions) (provider.Pro
 	}
 	settings.WarnOfSettings(h, c)
 	p, err := provider.Open(h, c)
-	if none := provider.NoModelError(""); errors.As(err, &none) { // what is known of models needs none
+	if none := provider.NoModelError(""); errors.As(err, &none) { // model data needs no key
 		err = nil
 	}
 	return p, c.Setting("models"), err
 }
 
-// knownAs describes an entry.
+// knownAs describes a catalogue entry.
 func knownAs(p provider.Provider, e catalog.Entry, said config.Value) knownModel {
 	k := knownModel{Entry: e, Origin: builtIn, Key: hasKey(p, e.Provider), Chosen: e.Name == p.Model.Value}
 	if own, ok := catalog.Embedded().Lookup(e.Provider, e.Name); !ok || own.Name != e.Name || own.Date != e.Date || own.Source != e.Source || own.Window != e.Window {
@@ -83,7 +83,7 @@ func knownAs(p provider.Provider, e catalog.Entry, said config.Value) knownModel
 	return k
 }
 
-// hasKey reports whether models of a vendor can be reached.
+// hasKey reports whether the key of a vendor is available.
 func hasKey(p provider.Provider, maker string) bool {
 	if maker == "" || maker == provider.Vendor(p.Name.Value) {
 		return !p.NeedsKey()

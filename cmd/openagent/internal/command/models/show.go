@@ -13,10 +13,10 @@ import (
 	"github.com/openagent-go/agent/llm"
 )
 
-// A shownModel is what is known of one model.
+// A shownModel is the data of one model.
 type shownModel struct {
 	llm.ModelInfo
-	Known  bool   `json:"known"` // it is in the catalogue
+	Known  bool   `json:"known"` // in the catalogue
 	Origin string `json:"origin,omitempty"`
 	Key    bool   `json:"key_at_hand"`
 }
@@ -28,7 +28,7 @@ func showModel(ctx context.Context, h *cli.IO, o *modelsOptions, name string) er
 	}
 	if to, rest, ok := p.SplitName(name); ok && rest != "" {
 		if to != p.Name.Value {
-			p, _ = p.OtherProvider(to) // what is known of it needs no key
+			p, _ = p.OtherProvider(to) // model data needs no key
 		}
 		name = rest
 	}
@@ -51,7 +51,7 @@ func showModel(ctx context.Context, h *cli.IO, o *modelsOptions, name string) er
 		m.Value = name
 	} else {
 		m.ModelInfo, m.Key = llm.DescribeModel(p.NewModel(name)), !p.NeedsKey()
-		if m.Known = m.Date != ""; m.Known { // under another name: a platform has its own
+		if m.Known = m.Date != ""; m.Known { // under another name: platforms use their own names
 			m.Origin = "the catalogue, by another name"
 		}
 	}
@@ -62,23 +62,23 @@ func showModel(ctx context.Context, h *cli.IO, o *modelsOptions, name string) er
 	if m.Assumed {
 		window += " (assumed)"
 	}
-	rows := [][]string{{"name", m.DisplayName}, {"value", m.Value}, {"provider", cmp.Or(m.Provider, "any")}, {"key at hand", mark(m.Key, "yes") + mark(!m.Key, "no")}}
+	rows := [][]string{{"name", m.DisplayName}, {"value", m.Value}, {"provider", cmp.Or(m.Provider, "any")}, {"key available", mark(m.Key, "yes") + mark(!m.Key, "no")}}
 	if m.Description != "" {
 		rows = append(rows, []string{"description", m.Description})
 	}
 	rows = append(rows, []string{"context window", window}, []string{"longest answer", cli.TokenText(m.MaxOutput)},
-		[]string{"efforts", cmp.Or(strings.Join(m.Efforts, ", "), "none known")}, []string{"adaptive thinking", mark(m.Adaptive, "yes") + mark(!m.Adaptive, "no")}, []string{"fast mode", mark(m.Fast, "yes") + mark(!m.Fast, "no")})
+		[]string{"efforts", cmp.Or(strings.Join(m.Efforts, ", "), "unknown")}, []string{"adaptive thinking", mark(m.Adaptive, "yes") + mark(!m.Adaptive, "no")}, []string{"fast mode", mark(m.Fast, "yes") + mark(!m.Fast, "no")})
 	if c := m.Price; c != nil {
 		rows = append(rows, []string{"input", "$" + cli.PriceText(c.Input) + " per million tokens"}, []string{"output", "$" + cli.PriceText(c.Output)}, []string{"cache read", "$" + cli.PriceText(c.CacheRead)}, []string{"cache write", "$" + cli.PriceText(c.CacheWrite)})
 		if c.LongAt > 0 {
 			rows = append(rows, []string{"above " + cli.TokenText(c.LongAt), fmt.Sprintf("input × %s, output × %s", cli.PriceText(c.LongInput), cli.PriceText(c.LongOutput))})
 		}
 	} else {
-		rows = append(rows, []string{"price", "not known, and so is the cost"})
+		rows = append(rows, []string{"price", "unknown, and so is the cost"})
 	}
 	if m.Date != "" || m.Source != "" {
 		rows = append(rows, []string{"as of", cmp.Or(m.Date, "?") + " " + m.Source})
 	}
-	rows = append(rows, []string{"from", cmp.Or(m.Origin, "not in the catalogue; what it accepts is guessed by its name")})
+	rows = append(rows, []string{"from", cmp.Or(m.Origin, "not in the catalogue; its features are guessed from its name")})
 	return h.WriteList(cli.FormatText, nil, "", rows)
 }

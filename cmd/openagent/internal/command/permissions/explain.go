@@ -14,18 +14,18 @@ import (
 	"github.com/openagent-go/agent/tool"
 )
 
-// An explanation says what would be done with a call, and why.
+// An explanation is the decision about a call, and its reason.
 type explanation struct {
 	Tool  string          `json:"tool"`
 	Input json.RawMessage `json:"input"`
 	Mode  permission.Mode `json:"mode"`
 	permission.Decision
-	Unclear     string                  `json:"not_understood,omitempty"` // why a command line is not
+	Unclear     string                  `json:"not_understood,omitempty"` // why a command line is not understood
 	Parts       []permission.Part       `json:"parts,omitempty"`
 	Suggestions []permission.Suggestion `json:"suggestions,omitempty"`
 }
 
-// explainCall judges a call without making it.
+// explainCall decides on a call without running it.
 func explainCall(ctx context.Context, h *cli.IO, o *app.ToolsOptions, args []string) (err error) {
 	b, err := app.LoadTools(ctx, h, o, true)
 	if err != nil {
@@ -66,8 +66,8 @@ func explainCall(ctx context.Context, h *cli.IO, o *app.ToolsOptions, args []str
 	return h.Show(e.text(h))
 }
 
-// explainedInput is the input of a call: JSON, or where the tool runs commands a
-// line as a person writes it.
+// explainedInput returns the input of a call: JSON or, for a tool that runs commands, a plain
+// command line.
 func explainedInput(t tool.Tool, text string) (json.RawMessage, error) {
 	var members map[string]json.RawMessage
 	if json.Unmarshal([]byte(text), &members) == nil && members != nil {
@@ -89,7 +89,7 @@ func (e explanation) text(h *cli.IO) string {
 		fmt.Fprintf(&b, "written in: %s\n", h.OneLine(e.Origin))
 	}
 	if e.Unclear != "" {
-		fmt.Fprintf(&b, "not understood in full: %s\n", h.OneLine(e.Unclear))
+		fmt.Fprintf(&b, "not fully understood: %s\n", h.OneLine(e.Unclear))
 	}
 	for _, p := range e.Parts {
 		fmt.Fprintf(&b, "  %-5s %s: %s\n", p.Behavior, h.OneLine(p.Text), h.OneLine(p.Reason))

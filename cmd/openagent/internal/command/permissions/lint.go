@@ -9,7 +9,7 @@ import (
 	"github.com/openagent-go/agent/permission"
 )
 
-// lintRules shows the rules that do not do what they seem to be for.
+// lintRules shows the rules that have no effect or an unexpected one.
 func lintRules(ctx context.Context, h *cli.IO, o *app.ToolsOptions) (err error) {
 	b, err := app.LoadTools(ctx, h, o, true)
 	if err != nil {
@@ -26,7 +26,7 @@ func lintRules(ctx context.Context, h *cli.IO, o *app.ToolsOptions) (err error) 
 		rows = append(rows, []string{f.Kind, string(f.Behavior), string(f.Rule), f.Origin, f.Text})
 	}
 	if len(found) == 0 && o.Output != cli.FormatJSON {
-		return h.Show("nothing found\n")
+		return h.Show("no problems found\n")
 	}
 	if err := h.WriteList(o.Output, found, "KIND DOES RULE SOURCE WHY", rows); err != nil {
 		return err

@@ -12,7 +12,7 @@ import (
 	"github.com/openagent-go/agent/config"
 )
 
-// listRules shows the rules of all layers with their sources, and the mode.
+// listRules shows the mode, and the rules of all layers with their sources.
 func listRules(ctx context.Context, h *cli.IO, o *app.ToolsOptions) error {
 	c, err := ruled(ctx, h, o)
 	if err != nil {
@@ -35,7 +35,7 @@ func listRules(ctx context.Context, h *cli.IO, o *app.ToolsOptions) error {
 		return err
 	}
 	if len(rows) == 0 {
-		h.Warn("there are no rules; the mode alone decides")
+		h.Warn("no rules are set; only the mode decides")
 		return nil
 	}
 	return h.WriteList(o.Output, nil, "DOES RULE SOURCE LAYER COUNTS", rows)

@@ -27,7 +27,7 @@ func Command(h *cli.IO) cli.Command {
 	}}
 }
 
-// ruled returns the options with what the settings say.
+// ruled returns the options with the settings applied.
 func ruled(ctx context.Context, h *cli.IO, o *app.ToolsOptions) (*settings.Options, error) {
 	dir, err := settings.WorkingDir()
 	if err != nil {

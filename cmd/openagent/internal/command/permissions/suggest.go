@@ -17,16 +17,15 @@ import (
 	"github.com/openagent-go/agent/session"
 )
 
-// A proposal is rules that would have spared questions which were answered with
-// yes.
+// A proposal is a set of rules that would have allowed calls the user approved.
 type proposal struct {
 	Times       int                     `json:"times"`
 	Example     string                  `json:"example"`
 	Suggestions []permission.Suggestion `json:"suggestions"`
 }
 
-// suggestRules looks in the journals for calls that a person was asked about and
-// allowed, and proposes rules for those that no rule allows yet.
+// suggestRules searches the journals for calls that the user approved. It proposes rules for those
+// that no rule allows yet.
 func suggestRules(ctx context.Context, h *cli.IO, o *app.ToolsOptions) error {
 	c, err := ruled(ctx, h, o)
 	if err != nil {
@@ -36,7 +35,7 @@ func suggestRules(ctx context.Context, h *cli.IO, o *app.ToolsOptions) error {
 	policy := app.Policy(h, c)
 	add := func(r permission.Request) {
 		if d := policy.Decide(r); d.Behavior != permission.Asked || d.Source != permission.FromMode {
-			return // a rule allows it by now, or would ask whatever other rules say
+			return // a rule already allows it, or a rule always asks
 		}
 		list := r.Suggestions()
 		if len(list) == 0 {
@@ -95,7 +94,7 @@ func showProposals(h *cli.IO, format string, found map[string]*proposal) error {
 		}
 	}
 	if len(list) == 0 && format != cli.FormatJSON {
-		return h.Show("no call was asked about and allowed that a rule could allow\n")
+		return h.Show("no approved call was found that a new rule could allow\n")
 	}
 	return h.WriteList(format, list, "TIMES WIDTH RULES EXAMPLE", rows)
 }
@@ -107,8 +106,7 @@ func example(r permission.Request) string {
 	return r.Tool
 }
 
-// allowedCalls hands on the calls of a session that a person was asked about and
-// allowed.
+// allowedCalls yields the calls of a session that the user approved.
 func allowedCalls(ctx context.Context, store session.Dir, info session.Info, add func(permission.Request)) error {
 	var state engine.State
 	var transcript engine.Transcript

@@ -30,16 +30,16 @@ type answerOptions struct {
 func (o *answerOptions) flags() cli.Flags {
 	return cli.Flags{
 		{Name: "allow", Help: "let the call run", Set: cli.SetTrue(&o.allow)},
-		{Name: "deny", Arg: "REASON", Help: "refuse the call; the model reads the reason", Set: cli.Text(&o.deny)},
-		{Name: "call", Arg: "ID", Help: "id of the call, if several wait", Set: cli.Text(&o.call)},
-		{Name: "input", Arg: "JSON", Help: "with --allow: another input for the call", Set: cli.Text(&o.input)},
+		{Name: "deny", Arg: "REASON", Help: "refuse the call, with a reason for the model", Set: cli.Text(&o.deny)},
+		{Name: "call", Arg: "ID", Help: "id of the call, if several are pending", Set: cli.Text(&o.call)},
+		{Name: "input", Arg: "JSON", Help: "with --allow: replace the input of the call", Set: cli.Text(&o.input)},
 	}
 }
 
 func (o *answerOptions) check() error {
 	switch {
 	case o.allow && o.deny != "":
-		return cli.Usagef("--allow and --deny exclude each other; use one of them")
+		return cli.Usagef("use --allow or --deny, not both")
 	case o.input != "" && !o.allow:
 		return cli.Usagef("--input works only with --allow; add it")
 	case o.input != "" && !json.Valid([]byte(o.input)):
@@ -48,7 +48,7 @@ func (o *answerOptions) check() error {
 	return nil
 }
 
-// answerSession shows the questions that a suspended run waits for, or answers one.
+// answerSession shows the pending questions of a suspended run, or answers one.
 func answerSession(ctx context.Context, h *cli.IO, o *sessionsOptions, id string) (err error) {
 	if err := o.answer.check(); err != nil {
 		return err
@@ -88,7 +88,7 @@ func answerSession(ctx context.Context, h *cli.IO, o *sessionsOptions, id string
 	return answerCall(ctx, h, o, s, pending)
 }
 
-// showPending lists the questions that wait.
+// showPending lists the pending questions.
 func showPending(ctx context.Context, h *cli.IO, o *sessionsOptions, a *agent.Agent, pending []event.PermissionRequest) error {
 	if o.answer.call != "" {
 		return cli.Usagef("--call works only with --allow or --deny; add one of them")
@@ -112,7 +112,7 @@ func showPending(ctx context.Context, h *cli.IO, o *sessionsOptions, a *agent.Ag
 	return h.Show(b.String())
 }
 
-// A waitingCall is a question with what a person should look at first.
+// A waitingCall is a pending call with the risks that the user should check.
 type waitingCall struct {
 	event.PermissionRequest
 	Risks []permission.Risk `json:"risks,omitempty"`
@@ -140,7 +140,7 @@ func answerCall(ctx context.Context, h *cli.IO, o *sessionsOptions, s *agent.Ses
 	if err := s.Decide(ctx, call, d); err != nil {
 		return cli.Usagef("%w", err)
 	}
-	next := "openagent --resume " + s.ID + " goes on"
+	next := "openagent --resume " + s.ID + " continues the run"
 	if left := len(pending) - 1; left > 0 {
 		next = fmt.Sprintf("%d more to answer", left)
 	}

@@ -10,7 +10,7 @@ import (
 	"github.com/openagent-go/agent/session/account"
 )
 
-// spending reads the account of a session.
+// spending reads the usage of a session.
 func spending(ctx context.Context, h *cli.IO, o *sessionsOptions, id string) (*account.Book, error) {
 	store, err := sessionstore.Locate(ctx, h, o.Dir, id)
 	if err != nil {
@@ -19,7 +19,7 @@ func spending(ctx context.Context, h *cli.IO, o *sessionsOptions, id string) (*a
 	return account.Read(store.Read(ctx, id, 0))
 }
 
-// showSpending shows the account of a session: its cost, its context, or its cache.
+// showSpending shows the cost, the context or the cache use of a session.
 func showSpending(ctx context.Context, h *cli.IO, o *sessionsOptions, id, what string) error {
 	book, err := spending(ctx, h, o, id)
 	if err != nil {

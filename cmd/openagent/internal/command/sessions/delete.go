@@ -23,7 +23,7 @@ func deleteSessions(ctx context.Context, h *cli.IO, o *sessionsOptions, ids []st
 		gone = append(gone, app.CheckpointName(store, id))
 	}
 	if err := app.DropCheckpoints(ctx, h, gone...); failed == nil && err != nil {
-		failed = fmt.Errorf("deleting the saved files of the sessions: %w; the sessions are deleted, openagent sessions prune tries again", err)
+		failed = fmt.Errorf("deleting the file checkpoints of the sessions: %w; the sessions are deleted, run openagent sessions prune to try again", err)
 	}
 	return failed
 }

@@ -13,7 +13,7 @@ import (
 	"github.com/openagent-go/agent/session/export"
 )
 
-// What an export can be.
+// Export formats.
 const (
 	asMarkdown = "markdown"
 	asJSON     = "json"
@@ -50,7 +50,7 @@ func exportAs(ctx context.Context, w io.Writer, as string, s session.Store, id s
 	return export.Markdown(ctx, w, s, id, o)
 }
 
-// writeOut calls write with the named file, or with stdout if the name is "".
+// writeOut calls write with the named file, or with stdout for "".
 func writeOut(ctx context.Context, h *cli.IO, file string, write func(io.Writer) error) error {
 	var err error
 	if file == "" {
@@ -64,8 +64,7 @@ func writeOut(ctx context.Context, h *cli.IO, file string, write func(io.Writer)
 	return nil
 }
 
-// writeFile puts what write writes into a file for the owner alone. A failure
-// leaves the file as it was.
+// writeFile writes a file that only its owner can read. On failure the old file stays unchanged.
 func writeFile(name string, write func(io.Writer) error) error {
 	began := false
 	err := durable.Replacement{}.Stream(name, func(w io.Writer) error {

@@ -15,7 +15,7 @@ import (
 	"github.com/openagent-go/agent/session/transcript"
 )
 
-// An imported is what import shows of a file.
+// An imported is the import result of a file.
 type imported struct {
 	File    string `json:"file"`
 	Session string `json:"session,omitempty"`
@@ -25,8 +25,8 @@ type imported struct {
 	Error   string `json:"error,omitempty"`
 }
 
-// importSessions makes sessions of the Swift SDK's transcripts. Each goes to the
-// sessions of the folder that it was held in.
+// importSessions imports transcripts of the Swift SDK as sessions. Each becomes a session of its
+// original folder.
 func importSessions(ctx context.Context, h *cli.IO, o *sessionsOptions, args []string) error {
 	path := ""
 	if len(args) > 0 {
@@ -34,7 +34,7 @@ func importSessions(ctx context.Context, h *cli.IO, o *sessionsOptions, args []s
 	} else {
 		home, err := os.UserHomeDir()
 		if err != nil {
-			return cli.Usagef("finding the home folder: %v; name the folder of the sessions", err)
+			return cli.Usagef("finding the home folder: %v; name the folder of the transcripts", err)
 		}
 		path = filepath.Join(home, ".open-agent-sdk", "sessions")
 	}

@@ -28,7 +28,7 @@ func listSessions(ctx context.Context, h *cli.IO, o *sessionsOptions) error {
 	}
 	slices.SortFunc(list, func(a, b session.Info) int { return b.Updated.Compare(a.Updated) })
 	if len(list) == 0 && o.format != cli.FormatJSON {
-		h.Warn("no sessions here yet; --all shows those of all folders")
+		h.Warn("no sessions here yet; --all shows the sessions of all folders")
 	}
 	var rows [][]string
 	for _, s := range list {
@@ -45,5 +45,5 @@ func listSessions(ctx context.Context, h *cli.IO, o *sessionsOptions) error {
 	return h.WriteList(o.format, list, header, rows)
 }
 
-// others reports whether a session is not one of those that the flags speak of.
+// others reports whether the flags exclude a session.
 func (o *sessionsOptions) others(info session.Info) bool { return o.tag != "" && info.Tag != o.tag }

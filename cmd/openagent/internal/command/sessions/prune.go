@@ -15,28 +15,27 @@ import (
 	"github.com/openagent-go/agent/session"
 )
 
-// A pruned is what pruning has removed, or would remove.
+// A pruned is the result of pruning or of a dry run.
 type pruned struct {
 	DryRun   bool           `json:"dryRun"`
 	Sessions []session.Info `json:"sessions"`
 	Files    prunedFiles    `json:"files"`
 }
 
-// prunedFiles says what became of the states of files.
+// prunedFiles is the result for file checkpoints.
 type prunedFiles struct {
-	Orphans     int   `json:"orphans"`     // sessions that are gone and had states
+	Orphans     int   `json:"orphans"`     // deleted sessions that still had checkpoints
 	Checkpoints int   `json:"checkpoints"` // dropped
 	Freed       int64 `json:"freed"`       // bytes
 	Used        int64 `json:"used"`        // bytes, after it
 	Quota       int64 `json:"quota"`       // bytes
 }
 
-// pruneSessions deletes the sessions that did not change for a time, and what was
-// kept of files for sessions that are gone, for too long, or above the quota.
-// Sessions in use stay.
+// pruneSessions deletes sessions that did not change for a time. It also deletes file checkpoints
+// that are old, above the quota, or belong to deleted sessions. Sessions in use stay.
 func pruneSessions(ctx context.Context, h *cli.IO, o *sessionsOptions) error {
 	if o.olderThan == 0 && (o.All || o.tag != "") {
-		return cli.Usagef("--all and --tag are about sessions: add --older-than with the age from which they are deleted, such as --older-than 90d")
+		return cli.Usagef("--all and --tag need --older-than, the age from which sessions are deleted; add one such as --older-than 90d")
 	}
 	done := pruned{DryRun: o.DryRun, Sessions: []session.Info{}}
 	if o.olderThan > 0 {
@@ -97,7 +96,7 @@ func pruneOld(ctx context.Context, h *cli.IO, o *sessionsOptions) ([]session.Inf
 	return gone, nil
 }
 
-// pruneKept drops states of files that are of no use or too many.
+// pruneKept deletes file checkpoints that are no longer needed or exceed the quota.
 func pruneKept(ctx context.Context, kept *checkpoint.Store, dry bool) (done prunedFiles, err error) {
 	done.Quota = app.CheckpointQuota(kept)
 	before, err := kept.Usage(ctx)
@@ -123,7 +122,7 @@ func pruneKept(ctx context.Context, kept *checkpoint.Store, dry bool) (done prun
 func (f prunedFiles) line(dry bool) string {
 	used := fmt.Sprintf("%s of at most %d MB used", cli.Megabytes(f.Used), f.Quota>>20)
 	if dry {
-		return fmt.Sprintf("Checkpoints of files: those of %s that are gone, too old ones and what is above the quota would be dropped; %s.", cli.Plural(f.Orphans, "session"), used)
+		return fmt.Sprintf("File checkpoints: would delete those of %s, old ones and any above the quota; %s.", cli.Plural(f.Orphans, "deleted session"), used)
 	}
-	return fmt.Sprintf("Checkpoints of files: %d dropped, %s MB freed; %s.", f.Checkpoints, cli.Megabytes(f.Freed), used)
+	return fmt.Sprintf("File checkpoints: %d deleted, %s MB freed; %s.", f.Checkpoints, cli.Megabytes(f.Freed), used)
 }

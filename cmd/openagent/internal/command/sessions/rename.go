@@ -9,7 +9,7 @@ import (
 	"github.com/openagent-go/agent/session"
 )
 
-// nameSession gives a session a title or a tag, or takes it away.
+// nameSession sets or removes a session's title or tag.
 func nameSession(ctx context.Context, h *cli.IO, o *sessionsOptions, verb, id, name string) error {
 	store, err := sessionstore.Locate(ctx, h, o.Dir, id)
 	if err != nil {
@@ -22,11 +22,11 @@ func nameSession(ctx context.Context, h *cli.IO, o *sessionsOptions, verb, id, n
 	return told(ctx, h, id, set(ctx, store, id, name))
 }
 
-// told returns what is said of an error of changing a session.
+// told returns the user's version of an error from changing a session.
 func told(ctx context.Context, h *cli.IO, id string, err error) error {
 	switch {
 	case errors.Is(err, session.ErrSessionBusy):
-		return cli.Usagef("session %s is in use by another process; wait for its end", id)
+		return cli.Usagef("session %s is in use by another process; wait until it ends", id)
 	case err != nil:
 		return cli.CommandError(ctx, err)
 	}

@@ -10,14 +10,14 @@ import (
 	"github.com/openagent-go/agent/session"
 )
 
-// holding finds the store that has a session, which may be damaged.
+// holding finds the store of a session, even if the session is damaged.
 func holding(ctx context.Context, h *cli.IO, o *sessionsOptions, id string) (session.Dir, error) {
 	stores, err := sessionstore.Stores(h, o.Dir, false)
 	if err != nil {
 		return session.Dir{}, err
 	}
 	if o.Dir == "" {
-		others, _ := sessionstore.Projects(h) // what cannot be listed has nothing to be found
+		others, _ := sessionstore.Projects(h) // a store that cannot be listed is skipped
 		stores = append(stores, others...)
 	}
 	if err := session.CheckID(id); err != nil {

@@ -13,7 +13,7 @@ import (
 	"github.com/openagent-go/agent/internal/text"
 )
 
-// rewindSession takes a session back, or lists where it can be taken back to.
+// rewindSession rewinds a session, or lists the points to rewind to.
 func rewindSession(ctx context.Context, h *cli.IO, o *sessionsOptions, id string) error {
 	if err := o.Options.Check(); err != nil {
 		return err

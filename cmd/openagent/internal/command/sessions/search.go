@@ -39,7 +39,7 @@ func searchSessions(ctx context.Context, h *cli.IO, o *sessionsOptions, query st
 		}
 	}
 	if len(hits) == 0 && o.format != cli.FormatJSON {
-		h.Warn("nothing was found; --all searches the sessions of all folders")
+		h.Warn("no matches; --all searches the sessions of all folders")
 		return nil
 	}
 	var rows [][]string

@@ -59,8 +59,8 @@ func Command(h *cli.IO) cli.Command {
 			Examples: []string{"openagent sessions trace 01J9ZQ --chrome --output trace.json"},
 			Run:      func(ctx context.Context, args []string) error { return traceSession(ctx, h, o, args[0]) }}),
 		verb(append(cli.Flags{
-			{Name: "to", Arg: "FACT|MESSAGE_ID|last", Help: "where to go back to: before a prompt, or after any other message or fact", Set: cli.Text(&o.To)}},
-			o.Options.Flags()...), cli.Command{Name: "rewind", Args: "ID", MinArgs: 1, MaxArgs: 1, Summary: "Go back in a conversation, and bring files back",
+			{Name: "to", Arg: "FACT|MESSAGE_ID|last", Help: "the point to go back to: before a prompt, or after any other message or fact", Set: cli.Text(&o.To)}},
+			o.Options.Flags()...), cli.Command{Name: "rewind", Args: "ID", MinArgs: 1, MaxArgs: 1, Summary: "Go back in a conversation, and restore files",
 			Details:  "Without --to it lists the prompts that you can go back to.\n",
 			Examples: []string{"openagent sessions rewind 01J9ZQ", "openagent sessions rewind 01J9ZQ --to last --files"},
 			Run:      func(ctx context.Context, args []string) error { return rewindSession(ctx, h, o, args[0]) }}),
@@ -80,14 +80,14 @@ func Command(h *cli.IO) cli.Command {
 			Examples: []string{"openagent sessions answer 01J9ZQ --allow", "openagent sessions answer 01J9ZQ --deny 'not on the main branch'"},
 			Run:      func(ctx context.Context, args []string) error { return answerSession(ctx, h, o, args[0]) }}),
 		verb(append(append(o.scopeFlags().Named("all", "tag"), o.Options.Flags().Named("dry-run")...),
-			cli.Flag{Name: "older-than", Arg: "AGE", Help: "delete sessions that did not change for so long, such as 90d (default: none, only checkpoints of files)", Set: age(&o.olderThan)}),
-			cli.Command{Name: "prune", Summary: "Delete old sessions and checkpoints that nothing needs",
+			cli.Flag{Name: "older-than", Arg: "AGE", Help: "delete sessions unchanged for this long, such as 90d (default: delete only file checkpoints)", Set: age(&o.olderThan)}),
+			cli.Command{Name: "prune", Summary: "Delete old sessions and unneeded checkpoints",
 				Examples: []string{"openagent sessions prune --older-than 90d --dry-run"},
 				Run:      func(ctx context.Context, _ []string) error { return pruneSessions(ctx, h, o) }}),
 	}}
 }
 
-// namingVerb is a command that gives a session a title or a tag.
+// namingVerb returns a command that sets a session's title or tag.
 func namingVerb(h *cli.IO, o *sessionsOptions, name, args, summary, example string) cli.Command {
 	return cli.Command{Name: name, Args: args, MinArgs: 1, MaxArgs: cli.AnyCount, Summary: summary, Examples: []string{example},
 		Run: func(ctx context.Context, args []string) error {
@@ -100,12 +100,12 @@ func (o *sessionsOptions) commonFlags() cli.Flags {
 	return append(cli.ListFlags(&o.format), cli.Flag{Name: "session-dir", Arg: "DIR", Path: true, Help: "folder that holds the sessions", Set: cli.Text(&o.Dir)})
 }
 
-// scopeFlags say which sessions a command is about.
+// scopeFlags are the flags that select a command's sessions.
 func (o *sessionsOptions) scopeFlags() cli.Flags {
 	return cli.Flags{
-		{Name: "all", Help: "the sessions of all folders", Set: cli.SetTrue(&o.All)},
+		{Name: "all", Help: "sessions of all folders", Set: cli.SetTrue(&o.All)},
 		{Name: "tag", Arg: "TAG", Help: "only sessions with this tag", Set: cli.Text(&o.tag)},
-		{Name: "limit", Arg: "N", Help: "how many places to show (default 100)", Set: cli.Count(&o.limit)},
+		{Name: "limit", Arg: "N", Help: "number of matches to show (default 100)", Set: cli.Count(&o.limit)},
 	}
 }
 
@@ -116,17 +116,17 @@ func (o *sessionsOptions) showFlags() cli.Flags {
 	}
 }
 
-// exportFlags are the flags of commands that write a file.
+// exportFlags are the flags of the commands that write a file.
 func (o *sessionsOptions) exportFlags() cli.Flags {
 	exports := []string{asMarkdown, asJSON, asHTML}
 	return cli.Flags{
-		{Name: "format", Arg: cli.Choice(exports), Words: exports, Help: "format of the file (default by its name, else markdown)", Set: cli.OneOf(&o.as, exports)},
+		{Name: "format", Arg: cli.Choice(exports), Words: exports, Help: "format of the file (default: from its name, else markdown)", Set: cli.OneOf(&o.as, exports)},
 		{Name: "output", Short: 'o', Arg: "FILE", Path: true, Help: "file to write (default stdout)", Set: cli.Text(&o.file)},
-		{Name: "chrome", Help: "write for the trace viewer of Chrome and ui.perfetto.dev, instead of a span a line of JSON", Set: cli.SetTrue(&o.chrome)},
+		{Name: "chrome", Help: "write the format of Chrome's trace viewer and ui.perfetto.dev (default: one span per line, as JSON)", Set: cli.SetTrue(&o.chrome)},
 	}
 }
 
-// age makes the set function of a flag that takes a time span; d is a day.
+// age returns the Set function of a flag that takes an age; d means days.
 func age(to *time.Duration) func(string) error {
 	return func(s string) error {
 		const form = "write a number of days such as 90d, or hours such as 12h"

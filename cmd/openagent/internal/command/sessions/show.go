@@ -17,11 +17,11 @@ import (
 	"github.com/openagent-go/agent/session"
 )
 
-// showOrMeasure shows a session, or its use of the context or the cache.
+// showOrMeasure shows a session, or its context or cache use.
 func showOrMeasure(ctx context.Context, h *cli.IO, o *sessionsOptions, id string) error {
 	switch {
 	case o.context && o.cache:
-		return cli.Usagef("--context and --cache exclude each other; use one of them")
+		return cli.Usagef("use --context or --cache, not both")
 	case o.context:
 		return showSpending(ctx, h, o, id, "context")
 	case o.cache:
@@ -30,8 +30,7 @@ func showOrMeasure(ctx context.Context, h *cli.IO, o *sessionsOptions, id string
 	return showSession(ctx, h, o, id)
 }
 
-// showSession shows a session. An id with others after slashes is that of an agent that
-// worked for the session.
+// showSession shows a session. ID/AGENT_ID shows a sub-agent of the session.
 func showSession(ctx context.Context, h *cli.IO, o *sessionsOptions, id string) error {
 	id, rest, deeper := strings.Cut(id, "/")
 	found, err := sessionstore.Locate(ctx, h, o.Dir, id)
@@ -43,7 +42,7 @@ func showSession(ctx context.Context, h *cli.IO, o *sessionsOptions, id string) 
 		store = session.Under(store, id)
 		id, rest, deeper = strings.Cut(rest, "/")
 		if _, err := session.Stat(ctx, store, id); err != nil {
-			return cli.Usagef("sessions show: no agent %s worked for %s: %v", cli.Clip(id), path, err)
+			return cli.Usagef("sessions show: finding the sub-agent %s of session %s: %v", cli.Clip(id), path, err)
 		}
 		path += "/" + id
 	}
@@ -63,7 +62,7 @@ func showSession(ctx context.Context, h *cli.IO, o *sessionsOptions, id string) 
 	return nil
 }
 
-// showFact writes a fact as a line of JSON, with the id that --resume-at takes.
+// showFact writes a fact as one line of JSON, with its id for --resume-at.
 func showFact(h *cli.IO, e event.Event) error {
 	data, err := json.Marshal(e.Data)
 	if err != nil {
@@ -83,7 +82,7 @@ func showFact(h *cli.IO, e event.Event) error {
 	return h.Show(string(line))
 }
 
-// showTurn writes what a fact adds to the conversation, for people.
+// showTurn writes for the user what a fact adds to the conversation.
 func showTurn(h *cli.IO, path string, e event.Event) error {
 	var b strings.Builder
 	switch d := e.Data.(type) {
@@ -113,7 +112,7 @@ func showTurn(h *cli.IO, path string, e event.Event) error {
 			if d.Cut {
 				what = "this, which was cut off,"
 			}
-			fmt.Fprintf(&b, "\n-- compacted (%s): about %d tokens became %d; the model sees %s in place of what came before:\n%s\n", d.Trigger, d.Before, d.After, what, terminal.Text(d.Summary))
+			fmt.Fprintf(&b, "\n-- compacted (%s): about %d tokens became %d; the model sees %s in place of the earlier messages:\n%s\n", d.Trigger, d.Before, d.After, what, terminal.Text(d.Summary))
 		case d.TooLarge != "":
 			fmt.Fprintf(&b, "\n-- cut: %s\n", h.OneLine(d.TooLarge))
 		default:
@@ -130,13 +129,13 @@ func showTurn(h *cli.IO, path string, e event.Event) error {
 			b.WriteString("\n")
 		}
 	case event.Rewound:
-		fmt.Fprintf(&b, "\n-- rewound to fact %d: what is between no longer counts\n", e.Prev)
+		fmt.Fprintf(&b, "\n-- rewound to fact %d: the messages in between no longer count\n", e.Prev)
 	case event.Checkpointed:
 		if d.Key == "" {
 			fmt.Fprintf(&b, "\n-- files were rewound: rewind --to %d --files undoes it\n", e.Seq-1)
 		}
 	case event.AgentEnd:
-		fmt.Fprintf(&b, "\n-- agent %s: %s, %s; sessions show %s/%s has what it did\n", h.OneLine(d.Agent), d.Reason, cli.Plural(d.Turns, "turn"), path, d.Session)
+		fmt.Fprintf(&b, "\n-- agent %s: %s, %s; see openagent sessions show %s/%s\n", h.OneLine(d.Agent), d.Reason, cli.Plural(d.Turns, "turn"), path, d.Session)
 	case event.RunEnd:
 		fmt.Fprintf(&b, "\n-- %s, %s, %s\n", d.Reason, cli.Plural(d.Turns, "turn"), app.CostText(d.CostUSD))
 	}

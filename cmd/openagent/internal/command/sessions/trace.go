@@ -11,7 +11,7 @@ import (
 	"github.com/openagent-go/agent/trace"
 )
 
-// traceSession writes the spans of a session as its journal tells them.
+// traceSession writes the spans of a session, computed from its journal.
 func traceSession(ctx context.Context, h *cli.IO, o *sessionsOptions, id string) error {
 	store, err := sessionstore.Locate(ctx, h, o.Dir, id)
 	if err != nil {

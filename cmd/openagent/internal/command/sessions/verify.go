@@ -10,7 +10,7 @@ import (
 	"github.com/openagent-go/agent/session"
 )
 
-// A verified is what verify shows of a session. Error is why nothing could be found out.
+// A verified is the check result of a session. Error is set if the check itself failed.
 type verified struct {
 	*session.Report
 	Session string `json:"session"`

@@ -12,7 +12,7 @@ import (
 	"github.com/openagent-go/agent/skill"
 )
 
-// lintSkills checks the folders of skills, or those that are named.
+// lintSkills checks the named folders, or all skill folders.
 func lintSkills(h *cli.IO, o *skillsOptions, dir string, dirs []string) error {
 	s := app.New(&o.Options, provider.Provider{}, dir)
 	defer s.Close()
@@ -30,7 +30,7 @@ func lintSkills(h *cli.IO, o *skillsOptions, dir string, dirs []string) error {
 			if err := settings.CheckDir("skills lint", d); err != nil {
 				return err
 			}
-			if _, err := os.Stat(filepath.Join(d, skill.FileName)); err == nil { // a skill, not a folder of some
+			if _, err := os.Stat(filepath.Join(d, skill.FileName)); err == nil { // a single skill, not a folder of skills
 				d = filepath.Dir(filepath.Clean(d))
 			}
 			folders = append(folders, skill.Folder{Path: d})

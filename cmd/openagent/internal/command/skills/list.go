@@ -9,7 +9,7 @@ import (
 	"github.com/openagent-go/agent/skill"
 )
 
-// A skillEntry is a skill as list and show tell of it.
+// A skillEntry is a skill in the output of list and show.
 type skillEntry struct {
 	Name        string   `json:"name"`
 	Description string   `json:"description"`
@@ -18,11 +18,11 @@ type skillEntry struct {
 	Hint        string   `json:"argument_hint,omitempty"`
 	Tools       []string `json:"allowed_tools,omitempty"`
 	Model       string   `json:"model,omitempty"`
-	Who         string   `json:"run_by"` // both, user, model or nobody
+	Who         string   `json:"run_by"` // "both", "user", "model" or "nobody"
 	From        string   `json:"from"`
 	File        string   `json:"file,omitempty"`
 	Files       []string `json:"files,omitempty"`
-	Text        string   `json:"text,omitempty"` // what the model is told
+	Text        string   `json:"text,omitempty"` // the description for the model
 }
 
 func entryOf(s *app.App, k *skill.Skill) skillEntry {

@@ -11,7 +11,7 @@ import (
 	"github.com/openagent-go/agent/skill"
 )
 
-// newSkill writes the SKILL.md of a new skill.
+// newSkill writes a new SKILL.md.
 func newSkill(h *cli.IO, o *skillsOptions, dir, name string) error {
 	base := filepath.Join(dir, ".agents", "skills")
 	if o.user {
@@ -39,9 +39,9 @@ func newSkill(h *cli.IO, o *skillsOptions, dir, name string) error {
 	if err := errors.Join(err, f.Close()); err != nil {
 		return cli.Usagef("skills new: %w", err)
 	}
-	next := "edit it, then: openagent skills lint"
+	next := "edit it, then run openagent skills lint"
 	if !o.user {
-		next += "; and so that it counts: openagent trust add " + text.QuoteShell(dir)
+		next += "; to enable it, run openagent trust add " + text.QuoteShell(dir)
 	}
 	return h.Show(file + "\n" + next + "\n")
 }

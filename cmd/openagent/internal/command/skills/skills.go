@@ -15,7 +15,7 @@ import (
 type skillsOptions struct {
 	settings.Options
 	format string
-	user   bool // new: for the user, not for the project
+	user   bool // new: create a user skill, not a project skill
 }
 
 // Command returns the command "openagent skills".
@@ -28,7 +28,7 @@ func Command(h *cli.IO) cli.Command {
 		c.Run = o.RunChecked(&o.format, c.Run)
 		return c
 	}
-	user := cli.Flags{{Name: "user", Help: "in ~/.agents/skills, for all projects", Set: cli.SetTrue(&o.user)}}
+	user := cli.Flags{{Name: "user", Help: "create it in ~/.agents/skills, for all projects", Set: cli.SetTrue(&o.user)}}
 	return cli.Command{Name: "skills", Summary: "List, show, create and check skills", Default: "list", Subcommands: []cli.Command{
 		verb(nil, cli.Command{Name: "list", Summary: "List the skills", Examples: []string{"openagent skills list"},
 			Run: func(ctx context.Context, _ []string) error {
@@ -57,7 +57,7 @@ func Command(h *cli.IO) cli.Command {
 	}}
 }
 
-// withSkills finds the skills outside of a run, for use.
+// withSkills finds the skills outside a run and calls use.
 func withSkills(ctx context.Context, h *cli.IO, o *skillsOptions, use func(s *app.App) error) error {
 	dir, err := settings.WorkingDir()
 	if err != nil {

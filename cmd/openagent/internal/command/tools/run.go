@@ -20,16 +20,16 @@ import (
 	"github.com/openagent-go/agent/tool"
 )
 
-// A judging is what is known of how a call was judged.
+// A judging records how a call was decided.
 type judging struct {
 	h      *cli.IO
 	rules  *app.SessionRules
-	asked  bool // a person's permission was needed
-	nobody bool // and nobody could be asked
-	passed bool // rules and mode, and who was asked, let it run
+	asked  bool // the call needed permission
+	nobody bool // and no user could be asked
+	passed bool // rules, mode and the user allowed it
 }
 
-// decide is the agent's CanUseTool.
+// decide is the agent's CanUseTool function.
 func (j *judging) decide(ctx context.Context, call tool.Call, verdict permission.Decision) (permission.Decision, error) {
 	if verdict.Behavior == permission.Allowed {
 		j.passed = true
@@ -59,7 +59,7 @@ type toolOutcome struct {
 	Details json.RawMessage `json:"details,omitempty"`
 }
 
-// runTool runs one tool as a model's call would run.
+// runTool runs one tool like a call of a model.
 func runTool(ctx context.Context, h *cli.IO, o *app.ToolsOptions, args []string) (err error) {
 	input, err := toolInput(ctx, h, args[1:])
 	if err != nil {
@@ -79,7 +79,7 @@ func runTool(ctx context.Context, h *cli.IO, o *app.ToolsOptions, args []string)
 	settings.WarnOfSettings(h, &o.Options)
 	switch {
 	case policy.Hides(name, t.Spec().Aliases...):
-		h.Warn("%s is refused by %s", name, o.SourceOf("permissions.deny", "--disallowed-tools"))
+		h.Warn("%s was refused by %s", name, o.SourceOf("permissions.deny", "--disallowed-tools"))
 		return cli.ExitCode(cli.ExitStopped)
 	case t.Spec().NeedsPerson:
 		return cli.Usagef("%s asks the user; it works only in conversations", name)
@@ -109,13 +109,13 @@ func runTool(ctx context.Context, h *cli.IO, o *app.ToolsOptions, args []string)
 	}
 	v, ok := t.(tool.Validator)
 	if ok && v.Validate(tool.Call{Name: name, Input: input}) != nil {
-		j.passed = true // nobody is asked about what cannot be read
+		j.passed = true // invalid input is rejected without a question
 	}
 	return cli.ExitCode(j.code(r))
 }
 
-// forCall returns the tools of an agent that is to call t: no other, so that none
-// takes its place, unless t works on others.
+// forCall returns the tools of an agent that calls t. It returns only t, so that no other tool
+// replaces it, unless t needs other tools.
 func forCall(h *cli.IO, b *app.ToolList, t tool.Tool) []tool.Tool {
 	if t.Spec().Batch {
 		return b.All
@@ -134,10 +134,10 @@ func forCall(h *cli.IO, b *app.ToolList, t tool.Tool) []tool.Tool {
 	return []tool.Tool{bound{search.Over(found)}}
 }
 
-// A bound tool cannot be bound to others.
+// A bound tool cannot be bound to other tools.
 type bound struct{ tool.Tool }
 
-// code is the exit code for a call's result.
+// code returns the exit code for a call's result.
 func (j *judging) code(r *tool.Result) int {
 	switch {
 	case !r.IsError:
@@ -150,8 +150,7 @@ func (j *judging) code(r *tool.Result) int {
 	return cli.ExitInternal
 }
 
-// toolInput returns the input of a call: the argument, stdin for "-", or an
-// empty object.
+// toolInput returns the input of a call: the argument, stdin for "-", or an empty object.
 func toolInput(ctx context.Context, h *cli.IO, args []string) (json.RawMessage, error) {
 	text := "{}"
 	if len(args) == 1 {
@@ -170,8 +169,7 @@ func toolInput(ctx context.Context, h *cli.IO, args []string) (json.RawMessage, 
 	return json.RawMessage(text), nil
 }
 
-// showOutcome writes the result of a call to stdout, the text of an error to
-// stderr.
+// showOutcome writes the result of a call to stdout, and an error's text to stderr.
 func showOutcome(h *cli.IO, format string, o toolOutcome) error {
 	if format == cli.FormatJSON {
 		return h.WriteList(format, o, "", nil)

@@ -32,7 +32,7 @@ func showTool(ctx context.Context, h *cli.IO, o *app.ToolsOptions, name string) 
 	if err := json.Indent(&schema, e.Input, "", "  "); err != nil {
 		return fmt.Errorf("showing the schema of %s: %w", name, err)
 	}
-	timeout := "none of its own"
+	timeout := "none"
 	if limit := cmp.Or(t.Spec().Timeout, tool.DefaultTimeout); limit > 0 {
 		timeout = limit.String()
 	}

@@ -16,15 +16,14 @@ import (
 	"github.com/openagent-go/agent/session"
 )
 
-// A toolCount is how a tool did over several runs. Calls of runs that have not
-// ended do not count.
+// A toolCount sums the calls of a tool over several runs. It counts only runs that have ended.
 type toolCount struct {
 	Name      string `json:"name"`
 	Calls     int    `json:"calls"`
 	Successes int    `json:"successes"`
 	Failures  int    `json:"failures"`
-	// Absent where no time was measured: a batch takes none beside that of its
-	// calls, which are counted under their own tools.
+	// Absent if no time was measured. A batch has no time of its own: its calls count under their
+	// own tools.
 	TotalMS float64 `json:"total_ms,omitempty"`
 	MeanMS  float64 `json:"mean_ms,omitempty"`
 }
@@ -44,12 +43,12 @@ func toolStats(ctx context.Context, h *cli.IO, o *app.ToolsOptions) error {
 		rows = append(rows, []string{name, strconv.Itoa(u.Calls), strconv.Itoa(u.Calls - u.Failures), strconv.Itoa(u.Failures), rounded(u.Time), rounded(mean)})
 	}
 	if len(list) == 0 && o.Output != cli.FormatJSON {
-		h.Warn("no tool was called here yet; --all counts the sessions of all folders")
+		h.Warn("no tool calls here yet; --all counts the sessions of all folders")
 	}
 	return h.WriteList(o.Output, list, "TOOL CALLS OK FAILED TIME MEAN", rows)
 }
 
-// rounded shows a duration with three digits or so, "-" for none.
+// rounded formats a duration with about three digits; "-" means none.
 func rounded(d time.Duration) string {
 	if d == 0 {
 		return "-"
@@ -62,7 +61,7 @@ func rounded(d time.Duration) string {
 	return d.Round(time.Microsecond).String()
 }
 
-// toolUses adds up what the ends of runs say of tools.
+// toolUses sums the tool statistics at the ends of runs.
 func toolUses(ctx context.Context, h *cli.IO, o *app.ToolsOptions) (map[string]event.ToolUse, error) {
 	all := map[string]event.ToolUse{}
 	if o.Session != "" {
@@ -95,8 +94,7 @@ func toolUses(ctx context.Context, h *cli.IO, o *app.ToolsOptions) (map[string]e
 	return all, nil
 }
 
-// addUses adds what the runs of a session used. Nothing but the ends of runs is
-// decoded.
+// addUses adds the tool calls of a session's runs. It decodes only the ends of runs.
 func addUses(ctx context.Context, all map[string]event.ToolUse, store session.Dir, id string) error {
 	ends, err := session.Last(ctx, store, id, math.MaxInt, func(typ string) bool { return typ == "run_end" })
 	if err != nil {
@@ -104,7 +102,7 @@ func addUses(ctx context.Context, all map[string]event.ToolUse, store session.Di
 	}
 	for i, e := range ends {
 		end, ok := e.Data.(event.RunEnd)
-		if !ok || end.Reason == event.Suspended && i < len(ends)-1 { // the next end counts all of the run
+		if !ok || end.Reason == event.Suspended && i < len(ends)-1 { // the next end counts the whole run
 			continue
 		}
 		for name, u := range end.Tools {

@@ -22,7 +22,7 @@ func triggersAdd(ctx context.Context, h *cli.IO, o *triggerOptions, name, prompt
 		return cli.Usagef("triggers add: %w", err)
 	}
 	if strings.TrimSpace(prompt) == "" && r.URL == "" {
-		return cli.Usagef("triggers add: the prompt is empty")
+		return cli.Usagef("triggers add: the prompt is empty; write one")
 	}
 	if r.Schedule != "" {
 		if err := app.ScheduleTrigger(ctx, place.jobs, place.dir, r.Trigger); err != nil {
@@ -36,12 +36,12 @@ func triggersAdd(ctx context.Context, h *cli.IO, o *triggerOptions, name, prompt
 	if o.Output == cli.FormatJSON {
 		return h.WriteList(o.Output, triggerEntry{Trigger: r.Trigger}, "", nil)
 	}
-	says := r.ID + " is started by signed POST requests to /triggers/" + r.ID + " while openagent triggers serve lives in this folder.\nopenagent triggers secret " + r.ID + " shows the secret that they are signed with.\n"
+	says := r.ID + " is started by signed POST requests to /triggers/" + r.ID + " while openagent triggers serve runs in this folder.\nopenagent triggers secret " + r.ID + " shows the secret that signs them.\n"
 	if r.URL != "" {
-		says = r.ID + " is run by the tool RemoteTrigger.\nIts secret has to be that of the other side: openagent triggers secret --set " + r.ID + "\n"
+		says = r.ID + " is run by the tool RemoteTrigger.\nIt needs the secret of the other side: openagent triggers secret --set " + r.ID + "\n"
 	}
 	if r.Schedule != "" {
-		says += "Its schedule runs while openagent cron run, or a conversation in this folder, lives.\n"
+		says += "Its schedule runs while openagent cron run or a conversation in this folder is active.\n"
 	}
 	return h.Show(says)
 }

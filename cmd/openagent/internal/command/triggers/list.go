@@ -9,13 +9,13 @@ import (
 	"github.com/openagent-go/agent/trigger"
 )
 
-// A triggerEntry is a trigger as the command shows it.
+// A triggerEntry is a trigger in the command's output.
 type triggerEntry struct {
 	trigger.Trigger
-	Last *automation.TriggerOutcome `json:"last,omitempty"` // of a run that a request, or a conversation, started
+	Last *automation.TriggerOutcome `json:"last,omitempty"` // the last run that a request or a conversation started
 }
 
-// by says in a word or two what starts a trigger.
+// by returns in a few words what starts a trigger.
 func (e triggerEntry) by() string {
 	by := "requests"
 	switch {
@@ -48,7 +48,7 @@ func triggersList(ctx context.Context, h *cli.IO, o *triggerOptions) error {
 		return err
 	}
 	if len(records) == 0 && o.Output != cli.FormatJSON {
-		h.Warn("no triggers here yet; openagent triggers add NAME PROMPT makes one, --all shows those of all folders")
+		h.Warn("no triggers here yet; add one with openagent triggers add NAME PROMPT, or list all folders with --all")
 	}
 	header := "ID NAME STARTED-BY LAST PROMPT"
 	if o.all {

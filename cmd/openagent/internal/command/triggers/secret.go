@@ -8,7 +8,7 @@ import (
 	"github.com/openagent-go/agent/trigger"
 )
 
-// triggersSecret shows the secret of a trigger to a person, or takes another one.
+// triggersSecret shows the secret of a trigger on a terminal, or sets another one.
 func triggersSecret(ctx context.Context, h *cli.IO, o *triggerOptions, id string) error {
 	place, err := findTriggerPlace(h)
 	if err != nil {
@@ -18,7 +18,7 @@ func triggersSecret(ctx context.Context, h *cli.IO, o *triggerOptions, id string
 		return takeSecret(ctx, h, place, id)
 	}
 	if !o.show && !h.OutTerminal {
-		return cli.Usagef("a secret is shown only on a terminal; --show shows it anyway")
+		return cli.Usagef("the secret is shown only on a terminal; add --show to show it anyway")
 	}
 	r, err := place.store.Get(ctx, id)
 	if err != nil {

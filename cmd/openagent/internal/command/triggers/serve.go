@@ -18,7 +18,7 @@ import (
 const (
 	defaultAddress = "127.0.0.1:8787"
 	defaultGrace   = 10 * time.Second
-	MaxBody        = 64 << 10    // bytes of a request
+	MaxBody        = 64 << 10    // maximum bytes of a request
 	requestTime    = time.Minute // for a request and its answer
 )
 
@@ -29,8 +29,8 @@ type Start struct {
 	Triggers []triggerEntry `json:"triggers"`
 }
 
-// triggersServe answers requests for the triggers of the working folder until a
-// signal, and runs their prompts.
+// triggersServe answers requests for the triggers of the working folder and runs their prompts,
+// until a signal.
 func triggersServe(ctx context.Context, h *cli.IO, o *triggerOptions) (err error) {
 	place, err := findTriggerPlace(h)
 	if err != nil {
@@ -64,11 +64,11 @@ func triggersServe(ctx context.Context, h *cli.IO, o *triggerOptions) (err error
 		return cli.Usagef("--addr: %w", err)
 	}
 	if a, ok := listener.Addr().(*net.TCPAddr); ok && !a.IP.IsLoopback() {
-		h.Warn("--addr %s can be reached from other machines: requests are signed, and neither they nor the answers are encrypted; put a proxy with TLS before it", o.addr)
+		h.Warn("--addr %s can be reached from other machines, and neither requests nor answers are encrypted; put a proxy with TLS in front", o.addr)
 	}
 	handler := &trigger.Handler{Store: place.store, Run: r.Run, Hosts: o.hosts, MaxBody: MaxBody, Log: log}
 	server := &http.Server{Handler: handler, ReadHeaderTimeout: automation.HeaderTimeout, ReadTimeout: requestTime, WriteTimeout: requestTime, IdleTimeout: automation.IdleTimeout,
-		MaxHeaderBytes: 16 << 10, ErrorLog: slog.NewLogLogger(log.Handler(), slog.LevelDebug)} // strangers' errors, as many as they like
+		MaxHeaderBytes: 16 << 10, ErrorLog: slog.NewLogLogger(log.Handler(), slog.LevelDebug)} // strangers can cause any number of errors
 	if err = startServing(h, o, place, "http://"+listener.Addr().String(), records); err == nil {
 		err = automation.Serve(ctx, server, listener)
 	} else {
@@ -86,7 +86,7 @@ func triggersServe(ctx context.Context, h *cli.IO, o *triggerOptions) (err error
 	return err
 }
 
-// startServing says what is answered, and where.
+// startServing reports the address and the triggers.
 func startServing(h *cli.IO, o *triggerOptions, place triggerPlace, address string, records []trigger.Record) error {
 	entries := []triggerEntry{}
 	var rows [][]string
@@ -101,7 +101,7 @@ func startServing(h *cli.IO, o *triggerOptions, place triggerPlace, address stri
 	}
 	says := "Answering at " + address + " for the triggers of " + h.OneLine(place.dir) + ", until a signal.\n"
 	if len(rows) == 0 {
-		return h.Show(says + "There are none yet; those that are added will be answered.\n")
+		return h.Show(says + "There are no triggers yet. Triggers that you add will be answered.\n")
 	}
 	return errors.Join(h.Show(says), h.WriteList(cli.FormatText, nil, "ADDRESS NAME PROMPT", rows))
 }

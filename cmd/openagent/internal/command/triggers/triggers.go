@@ -14,8 +14,8 @@ import (
 	"github.com/openagent-go/agent/trigger"
 )
 
-// triggerOptions are the flags of the command triggers: its own, and those of a
-// prompt, under which triggers run.
+// triggerOptions are the flags of the command triggers: its own, and the prompt flags that apply to
+// triggers.
 type triggerOptions struct {
 	settings.Options
 	all, show, set bool
@@ -63,26 +63,26 @@ func Command(h *cli.IO) cli.Command {
 	}}
 }
 
-// triggerFlags are the flags about triggers.
+// triggerFlags are the flags for triggers.
 func (o *triggerOptions) triggerFlags() cli.Flags {
 	return cli.Flags{
-		{Name: "all", Help: "the triggers of all folders; else those of this one", Set: cli.SetTrue(&o.all)},
-		{Name: "url", Arg: "URL", Help: "the trigger is another program's at this address, and the prompt is sent to it", Set: cli.Text(&o.url)},
-		{Name: "schedule", Arg: "SCHEDULE", Help: "also start it at these times, as openagent cron does", Set: cli.Text(&o.schedule)},
+		{Name: "all", Help: "triggers of all folders (default: only this folder)", Set: cli.SetTrue(&o.all)},
+		{Name: "url", Arg: "URL", Help: "the trigger belongs to another program at this address; send it the prompt", Set: cli.Text(&o.url)},
+		{Name: "schedule", Arg: "SCHEDULE", Help: "also start the trigger at these times, like openagent cron", Set: cli.Text(&o.schedule)},
 		{Name: "show", Help: "show the secret even if stdout is not a terminal", Set: cli.SetTrue(&o.show)},
-		{Name: "set", Help: "take the secret of the other side from stdin instead", Set: cli.SetTrue(&o.set)},
-		{Name: "addr", Arg: "HOST:PORT", Help: "address that answers requests (default " + defaultAddress + ")", Set: cli.Text(&o.addr)},
-		{Name: "host", Arg: "HOST,HOST", Help: "hosts in the URLs of requests that come through a proxy or to a name, with the port unless it is the usual one (default the address itself)", Set: cli.List(&o.hosts)},
-		{Name: "grace", Arg: "DURATION", Help: "time that runs have to end after a signal (default 10s)", Set: cli.Duration(&o.grace)},
+		{Name: "set", Help: "read the other side's secret from stdin instead", Set: cli.SetTrue(&o.set)},
+		{Name: "addr", Arg: "HOST:PORT", Help: "address to listen on (default " + defaultAddress + ")", Set: cli.Text(&o.addr)},
+		{Name: "host", Arg: "HOST,HOST", Help: "hosts in the URLs of requests through a proxy or to a name, with a port if it is not the usual one (default: the address itself)", Set: cli.List(&o.hosts)},
+		{Name: "grace", Arg: "DURATION", Help: "time for runs to end after a signal (default 10s)", Set: cli.Duration(&o.grace)},
 	}
 }
 
-// A triggerPlace is where the triggers of the working folder are.
+// A triggerPlace holds the triggers of the working folder.
 type triggerPlace struct {
 	home, dir string
 	file      *trigger.File
-	store     trigger.Store // those of the folder
-	jobs      cron.Store    // with their schedules
+	store     trigger.Store // the triggers of the folder
+	jobs      cron.Store    // the jobs of their schedules
 }
 
 func findTriggerPlace(h *cli.IO) (triggerPlace, error) {
@@ -95,19 +95,19 @@ func findTriggerPlace(h *cli.IO) (triggerPlace, error) {
 	return triggerPlace{home, dir, file, trigger.In(file, dir), cron.In(app.CronFile(home), dir)}, err
 }
 
-// noTrigger is the error for a trigger that is not there, or cannot be read.
+// noTrigger returns the error for a trigger that does not exist or cannot be read.
 func noTrigger(id string, err error) error {
 	if errors.Is(err, trigger.ErrUnknown) {
-		return cli.Usagef("there is no trigger %s here; openagent triggers list --all shows those of all folders", cli.Clip(id))
+		return cli.Usagef("there is no trigger %s here; openagent triggers list --all shows the triggers of all folders", cli.Clip(id))
 	}
 	return triggerError(err)
 }
 
-// triggerError is the error for triggers that cannot be worked on.
+// triggerError returns the error for triggers that cannot be read or written.
 func triggerError(err error) error {
 	var file *fs.PathError
 	if errors.As(err, &file) {
-		return cli.Usagef("%w; set OPENAGENT_HOME to a folder that can be written", err)
+		return cli.Usagef("%w; set OPENAGENT_HOME to a writable folder", err)
 	}
 	return err
 }

@@ -12,9 +12,8 @@ import (
 	"github.com/openagent-go/agent/config"
 )
 
-// addTrust trusts a project: its tools, its skills, its agents, its settings and its
-// MCP servers; or all of a plugin. A folder that is none, without any of
-// these, is taken for a folder of tools.
+// addTrust trusts a project (tools, skills, agents, settings, MCP servers) or a whole plugin. Any
+// other folder counts as a tool folder.
 func addTrust(ctx context.Context, h *cli.IO, dir string) error {
 	if err := settings.CheckDir("trust add", dir); err != nil {
 		return err
@@ -48,7 +47,7 @@ func addTrust(ctx context.Context, h *cli.IO, dir string) error {
 		return err
 	}
 	if len(tools) == 0 && len(files) == 0 && servers == nil && whole == nil && len(skills) == 0 && len(definitions) == 0 {
-		return cli.Usagef("trust add: %s holds no tools, no skills, no agents, no settings, no hooks and no .mcp.json; name a project, or the folder that the executable files are in", dir)
+		return cli.Usagef("trust add: %s has no tools, skills, agents, settings, hooks or .mcp.json; name a project, or the folder that contains the executable files", dir)
 	}
 	for _, found := range definitions {
 		if err := app.TrustDefinitions(ctx, h, found); err != nil {

@@ -20,10 +20,10 @@ func listTrust(h *cli.IO, format string) error {
 		return err
 	}
 	type entry struct {
-		Dir    string    `json:"dir,omitempty"`    // of tools
-		Skills string    `json:"skills,omitempty"` // folder of skills
+		Dir    string    `json:"dir,omitempty"`    // tool folder
+		Skills string    `json:"skills,omitempty"` // skill folder
 		Plugin string    `json:"plugin,omitempty"` // folder
-		File   string    `json:"file,omitempty"`   // of settings
+		File   string    `json:"file,omitempty"`   // settings file
 		State  string    `json:"state"`            // trusted, changed or gone
 		Files  []string  `json:"files,omitempty"`
 		Since  time.Time `json:"since"`

@@ -11,7 +11,7 @@ import (
 	"github.com/openagent-go/agent/subagent"
 )
 
-// removeTrust takes back the trust in a folder of tools, or in all of a project.
+// removeTrust removes the trust in a tool folder or in a whole project.
 func removeTrust(ctx context.Context, h *cli.IO, dir string) error {
 	abs, err := filepath.Abs(dir)
 	if err != nil {
@@ -47,7 +47,7 @@ func removeTrust(ctx context.Context, h *cli.IO, dir string) error {
 		}
 	})
 	if err == nil && removed == 0 {
-		return cli.Usagef("trust remove: %s is not trusted; openagent trust list shows what is", abs)
+		return cli.Usagef("trust remove: %s is not trusted; openagent trust list shows the trusted folders", abs)
 	}
 	return err
 }

@@ -11,12 +11,12 @@ import (
 func Command(h *cli.IO) cli.Command {
 	format := ""
 	flags := func() cli.Flags { return cli.ListFlags(&format) }
-	return cli.Command{Name: "trust", Summary: "Say which projects' tools, skills, agents and settings count", Default: "list", Subcommands: []cli.Command{
+	return cli.Command{Name: "trust", Summary: "Manage which projects' tools, skills, agents and settings you trust", Default: "list", Subcommands: []cli.Command{
 		{Name: "list", Summary: "List the folders and files that you trust", Examples: []string{"openagent trust list"}, Flags: flags,
 			Run: func(context.Context, []string) error { return listTrust(h, format) }},
-		{Name: "add", Args: "DIR", MinArgs: 1, MaxArgs: 1, Summary: "Trust a folder as it is now", Examples: []string{"openagent trust add ."}, Flags: flags,
+		{Name: "add", Args: "DIR", MinArgs: 1, MaxArgs: 1, Summary: "Trust a folder in its current state", Examples: []string{"openagent trust add ."}, Flags: flags,
 			Run: func(ctx context.Context, args []string) error { return addTrust(ctx, h, args[0]) }},
-		{Name: "remove", Args: "DIR", MinArgs: 1, MaxArgs: 1, Summary: "Trust a folder no longer", Examples: []string{"openagent trust remove ."}, Flags: flags,
+		{Name: "remove", Args: "DIR", MinArgs: 1, MaxArgs: 1, Summary: "Stop trusting a folder", Examples: []string{"openagent trust remove ."}, Flags: flags,
 			Run: func(ctx context.Context, args []string) error { return removeTrust(ctx, h, args[0]) }},
 	}}
 }
