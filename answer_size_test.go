@@ -40,8 +40,8 @@ func endless(t *testing.T, head string, piece func(i int) string, media string, 
 	return server.URL, asked
 }
 
-// An answer without end is given up with a typed error and not asked for again, whatever
-// it is made of, by each client, streamed or not, compressed or not.
+// An endless answer ends the call with a typed error, and the call is not repeated. This
+// holds for each client, streamed or not, compressed or not.
 func TestEndlessAnswers(t *testing.T) {
 	long := strings.Repeat("a", 8<<10)
 	same := func(text string, args ...any) func(int) string {
@@ -100,7 +100,7 @@ func TestEndlessAnswers(t *testing.T) {
 	}
 }
 
-// Answers of a program's own models are bounded as those of the wire clients are; a
+// Answers of a program's own models have the same limits as those of the wire clients. A
 // thousand calls in one answer are carried out.
 func TestManyCalls(t *testing.T) {
 	calls := func(n int) llmtest.Step {

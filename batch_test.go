@@ -27,8 +27,8 @@ func batch(names ...string) llmtest.Step {
 	return llmtest.Call(llmtest.Use("b", "Batch", map[string]any{"tool_calls": calls}))
 }
 
-// The calls of a batch take the same path as those of the model: rules, callback
-// and records; the strict server sees one result.
+// The calls of a batch take the same path as the model's calls: rules, callback and
+// records. The strict server sees one result.
 func TestBatch(t *testing.T) {
 	server := llmtest.NewPipe(t, batch("double", "write", "Write", "nope", "forbidden"), say("end"))
 	var asked []string
@@ -85,7 +85,7 @@ func TestBatch(t *testing.T) {
 	}
 }
 
-// A batch that was cut short anywhere is answered, and nothing in it is repeated.
+// A batch that was interrupted anywhere gets an answer, and none of its calls is repeated.
 func TestBatchCut(t *testing.T) {
 	for cut := range 5 {
 		ran := map[string]int{}

@@ -38,8 +38,8 @@ func breaks(t *testing.T, s *agent.Session, prompt string) (list []event.CacheBr
 	return list
 }
 
-// Each thing that breaks a provider's cache is found out, on the wire of a provider
-// that counts as a cache does; what breaks nothing is not reported.
+// Every change that breaks a provider's cache is reported, against a server that counts as
+// a cache does. Other changes are not reported.
 func TestCacheBreaks(t *testing.T) {
 	for name, tt := range map[string]struct {
 		cache  llm.Cache
@@ -129,7 +129,8 @@ func TestCacheBreaks(t *testing.T) {
 	}
 }
 
-// What a provider loses by itself is called so: the request is the last one with more at its end.
+// A cache that the provider lost is reported as lost: the request only extends the last
+// one.
 func TestCacheLostOrChanged(t *testing.T) {
 	use := func(read, write int) llm.Usage {
 		return llm.Usage{Input: 10, Output: 5, CacheRead: read, CacheWrite: write}

@@ -13,7 +13,7 @@ import (
 	"github.com/openagent-go/agent/tool"
 )
 
-// A direct call is judged as one of the model's.
+// A direct call is judged like a call of the model.
 func TestCall(t *testing.T) {
 	type input struct {
 		Text string `json:"text"`
@@ -62,7 +62,7 @@ func asking(ran *atomic.Int32) tool.Tool {
 	})
 }
 
-// What has to be agreed to is asked about in every mode, unless a rule says yes.
+// A call that needs approval is asked about in every mode, unless a rule allows it.
 func TestAsks(t *testing.T) {
 	for _, test := range []struct {
 		name   string

@@ -33,8 +33,8 @@ var ways = map[string]func(ctx context.Context, s *agent.Session, cancel context
 	},
 }
 
-// X1: a run that is cancelled while the model is silent, speaks or writes a
-// tool's input. What was said is kept as partial, the tool does not run.
+// X1: a run is cancelled while the model is silent, writes text or writes a tool's input.
+// The text so far is kept as partial, and the tool does not run.
 func TestCancelModel(t *testing.T) {
 	for _, p := range providers {
 		for name, fault := range map[string]faultserver.Fault{
@@ -90,8 +90,8 @@ func oneEnd(t *testing.T, x *site, n int) {
 	}
 }
 
-// X2: a run that is cancelled with some of its tools done, some running and
-// some not begun. Each has a result that says so.
+// X2: a run is cancelled when some of its tools are done, some are running and some have
+// not begun. Each call has a result that says so.
 func TestCancelTools(t *testing.T) {
 	for way, cancel := range ways {
 		t.Run(way, func(t *testing.T) {

@@ -16,8 +16,8 @@ import (
 	"github.com/openagent-go/agent/tools"
 )
 
-// A call whose input a hook has changed is asked about, deferred and run as it is then,
-// also in a batch: what the model wrote does not run.
+// If a hook changes the input of a call, the changed input is asked about, deferred and
+// run, also in a batch. The model's input does not run.
 func TestChangedInputIsAskedAbout(t *testing.T) {
 	change := hook.Hook{On: hook.PreToolUse, Func: func(_ context.Context, in *hook.Input) (hook.Output, error) {
 		return hook.Output{Input: json.RawMessage(strings.ReplaceAll(string(in.Input), `"n":0`, `"n":7`))}, nil

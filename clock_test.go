@@ -49,9 +49,8 @@ func (l *jumpingLog) Append(ctx context.Context, after int64, sync bool, events 
 	return l.Log.Append(ctx, after, sync, jumped...)
 }
 
-// The wall clock is set back or forward at any fact of a run: the run does not
-// notice, and what is on record is a session that goes on from any of its facts,
-// in its time, without a write of its being repeated.
+// The wall clock is set back or forward at any fact of a run. The run is not affected. The
+// recorded session can be resumed from any of its facts, and no write is repeated.
 func TestWallClockJumps(t *testing.T) {
 	const limit = 10 * time.Minute
 	for _, jump := range []time.Duration{-time.Hour, -24 * time.Hour, 24 * time.Hour, time.Hour} { // DST is an hour, for clocks that do not keep UTC

@@ -48,10 +48,10 @@ func shores() []shore {
 	}
 }
 
-// TestSessionChangesProvider has a session begin with one provider, go on with
-// another and come back, each with thoughts, two calls at once, an image in a result
-// and a tool of the provider's own. Strict servers judge every request; what the
-// first one made comes back to it as it made it, and reaches no other.
+// TestSessionChangesProvider starts a session with one provider, continues with another and
+// returns. Each answer has thoughts, two calls at once, an image in a result and a tool of
+// the provider. Strict servers judge every request. The first provider gets its own blocks
+// back unchanged, and no other provider gets them.
 func TestSessionChangesProvider(t *testing.T) {
 	show := tool.New(tool.Spec{Name: "show", ReadOnly: true}, func(context.Context, tool.Call, number) (*tool.Result, error) {
 		return &tool.Result{Content: llm.Blocks{llm.Text{Text: "seen"}, llm.Image{MediaType: "image/png", Data: picture()}}}, nil

@@ -28,8 +28,8 @@ type draftInput struct {
 	Body  string `json:"body"`
 }
 
-// A tool sees its input while it is written, throttled, never runs on it, and
-// runs once; its statuses are whole snapshots with growing numbers.
+// A tool sees its input while it is written, at limited frequency. It never runs on partial
+// input, and runs once. Its statuses are whole snapshots with growing numbers.
 func TestPartialInput(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var seen []string
@@ -75,7 +75,7 @@ func TestPartialInput(t *testing.T) {
 	})
 }
 
-// A broken-off answer's calls are seen and never run.
+// Calls of an answer that breaks off are shown and never run.
 func TestPartialIsWithdrawn(t *testing.T) {
 	ran, seen := 0, 0
 	draft := tool.New(tool.Spec{Name: "draft"}, func(context.Context, tool.Call, draftInput) (*tool.Result, error) {

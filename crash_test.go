@@ -202,8 +202,8 @@ func checkResults(t *testing.T, facts []event.Event, calls int) {
 	}
 }
 
-// Interrupts at random moments leave no process, no goroutine and a
-// conversation that goes on.
+// Interrupts at random moments leave no process and no goroutine, and the conversation can
+// continue.
 func TestInterruptStorm(t *testing.T) {
 	server := llmtest.NewServer(t)
 	marker := fmt.Sprintf("4%d.%d", os.Getpid(), time.Now().UnixNano()%1e6)

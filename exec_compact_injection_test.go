@@ -70,8 +70,8 @@ func toiling(t *testing.T, calls int, check func(r *llmtest.Request)) *llmtest.M
 	return m
 }
 
-// A program may die after any fact of a compaction and of a cut: the next one goes on to
-// the same end, with what hooks have said, and each request is legal.
+// If a program dies after any fact of a compaction or a cut, the next one reaches the same
+// end, with the texts of hooks. Each request is valid.
 func TestCompactionResumedAnywhere(t *testing.T) {
 	wishes := "a hook's wish"
 	a := &agent.Agent{Tools: []tool.Tool{groaning}, Permissions: bypass, Compaction: &agent.Compaction{Keep: 3000}, MaxTokens: 4000,
@@ -132,7 +132,7 @@ func TestCompactionResumedAnywhere(t *testing.T) {
 	}
 }
 
-// An interrupt at any event leaves a session that goes on.
+// After an interrupt at any event the session can continue.
 func TestCompactionInterruptedAnywhere(t *testing.T) {
 	total := 0
 	for n := 0; n == 0 || n < total; n += 1 + n/10 {

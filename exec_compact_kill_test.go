@@ -42,8 +42,8 @@ func talkative(r *llmtest.Request, _ int) llmtest.Step {
 	return llmtest.Call(llmtest.Use(fmt.Sprintf("w%d", next), "Bash", map[string]any{"command": fmt.Sprintf("echo line %d >> log; seq 1 4000; exit 3", next)}))
 }
 
-// A program that is killed while its conversation is being compacted goes on with the old
-// conversation or the new one, and never with a mix of both. (C11)
+// A program is killed while it compacts its conversation. The next one continues with the
+// old conversation or the new one, never with a mix. (C11)
 func TestKilledCompaction(t *testing.T) {
 	asked := make(chan struct{}, 1000)
 	server := &llmtest.Server{Rule: func(r *llmtest.Request, n int) llmtest.Step {

@@ -31,8 +31,8 @@ func talked(t *testing.T, store session.Store, steps ...llmtest.Step) (*agent.Se
 	return s, m
 }
 
-// What a model says beside a call of a tool, and what it could not finish because the
-// window is full, is no summary: it is asked again.
+// Text beside a call of a tool is not a summary. Neither is text that is cut off because
+// the window is full. The model is asked again.
 func TestNotASummary(t *testing.T) {
 	for name, step := range map[string]llmtest.Step{
 		"call":     {Text: "I look at the file first.", Calls: []llm.ToolUse{llmtest.Use("a", "long", number{1})}},
@@ -55,9 +55,9 @@ func TestNotASummary(t *testing.T) {
 	}
 }
 
-// A summary that is cut off is asked for again, with more room and a limit in words; a
-// second one that is cut off is taken, and says so. What is left of its last line of
-// memory may say the opposite of the whole.
+// A summary that is cut off is requested again, with more room and a limit in words. If the
+// second one is cut off too, it is used and marked. The rest of its last line of memory is
+// dropped, because half a line may say the opposite.
 func TestCutSummary(t *testing.T) {
 	half := llmtest.Step{Text: "<memory>\n- decision: a\n</memory>\n<summary>The first half of", Stop: llm.MaxTokens}
 	for name, c := range map[string]struct {

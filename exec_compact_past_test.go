@@ -16,8 +16,8 @@ import (
 	"github.com/openagent-go/agent/session/export"
 )
 
-// The past of a compaction is there to go back to, to fork and to read: before it the
-// conversation is what it was, after it what it became.
+// You can rewind to before a compaction, fork there and read it. Before it the conversation
+// is the old one, after it the new one.
 func TestCompactedPast(t *testing.T) {
 	for name, store := range map[string]session.Store{"memory": new(session.Memory), "dir": &session.Dir{Path: t.TempDir()}} {
 		t.Run(name, func(t *testing.T) {

@@ -16,8 +16,8 @@ import (
 	"github.com/openagent-go/agent/tool"
 )
 
-// The model is told of its place before the prompt, of what is below when it gets there,
-// and of nothing twice; also after the program has ended.
+// The model gets notes about its place before the prompt, and notes about subfolders when
+// it works there. It gets none twice, also after a restart.
 func TestContext(t *testing.T) {
 	dir, err := filepath.EvalSymlinks(t.TempDir())
 	if err != nil {
@@ -72,7 +72,7 @@ func TestContext(t *testing.T) {
 	}
 }
 
-// A function that fails tells nothing, and holds up nothing.
+// A ContextFunc that fails adds no notes and does not delay the run.
 func TestContextFails(t *testing.T) {
 	a := &agent.Agent{Model: llmtest.Script(say("end")), Context: func(context.Context, agent.Place) []agent.Note { panic("no") }}
 	if res, err := a.Prompt(t.Context(), "go"); err != nil || res.Text != "end" {

@@ -77,9 +77,9 @@ func hookHost(dir string) {
 	}
 }
 
-// A program that is killed between the call of a hook and its record calls the hook
-// once more when it resumes, and no other one; what ran before is not repeated. A
-// session that has ended calls none when it is opened again.
+// A program is killed after it called a hook and before the record. When it resumes, it
+// calls that hook once more and no other hook. Nothing that ran before is repeated. A
+// session that has ended calls no hooks when it is opened again.
 func TestKillBetweenHookAndRecord(t *testing.T) {
 	for _, e := range hookedEvents {
 		t.Run(string(e), func(t *testing.T) {

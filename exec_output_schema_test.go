@@ -97,7 +97,7 @@ func TestPromptAs(t *testing.T) {
 	}
 }
 
-// A model that never gets it right is asked as often as was said.
+// A model whose answers stay invalid gets the configured number of corrections.
 func TestOutputInvalid(t *testing.T) {
 	for corrections, asked := range map[int]int{0: 4, 1: 2, -1: 1} {
 		for _, native := range []bool{true, false} {
@@ -116,7 +116,7 @@ func TestOutputInvalid(t *testing.T) {
 	}
 }
 
-// What a model says beside its answer does not matter, as long as there is one answer.
+// Text around the answer does not matter, as long as there is one answer.
 func TestOutputAmongWords(t *testing.T) {
 	const good = `{"name":"Ada","age":36}`
 	for said, ok := range map[string]bool{

@@ -49,7 +49,7 @@ func probe(name string, ran *[]string, class tool.Traits) tool.Tool {
 
 func call(name string, input any) llm.ToolUse { return llmtest.Use("", name, input) }
 
-// What a skill's list leaves out does not run, whatever way there is to it.
+// A tool that is not in a skill's list does not run, on any path.
 func TestSkillBoundEscapes(t *testing.T) {
 	table := map[string]tool.Scope{
 		"reader": {Tools: []permission.Rule{"read", "Bash(git diff *)", "Batch", "ToolSearch"}},
@@ -135,7 +135,7 @@ func TestSkillBoundEscapes(t *testing.T) {
 	}
 }
 
-// A skill is in force until its run ends: for a run that is resumed and in a fork too.
+// A skill is in force until its run ends, also in a resumed run and in a fork.
 func TestSkillOutlivesTheProgram(t *testing.T) {
 	table := map[string]tool.Scope{"reader": {Tools: []permission.Rule{"Read"}}}
 	var ran []string

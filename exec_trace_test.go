@@ -71,8 +71,8 @@ func tree(rs []trace.Record) string {
 	return b.String()
 }
 
-// Spans nest as the work does: agents under the calls that start them, in the
-// background too; each try of a model is one.
+// Spans nest like the work: agents under the calls that start them, in the background too.
+// Each try of a model has a span.
 func TestTrace(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var out bytes.Buffer
@@ -155,7 +155,7 @@ func TestTrace(t *testing.T) {
 	})
 }
 
-// A run that is gone on with has a span of its own, and one that is stopped says so.
+// A resumed run has its own span, and a stopped run says so.
 func TestTraceOfResumedRun(t *testing.T) {
 	var out bytes.Buffer
 	rec := trace.NewRecorder(&out)

@@ -430,8 +430,8 @@ func TestNetworkFaults(t *testing.T) {
 	}
 }
 
-// TestHopelessFaults has faults that do not go away: the run ends with a typed
-// error after its retries, or at once where they do not help.
+// TestHopelessFaults tests faults that do not go away. The run ends with a typed error
+// after its retries, or at once if retries cannot help.
 func TestHopelessFaults(t *testing.T) {
 	always := func(f faultserver.Fault) faultserver.Plan { return func(int) faultserver.Fault { return f } }
 	for _, row := range []struct {

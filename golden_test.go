@@ -167,8 +167,8 @@ func record(t *testing.T, file string, history func(*testing.T, *agent.Agent)) {
 	})
 }
 
-// TestGolden is E3 of the fault matrix: histories that were recorded by earlier
-// code lead to the same effects and the same requests, byte for byte.
+// TestGolden is E3 of the fault matrix. Histories recorded by earlier code lead to the same
+// effects and the same requests, byte for byte.
 func TestGolden(t *testing.T) {
 	for name, history := range histories {
 		t.Run(name, func(t *testing.T) {

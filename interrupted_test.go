@@ -10,8 +10,8 @@ import (
 	"github.com/openagent-go/agent/llm/llmtest"
 )
 
-// The end of the context is an interruption, also where the model's client
-// reports it first.
+// The end of the context counts as an interruption, even if the model's client reports it
+// first.
 func TestInterruptedWhileTheModelAnswers(t *testing.T) {
 	for range 200 {
 		ctx, cancel := context.WithCancelCause(t.Context())

@@ -13,8 +13,8 @@ import (
 	"github.com/openagent-go/agent/tool"
 )
 
-// What cannot be read is not asked about: the model learns what is wrong, in every
-// mode, and nobody can be led to allow all calls of the tool.
+// Nobody is asked about invalid input. The model learns what is wrong, in every mode. So a
+// person cannot be led to allow all calls of the tool.
 func TestInvalidIsNotAsked(t *testing.T) {
 	type command struct {
 		Command string `json:"command"`

@@ -186,9 +186,9 @@ func limitedModel(t *testing.T, style, base string, hc *http.Client, l *limit.Li
 	return messages.Model("claude-sonnet-4-6")
 }
 
-// 200 agents share a key whose provider enforces the limits that it advertises: no
-// request is refused, the whole takes little longer than the limits make it, and
-// nobody is served much later than the others.
+// 200 agents share a key whose provider enforces the limits that it advertises. No request
+// is refused, the total takes little longer than the limits require, and no agent waits
+// much longer than the others.
 func TestRateLimits(t *testing.T) {
 	const agents, calls = 200, 3
 	text, prompt := strings.Repeat("word", 200), strings.Repeat("word", 700)

@@ -50,8 +50,8 @@ func (w *writer) Stream(_ context.Context, req *llm.Request) iter.Seq2[llm.Delta
 	}
 }
 
-// A session of any length that breaks off at random facts is resumed each time:
-// nothing acknowledged is lost, no conversation is broken, no write is repeated.
+// A session of any length that breaks off at random facts is resumed each time. No
+// acknowledged fact is lost, no conversation is broken, and no write is repeated.
 func TestLongHistory(t *testing.T) {
 	dir := session.Dir{Path: t.TempDir()}
 	writes := map[int]int{}

@@ -13,8 +13,8 @@ import (
 	"github.com/openagent-go/agent/tool"
 )
 
-// The mode in which a conversation was left is that of its next Session where the program
-// is the same. Another program begins with its own, but for modes that forbid more.
+// The next Session of the same program keeps the mode of the conversation. Another program
+// begins with its own mode, unless the old one forbids more.
 func TestModeOfNextSession(t *testing.T) {
 	for _, c := range []struct {
 		left, own   permission.Mode
@@ -71,8 +71,7 @@ func TestModeOfNextSession(t *testing.T) {
 	}
 }
 
-// A rule that was allowed for the session counts in its next Session where the program is
-// the same.
+// A rule allowed for the session stays in its next Session of the same program.
 func TestRulesOfNextSession(t *testing.T) {
 	for program, want := range map[string]int{"p": 1, "": 0, "q": 0} { // the call that adds the rule is judged without it
 		ran := 0

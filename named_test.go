@@ -10,8 +10,8 @@ import (
 	"github.com/openagent-go/agent/llm/llmtest"
 )
 
-// The same model of two providers serves in one agent under two names; under one it
-// is refused, since the second would never be asked.
+// An agent can use the same model of two providers under two names. Under one name it is
+// refused, because the second would never be used.
 func TestOneModelOfTwoProviders(t *testing.T) {
 	busy := &llmtest.Model{ID: "m", Facts: llm.Info{Provider: "one"}, Rule: func(*llmtest.Request, int) llmtest.Step {
 		return llmtest.Fail(&llm.APIError{Class: llm.Overloaded, RetryAfter: -1})

@@ -76,7 +76,7 @@ func TestOldJournalReads(t *testing.T) {
 	}
 }
 
-// The person answers the old session's question, and the run goes on.
+// A person answers the old session's question, and the run continues.
 func TestOldJournalResumes(t *testing.T) {
 	store := oldJournal(t)
 	ws := &workspace.Workspace{Root: t.TempDir()}
@@ -111,7 +111,7 @@ func TestOldJournalResumes(t *testing.T) {
 	}
 }
 
-// A copy of an old session, and one that goes back in it, take a new prompt.
+// A fork of an old session and a rewound one accept a new prompt.
 func TestOldJournalForksAndRewinds(t *testing.T) {
 	store := oldJournal(t)
 	a := &agent.Agent{Model: llmtest.Script(llmtest.Say("A copy."), llmtest.Say("Back.")), Sessions: store}

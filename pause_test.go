@@ -40,10 +40,9 @@ func (l *sleepyLog) Append(_ context.Context, after int64, sync bool, events ...
 	return l.Log.Append(context.Background(), after, sync, events...)
 }
 
-// After a pause in which the limits of tools, the wait for the next try and the
-// limit of the run have all passed, each counts once: every call has one result,
-// the run one end, the model is not asked more often, and the next prompt is
-// answered.
+// During a pause, the limits of tools, the wait for the next try and the limit of the run
+// all pass. Each counts once: every call has one result, the run has one end, the model
+// gets no extra request, and the next prompt works.
 func TestTimersAfterAPause(t *testing.T) {
 	timedOut := 0
 	for _, pause := range []time.Duration{0, 3 * time.Minute, time.Hour} {
@@ -105,8 +104,8 @@ func TestTimersAfterAPause(t *testing.T) {
 	}
 }
 
-// What has a deadline that has passed ends at once, with its error, before the
-// model is asked or anything is begun.
+// A prompt with a deadline in the past ends at once with its error. Nothing begins, and the
+// model is not called.
 func TestDeadlineInThePast(t *testing.T) {
 	past, cancel := context.WithDeadline(t.Context(), time.Now().Add(-time.Hour))
 	defer cancel()

@@ -70,7 +70,7 @@ func results(m llm.Model) []string {
 	return out
 }
 
-// After EnterPlanMode nothing is written, until a person has approved the plan.
+// After EnterPlanMode no tool writes until a person approves the plan.
 func TestPlanMode(t *testing.T) {
 	for _, mode := range []permission.Mode{permission.Default, permission.AcceptEdits, permission.Auto, permission.Bypass} {
 		t.Run(string(mode), func(t *testing.T) {
@@ -109,8 +109,8 @@ func TestPlanMode(t *testing.T) {
 	}
 }
 
-// In plan mode a person is asked about what their answer can let run, and about
-// nothing else: by its own mode, by a ceiling, by a hook or a policy that wants to ask.
+// In plan mode a person is asked only if the answer can let the call run. This holds for
+// the agent's own mode, a parent's mode, and hooks and Deciders that ask.
 func TestPlanModeAsksNothingInVain(t *testing.T) {
 	plan := permission.Policy{Mode: permission.Plan}
 	asks := policyFunc(func(permission.Request) permission.Decision { return permission.Ask("a policy asks") })

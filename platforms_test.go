@@ -36,8 +36,8 @@ var platforms = map[string]func(base string, hc *http.Client) llm.Model{
 	},
 }
 
-// TestFaultsOfPlatforms plays the faults that come from the provider as Bedrock and
-// Vertex put them: statuses, exceptions inside of a stream, streams that break off.
+// TestFaultsOfPlatforms tests a provider's faults in the forms of Bedrock and Vertex:
+// statuses, exceptions inside a stream, streams that break off.
 func TestFaultsOfPlatforms(t *testing.T) {
 	limited := func(after string) llmtest.Step {
 		return llmtest.Step{Status: 429, Header: http.Header{"Retry-After": {after}}}
@@ -118,8 +118,7 @@ func TestFaultsOfPlatforms(t *testing.T) {
 	}
 }
 
-// TestNoUsageOfPlatforms is L18: replies of Bedrock and Vertex that do not say what they
-// have cost.
+// TestNoUsageOfPlatforms is L18: replies of Bedrock and Vertex without usage.
 func TestNoUsageOfPlatforms(t *testing.T) {
 	for name, reach := range platforms {
 		t.Run(name, func(t *testing.T) {

@@ -23,7 +23,7 @@ func judges(d permission.Decision) []permission.Decider {
 	return []permission.Decider{judgeFunc(func(permission.Request) permission.Decision { return d })}
 }
 
-// What a policy says, beside rules, modes, hooks and the callback.
+// Deciders combine with rules, modes, hooks and the callback.
 func TestPolicies(t *testing.T) {
 	ran := 0
 	w := write(func(context.Context, tool.Call, int) (*tool.Result, error) { ran++; return tool.Text("ok"), nil })
@@ -80,8 +80,7 @@ func TestPolicies(t *testing.T) {
 	}
 }
 
-// Input that a hook or the callback puts in the place of another is judged by the
-// policies, too.
+// Deciders also judge input that a hook or the callback has changed.
 func TestPoliciesJudgeChangedInput(t *testing.T) {
 	small := judgeFunc(func(r permission.Request) permission.Decision {
 		if strings.Contains(string(r.Input), "7") {

@@ -69,9 +69,9 @@ func hostStore(dir string) session.Store {
 
 var sweep = flag.Bool("sweep", false, "TestKilledAgain kills at every append, not at every seventh")
 
-// A program that is killed at any append, again at one of the recovery from that,
-// and again at one of the recovery from that one, gets to the end of the run: all
-// that was recorded is there, no write is repeated, and no request refused.
+// A program is killed at any append, again at an append of the recovery, and again at one
+// of that recovery. The run still reaches its end. All recorded facts are there, no write
+// is repeated, and no request is refused.
 func TestKilledAgain(t *testing.T) {
 	t.Parallel()
 	kills, first, step := 0, 1, 1

@@ -11,8 +11,8 @@ import (
 	"github.com/openagent-go/agent/tool"
 )
 
-// A run that was recorded is played again without the server, and a change of
-// what the agent sends is noticed.
+// A recorded run is replayed without the server. A change of the agent's requests is
+// noticed.
 func TestReplayedRun(t *testing.T) {
 	for _, p := range providers {
 		t.Run(p.name, func(t *testing.T) {

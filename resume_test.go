@@ -41,14 +41,15 @@ func byTurn(t *testing.T, steps ...llmtest.Step) *llmtest.Model {
 	}}
 }
 
-// A run that dies after any of its facts, and dies again after any number of
-// the facts of its recovery, ends the same way, and no write is repeated.
+// A run that dies after any of its facts, and again after any fact of its recovery, ends
+// the same way. No write is repeated.
 func TestResumeAnywhere(t *testing.T) {
 	nothing := func(context.Context, *hook.Input) (hook.Output, error) { return hook.Output{}, nil }
 	resumeAnywhere(t, 3, []hook.Hook{{On: hook.PostToolUse, Func: nothing}}, say("done"))
 }
 
-// The same with hooks at every moment: they add context, and the first end is none.
+// The same with hooks at every moment. They add context, and a Stop hook makes the run
+// continue once.
 func TestResumeAnywhereWithHooks(t *testing.T) {
 	var hooks []hook.Hook
 	for _, e := range hook.Events {

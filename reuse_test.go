@@ -24,9 +24,8 @@ func (k *clinger) Stream(ctx context.Context, req *llm.Request) iter.Seq2[llm.De
 	return k.caller.Stream(ctx, req)
 }
 
-// What a tool and a model hold on to after their work belongs to that work: its
-// context has ended, and what is reported through it is not shown, least of all as
-// a report of a later call.
+// A tool or a model may keep its context after its work. That context has ended, and its
+// reports are not shown, least of all as reports of a later call.
 func TestNothingOutlivesItsWork(t *testing.T) {
 	model := &clinger{caller: caller{turns: 6}}
 	var kept []context.Context

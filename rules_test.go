@@ -37,7 +37,7 @@ func history(t *testing.T, store session.Store, id string) []event.Event {
 	return out
 }
 
-// What is acted upon or shown is on record before.
+// A fact is on record before the run acts on it or shows it.
 func TestWriteAhead(t *testing.T) {
 	store := new(session.Memory)
 	has := func(want func(event.Data) bool) bool {
@@ -82,8 +82,8 @@ func TestWriteAhead(t *testing.T) {
 	}
 }
 
-// What must survive a crash is synced; what a crash may take is not waited for. What
-// nothing is done about in between is recorded together.
+// Facts that must survive a crash are synced. The run does not wait for others. Facts
+// without an action between them are recorded together.
 func TestSync(t *testing.T) {
 	store := &syncStore{Store: new(session.Memory), synced: map[string]bool{}}
 	a := &agent.Agent{Model: llmtest.Script(uses("double"), uses("write"), say("done")), Permissions: bypass, Sessions: store,

@@ -14,7 +14,7 @@ import (
 	"github.com/openagent-go/agent/tool"
 )
 
-// The files are kept once for each prompt that may change some, before it does.
+// The files are saved once for each prompt that may change some, before the first change.
 func TestCheckpoint(t *testing.T) {
 	var happened []string
 	fail := false
@@ -94,8 +94,8 @@ func TestCheckpoint(t *testing.T) {
 	}
 }
 
-// Files are brought back for the place that is asked for, and bringing them back
-// can be undone: what was there before is on record.
+// Files are restored for the requested fact, and you can undo it: the replaced files are on
+// record.
 func TestRewindFiles(t *testing.T) {
 	state := "a"
 	kept := map[string]string{} // by id

@@ -25,7 +25,7 @@ func (b *broken) Tools(context.Context) ([]tool.Tool, error) {
 	return nil, nil
 }
 
-// What panics before a run has begun is an error of the caller's, who can go on.
+// A panic before a run has begun becomes an error of the caller, who can continue.
 func TestStartThatPanics(t *testing.T) {
 	for name, how := range map[string]func(){"panic": func() { panic("no server") }, "goexit": runtime.Goexit} {
 		t.Run(name, func(t *testing.T) {

@@ -14,8 +14,8 @@ import (
 	"github.com/openagent-go/agent/tool"
 )
 
-// A form that no person could make sense of is declined without a question; answers
-// that do not fit are asked for again, and say why.
+// A form that a person could not understand is declined without a question. Invalid answers
+// are asked for again, with the reason.
 func TestForms(t *testing.T) {
 	var many, choices []string
 	for i := range 60 {
@@ -78,8 +78,7 @@ func TestForms(t *testing.T) {
 	}
 }
 
-// A person is shown all of a server's question, however long, or is not asked: what
-// stands at its end may be what matters.
+// A person sees all of a server's question, or is not asked. Its end may be what matters.
 func TestFormsAreShownWhole(t *testing.T) {
 	long := strings.Repeat("many words ", 200)
 	for _, c := range []struct {

@@ -32,8 +32,7 @@ func suspendedAgent(dir string, steps ...llmtest.Step) *agent.Agent {
 		})}}
 }
 
-// Questions are put by one process, answered by a second and the run is resumed by
-// a third.
+// One process asks questions, a second answers them, and a third resumes the run.
 func TestApprovalsBetweenProcesses(t *testing.T) {
 	dir, id := os.Getenv("TEST_APPROVAL_DIR"), "approval"
 	switch os.Getenv("TEST_APPROVAL") {

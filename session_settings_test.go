@@ -234,7 +234,7 @@ func TestSetBudget(t *testing.T) {
 	}
 }
 
-// A budget that is set while a run waits holds in the program that goes on with it.
+// A budget set while a run waits holds in the program that resumes it.
 func TestBudgetOfResumedRun(t *testing.T) {
 	store := new(session.Memory)
 	model := func() llm.Model {
@@ -364,7 +364,7 @@ func TestSetThinking(t *testing.T) {
 	}
 }
 
-// A budget of thinking that counts as output has room beside the answer.
+// A thinking budget that counts as output leaves room for the answer.
 func TestSetThinkingAboveMaxTokens(t *testing.T) {
 	for inside, want := range map[bool][]int{true: {1000, 6000, 1000}, false: {1000, 1000, 1000}} {
 		m := llmtest.Script(say("a"), say("b"), say("c"))

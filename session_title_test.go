@@ -13,8 +13,8 @@ import (
 	"github.com/openagent-go/agent/tool"
 )
 
-// A session that is in use is named through its own log: before the first prompt,
-// while a run goes on, after it, and where the conversation was rewound.
+// A session in use is named through its own log: before the first prompt, during a run,
+// after it, and after a rewind.
 func TestSetTitle(t *testing.T) {
 	store := session.Dir{Path: t.TempDir()}
 	var s *agent.Session

@@ -16,8 +16,8 @@ import (
 	"github.com/openagent-go/agent/trace"
 )
 
-// A call that ran is in the statistics and in the trace however it ended: cut off by its
-// timeout, given up because it does not stop, or cancelled with the run.
+// A call that ran is in the statistics and in the trace, however it ended: by its timeout,
+// given up because it does not stop, or cancelled with the run.
 func TestHungToolIsCounted(t *testing.T) {
 	for _, how := range []string{"stops at its timeout", "ignores its timeout", "stops with the run", "ignores the end of the run"} {
 		t.Run(how, func(t *testing.T) {

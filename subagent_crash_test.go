@@ -110,9 +110,9 @@ func (p *tape) did(n int) (answers, begun int) {
 	return answers, begunWrites(facts)[1]
 }
 
-// A parent and its agent that die after any fact of either, and again in the middle
-// of the recovery, go on: no answer of the agent is paid for again, its write does not
-// run twice, and the parent gets its result.
+// A parent and its agent die after any fact of either, and again during the recovery. Then
+// they continue: no answer of the agent is paid for twice, its write does not run twice,
+// and the parent gets its result.
 func TestChildResumesAnywhere(t *testing.T) {
 	var mu sync.Mutex
 	writes := 0

@@ -16,9 +16,9 @@ import (
 	"github.com/openagent-go/agent/tool"
 )
 
-// A deferred question of an agent suspends the runs above it, and is answered by the
-// session at the root, in another program and in a fork: then the agent goes on, then
-// its parent, and no answer is paid for again.
+// A deferred question of an agent suspends the runs above it. The session at the root
+// answers it, also in another program and in a fork. Then the agent continues, then its
+// parent, and no answer is paid for twice.
 func TestAgentsDefer(t *testing.T) {
 	for name, c := range map[string]struct {
 		agents     []int

@@ -67,8 +67,8 @@ func resume(t *testing.T, s *agent.Session) {
 	}
 }
 
-// A run that is cut short while an agent works goes on in a fork, and in a fork of the
-// fork, without doing again what the agent has done; so does the session itself.
+// A run is interrupted while an agent works. It continues in a fork, and in a fork of the
+// fork, without repeating the agent's work. So does the session itself.
 func TestForkGoesOnWithAgents(t *testing.T) {
 	for name, made := range forkStores {
 		t.Run(name, func(t *testing.T) {
@@ -112,9 +112,9 @@ func forksGoOn(t *testing.T, name string, store session.Store, tp *tape, cut int
 	}
 }
 
-// An agent that has ended can be sent back to work in a fork, by its id, in any store:
-// there and in the original it goes on from the same work, each by itself. A fork of an
-// earlier fact does not know of later work.
+// An agent that has ended can be resumed in a fork by its id, in any store. In the fork and
+// in the original it continues from the same work, independently. A fork of an earlier fact
+// does not know later work.
 func TestForkSendsAgentsBack(t *testing.T) {
 	for name, made := range forkStores {
 		t.Run(name, func(t *testing.T) {

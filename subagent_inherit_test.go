@@ -113,8 +113,8 @@ func TestInheritedFields(t *testing.T) {
 	}
 }
 
-// A sub-agent without a model has the one in use, with its fallbacks and its thinking; one of
-// its own comes with its own.
+// A sub-agent without a model uses the parent's current one, with its fallbacks and
+// thinking. A sub-agent with a model uses its own.
 func TestInheritedModel(t *testing.T) {
 	first, inUse, mine := llmtest.Script(), llmtest.Script(), llmtest.Script()
 	from := &Agent{Model: first, Fallbacks: []llm.Model{inUse}, Thinking: llm.Thought{Effort: "low"}}
@@ -134,8 +134,8 @@ func TestInheritedModel(t *testing.T) {
 	}
 }
 
-// A sub-agent works where its parent is, in the folders of its parent, and never keeps more in
-// caches than its parent does.
+// A sub-agent works in the place and the folders of its parent. It never caches more than
+// its parent does.
 func TestInheritedPlace(t *testing.T) {
 	now := parentNow{model: func() llm.Model { return nil }, dir: "/w/tree", roots: []string{"/w"}}
 	a := inherit(&Agent{Cache: llm.Cache{Off: true}}, Agent{AdditionalDirs: []string{"/more"}}, "", now)

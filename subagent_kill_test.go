@@ -46,8 +46,8 @@ func sleepers(tb testing.TB, n int, background bool) (run *agent.Session, marker
 	return a.Session(""), marker
 }
 
-// The end of the root's context ends the agents that it waits for, and its Close all,
-// with their processes.
+// The end of the root's context ends the agents that it waits for. Its Close ends all
+// agents. Their processes end too.
 func TestChildrenEndWithTheirProcesses(t *testing.T) {
 	for name, background := range map[string]bool{"cancelled": false, "closed": true} {
 		t.Run(name, func(t *testing.T) {

@@ -12,8 +12,8 @@ import (
 	"github.com/openagent-go/agent/tool"
 )
 
-// An agent whose end comes when the run that has started it was given up is counted with the
-// next prompt.
+// An agent may end after the run that started it was given up. The next prompt counts its
+// usage.
 func TestAgentEndsAfterItsRun(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		ctx, cancel := context.WithCancel(t.Context())

@@ -15,8 +15,7 @@ import (
 	"github.com/openagent-go/agent/tool"
 )
 
-// A run that awaits an agent which does not end has an end all the same: that of its
-// time, which ends the agent as well.
+// A run that awaits a hanging agent still ends at its time limit, which ends the agent too.
 func TestAwaitedAgentHangs(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		slow := &llmtest.Model{Rule: func(*llmtest.Request, int) llmtest.Step { return llmtest.Step{Text: "late", Delay: time.Hour} }}
@@ -39,7 +38,7 @@ func TestAwaitedAgentHangs(t *testing.T) {
 	})
 }
 
-// A session that is closed while agents start ends them all, and says so.
+// Closing a session while agents start ends all of them with that reason.
 func TestClosedWhileAgentsStart(t *testing.T) {
 	for range 100 {
 		store := new(session.Memory)

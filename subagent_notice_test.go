@@ -294,9 +294,9 @@ func (s *saga) sums(told map[string]int) {
 	}
 }
 
-// The end of work in the background is told once and what it used counts once, in
-// whatever order agents end, appends fail and programs die, also in the middle of
-// what is appended at once and of a recovery.
+// The end of background work is reported once, and its usage counts once. The order in
+// which agents end, appends fail and programs die does not matter, even inside one append
+// or a recovery.
 func TestNoticesOnce(t *testing.T) {
 	for seed := range uint64(300) {
 		synctest.Test(t, func(t *testing.T) { newSaga(t, seed, new(session.Memory)).play() })

@@ -13,8 +13,8 @@ import (
 	"github.com/openagent-go/agent/tool"
 )
 
-// A SubagentStop hook that blocks makes the agent go on with its reason, in the
-// foreground and in the background, at most eight times in a row.
+// A SubagentStop hook that blocks makes the agent continue with its reason, at most eight
+// times in a row, in the foreground and in the background.
 func TestSubagentStopBlocks(t *testing.T) {
 	for name, c := range map[string]struct {
 		background bool

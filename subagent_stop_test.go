@@ -43,8 +43,8 @@ func idle(t *testing.T, s *agent.Session) {
 	waitFor(t, func() bool { return len(s.Children()) == 0 })
 }
 
-// After an interrupt no agent works on in the background: in a run, between prompts, and
-// where somebody stops that agent alone.
+// After an interrupt no background agent continues: in a run, between prompts, and if only
+// that agent is stopped.
 func TestInterruptEndsAgents(t *testing.T) {
 	for name, stop := range map[string]func(*testing.T, *agent.Session) []string{
 		"interrupt": func(t *testing.T, s *agent.Session) []string {
@@ -108,8 +108,8 @@ func TestInterruptEndsAgents(t *testing.T) {
 	})
 }
 
-// A mode that permits less, set while an agent works, holds for its next call: between
-// prompts, too.
+// A mode that permits less, set while an agent works, holds from the agent's next call,
+// also between prompts.
 func TestModeHoldsForWorkingAgents(t *testing.T) {
 	for _, mode := range []permission.Mode{permission.Plan, permission.DontAsk, permission.Default} {
 		t.Run(string(mode), func(t *testing.T) {

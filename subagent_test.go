@@ -80,8 +80,8 @@ func childEvents(t *testing.T) (started, ended, shown bool) {
 	return started, ended, shown
 }
 
-// A child's answer is the call's result; what it used is its parent's, by agent and by
-// model; its events are seen; its transcript lies under the parent's.
+// A child's answer is the result of the call. Its usage counts for the parent, by agent and
+// by model. Its events are shown. Its transcript is stored under the parent's.
 func TestChild(t *testing.T) {
 	small := &llmtest.Model{ID: "small", Facts: priced, Steps: []llmtest.Step{say("four")}}
 	helper := &agent.Agent{Name: "helper", Model: small, System: "You count."}
@@ -142,8 +142,8 @@ func TestChild(t *testing.T) {
 	}
 }
 
-// A child has its parent's rules, mode, policies, hooks and callback, whatever its
-// own definition says.
+// A child is limited by its parent's rules, mode, Deciders, hooks and callback, whatever
+// its own definition says.
 func TestChildBounds(t *testing.T) {
 	for name, c := range map[string]struct {
 		parent func(*agent.Agent)

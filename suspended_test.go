@@ -16,8 +16,7 @@ import (
 	"github.com/openagent-go/agent/tool"
 )
 
-// A run that waits suspended for a decision uses up none of its time, and its cost and
-// turns count once when it goes on.
+// A suspended run uses none of its time. Its cost and turns count once when it continues.
 func TestSuspendedRunCountsOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		store := new(session.Memory)

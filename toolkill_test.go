@@ -80,8 +80,8 @@ func hostKill(dir string) {
 	}
 }
 
-// A call that only reads and kills its program is repeated three times. Then the model is
-// told that its result is not known, and the run goes on.
+// A read-only call that kills its program is repeated three times. Then the model learns
+// that its result is unknown, and the run continues.
 func TestToolThatKills(t *testing.T) {
 	for _, how := range []string{"direct", "batch", "agent"} {
 		t.Run(how, func(t *testing.T) {

@@ -27,8 +27,8 @@ func names(pool []tool.Tool) string {
 	return strings.Join(out, " ")
 }
 
-// Models that write patches get ApplyPatch in place of the tools that replace text,
-// all others the reverse; the table of models may say otherwise.
+// Models that write patches get ApplyPatch instead of the tools that replace text. All
+// others get those tools. The table of models may say otherwise.
 func TestPatches(t *testing.T) {
 	ws := &workspace.Workspace{Root: t.TempDir()}
 	defer ws.Close()
@@ -65,7 +65,7 @@ func TestPatches(t *testing.T) {
 	}
 }
 
-// Tools that are named as deferred are found by searching, and by nothing else.
+// Tools named as deferred are found only by a search.
 func TestDeferredByName(t *testing.T) {
 	var seen [][]string
 	look := func(step llmtest.Step) llmtest.Step {

@@ -28,8 +28,8 @@ func tear(t *testing.T, d session.Dir, id, rest string) {
 	}
 }
 
-// An unfinished last record that is cut off is shown once, and logged, also where the
-// conversation was rewound first, or is forked.
+// If an unfinished last record is cut off, this is shown once and logged, also after a
+// rewind or a fork.
 func TestTornJournalIsTold(t *testing.T) {
 	var logs bytes.Buffer
 	d := session.Dir{Path: t.TempDir()}

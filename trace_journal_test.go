@@ -21,8 +21,7 @@ import (
 	"github.com/openagent-go/agent/trace"
 )
 
-// A trace that is built from the journal has the spans that were recorded live, with
-// their times.
+// A trace built from the journal has the spans of the live trace, with their times.
 func TestTraceOfJournal(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var out bytes.Buffer
@@ -110,7 +109,7 @@ func TestTraceOfJournal(t *testing.T) {
 	})
 }
 
-// A recorder stops at its bound and says what is missing; its file is its owner's.
+// A recorder stops at its limit and says what is missing. Only its owner can read its file.
 func TestRecorderBounds(t *testing.T) {
 	var out bytes.Buffer
 	rec := trace.NewRecorder(&out)

@@ -69,8 +69,8 @@ func seeing(seen *[][]string, name string, input any) llmtest.Step {
 	})
 }
 
-// A Toolset of many tools is deferred, found by a search and used, whatever types the
-// values are of; it may grow and shrink during a call, and the session is resumed and forked.
+// A Toolset of many tools is deferred, found by a search and used, with values of any type.
+// It may grow and shrink during a call. The session is resumed and forked.
 func TestManyTools(t *testing.T) {
 	for _, n := range []int{99, 100, 101, 500} {
 		t.Run(fmt.Sprint(n), func(t *testing.T) {
@@ -142,7 +142,7 @@ func TestManyTools(t *testing.T) {
 	}
 }
 
-// Nothing that a program supplies has to be of a type that can be compared.
+// Values that a program supplies need not be comparable.
 func TestUncomparable(t *testing.T) {
 	judge := looseJudge{func(permission.Request) permission.Decision { return permission.Decision{} }}
 	model := func(name string, steps ...llmtest.Step) llm.Model {

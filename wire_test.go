@@ -55,8 +55,8 @@ func whim(rnd *rand.Rand) llmtest.Rule {
 	}
 }
 
-// Whatever models answer, wherever runs are cut, killed, resumed and steered,
-// with whichever model they go on: no request breaks a rule of its provider.
+// No request breaks a rule of its provider. This holds for any answers of models, for runs
+// that are cut, killed, resumed and steered, and for any model that continues them.
 func TestRequestsStayLegal(t *testing.T) {
 	seed := uint64(time.Now().UnixNano())
 	t.Logf("seed %d", seed)

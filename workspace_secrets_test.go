@@ -13,8 +13,8 @@ import (
 	"github.com/openagent-go/agent/workspace"
 )
 
-// The values that a workspace gives to commands reach these, and no output: neither
-// the model nor the journal, whatever the variable is called.
+// Commands get the environment values of a workspace, but outputs do not contain them:
+// neither the model nor the journal sees them, whatever the variable's name.
 func TestWorkspaceEnvIsSecret(t *testing.T) {
 	const value, passed = "shh-very-secret-1", "handed-down-secret"
 	t.Setenv("OUR_TOKEN", passed)
