@@ -24,3 +24,14 @@ func Thousands(n int) string {
 
 // Megabytes returns a number of bytes in megabytes, with one decimal.
 func Megabytes(bytes int64) string { return fmt.Sprintf("%.1f", float64(bytes)/(1<<20)) }
+
+// PriceText returns a price in US dollars without trailing zeros.
+func PriceText(usd float64) string { return strconv.FormatFloat(usd, 'f', -1, 64) }
+
+// TokenText returns a number of tokens, "?" for 0.
+func TokenText(n int) string {
+	if n == 0 {
+		return "?"
+	}
+	return strconv.Itoa(n)
+}

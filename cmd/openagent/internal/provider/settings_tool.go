@@ -60,7 +60,7 @@ func CheckModelName(value json.RawMessage) error {
 	return nil
 }
 
-// checkOwnModel is checkModelName for models of the provider in use: requests and keys go
+// checkOwnModel is CheckModelName for models of the provider in use: requests and keys go
 // nowhere else because a model wants it.
 func checkOwnModel(value json.RawMessage) error {
 	if err := CheckModelName(value); err != nil {

@@ -94,7 +94,7 @@ func EncodeValue(v any) json.RawMessage {
 }
 
 // fromEnvironment returns the settings that come from environment variables. It leaves out
-// variables of vendors: they count only for that vendor, and newProvider reads them.
+// variables of vendors: they count only for that vendor, and provider.New reads them.
 func fromEnvironment(h *cli.IO) []config.Given {
 	var list []config.Given
 	for _, k := range config.Keys() {
@@ -364,7 +364,7 @@ func (o *Options) ProviderSettings() ProviderSettings {
 	for key, to := range map[string]*FileSetting{"model": &k.Model, "small_model": &k.Small, "provider": &k.Name, "base_url": &k.Base} {
 		v := o.Setting(key)
 		if v.Source.File == "" {
-			continue // newProvider reads flags and variables itself
+			continue // provider.New reads flags and variables itself
 		}
 		to.Source, to.Managed = v.Source.String(), v.Source.Scope == config.Managed
 		to.Overrides = to.Managed || v.Source.Scope == config.Flags

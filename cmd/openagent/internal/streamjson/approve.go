@@ -100,7 +100,7 @@ func (a *permissionPrompt) decide(ctx context.Context, call tool.Call, verdict p
 	return a.settle(ctx, call, r)
 }
 
-// ask sends a question and waits for its answer. The error is errNobody if no client answers any
+// ask sends a question and waits for its answer. The error is app.ErrNoPerson if no client answers any
 // more.
 func (a *permissionPrompt) ask(ctx context.Context, q question) (reply, error) {
 	id, answers := a.expect()
