@@ -131,7 +131,7 @@ func (l *activeRun) takeRules() {
 	l.told.rulesChanged = true
 	p := l.x.agent.Permissions
 	p.Allow, p.Ask, p.Deny = slices.Concat(p.Allow, more.Allow), slices.Concat(p.Ask, more.Ask), slices.Concat(p.Deny, more.Deny)
-	p.Restriction = l.told.restriction
+	p = p.RestrictedTo(l.told.restriction)
 	l.x.Rules.Store(p.Compile())
 	l.x.Unreadable.Store(p.DeniedReadPatterns(l.x.agent.Deciders, l.x.Roots...))
 }

@@ -13,13 +13,14 @@ import (
 // holds the run's token uses it.
 type noticePoll struct {
 	done    bool     // they were asked, and no fact was applied since
+	hung    bool     // they did not answer: this run asks them no more
 	touched []string // files that calls touched since the last call of the ContextFunc
 }
 
 // pollNotices returns the effect that asks for notices, before a model call and before the
 // run ends. waiting: the effect is already pending.
 func (l *activeRun) pollNotices(effects []engine.Effect) (asked *askNotices, waiting bool) {
-	if l.poll.done || !l.x.notifies() && len(l.poll.touched) == 0 {
+	if l.poll.done || l.poll.hung || !l.x.notifies() && len(l.poll.touched) == 0 {
 		return nil, false
 	}
 	due := false
@@ -100,3 +101,6 @@ func (a *askNotices) Facts(bool) []event.Fact {
 	a.run.poll.done = true
 	return append(facts, a.run.x.brief(a.run.conv.State, a.notes)...)
 }
+
+// GaveUp keeps the run from waiting for the same tool before each step.
+func (a *askNotices) GaveUp() { a.run.poll.hung = true }

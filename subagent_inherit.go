@@ -109,7 +109,9 @@ func inherit(from *Agent, own Agent, mode permission.Mode, now parentNow) *Agent
 	own.DisallowedTools = slices.Concat(own.DisallowedTools, from.DisallowedTools)
 
 	ceiling, rules := now.rules, now.rules
-	rules.Restriction = nil // the ceiling includes it
+	rules.Restriction = own.Permissions.Restriction // the ceiling has the parent's
+	rules.Private = slices.Concat(ceiling.Private, own.Permissions.Private)
+	rules.Parents = slices.Concat(ceiling.Parents, own.Permissions.Parents)
 	rules.Deny, rules.Ask = slices.Concat(ceiling.Deny, own.Permissions.Deny), slices.Concat(ceiling.Ask, own.Permissions.Ask)
 	rules.Mode = cmp.Or(mode, own.Permissions.Mode, ceiling.Mode)
 	own.Permissions = rules.Within(ceiling)
@@ -151,6 +153,6 @@ func (a *Agent) offered() [][]string {
 func (p *Parent) inForce(f *conversation.Conversation) permission.Policy {
 	rules, more := p.session.definition().Permissions, f.State.Rules()
 	rules.Allow, rules.Ask, rules.Deny = slices.Concat(rules.Allow, more.Allow), slices.Concat(rules.Ask, more.Ask), slices.Concat(rules.Deny, more.Deny)
-	rules.Mode, rules.Restriction = f.State.Mode(), f.State.Restriction()
-	return rules
+	rules.Mode = f.State.Mode()
+	return rules.RestrictedTo(f.State.Restriction())
 }

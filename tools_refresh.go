@@ -35,6 +35,9 @@ func (a *askToolsets) Facts(ending bool) []event.Fact {
 	return a.run.takeFresh(a.resolved)
 }
 
+// GaveUp leaves the tools as they are until a Toolset changes again.
+func (a *askToolsets) GaveUp() {}
+
 // resolvedTools are the tools of a run after a change.
 type resolvedTools struct {
 	of      *Agent // the agent with these Tools

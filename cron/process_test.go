@@ -175,7 +175,7 @@ func TestProcessKilled(t *testing.T) {
 	if past := job(t, f, j.ID).Past; len(past) < 2 || past[0].Status != cron.Lost || !past[0].Tick.Equal(left.Run.Tick) || past[1].Status != cron.Done {
 		t.Errorf("%+v", past)
 	}
-	if entries, _ := filepath.Glob(filepath.Join(filepath.Dir(f.Path), ".*tmp")); len(entries) > 0 {
+	if entries, _ := filepath.Glob(filepath.Join(filepath.Dir(f.Path), "*tmp")); len(entries) > 0 {
 		t.Error(entries)
 	}
 }

@@ -60,6 +60,14 @@ func (r aliasedTool) Validate(call tool.Call) error {
 	return nil
 }
 
+func (r aliasedTool) Repair(call tool.Call) json.RawMessage {
+	if v, ok := r.inner.(tool.Repairer); ok {
+		call.Name = r.own
+		return v.Repair(call)
+	}
+	return call.Input
+}
+
 func (r aliasedTool) Preview(call tool.Call) string {
 	if p, ok := r.inner.(tool.Previewer); ok {
 		call.Name = r.own

@@ -81,6 +81,18 @@ func (p Policy) Within(parent Policy) Policy {
 	return p
 }
 
+// RestrictedTo returns the policy with one more restriction, beside its own; nil is none.
+func (p Policy) RestrictedTo(r *Restriction) Policy {
+	switch {
+	case r == nil:
+		return p
+	case p.Restriction == nil:
+		p.Restriction = r
+		return p
+	}
+	return p.Within(Policy{Mode: Bypass, Restriction: r})
+}
+
 // InPlanMode reports whether the policy or one of its ceilings is in mode [Plan].
 func (p Policy) InPlanMode() bool {
 	return p.Mode == Plan || slices.ContainsFunc(p.Parents, Policy.InPlanMode)

@@ -97,6 +97,10 @@ func (d *Dir) at(space string, fn func(*journalStore) error) error {
 		s := d.desks[space]
 		if s == nil {
 			folder := d.folder(space)
+			if err := noLinks(d.Path, folder); err != nil {
+				d.mu.Unlock()
+				return fmt.Errorf("opening the folder of a space: %w", err)
+			}
 			s = &journalStore{space: space, folder: folder, most: cmp.Or(d.most, MaxSpace), log: d.Log, turn: make(chan struct{}, 1), lock: lock{path: filepath.Join(folder, lockName)}}
 			if d.desks == nil {
 				d.desks = map[string]*journalStore{}

@@ -6,6 +6,7 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"runtime"
@@ -29,7 +30,7 @@ func plainName(space string) bool {
 	special := func(r rune) bool {
 		return (r < 'a' || r > 'z') && (r < 'A' || r > 'Z') && (r < '0' || r > '9') && !strings.ContainsRune("-_.", r)
 	}
-	return space != "" && len(space) <= most && !strings.ContainsFunc(space, special) && strings.Trim(space, ".") == space && filepath.IsLocal(space)
+	return space != "" && len(space) <= most && !hashed(space) && !strings.ContainsFunc(space, special) && strings.Trim(space, ".") == space && filepath.IsLocal(space)
 }
 
 // localName reports whether a space's name can be the name of a folder on this system,
@@ -43,13 +44,30 @@ func localName(space string) bool {
 	if runtime.GOOS == "windows" { // which drops them
 		trimmed = strings.TrimRight(space, ". ")
 	}
-	return space != "" && space != "." && len(space) <= most && trimmed == space && !strings.Contains(space, "..") && !strings.ContainsFunc(space, special) && filepath.IsLocal(space)
+	return space != "" && space != "." && len(space) <= most && !hashed(space) && trimmed == space && !strings.Contains(space, "..") && !strings.ContainsFunc(space, special) && filepath.IsLocal(space)
+}
+
+// hashed reports whether a name is one that [hashName] gives. No space has it as its own.
+func hashed(space string) bool {
+	digits, ok := strings.CutPrefix(space, "space-")
+	_, err := hex.DecodeString(digits)
+	return ok && len(digits) == 32 && err == nil
 }
 
 // hashName is a name for the folder of a space whose own name does not suit.
 func hashName(space string) string {
 	sum := sha256.Sum256([]byte(space))
 	return "space-" + hex.EncodeToString(sum[:16])
+}
+
+// noLinks returns an error if folder, or a folder above it below root, is a symbolic link.
+func noLinks(root, folder string) error {
+	for root = filepath.Clean(root); len(folder) > len(root); folder = filepath.Dir(folder) {
+		if info, err := os.Lstat(folder); err == nil && info.Mode()&fs.ModeSymlink != 0 {
+			return fmt.Errorf("%s is a symbolic link, which is not followed; remove it", folder)
+		}
+	}
+	return nil
 }
 
 // makeFolder makes a folder and its missing parents, for the owner alone. A link in its

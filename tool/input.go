@@ -67,7 +67,8 @@ func (s *shape) read(tool string, input []byte) (_ json.RawMessage, repaired []s
 	return input, repaired, nil
 }
 
-// fits reports whether v satisfies n as it is. It allocates nothing.
+// fits reports whether v satisfies n as it is. It allocates nothing but for members that
+// an open schema does not name.
 func (n *node) fits(v []byte) bool {
 	if n == nil {
 		return true
@@ -105,7 +106,7 @@ func (n *node) fitsObject(v []byte) bool {
 				return false
 			}
 			seen |= 1 << i
-		case n.closed || !n.others.fits(value):
+		case n.closed || !n.others.fits(value) || n.respells(name):
 			return false
 		}
 	}
@@ -115,6 +116,16 @@ func (n *node) fitsObject(v []byte) bool {
 		}
 	}
 	return true
+}
+
+// respells reports whether an unknown name is a known one in another case. encoding/json
+// would take it for the known one, without the checks of that.
+func (n *node) respells(name []byte) bool {
+	return len(n.names) > 0 && n.respelled(unquote(name))
+}
+
+func (n *node) respelled(name string) bool {
+	return slices.ContainsFunc(n.names, func(known string) bool { return strings.EqualFold(known, name) })
 }
 
 func (n *node) lookup(name []byte) (int, bool) {
@@ -214,7 +225,7 @@ func (m *inputRepair) repairObject(n *node, v []byte, path string) []byte {
 			continue
 		case known:
 			member = n.members[i]
-		case n.closed:
+		case n.closed || n.respelled(name):
 			m.problem(at, "is unknown%s", n.suggest(name))
 			continue
 		}

@@ -209,6 +209,22 @@ func (t *Typed[In]) Validate(call Call) error {
 // judged nor run.
 type Validator interface{ Validate(call Call) error }
 
+// A Repairer is a Tool that may use another input than the one of the call, such as a
+// number in the place of "42". Repair returns the input that it uses, or the call's own if
+// it can use none. Hooks, policies and callbacks judge what it returns.
+type Repairer interface {
+	Repair(call Call) json.RawMessage
+}
+
+// Repair implements [Repairer].
+func (t *Typed[In]) Repair(call Call) json.RawMessage {
+	input, repaired, err := t.shape.read(t.spec.Name, call.Input)
+	if err != nil || repaired == nil {
+		return call.Input
+	}
+	return input
+}
+
 // Classify implements [Classifier].
 func (t *Typed[In]) Classify(call Call) Traits {
 	if classify := t.has().classify; classify != nil {

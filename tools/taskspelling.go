@@ -57,6 +57,9 @@ func (t spelled[T]) Classify(call tool.Call) tool.Traits { return t.Typed.Classi
 // Validate judges the input that Run would get.
 func (t spelled[T]) Validate(call tool.Call) error { return t.Typed.Validate(t.read(call)) }
 
+// Repair returns the input that Run uses.
+func (t spelled[T]) Repair(call tool.Call) json.RawMessage { return t.Typed.Repair(t.read(call)) }
+
 // read spells the members of a call's input as the schema does. A member that is
 // unknown or given twice stays so and is named with all else that is wrong.
 func (t spelled[T]) read(call tool.Call) tool.Call {

@@ -31,6 +31,7 @@ type committer struct {
 
 	ctx   context.Context // of appends, nil before the first; one context serves them all
 	timer *time.Timer     // ends ctx when an append takes too long
+	free  func()          // ends ctx
 }
 
 // now returns the time of the next fact. Facts of one append share a time.
@@ -75,7 +76,15 @@ func (c *committer) startTimer(run context.Context) {
 		return
 	}
 	ctx, cancel := context.WithCancelCause(context.WithoutCancel(run))
+	c.free = func() { cancel(context.Canceled) }
 	c.ctx, c.timer = ctx, time.AfterFunc(left, func() { cancel(context.DeadlineExceeded) })
+}
+
+// release ends the context of appends.
+func (c *committer) release() {
+	if c.free != nil {
+		c.free()
+	}
 }
 
 // Began reports whether a fact of the run is on record.

@@ -22,6 +22,8 @@ type OwnEffect interface {
 	// Facts returns the facts of the effect. It is called with the token, and only if the
 	// effect ended in time.
 	Facts(ending bool) []event.Fact
+	// GaveUp is called with the token if Do took too long. Do may still be running.
+	GaveUp()
 }
 
 // pendingFor returns a new pending effect.

@@ -292,6 +292,7 @@ func (r *Run) wrapUp() {
 func (r *Run) close() {
 	r.ignore()
 	r.watchdog.stop()
+	r.committer.release()
 	r.host.Closed()
 	if r.events != nil {
 		r.events.Close()

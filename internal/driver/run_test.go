@@ -477,6 +477,7 @@ func (*own) Key() string                      { return "own" }
 func (*own) Intent() event.Fact               { return nil }
 func (o *own) Do(ctx *driver.Context)         { o.do(ctx) }
 func (o *own) Facts(ending bool) []event.Fact { return o.facts }
+func (*own) GaveUp()                          {}
 
 // An effect of the host's own comes before the request, and what came of it is in that.
 func TestOwnEffect(t *testing.T) {

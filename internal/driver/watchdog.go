@@ -57,6 +57,9 @@ func (r *Run) giveUp() error {
 		r.pending.drop(f)
 		f.ctx.muted.Store(true)
 		f.ctx.Cancel()
+		if own, is := f.input.Effect.(OwnEffect); is {
+			own.GaveUp()
+		}
 		var fact event.Fact
 		if f.cancelled {
 			r.watchdog.stuck = fmt.Errorf("%w: %s", r.errs.Stuck, f.input.Name())

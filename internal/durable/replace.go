@@ -63,7 +63,7 @@ func (system) Rename(from, to string) error { return os.Rename(from, to) }
 func (system) SyncFolder(name string) error { return SyncFolder(name) }
 
 // TempName returns a name for the temporary file of path that no user would choose.
-func TempName(path string) string { return "." + filepath.Base(path) + ".openagent-tmp" }
+func TempName(path string) string { return filepath.Base(path) + ".openagent-tmp" }
 
 // Bytes replaces the file at path by data.
 func (r Replacement) Bytes(path string, data []byte) error {

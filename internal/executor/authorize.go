@@ -225,7 +225,7 @@ func noApprover(verdict permission.Decision) permission.Decision {
 
 // callBack calls the callback. An error or a panic of the callback denies the call.
 func (x *Executor) callBack(ctx context.Context, callback Callback, call tool.Call, verdict permission.Decision) permission.Decision {
-	d, err := safecall.Within(ctx, func() (permission.Decision, error) { return callback(ctx, call, verdict) })
+	d, err := safecall.Within(ctx, func() (permission.Decision, error) { return callback(ctx, x.repaired(call), verdict) })
 	switch {
 	case err != nil:
 		d = permission.Deny("CanUseTool failed: " + x.Secrets.Text(err.Error()))
@@ -287,7 +287,11 @@ func (x *Executor) subject(call *tool.Call, class *tool.Traits) permission.Reque
 	if t := x.Tool(call.Name); t != nil {
 		spec = t.Spec()
 	}
-	return permission.Request{Tool: call.Name, Aliases: spec.Aliases, Input: call.Input, Access: class.Access, ReadOnly: isSideEffectFree(class),
+	input := call.Input
+	if len(x.Deciders) > 0 {
+		input = x.repaired(*call).Input
+	}
+	return permission.Request{Tool: call.Name, Aliases: spec.Aliases, Input: input, Access: class.Access, ReadOnly: isSideEffectFree(class),
 		NonDestructive: spec.NonDestructive, Confined: class.Confined, Unbound: class.IgnoresSkillLimits, Dir: call.Dir, Roots: x.Roots}
 }
 
@@ -313,6 +317,14 @@ func Invalid(t tool.Tool, call *tool.Call) string {
 		return err.Error()
 	}
 	return ""
+}
+
+// repaired returns a call with the input that its tool will use, for those who judge it.
+func (x *Executor) repaired(call tool.Call) tool.Call {
+	if t, ok := x.Tool(call.Name).(tool.Repairer); ok {
+		call.Input = safecall.Or(func() json.RawMessage { return t.Repair(call) }, call.Input)
+	}
+	return call
 }
 
 // classify returns the traits of a call from its tool. If the tool panics, the call counts

@@ -11,6 +11,7 @@ package agentserver
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 
 	"github.com/openagent-go/agent"
@@ -118,6 +119,13 @@ func (k kept) Validate(c tool.Call) error {
 		return v.Validate(k.call(c))
 	}
 	return nil
+}
+
+func (k kept) Repair(c tool.Call) json.RawMessage {
+	if v, ok := k.inner.(tool.Repairer); ok {
+		return v.Repair(k.call(c))
+	}
+	return c.Input
 }
 
 func (k kept) Preview(c tool.Call) string {

@@ -62,7 +62,7 @@ func (c *Client) obtainOnce(ctx context.Context, ask Challenge, refused string) 
 	if l := c.current(); good(l) {
 		return l, nil
 	}
-	return c.obtain(ctx, ask, nil)
+	return c.obtain(ctx, ask, c.current())
 }
 
 // obtain asks the authorisation server for a token. Old may be nil.

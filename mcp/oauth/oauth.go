@@ -254,9 +254,25 @@ func (c *Client) Want(ctx context.Context, scopes []string) (bool, error) {
 		return &next, nil
 	})
 	if err != nil {
+		if c.Unattended() && ctx.Err() == nil {
+			return c.wantInMemory(scopes), nil
+		}
 		return missing, fmt.Errorf("storing the scopes that the server asks for: %w", err)
 	}
 	return missing, nil
+}
+
+// wantInMemory is [Client.Want] for a program that has no store.
+func (c *Client) wantInMemory(scopes []string) (missing bool) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.known == nil {
+		return true
+	}
+	next := *c.known
+	next.Wanted = union(next.Wanted, scopes)
+	c.known = &next
+	return len(union(next.Scopes, scopes)) > len(next.Scopes)
 }
 
 // Logout deletes the login. It reports whether there was one. It also asks the

@@ -66,7 +66,7 @@ func GitSettings(args []string) (runs, why string) {
 			given = true
 		case strings.HasPrefix(a, "--exec-path="):
 			given = true
-		case !strings.HasPrefix(a, "-") && (i == 0 || !strings.HasPrefix(args[i-1], "-")):
+		case !strings.HasPrefix(a, "-") && (i == 0 || !known().gitValueOptions[args[i-1]]):
 			if by, runsText := known().gitRunsText[a]; runsText && (by == "" || slices.Contains(args[i+1:], by)) {
 				runs = cmp.Or(by, a)
 			}
