@@ -225,7 +225,7 @@ func noApprover(verdict permission.Decision) permission.Decision {
 
 // callBack calls the callback. An error or a panic of the callback denies the call.
 func (x *Executor) callBack(ctx context.Context, callback Callback, call tool.Call, verdict permission.Decision) permission.Decision {
-	d, err := safecall.Within(ctx, func() (permission.Decision, error) { return callback(ctx, x.repaired(call), verdict) })
+	d, err := safecall.Within(ctx, func() (permission.Decision, error) { return callback(ctx, repaired(x.Tool(call.Name), call), verdict) })
 	switch {
 	case err != nil:
 		d = permission.Deny("CanUseTool failed: " + x.Secrets.Text(err.Error()))
@@ -283,13 +283,14 @@ func isSideEffectFree(c *tool.Traits) bool { return c.ReadOnly || c.Internal || 
 
 // subject returns the permission request for a call. Its tool may be gone.
 func (x *Executor) subject(call *tool.Call, class *tool.Traits) permission.Request {
+	t := x.Tool(call.Name)
 	var spec tool.Spec
-	if t := x.Tool(call.Name); t != nil {
+	if t != nil {
 		spec = t.Spec()
 	}
 	input := call.Input
 	if len(x.Deciders) > 0 {
-		input = x.repaired(*call).Input
+		input = repaired(t, *call).Input
 	}
 	return permission.Request{Tool: call.Name, Aliases: spec.Aliases, Input: input, Access: class.Access, ReadOnly: isSideEffectFree(class),
 		NonDestructive: spec.NonDestructive, Confined: class.Confined, Unbound: class.IgnoresSkillLimits, Dir: call.Dir, Roots: x.Roots}
@@ -320,9 +321,9 @@ func Invalid(t tool.Tool, call *tool.Call) string {
 }
 
 // repaired returns a call with the input that its tool will use, for those who judge it.
-func (x *Executor) repaired(call tool.Call) tool.Call {
-	if t, ok := x.Tool(call.Name).(tool.Repairer); ok {
-		call.Input = safecall.Or(func() json.RawMessage { return t.Repair(call) }, call.Input)
+func repaired(t tool.Tool, call tool.Call) tool.Call {
+	if r, ok := t.(tool.Repairer); ok {
+		call.Input = safecall.Or(func() json.RawMessage { return r.Repair(call) }, call.Input)
 	}
 	return call
 }

@@ -132,7 +132,7 @@ func (x *Executor) about(e hook.Event, call tool.Call) hook.Input {
 
 // before calls the PreToolUse hooks. They may change the input of the call.
 func (x *Executor) before(ctx context.Context, call *tool.Call, j *Input) (d permission.Decision, stop string) {
-	in := x.about(hook.PreToolUse, x.repaired(*call))
+	in := x.about(hook.PreToolUse, repaired(x.Tool(call.Name), *call))
 	out := x.CallHooks(ctx, in, j.Signals)
 	x.carry(ctx, j, &in, &out)
 	if out.Input != nil {
@@ -165,7 +165,7 @@ func (x *Executor) requested(ctx context.Context, t tool.Tool, j *Input) (d perm
 	if !x.Hooks.Has(hook.PermissionRequest, j.Call.Name) {
 		return d, false
 	}
-	in := x.about(hook.PermissionRequest, x.repaired(j.Call))
+	in := x.about(hook.PermissionRequest, repaired(t, j.Call))
 	in.Suggestions = x.subject(&j.Call, &j.Class).Suggest()
 	out := x.CallHooks(ctx, in, j.Signals)
 	if ctx.Err() != nil {
