@@ -128,14 +128,15 @@ func (w *writer) schema(raw json.RawMessage, depth int) ([]byte, error) {
 	}
 	lost := lost{}
 	for _, m := range in {
+		same := false // it stays as it is
 		switch m.name {
 		case "description", "title":
-			out = append(out, m)
+			same = true
 		case "enum", "const":
 			if err := w.constants(m); err != nil {
 				return nil, err
 			}
-			out = append(out, m)
+			same = true
 		case "anyOf", "oneOf":
 			alternatives, err := w.list(m.value, depth)
 			if err != nil || in.has("anyOf") && in.has("oneOf") {
@@ -155,7 +156,7 @@ func (w *writer) schema(raw json.RawMessage, depth int) ([]byte, error) {
 			out = append(out, member{"items", items})
 		case "format":
 			if f, _ := in.text("format"); slices.Contains(w.formats, f) {
-				out = append(out, m)
+				same = true
 			} else {
 				lost.add(m)
 			}
@@ -167,12 +168,15 @@ func (w *writer) schema(raw json.RawMessage, depth int) ([]byte, error) {
 			out = append(out, member{m.name, defs})
 		case "minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum", "multipleOf", "minItems", "maxItems":
 			if slices.Contains(w.keeps, m.name) || m.name == "minItems" && (string(m.value) == "0" || string(m.value) == "1") {
-				out = append(out, m)
+				same = true
 			} else {
 				lost.add(m)
 			}
 		case "minLength", "maxLength", "pattern", "uniqueItems", "minProperties", "maxProperties":
 			lost.add(m)
+		}
+		if same {
+			out = append(out, m)
 		}
 	}
 	if has(kind, "array") && !in.has("items") || has(kind, "object") && !in.has("properties") && !in.closed() {
@@ -368,7 +372,7 @@ func nullable(raw []byte) []byte {
 		return raw
 	}
 	if s.has("$ref") {
-		return object{{"anyOf", slices.Concat([]byte(`[`), raw, []byte(`,{"type":"null"}]`))}}.bytes()
+		return object{{"anyOf", around("[", raw, `,{"type":"null"}]`)}}.bytes()
 	}
 	for i, m := range s {
 		switch m.name {
@@ -376,22 +380,27 @@ func nullable(raw []byte) []byte {
 			switch {
 			case has(m.value, "null"):
 			case m.value[0] == '[':
-				s[i].value = slices.Concat(m.value[:len(m.value)-1], []byte(`,"null"]`))
+				s[i].value = around("", m.value[:len(m.value)-1], `,"null"]`)
 			default:
-				s[i].value = slices.Concat([]byte(`[`), m.value, []byte(`,"null"]`))
+				s[i].value = around("[", m.value, `,"null"]`)
 			}
 		case "anyOf":
-			s[i].value = slices.Concat(m.value[:len(m.value)-1], []byte(`,{"type":"null"}]`))
+			s[i].value = around("", m.value[:len(m.value)-1], `,{"type":"null"}]`)
 		case "enum":
 			var list []json.RawMessage
 			if json.Unmarshal(m.value, &list) == nil && !slices.ContainsFunc(list, func(v json.RawMessage) bool { return string(v) == "null" }) {
-				s[i].value = slices.Concat(m.value[:len(m.value)-1], []byte(`,null]`))
+				s[i].value = around("", m.value[:len(m.value)-1], `,null]`)
 			}
 		case "const":
-			s[i] = member{"enum", slices.Concat([]byte(`[`), m.value, []byte(`,null]`))}
+			s[i] = member{"enum", around("[", m.value, `,null]`)}
 		}
 	}
 	return s.bytes()
+}
+
+// around returns a copy of b with texts before and after it.
+func around(before string, b []byte, after string) []byte {
+	return append(append([]byte(before), b...), after...)
 }
 
 // lost are the members of a schema that its strict form cannot say.
