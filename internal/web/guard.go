@@ -128,6 +128,9 @@ func (g *Guard) Judge(ctx context.Context, host string) error {
 	if !g.Private && (local(name) || !strings.Contains(name, ".")) {
 		return &RefusedError{Host: host, Why: "is a name of a local network", Private: true}
 	}
+	if err := ctx.Err(); err != nil {
+		return err // a quick answer would pass
+	}
 	resolver := g.Resolver
 	if resolver == nil {
 		resolver = net.DefaultResolver
