@@ -220,7 +220,7 @@ func TestForkWhileAgentsWork(t *testing.T) {
 				t.Fatal(err)
 			}
 			messages, err := f.Messages(t.Context())
-			if err != nil || !strings.Contains(fmt.Sprint(messages), "cut short while it worked") {
+			if err != nil || !strings.Contains(fmt.Sprint(messages), "the program ended while the agent worked") {
 				t.Errorf("the fork was told %v, %v", messages, err)
 			}
 			if len(run.Children()) != 1 {

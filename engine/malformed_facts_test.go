@@ -20,7 +20,7 @@ func applier(s *engine.State) func(event.Fact) {
 	}
 }
 
-// Whatever costs a journal holds, the end of a run can be written.
+// A run can record its end even if the journal holds impossible costs.
 func TestAbsurdCosts(t *testing.T) {
 	for _, usd := range []float64{1e308, -1e308} {
 		var s engine.State

@@ -1,6 +1,6 @@
 // Skills loads a skill from a folder and runs it like a user, by name with arguments. While the
-// skill is active, only the tools that it names run, whatever the agent's rules allow. The skill
-// ends with the run.
+// skill is active, the agent can use only the tools that the skill names. The agent's rules cannot
+// allow more. The skill ends with the run.
 //
 // Run it with: go run ./examples/29-skills
 package main

@@ -326,7 +326,7 @@ func TestGiveUp(t *testing.T) {
 	})
 }
 
-// A tool that exceeds its time limit is given up too, and the run goes on.
+// A run also gives up a tool that exceeds its time limit, and continues.
 func TestTimeLimit(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		release := make(chan struct{})

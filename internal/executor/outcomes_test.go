@@ -311,7 +311,7 @@ func TestHookOutcomes(t *testing.T) {
 		}
 	}
 	if f, _ := fire(&setting{hookErr: errOops}, hook.UserPromptSubmit); f.Block == "" {
-		t.Errorf("a prompt goes on although its hook failed: %+v", f)
+		t.Errorf("a prompt continued although its hook failed: %+v", f)
 	}
 	if f, _ := fire(&setting{hooks: hook.Output{Stop: true}}, hook.Stop); f.Stop == "" {
 		t.Errorf("stopped: %+v", f)

@@ -243,7 +243,7 @@ func TestSOCKS(t *testing.T) {
 	}
 }
 
-// Closing ends open connections, and nothing is left, whatever clients do.
+// Close ends all open connections and leaves no goroutine behind.
 func TestCloseEndsConnections(t *testing.T) {
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {

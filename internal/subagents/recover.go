@@ -56,7 +56,7 @@ func Notice(key, name string, end event.AgentEnd, text string) event.UserMessage
 }
 
 // msgProcessDied is the message about an agent that died with its program.
-const msgProcessDied = "the program was cut short while it worked; it goes on when it is resumed by its id"
+const msgProcessDied = "the program ended while the agent worked; resume the agent by its id to continue"
 
 // A Reader reads the facts of sessions.
 type Reader interface {

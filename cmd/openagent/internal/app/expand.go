@@ -25,8 +25,8 @@ func ExpandCommand(ctx context.Context, h *cli.IO, s *App, in agent.Input) (agen
 	return ExpandPart(ctx, h, s, in, in.Text)
 }
 
-// ExpandPart is ExpandCommand for a prompt of which the user wrote only said. The rest came through
-// a pipe and cannot name files.
+// ExpandPart is ExpandCommand for a prompt that the user wrote only in part. The argument said is
+// that part: only it may name files, because the rest came through a pipe.
 func ExpandPart(ctx context.Context, h *cli.IO, s *App, in agent.Input, said string) (agent.Input, error) {
 	if in.Output == nil {
 		in.Output = s.Options.OutputSchema

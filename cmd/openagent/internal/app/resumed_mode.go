@@ -23,7 +23,7 @@ func (s *App) keepMode() {
 //     not end plan mode in an interrupted run that continues: only a user who sees the run can.
 //     With a new prompt it ends plan mode, unless the run started with the same flag. Then the
 //     flag was only repeated, and the model entered plan mode later.
-//   - An interrupted run continues in its mode, whatever the settings say.
+//   - An interrupted run continues in its mode. Settings do not change it.
 //   - The modes plan and dontAsk stay. Any other mode is replaced by the mode of the settings
 //     when a new prompt starts.
 //   - A mode that managed settings forbid is left.
