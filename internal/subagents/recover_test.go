@@ -69,10 +69,10 @@ func TestLastResult(t *testing.T) {
 		{"done", "w1", event.Completed, "first", "/w", 1, ""},
 		{"done", "w2", event.Completed, "second", "/w", 2, ""},
 		{"done", "", event.Completed, "second", "/w", 2, ""}, // without a key: the last
-		{"killed", "w1", event.Interrupted, "", "/w", 0, "cut short"},
-		{"killed", "", event.Interrupted, "", "/w", 0, "cut short"},
-		{"other", "w1", event.Interrupted, "", "/w", 0, "cut short"}, // it had not begun with this
-		{"missing", "w1", event.Interrupted, "", "", 0, "cut short"},
+		{"killed", "w1", event.Interrupted, "", "/w", 0, "the program ended"},
+		{"killed", "", event.Interrupted, "", "/w", 0, "the program ended"},
+		{"other", "w1", event.Interrupted, "", "/w", 0, "the program ended"}, // it had not begun with this
+		{"missing", "w1", event.Interrupted, "", "", 0, "the program ended"},
 		{"broken", "w1", event.Internal, "", "", -1, "the disk is gone"},
 	} {
 		got, text, dir := subagents.LastResult(t.Context(), store, event.AgentStart{Key: tt.key, Session: tt.session, Agent: "helper"})
