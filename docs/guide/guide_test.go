@@ -1,0 +1,386 @@
+// Package guide tests the programs of the guides: each is built outside the module, as
+// a reader who copies it would build it, and runs against a model that plays the
+// answers that the page gives.
+package guide
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"encoding/json"
+	"flag"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/openagent-go/agent/llm/llmtest"
+)
+
+var update = flag.Bool("update", false, "write what the programs print into the pages")
+
+// A program is a main package of a page, or a package with tests.
+type program struct {
+	page    string
+	line    int               // of its first block
+	files   map[string]string // by name
+	answers []script
+	prints  string // the block below the program
+	shows   bool   // there is such a block
+}
+
+// A script holds the answers of the model in one conversation.
+type script struct {
+	first string // how the first message of the conversation begins; "": any
+	steps []llmtest.Step
+}
+
+func (p *program) name() string {
+	return fmt.Sprintf("%s-%d", strings.TrimSuffix(filepath.Base(p.page), ".md"), p.line)
+}
+
+func (p *program) isTest() bool {
+	for name := range p.files {
+		if strings.HasSuffix(name, "_test.go") {
+			return true
+		}
+	}
+	return false
+}
+
+// A block is a fenced block of a page, or a comment with answers.
+type block struct {
+	line int
+	lang string // "answers": a comment
+	info string // the rest of the first line
+	text string
+}
+
+// blocks returns the fenced blocks and the answers of a page, in order.
+func blocks(t *testing.T, page string) []block {
+	t.Helper()
+	text, err := os.ReadFile(page)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var all []block
+	var open *block
+	end := ""
+	lines := bufio.NewScanner(bytes.NewReader(text))
+	for n := 1; lines.Scan(); n++ {
+		line := lines.Text()
+		switch info, fence := strings.CutPrefix(line, "```"); {
+		case open != nil && line == end:
+			all = append(all, *open)
+			open = nil
+		case open != nil:
+			open.text += line + "\n"
+		case fence:
+			lang, info, _ := strings.Cut(info, " ")
+			open, end = &block{line: n, lang: lang, info: info}, "```"
+		case strings.HasPrefix(line, "<!-- answers"):
+			open, end = &block{line: n, lang: "answers", info: strings.TrimSpace(strings.TrimPrefix(line, "<!-- answers"))}, "-->"
+		}
+	}
+	if open != nil {
+		t.Fatalf("%s:%d: the block has no end", page, open.line)
+	}
+	return all
+}
+
+// programs returns the programs of a page. Blocks that begin with a package clause are
+// files: main.go begins a program, unless the rest of the block's first line names
+// another file. The other Go blocks are returned as excerpts.
+func programs(t *testing.T, page string) (found []*program, excerpts []block) {
+	t.Helper()
+	var answers []script
+	var last *program
+	for _, b := range blocks(t, page) {
+		switch {
+		case b.lang == "answers":
+			answers = append(answers, script{b.info, steps(t, page, b)})
+		case b.lang == "go" && isFile(b.text):
+			name := b.info
+			if name == "" {
+				name = "main.go"
+			}
+			if last == nil || name == "main.go" || last.files[name] != "" {
+				last = &program{page: page, line: b.line, files: map[string]string{}, answers: answers}
+				found, answers = append(found, last), nil
+			}
+			last.files[name] = b.text
+		case b.lang == "go":
+			excerpts = append(excerpts, b)
+		case b.lang == "text" && b.info == "" && last != nil && !last.shows:
+			last.prints, last.shows = b.text, true
+		}
+	}
+	if len(answers) > 0 {
+		t.Errorf("%s: answers without a program", page)
+	}
+	return found, excerpts
+}
+
+var packageClause = regexp.MustCompile(`(?m)^package \w+$`)
+
+func isFile(text string) bool { return packageClause.MatchString(text) }
+
+// steps reads answers, one a line: "say TEXT", "call TOOL INPUT", or "and TOOL INPUT"
+// for a further call of the same answer.
+func steps(t *testing.T, page string, b block) (all []llmtest.Step) {
+	t.Helper()
+	for i, line := range strings.Split(strings.TrimSuffix(b.text, "\n"), "\n") {
+		verb, rest, _ := strings.Cut(line, " ")
+		name, input, _ := strings.Cut(rest, " ")
+		isCall := json.Valid([]byte(input))
+		switch {
+		case verb == "say":
+			all = append(all, llmtest.Say(rest))
+		case verb == "call" && isCall:
+			all = append(all, llmtest.Call(llmtest.Use("", name, json.RawMessage(input))))
+		case verb == "and" && isCall && len(all) > 0:
+			last := &all[len(all)-1]
+			last.Calls = append(last.Calls, llmtest.Use("", name, json.RawMessage(input)))
+		default:
+			t.Fatalf("%s:%d: not an answer: %s", page, b.line+i+1, line)
+		}
+	}
+	return all
+}
+
+// TestPrograms builds and runs every program of the guides.
+func TestPrograms(t *testing.T) {
+	pages, err := filepath.Glob("*.md")
+	if err != nil || len(pages) == 0 {
+		t.Fatal("no guides", err)
+	}
+	var all []*program
+	for _, page := range pages {
+		found, _ := programs(t, page)
+		if len(found) == 0 && page != "README.md" {
+			t.Errorf("%s has no program", page)
+		}
+		all = append(all, found...)
+	}
+	dir := module(t, all)
+	build(t, dir, all)
+	for _, p := range all {
+		t.Run(p.name(), func(t *testing.T) {
+			t.Parallel()
+			got := p.run(t, dir)
+			if !p.shows {
+				return
+			}
+			if *update && got != p.prints {
+				rewrite(t, p, got)
+			} else if got != p.prints {
+				t.Errorf("%s:%d prints:\n%sthe page says:\n%s(-update accepts it)", p.page, p.line, got, p.prints)
+			}
+		})
+	}
+}
+
+// TestExcerpts checks that the excerpts in the guides are lines of a program: of a
+// guide, of examples/ or of a test file of the library.
+func TestExcerpts(t *testing.T) {
+	pages, err := filepath.Glob("*.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var sources []string
+	for _, page := range pages {
+		found, _ := programs(t, page)
+		for _, p := range found {
+			for _, text := range p.files {
+				sources = append(sources, flat(text))
+			}
+		}
+	}
+	for _, pattern := range []string{"../../examples/*/*.go", "../../example*_test.go", "../../*/example*_test.go", "../../*/*/example*_test.go"} {
+		files, err := filepath.Glob(pattern)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, file := range files {
+			text, err := os.ReadFile(file)
+			if err != nil {
+				t.Fatal(err)
+			}
+			sources = append(sources, flat(string(text)))
+		}
+	}
+	for _, page := range pages {
+		_, excerpts := programs(t, page)
+		for _, b := range excerpts {
+			want := flat(b.text)
+			if !slices.ContainsFunc(sources, func(s string) bool { return strings.Contains(s, want) }) {
+				t.Errorf("%s:%d: no program has these lines:\n%s", page, b.line, b.text)
+			}
+		}
+	}
+}
+
+// flat returns a text without its indentation.
+func flat(text string) string {
+	lines := strings.Split(text, "\n")
+	for i, l := range lines {
+		lines[i] = strings.TrimSpace(l)
+	}
+	return strings.Join(lines, "\n")
+}
+
+// module writes the programs into a module of their own, which uses the library as
+// another project would.
+func module(t *testing.T, all []*program) string {
+	t.Helper()
+	root, err := filepath.Abs(filepath.Join("..", ".."))
+	if err != nil {
+		t.Fatal(err)
+	}
+	dir := t.TempDir()
+	mod, err := os.ReadFile(filepath.Join(root, "go.mod"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, needs, _ := strings.Cut(string(mod), "\nrequire (")
+	head := "module example.com/guides\n\ngo 1.26.0\n\nrequire github.com/openagent-go/agent v0.0.0\n\nreplace github.com/openagent-go/agent => " + root + "\n\nrequire ("
+	write(t, filepath.Join(dir, "go.mod"), head+needs)
+	sum, err := os.ReadFile(filepath.Join(root, "go.sum"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	write(t, filepath.Join(dir, "go.sum"), string(sum))
+	for _, p := range all {
+		for name, text := range p.files {
+			write(t, filepath.Join(dir, p.name(), filepath.FromSlash(name)), text)
+		}
+	}
+	return dir
+}
+
+func write(t *testing.T, path, text string) {
+	t.Helper()
+	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// build builds the programs, and the tests of those that are tests.
+func build(t *testing.T, dir string, all []*program) {
+	t.Helper()
+	bin := filepath.Join(dir, "bin")
+	if err := os.Mkdir(bin, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	args := []string{"build", "-mod=mod", "-o", bin + string(filepath.Separator)}
+	for _, p := range all {
+		if !p.isTest() {
+			args = append(args, "./"+p.name())
+		}
+	}
+	goCommand(t, dir, args...)
+	for _, p := range all {
+		if p.isTest() {
+			goCommand(t, dir, "test", "-mod=mod", "-c", "-o", filepath.Join(bin, p.name()), "./"+p.name())
+		}
+	}
+	goCommand(t, dir, "vet", "-mod=mod", "./...")
+}
+
+func goCommand(t *testing.T, dir string, args ...string) {
+	t.Helper()
+	cmd := exec.Command("go", args...)
+	cmd.Dir = dir
+	cmd.Env = append(os.Environ(), "GOWORK=off", "GOPROXY=off")
+	if out, err := cmd.CombinedOutput(); err != nil {
+		t.Fatalf("go %s: %v\n%s", args[0], err, out)
+	}
+}
+
+// run runs the program in an empty folder. It returns what the program prints, without
+// the summary of a test.
+func (p *program) run(t *testing.T, dir string) string {
+	t.Helper()
+	server := &llmtest.Server{Rule: p.answer(t)}
+	if err := server.Listen(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(server.Close)
+	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
+	defer cancel()
+	cmd := exec.CommandContext(ctx, filepath.Join(dir, "bin", p.name()))
+	cmd.Dir = t.TempDir()
+	cmd.Env = append(environ(), "HOME="+cmd.Dir, "ANTHROPIC_API_KEY=none", "ANTHROPIC_BASE_URL="+server.URL, "OPENAI_API_KEY=none", "OPENAI_BASE_URL="+server.URL+"/v1")
+	out, err := cmd.CombinedOutput()
+	if err != nil {
+		t.Fatalf("%s:%d: %v\n%s", p.page, p.line, err, out)
+	}
+	for _, v := range server.Violations() {
+		t.Errorf("%s:%d: %v", p.page, p.line, v)
+	}
+	return string(out)
+}
+
+// environ returns the environment without keys and settings of the machine.
+func environ() []string {
+	return slices.DeleteFunc(os.Environ(), func(kv string) bool {
+		for _, prefix := range []string{"ANTHROPIC_", "OPENAI_", "OPENAGENT_", "HOME="} {
+			if strings.HasPrefix(kv, prefix) {
+				return true
+			}
+		}
+		return false
+	})
+}
+
+// answer returns a rule that plays the scripts. Each request gets the next answer of
+// the first script that fits its conversation and is not used up.
+func (p *program) answer(t *testing.T) llmtest.Rule {
+	var mu sync.Mutex
+	left := slices.Clone(p.answers)
+	return func(r *llmtest.Request, _ int) llmtest.Step {
+		mu.Lock()
+		defer mu.Unlock()
+		first := ""
+		if len(r.Messages) > 0 {
+			first = r.Messages[0].Text()
+		}
+		for i, s := range left {
+			if len(s.steps) == 0 || !strings.HasPrefix(first, s.first) {
+				continue
+			}
+			left[i].steps = s.steps[1:]
+			return s.steps[0]
+		}
+		t.Errorf("%s:%d: no answer is left for the conversation that begins with %.60q", p.page, p.line, first)
+		return llmtest.Say("There are no more answers.")
+	}
+}
+
+// rewriting guards the pages while tests rewrite them.
+var rewriting sync.Mutex
+
+// rewrite replaces the block below a program.
+func rewrite(t *testing.T, p *program, got string) {
+	t.Helper()
+	rewriting.Lock()
+	defer rewriting.Unlock()
+	text, err := os.ReadFile(p.page)
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, own, _ := strings.Cut(string(text), p.files["main.go"])
+	changed := strings.Replace(own, "```text\n"+p.prints+"```", "```text\n"+got+"```", 1)
+	if err := os.WriteFile(p.page, []byte(strings.TrimSuffix(string(text), own)+changed), 0o644); err != nil {
+		t.Fatal(err)
+	}
+}
