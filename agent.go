@@ -107,6 +107,7 @@ type Agent struct {
 	AwaitAgents      bool
 	Retry            *Retry      // nil: the defaults
 	Compaction       *Compaction // nil: the defaults
+	Loop             event.Loop  // when the run ends, or asks, because a call repeats itself
 	MaxTokens        int         // of one answer, thinking included; 0: 16,384, or less if the model allows less
 	Thinking         llm.Thought
 	Cache            llm.Cache // how long providers keep the prompt; zero: five minutes after each use
@@ -244,6 +245,9 @@ func (a *Agent) check() error {
 	}
 	if err := a.Cache.Check(); err != nil {
 		return bad("Cache: %v", err)
+	}
+	if a.Loop.Repeats < 0 || a.Loop.Failures < 0 {
+		return bad("a Loop must not have negative numbers: %+v", a.Loop)
 	}
 	if err := a.Compaction.check(); err != nil {
 		return bad("%v", err)

@@ -166,6 +166,9 @@ func (s *Session) configured(x *runSetup, offered []event.Tool, output *event.Ou
 	if roots := s.state.State.Config().Roots; len(roots) > 0 && roots[0] == x.Roots[0] {
 		c.Dir = s.state.State.Dir() // where the last prompt left it
 	}
+	if a.Loop != (event.Loop{}) {
+		c.Loop = &a.Loop
+	}
 	if c.Parallel == 0 {
 		c.Parallel = defaultParallel
 	}

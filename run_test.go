@@ -52,19 +52,6 @@ func TestEndlessMistakes(t *testing.T) {
 	}
 }
 
-// Different calls of one tool that are all denied are a doom loop as well.
-func TestEndlessDenials(t *testing.T) {
-	m := &llmtest.Model{Rule: func(_ *llmtest.Request, n int) llmtest.Step { return llmtest.Call(llmtest.Use("", "write", number{n})) }}
-	a := &agent.Agent{Model: m, Tools: []tool.Tool{fine}, Budget: agent.Budget{Turns: 50},
-		CanUseTool: func(context.Context, tool.Call, permission.Decision) (permission.Decision, error) {
-			return permission.Deny("no"), nil
-		}}
-	res, err := a.Prompt(t.Context(), "go")
-	if !errors.Is(err, agent.ErrLimit) || res.Reason != event.DoomLoop || res.Turns != 4 {
-		t.Errorf("%+v, %v", res, err)
-	}
-}
-
 // A store that fails ends the run at once, also when a denial is to be recorded
 // right before a call.
 func TestStoreFailsAtDenial(t *testing.T) {

@@ -28,7 +28,7 @@ const (
 var inheritedFields = map[string]string{
 	"Name": own, "Program": own, "System": own, "AllowedTools": own, "Inbox": own, "Budget": own, "MaxTokens": own, "Temperature": own, "ToolChoice": own, "Stop": own, "MaxParallelCalls": own, "Sessions": own,
 	"SmallModel": completed, "SummarizeOver": completed, "Models": completed, "Tools": completed, "Toolsets": completed, "Context": completed,
-	"Retry": completed, "Compaction": completed, "Output": completed, "Log": completed, "Trace": completed,
+	"Retry": completed, "Compaction": completed, "Loop": completed, "Output": completed, "Log": completed, "Trace": completed,
 	"DisallowedTools": joined, "Secrets": joined, "Hooks": joined,
 	"AskUser": parents, "AllowModeChange": parents, "AllowRuleGrant": parents,
 	"CanUseTool": dropped, "Checkpoint": dropped,

@@ -166,7 +166,7 @@ func (s *State) begin(e event.Event) {
 	}
 	s.agents.late = nil
 	s.settings.fallback = 0
-	s.calls.guard.now, s.calls.guard.faults = nil, nil
+	s.calls.guard.reset()
 	s.hooks.due = s.hooks.due[:0]
 	s.settings.endScopes()
 	s.context.begin()

@@ -158,7 +158,7 @@ func suspended() *event.Stopped {
 func (s *State) recordResult(c *call, seq int64, f event.ToolResult) {
 	ran := c.ran(f.Cause)
 	c.phase = settled
-	s.calls.guard.result(c, f)
+	s.calls.guard.settled(c, f, s.settings.loop())
 	s.hooks.forResult(&s.settings, c, seq, f)
 	p := f.Result.Patch
 	if p.Mode != "" {

@@ -84,7 +84,7 @@ func (l *callList) propose(seq int64, f event.AssistantMessage, t *settings, r *
 // newCall makes a call of a proposal, with the reasons to refuse it that are known at once.
 func (l *callList) newCall(p proposal, t *settings, r *run) call {
 	c := call{id: p.id, batch: p.batch, toolID: p.use.ID, name: p.name, spec: p.spec, sig: signature(p.use)}
-	c.guard = l.guard.repeats(&c, p.use.Name)
+	c.guard = l.guard.proposed(&c, p.use.Name, t.loop())
 	switch {
 	case !p.known:
 		c.refuse(event.ByAbsence, tool.NoFault, "there is no tool %q%s", p.use.Name, t.tools().nearest(p.use.Name))
@@ -118,78 +118,3 @@ func isToolUse(b llm.Block) bool {
 
 // truncated reports whether an answer may have ended inside a block.
 func truncated(stop llm.StopReason) bool { return stop == llm.MaxTokens || stop == llm.Overflow }
-
-const (
-	sameCallLimit = 3 // answers in a row with the same call, until it is asked about
-	faultLimit    = 3 // failures of a tool in a row, until it is asked about
-)
-
-// A loopGuard notices a model that goes round in circles.
-type loopGuard struct {
-	now    map[uint64]int // how many answers in a row have had a call, by its signature
-	before map[uint64]int // the same, up to the answer before
-	faults map[string]int // failures in a row by tool
-}
-
-// next begins another answer.
-func (g *loopGuard) next() { g.before, g.now = g.now, nil }
-
-// repeats counts a call, and returns why it must be asked about, "" if it need not be.
-func (g *loopGuard) repeats(c *call, meant string) string {
-	times := g.before[c.sig] + 1
-	put(&g.now, c.sig, times)
-	faults := g.faults[c.name]
-	switch {
-	case times >= sameCallLimit:
-		return fmt.Sprintf("the same call of %s with the same input was made in %d answers in a row", meant, times)
-	case faults >= faultLimit:
-		return fmt.Sprintf("%s has failed %d times in a row", meant, faults)
-	}
-	return ""
-}
-
-// allowed takes in that someone has looked at a call.
-func (g *loopGuard) allowed(c *call) {
-	if c.guard != "" {
-		delete(g.now, c.sig)
-		delete(g.faults, c.name)
-	}
-}
-
-// result counts the failures of a tool.
-func (g *loopGuard) result(c *call, f event.ToolResult) {
-	if f.Fault != tool.NoFault {
-		put(&g.faults, c.name, g.faults[c.name]+1)
-	} else if f.Cause == event.ByTool {
-		delete(g.faults, c.name)
-	}
-}
-
-// signature identifies calls by the FNV-1a hash of their tool and input. Inputs that differ
-// only in space are the same.
-func signature(u llm.ToolUse) uint64 {
-	h := fnv(fnv(14695981039346656037, u.Name), "\x00")
-	quoted := false
-	for i := 0; i < len(u.Input); i++ {
-		switch c := u.Input[i]; {
-		case c == '\\' && i+1 < len(u.Input):
-			h = (h ^ uint64(c)) * fnvPrime
-			i++
-		case c == '"':
-			quoted = !quoted
-		case !quoted && (c == ' ' || c == '\n' || c == '\t' || c == '\r'):
-			continue
-		}
-		h = (h ^ uint64(u.Input[i])) * fnvPrime
-	}
-	return fnv(h, u.Invalid)
-}
-
-const fnvPrime = 1099511628211
-
-func fnv(h uint64, s string) uint64 {
-	for i := range len(s) {
-		h = (h ^ uint64(s[i])) * fnvPrime
-	}
-	return h
-}

@@ -277,7 +277,7 @@ func (w *world) do(words []string) {
 			d.Source = permission.Source(args[2])
 		}
 		w.report(w.happen(event.Answered{Key: w.key("ask", args[0]), Call: args[0], Decision: d}))
-	case "done": // done CALL [mode=M] [dir=D] [end] [fault=F] [stop=S]
+	case "done": // done CALL [mode=M] [dir=D] [end] [text=T] [fault=F] [stop=S]
 		f := event.ToolResult{Key: w.key("tool", args[0]), Call: args[0], Result: *tool.Text("ok " + args[0])}
 		if k := w.key("hooks", args[0]); k != "" {
 			f.Key = k
@@ -295,6 +295,8 @@ func (w *world) do(words []string) {
 				n, err := strconv.Atoi(value)
 				w.check(err)
 				f.Result = *tool.Text(strings.Repeat("abc", n))
+			case "text":
+				f.Result = *tool.Text(value)
 			case "error":
 				f.Result.IsError = true
 			case "fault":

@@ -113,6 +113,7 @@ type (
 		Limits      Limits              `json:"limits,omitzero"`
 		Small       string              `json:"small,omitempty"`       // model that digests results
 		Compaction  *Compaction         `json:"compaction,omitempty"`  // nil: all of it as usual
+		Loop        *Loop               `json:"loop,omitempty"`        // nil: the defaults
 		Retries     int                 `json:"retries"`               // further tries of a failed call
 		Parallel    int                 `json:"parallel"`              // read-only calls at a time
 		Checkpoints bool                `json:"checkpoints,omitempty"` // files are kept before a prompt changes some
@@ -499,6 +500,20 @@ type Compaction struct {
 	Keep    int     `json:"keep,omitempty"`    // tokens at the end that a summary leaves
 	Protect int     `json:"protect,omitempty"` // newest tokens of results that are not cleared
 	Model   string  `json:"model,omitempty"`   // that writes summaries; "": the one in use
+}
+
+// A Loop says when the loop guard asks a person about a call of a tool, because the model
+// goes round in circles. If nobody can be asked, the run ends. The zero Loop has the
+// defaults. Times and durations in results do not count as differences.
+type Loop struct {
+	Off bool `json:"off,omitempty"` // no call is asked about
+	// Repeats is in how many answers in a row a call may have the same result. A further
+	// call is asked about. A call with another result counts from one again. 0: 2.
+	Repeats int `json:"repeats,omitempty"`
+	// Failures is how often a call may fail in the same way before the tool succeeds again,
+	// also with other calls in between. A failure is a timeout, a panic, an invalid input or
+	// a denial, not an error that the tool reports itself. 0: 3.
+	Failures int `json:"failures,omitempty"`
 }
 
 // A Cleared result of a call, or message, is no longer sent to the model, or only in part.

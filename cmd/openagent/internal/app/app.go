@@ -203,6 +203,7 @@ func NewAgent(h *cli.IO, s *App) (*agent.Agent, error) {
 		Permissions:   Policy(h, o),
 		Budget:        agent.Budget{Turns: o.Turns, ModelCalls: o.ModelCalls, USD: o.USD, Time: o.Timeout},
 		Compaction:    o.Compaction,
+		Loop:          o.Loop,
 		SummarizeOver: o.DigestAbove,
 		MaxTokens:     o.MaxTokens,
 		Thinking:      llm.Thought{Budget: o.Thinking, Effort: o.Effort},

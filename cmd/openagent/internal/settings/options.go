@@ -14,6 +14,7 @@ import (
 	"github.com/openagent-go/agent/cmd/openagent/internal/cli"
 	"github.com/openagent-go/agent/cmd/openagent/internal/ratelimit"
 	"github.com/openagent-go/agent/config"
+	"github.com/openagent-go/agent/event"
 	"github.com/openagent-go/agent/internal/plainfile"
 	"github.com/openagent-go/agent/permission"
 	"github.com/openagent-go/agent/tool"
@@ -72,6 +73,7 @@ type Options struct {
 	FromFlags  *Options         // the values from the flags alone
 	Rates      ratelimit.Rates
 	Compaction *agent.Compaction
+	Loop       event.Loop
 	Ask        []permission.Rule
 	Origins    []permission.Origin    // where each rule was written
 	Env        map[string]string      // variables for commands that tools run
