@@ -53,6 +53,7 @@ var rules = map[string][]string{
 	"mcp/agentserver":     {"", "event", "session", "mcp/server", "tool", "permission"},
 	"mcp":                 {"internal/...", "tool", "llm", "workspace", "mcp/oauth"},
 	"mcp/oauth":           {"config", "internal/..."},
+	"models":              {"internal/providers", "llm", "llm/catalog", "tool"},
 	"project":             {"internal/plainfile", "tool"},
 	"skill":               {"internal/front", "internal/plainfile", "tool", "permission"},
 	"mcp/resources":       {"mcp", "tools"},
@@ -80,8 +81,10 @@ var rules = map[string][]string{
 	// Not session, and not the root: effects do not depend on the driver and the store.
 	"internal/executor":   {"internal/jsonanswer", "internal/jsonfix", "internal/safecall", "internal/secrets", "internal/summary", "engine", "event", "hook", "llm", "permission", "tool", "trace"},
 	"internal/jsonanswer": {"tool"},
-	"internal/safecall":   {},
-	"internal/secrets":    {"internal/environ", "internal/redact", "event", "llm", "tool"},
+	// Of the models of all providers. Package models and the command are built on it.
+	"internal/providers": {"llm", "llm/anthropic", "llm/azure", "llm/bedrock", "llm/catalog", "llm/limit", "llm/openai", "llm/prompttools", "llm/responses", "llm/vertex", "tool"},
+	"internal/safecall":  {},
+	"internal/secrets":   {"internal/environ", "internal/redact", "event", "llm", "tool"},
 	// Not the root: they know the agents of a session by a type of their user's.
 	"internal/subagents":     {"engine", "event", "hook", "llm", "permission", "session"},
 	"internal/summary":       {"engine"},
@@ -90,7 +93,7 @@ var rules = map[string][]string{
 	"internal/wire":          {"llm", "llm/catalog", "llm/limit", "internal/..."},
 	"internal/wire/wiretest": {"llm", "internal/..."},
 	"internal/...":           {"internal/..."},
-	"cmd/...":                {"", "cmd/openagent/internal/...", "attach", "checkpoint", "config", "cron", "engine", "event", "hook", "hook/shell", "internal/connlimit", "internal/plainfile", "internal/terminal", "internal/wire", "llm", "llm/...", "mcp", "mcp/agentserver", "mcp/oauth", "mcp/resources", "mcp/server", "permission", "project", "sandbox", "session", "session/account", "session/export", "session/transcript", "skill", "subagent", "team", "tool", "tools", "tools/custom", "tools/search", "trace", "trigger", "workspace"},
+	"cmd/...":                {"", "cmd/openagent/internal/...", "attach", "checkpoint", "config", "cron", "engine", "event", "hook", "hook/shell", "internal/connlimit", "internal/plainfile", "internal/providers", "internal/terminal", "internal/wire", "llm", "llm/...", "mcp", "mcp/agentserver", "mcp/oauth", "mcp/resources", "mcp/server", "permission", "project", "sandbox", "session", "session/account", "session/export", "session/transcript", "skill", "subagent", "team", "tool", "tools", "tools/custom", "tools/search", "trace", "trigger", "workspace"},
 	"examples/...":           {"..."},
 
 	"cmd/openagent/internal/term":      {"internal/terminal"},

@@ -5,7 +5,7 @@ import (
 
 	"github.com/openagent-go/agent/cmd/openagent/internal/cli"
 	"github.com/openagent-go/agent/cmd/openagent/internal/provider"
-	"github.com/openagent-go/agent/cmd/openagent/internal/settings"
+	"github.com/openagent-go/agent/internal/providers"
 	"github.com/openagent-go/agent/llm"
 )
 
@@ -37,10 +37,10 @@ func warnOfModel(h *cli.IO, p provider.Provider, m llm.Model) {
 	if i.NoTools {
 		h.Warn("the model %s cannot call tools; add --tools-in-prompt to write them into its prompt", i.Value)
 	}
-	if p.Fast && (!i.Fast || p.Name.Value != settings.AnthropicName) {
+	if p.Fast && (!i.Fast || p.Name.Value != providers.AnthropicName) {
 		h.Warn("the model %s of %s has no fast mode; it answers at normal speed", i.Value, p.Name.Value)
 	}
-	if p.Name.Value == settings.DemoName || !i.Assumed && i.Price != nil {
+	if p.Name.Value == providers.DemoName || !i.Assumed && i.Price != nil {
 		return
 	}
 	text := "the model " + i.Value + ":"

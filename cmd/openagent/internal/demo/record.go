@@ -5,9 +5,9 @@ import (
 
 	"github.com/openagent-go/agent"
 	"github.com/openagent-go/agent/cmd/openagent/internal/cli"
-	"github.com/openagent-go/agent/cmd/openagent/internal/settings"
 	"github.com/openagent-go/agent/cmd/openagent/internal/streamjson"
 	"github.com/openagent-go/agent/event"
+	"github.com/openagent-go/agent/internal/providers"
 )
 
 // A demoRecord writes a demo as JSON: an object a line, or the result alone.
@@ -27,7 +27,7 @@ func newDemoRecord(h *cli.IO, s *agent.Session, format string, fail func(error))
 		r.lines = streamjson.NewWriter(h.Out, fail)
 		put = r.lines.Put
 	}
-	r.report = streamjson.NewReport(s.ID, settings.DemoName, put)
+	r.report = streamjson.NewReport(s.ID, providers.DemoName, put)
 	r.report.Expect(true)
 	return r
 }

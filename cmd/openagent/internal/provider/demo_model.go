@@ -4,7 +4,7 @@ import (
 	"fmt"
 	"strings"
 
-	"github.com/openagent-go/agent/cmd/openagent/internal/settings"
+	"github.com/openagent-go/agent/internal/providers"
 	"github.com/openagent-go/agent/llm"
 	"github.com/openagent-go/agent/llm/llmtest"
 )
@@ -12,7 +12,7 @@ import (
 // DemoModel is the model of the provider demo: a rule answers. It looks at the
 // working folder with a real tool and says what it saw.
 func DemoModel() llm.Model {
-	return &llmtest.Model{ID: settings.DemoName, Rule: func(r *llmtest.Request, _ int) llmtest.Step {
+	return &llmtest.Model{ID: providers.DemoName, Rule: func(r *llmtest.Request, _ int) llmtest.Step {
 		results := r.Results()
 		if len(results) > 0 {
 			lines := strings.Split(strings.TrimSpace(results[0].Text), "\n")

@@ -12,6 +12,7 @@ import (
 	"github.com/openagent-go/agent/cmd/openagent/internal/cli"
 	"github.com/openagent-go/agent/cmd/openagent/internal/settings"
 	"github.com/openagent-go/agent/config"
+	"github.com/openagent-go/agent/internal/providers"
 	"github.com/openagent-go/agent/internal/wire"
 	"github.com/openagent-go/agent/llm"
 	"github.com/openagent-go/agent/llm/openai"
@@ -122,17 +123,17 @@ func TestNameOfBeginning(t *testing.T) {
 		{settings.Options{Model: "deepseek:deepseek-chat", Provider: "deepseek"}, keys, settings.ProviderSettings{}, "deepseek deepseek-chat https://api.deepseek.com d"},
 		{settings.Options{Model: "deepseek:deepseek-chat"}, keys + "OPENAGENT_PROVIDER=openai", settings.ProviderSettings{}, "deepseek deepseek-chat https://api.deepseek.com d"},
 		{settings.Options{}, keys + "OPENAGENT_MODEL=deepseek:deepseek-chat", settings.ProviderSettings{}, "deepseek deepseek-chat https://api.deepseek.com d"},
-		{settings.Options{}, keys, settings.ProviderSettings{Model: settings.FileSetting{Setting: settings.Setting{Value: "deepseek:deepseek-chat", Source: "FILE:1"}}}, "deepseek deepseek-chat https://api.deepseek.com d"},
+		{settings.Options{}, keys, settings.ProviderSettings{Model: settings.FileSetting{Setting: providers.Setting{Value: "deepseek:deepseek-chat", Source: "FILE:1"}}}, "deepseek deepseek-chat https://api.deepseek.com d"},
 		{settings.Options{Model: "vertex:opus"}, keys, settings.ProviderSettings{}, "vertex claude-opus-5-5  "},
 		{settings.Options{Model: "ollama:mistral:7b"}, keys, settings.ProviderSettings{}, "ollama mistral:7b http://localhost:11434/v1 "},
 		{settings.Options{Model: "mistral:7b", Provider: "ollama"}, keys, settings.ProviderSettings{}, "ollama mistral:7b http://localhost:11434/v1 "},
 		{settings.Options{Model: "deepseek:deepseek-chat", Provider: "openai"}, keys, settings.ProviderSettings{}, "! --provider sets the provider openai, but --model names a model of deepseek"},
-		{settings.Options{Provider: "openai"}, keys, settings.ProviderSettings{Model: settings.FileSetting{Setting: settings.Setting{Value: "deepseek:deepseek-chat", Source: "FILE:1"}}}, "! FILE:1 names a model of deepseek; leave one out, or name another model"},
-		{settings.Options{Model: "deepseek:x"}, keys, settings.ProviderSettings{Name: settings.FileSetting{Setting: settings.Setting{Value: "openai", Source: "MANAGED:1"}, Overrides: true, Managed: true}}, "! MANAGED:1 sets the provider openai"},
+		{settings.Options{Provider: "openai"}, keys, settings.ProviderSettings{Model: settings.FileSetting{Setting: providers.Setting{Value: "deepseek:deepseek-chat", Source: "FILE:1"}}}, "! FILE:1 names a model of deepseek; leave one out, or name another model"},
+		{settings.Options{Model: "deepseek:x"}, keys, settings.ProviderSettings{Name: settings.FileSetting{Setting: providers.Setting{Value: "openai", Source: "MANAGED:1"}, Overrides: true, Managed: true}}, "! MANAGED:1 sets the provider openai"},
 		{settings.Options{Model: "deepseek:"}, keys, settings.ProviderSettings{}, "! write a model after deepseek:"},
 		// An address of a file that names another provider is not this one's.
-		{settings.Options{Model: "deepseek:deepseek-chat"}, keys, settings.ProviderSettings{Name: settings.FileSetting{Setting: settings.Setting{Value: "openai", Source: "FILE:1"}}, Base: settings.FileSetting{Setting: settings.Setting{Value: "https://corp.example/v1", Source: "FILE:2"}}}, "deepseek deepseek-chat https://api.deepseek.com d"},
-		{settings.Options{Model: "gpt-4.1"}, keys, settings.ProviderSettings{Name: settings.FileSetting{Setting: settings.Setting{Value: "openai", Source: "FILE:1"}}, Base: settings.FileSetting{Setting: settings.Setting{Value: "https://corp.example/v1", Source: "FILE:2"}}}, "openai gpt-4.1 https://corp.example/v1 o"},
+		{settings.Options{Model: "deepseek:deepseek-chat"}, keys, settings.ProviderSettings{Name: settings.FileSetting{Setting: providers.Setting{Value: "openai", Source: "FILE:1"}}, Base: settings.FileSetting{Setting: providers.Setting{Value: "https://corp.example/v1", Source: "FILE:2"}}}, "deepseek deepseek-chat https://api.deepseek.com d"},
+		{settings.Options{Model: "gpt-4.1"}, keys, settings.ProviderSettings{Name: settings.FileSetting{Setting: providers.Setting{Value: "openai", Source: "FILE:1"}}, Base: settings.FileSetting{Setting: providers.Setting{Value: "https://corp.example/v1", Source: "FILE:2"}}}, "openai gpt-4.1 https://corp.example/v1 o"},
 	} {
 		p, err := New(&c.o, variablesOf(c.env), c.files)
 		got := strings.Join([]string{p.Name.Value, p.Model.Value, p.BaseURL.Value, p.Key.Value}, " ")
@@ -150,7 +151,7 @@ func TestNameOfBeginning(t *testing.T) {
 func TestHeldModels(t *testing.T) {
 	const keys = "ANTHROPIC_API_KEY=a OPENAI_API_KEY=o DEEPSEEK_API_KEY=d"
 	managed := func(value string) settings.FileSetting {
-		return settings.FileSetting{Setting: settings.Setting{Value: value, Source: "MANAGED:1"}, Overrides: true, Managed: true}
+		return settings.FileSetting{Setting: providers.Setting{Value: value, Source: "MANAGED:1"}, Overrides: true, Managed: true}
 	}
 	for _, files := range []settings.ProviderSettings{{Name: managed("anthropic")}, {Base: managed("https://corp.example")}} {
 		p, err := New(new(settings.Options), variablesOf(keys), files)
@@ -234,7 +235,7 @@ func TestNamedModel(t *testing.T) {
 	if _, ok := m.(llm.Counter); ok {
 		t.Error("it counts tokens")
 	}
-	p.Name.Value, p.BaseURL = settings.OpenAIName, settings.Setting{Value: "https://corp.example", Source: "--base-url"}
+	p.Name.Value, p.BaseURL = providers.OpenAIName, providers.Setting{Value: "https://corp.example", Source: "--base-url"}
 	counted, err := p.FindModel("anthropic:claude-opus-5")
 	if err != nil || counted.Name() != "anthropic:claude-opus-5" || llm.InfoOf(counted).Price == nil {
 		t.Fatalf("%v, %v", counted, err)

@@ -5,7 +5,7 @@ import (
 	"strings"
 
 	"github.com/openagent-go/agent/cmd/openagent/internal/cli"
-	"github.com/openagent-go/agent/cmd/openagent/internal/settings"
+	"github.com/openagent-go/agent/internal/providers"
 	"github.com/openagent-go/agent/llm/openai"
 )
 
@@ -29,12 +29,12 @@ func (e *missingKeyError) Error() string {
 func (e *missingKeyError) ExitCode() int { return cli.ExitKey }
 
 // Own are the variables of the provider itself.
-func (e *missingKeyError) Own() []string { return e.looked[len(variables("API_KEY", "")):] }
+func (e *missingKeyError) Own() []string { return e.looked[len(providers.Variables("API_KEY", "")):] }
 
 // MissingKey returns the error for a missing key. It names the variables that were read.
 func (p Provider) MissingKey() *missingKeyError {
-	looked := p.keyVariables()
-	if !p.fixed && p.vendorOf(p.Model.Value) == "" || p.Model.Source == "default" && !p.fixed {
+	looked := p.KeyVariables()
+	if !p.Fixed && p.VendorOf(p.Model.Value) == "" || p.Model.Source == "default" && !p.Fixed {
 		looked = append(looked, "OPENAI_API_KEY")
 	}
 	return &missingKeyError{p.Name.Value, looked, p.elsewhere()}
@@ -43,10 +43,10 @@ func (p Provider) MissingKey() *missingKeyError {
 // elsewhere says how a host whose key is at hand is reached, "" if there is none or
 // if somebody has chosen the provider.
 func (p Provider) elsewhere() string {
-	if p.fixed {
+	if p.Fixed {
 		return ""
 	}
-	for _, name := range settings.Hosts {
+	for _, name := range providers.Hosts {
 		host, _ := openai.ProfileOf(name)
 		if key := p.Environ.First(host.Keys...); key.Value != "" {
 			flags := "--provider " + name

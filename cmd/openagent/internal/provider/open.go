@@ -1,16 +1,71 @@
 package provider
 
 import (
+	"encoding/json"
+	"slices"
+
 	"github.com/openagent-go/agent/cmd/openagent/internal/cli"
 	"github.com/openagent-go/agent/cmd/openagent/internal/settings"
+	"github.com/openagent-go/agent/internal/providers"
+	"github.com/openagent-go/agent/llm/helper"
+	"github.com/openagent-go/agent/llm/limit"
+	"github.com/openagent-go/agent/llm/openai"
+	"github.com/openagent-go/agent/llm/transport"
 )
 
 // Open finds out which provider is meant by options that are configured.
 func Open(h *cli.IO, o *settings.Options) (Provider, error) {
 	p, err := New(o, h.Getenv, o.ProviderSettings())
-	p.limits, p.rates = &h.Limits, o.Rates
+	p.Limiter = func(provider, base, key string) *limit.Limiter {
+		return h.Limits.For([3]string{provider, base, key}, o.Rates)
+	}
 	if err == nil {
 		err = p.reached(o)
 	}
 	return p, err
+}
+
+// reached adds what settings say of how models are reached.
+func (p *Provider) reached(o *settings.Options) error {
+	text := func(key string) string {
+		s := ""
+		if v := o.Setting(key); v.Value != nil {
+			if err := json.Unmarshal(v.Value, &s); err != nil {
+				panic(err) // it was checked
+			}
+		}
+		return s
+	}
+	if p.Name.Value == providers.DemoName || o.Settings == nil {
+		return nil
+	}
+	way := transport.Options{Proxy: text("proxy"), CAFile: text("caFile"), CertFile: text("clientCert"), KeyFile: text("clientKey")}
+	p.hidden = way.Secrets()
+	var err error
+	if p.HTTP, err = way.Client(); err != nil {
+		return cli.Usagef("reaching the models: %v", err)
+	}
+	if command := text("apiKeyHelper"); command != "" {
+		h := &helper.Helper{Command: command, TTL: o.Settings.Duration("apiKeyHelperTTL")}
+		p.Helper, p.Key = h.Key, providers.Setting{}
+	}
+	return nil
+}
+
+// Secrets are the keys at hand.
+func (p Provider) Secrets() []string {
+	keys := slices.Clone(p.hidden)
+	names := append([]string{"OPENAGENT_API_KEY", providers.OldVariables["OPENAGENT_API_KEY"], "ANTHROPIC_API_KEY", "OPENAI_API_KEY", "AZURE_OPENAI_API_KEY", "AZURE_API_KEY", "AWS_SECRET_ACCESS_KEY", "AWS_SESSION_TOKEN", "AWS_BEARER_TOKEN_BEDROCK"}, SearchVariables[:3]...)
+	for _, host := range openai.Profiles() { // any of them may be gone over to
+		names = append(names, host.Keys...)
+	}
+	for _, name := range names {
+		if v := p.Environ.First(name).Value; v != "" && !slices.Contains(keys, v) {
+			keys = append(keys, v)
+		}
+	}
+	if p.Key.Value != "" && !slices.Contains(keys, p.Key.Value) {
+		keys = append(keys, p.Key.Value)
+	}
+	return keys
 }

@@ -11,6 +11,7 @@ import (
 	"github.com/openagent-go/agent/cmd/openagent/internal/cli"
 	"github.com/openagent-go/agent/cmd/openagent/internal/settings"
 	"github.com/openagent-go/agent/config"
+	"github.com/openagent-go/agent/internal/providers"
 	"github.com/openagent-go/agent/tools"
 )
 
@@ -70,7 +71,7 @@ func checkOwnModel(value json.RawMessage) error {
 	if err := json.Unmarshal(value, &name); err != nil {
 		return err
 	}
-	if to, _, ok := (Provider{}).SplitName(name); ok {
+	if to, _, ok := (providers.Provider{Demo: DemoModel()}).SplitName(name); ok {
 		return fmt.Errorf("it may not name a provider (%s); the user can", to)
 	}
 	return nil
@@ -88,7 +89,7 @@ func (t ToolSettings) Get(key string) (tools.SettingValue, error) {
 	}
 	v := o.Setting(key)
 	out := tools.SettingValue{Value: v.Value, Source: v.Source.String()}
-	for name, s := range map[string]settings.Setting{"model": p.Model, "small_model": p.Small} {
+	for name, s := range map[string]providers.Setting{"model": p.Model, "small_model": p.Small} {
 		if key == name {
 			out = tools.SettingValue{Value: settings.EncodeValue(s.Value), Source: s.Source}
 		}

@@ -16,6 +16,7 @@ import (
 	"github.com/openagent-go/agent/config"
 	"github.com/openagent-go/agent/event"
 	"github.com/openagent-go/agent/internal/plainfile"
+	"github.com/openagent-go/agent/internal/providers"
 	"github.com/openagent-go/agent/permission"
 	"github.com/openagent-go/agent/tool"
 	"github.com/openagent-go/agent/tools"
@@ -92,7 +93,7 @@ const (
 var (
 	Formats     = []string{cli.FormatText, cli.FormatJSON, cli.FormatStream}
 	Efforts     = []string{"low", "medium", "high", "max"}
-	Providers   = slices.Concat([]string{AnthropicName, OpenAIName, ResponsesName, BedrockName, VertexName, AzureName}, Hosts, []string{DemoName})
+	Providers   = append(slices.Clone(providers.Names), providers.DemoName)
 	logLevels   = []string{"debug", "info", "warn", "error"}
 	logFormats  = []string{"text", "json"}
 	promptTools = []string{AskByStdio, AskLater}

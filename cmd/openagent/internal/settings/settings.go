@@ -18,6 +18,7 @@ import (
 	"github.com/openagent-go/agent/cmd/openagent/internal/cli"
 	"github.com/openagent-go/agent/cmd/openagent/internal/ratelimit"
 	"github.com/openagent-go/agent/config"
+	"github.com/openagent-go/agent/internal/providers"
 	"github.com/openagent-go/agent/internal/text"
 	"github.com/openagent-go/agent/llm"
 	"github.com/openagent-go/agent/llm/catalog"
@@ -99,7 +100,7 @@ func fromEnvironment(h *cli.IO) []config.Given {
 	var list []config.Given
 	for _, k := range config.Keys() {
 		for _, name := range k.Env {
-			s := Environ(h.Getenv).First(name)
+			s := providers.Environ(h.Getenv).First(name)
 			if s.Value == "" || strings.HasPrefix(name, "ANTHROPIC_") || strings.HasPrefix(name, "OPENAI_") {
 				continue
 			}
@@ -338,13 +339,21 @@ type ProviderSettings struct {
 // A FileSetting is a setting from a file. Managed settings and --settings override flags and
 // variables.
 type FileSetting struct {
-	Setting
+	providers.Setting
 	Overrides bool
 	Managed   bool
 }
 
+// FlagSetting returns the value of a flag as a setting.
+func FlagSetting(name, value string) providers.Setting {
+	if value == "" {
+		return providers.Setting{}
+	}
+	return providers.Setting{Value: value, Source: "--" + name}
+}
+
 // OverrideOr returns the file's setting if it overrides flags and variables, and s otherwise.
-func (k FileSetting) OverrideOr(s Setting) Setting {
+func (k FileSetting) OverrideOr(s providers.Setting) providers.Setting {
 	if k.Overrides {
 		return k.Setting
 	}

@@ -14,8 +14,8 @@ import (
 	"github.com/openagent-go/agent"
 	"github.com/openagent-go/agent/cmd/openagent/internal/app"
 	"github.com/openagent-go/agent/cmd/openagent/internal/cli"
-	"github.com/openagent-go/agent/cmd/openagent/internal/provider"
 	"github.com/openagent-go/agent/cmd/openagent/internal/settings"
+	"github.com/openagent-go/agent/internal/providers"
 	"github.com/openagent-go/agent/llm"
 	"github.com/openagent-go/agent/mcp"
 	"github.com/openagent-go/agent/permission"
@@ -307,7 +307,7 @@ func (d *Session) initialize(o controlCommand) (any, error) {
 	}
 	models := []modelChoice{}
 	for _, e := range d.s.Provider.Models.Entries() {
-		if e.Provider == provider.Vendor(d.s.Provider.Name.Value) {
+		if e.Provider == providers.Vendor(d.s.Provider.Name.Value) {
 			models = append(models, choiceOf(e.ModelInfo()))
 		}
 	}

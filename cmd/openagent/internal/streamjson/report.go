@@ -10,8 +10,8 @@ import (
 
 	"github.com/openagent-go/agent/cmd/openagent/internal/app"
 	"github.com/openagent-go/agent/cmd/openagent/internal/cli"
-	"github.com/openagent-go/agent/cmd/openagent/internal/settings"
 	"github.com/openagent-go/agent/event"
+	"github.com/openagent-go/agent/internal/providers"
 	"github.com/openagent-go/agent/permission"
 	"github.com/openagent-go/agent/sandbox"
 	"github.com/openagent-go/agent/session"
@@ -57,7 +57,7 @@ type Report struct {
 
 // NewReport returns a Report. put takes each line; nil for none.
 func NewReport(session, provider string, put func(line any)) *Report {
-	return &Report{put: put, Session: session, provider: provider, simulated: provider == settings.DemoName, servers: func() []app.NamedServer { return []app.NamedServer{} }, commands: func() []string { return []string{} },
+	return &Report{put: put, Session: session, provider: provider, simulated: provider == providers.DemoName, servers: func() []app.NamedServer { return []app.NamedServer{} }, commands: func() []string { return []string{} },
 		agentNames: []string{}, skills: func() []string { return []string{} }, instructions: func() []string { return []string{} },
 		queued: map[string]event.Event{}, decisions: map[string]permission.Decision{}, calls: NewCalls()}
 }

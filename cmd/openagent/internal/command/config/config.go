@@ -13,6 +13,7 @@ import (
 	"github.com/openagent-go/agent/cmd/openagent/internal/sessionstore"
 	"github.com/openagent-go/agent/cmd/openagent/internal/settings"
 	"github.com/openagent-go/agent/config"
+	"github.com/openagent-go/agent/internal/providers"
 	"github.com/openagent-go/agent/permission"
 )
 
@@ -73,7 +74,7 @@ func inForce(ctx context.Context, h *cli.IO, o *configOptions) (*settings.Option
 	var more []config.Given
 	for _, s := range []struct {
 		key string
-		settings.Setting
+		providers.Setting
 	}{{"provider", p.Name}, {"model", p.Model}, {"small_model", p.Small}, {"base_url", p.BaseURL}} {
 		if s.Value == "" || s.Source == c.Setting(s.key).Source.String() {
 			continue
@@ -129,7 +130,7 @@ func mergedConfig(h *cli.IO, o *settings.Options, p provider.Provider) ([]config
 		{modeName, cmp.Or(o.Mode, string(permission.Default)), mode.Source.String()},
 		{"cwd", dir, cwd},
 		{"home", home, homeSource},
-		{"session_dir", filepath.Clean(sessions), settings.FlagSetting("session-dir", o.SessionDir).Or(settings.Setting{Source: "default"}).Source},
+		{"session_dir", filepath.Clean(sessions), settings.FlagSetting("session-dir", o.SessionDir).Or(providers.Setting{Source: "default"}).Source},
 	}
 	for _, k := range config.Keys() {
 		if slices.ContainsFunc(list, func(e configEntry) bool { return e.Name == k.Name }) || k.Name == settings.ModeKey {

@@ -20,6 +20,7 @@ import (
 	"github.com/openagent-go/agent/cmd/openagent/internal/settings"
 	"github.com/openagent-go/agent/cmd/openagent/internal/usage"
 	"github.com/openagent-go/agent/config"
+	"github.com/openagent-go/agent/internal/providers"
 	"github.com/openagent-go/agent/sandbox"
 	"github.com/openagent-go/agent/session"
 	"github.com/openagent-go/agent/session/account"
@@ -214,7 +215,7 @@ func examineProvider(ctx context.Context, h *cli.IO) finding {
 		return finding{Name: name, OK: false, Detail: err.Error()}
 	}
 	h.Secrets = p.Secrets()
-	if provider.IsPlatform(p.Name.Value) {
+	if providers.IsPlatform(p.Name.Value) {
 		found, err := p.Credentials(ctx)
 		detail := fmt.Sprintf("%s, model %s, %s", p.Name.Value, p.Model.Value, found)
 		if err != nil {

@@ -6,7 +6,7 @@ import (
 	"fmt"
 
 	"github.com/openagent-go/agent/cmd/openagent/internal/cli"
-	"github.com/openagent-go/agent/cmd/openagent/internal/provider"
+	"github.com/openagent-go/agent/internal/providers"
 	"github.com/openagent-go/agent/llm"
 )
 
@@ -18,7 +18,7 @@ func listModels(ctx context.Context, h *cli.IO, o *modelsOptions) error {
 	list := []knownModel{}
 	var rows [][]string
 	for _, e := range p.Models.Entries() {
-		if o.Provider != "" && e.Provider != "" && e.Provider != o.Provider && e.Provider != provider.Vendor(o.Provider) {
+		if o.Provider != "" && e.Provider != "" && e.Provider != o.Provider && e.Provider != providers.Vendor(o.Provider) {
 			continue
 		}
 		k := knownAs(p, e, said)

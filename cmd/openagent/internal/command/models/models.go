@@ -11,6 +11,7 @@ import (
 	"github.com/openagent-go/agent/cmd/openagent/internal/provider"
 	"github.com/openagent-go/agent/cmd/openagent/internal/settings"
 	"github.com/openagent-go/agent/config"
+	"github.com/openagent-go/agent/internal/providers"
 	"github.com/openagent-go/agent/llm/catalog"
 )
 
@@ -85,7 +86,7 @@ func knownAs(p provider.Provider, e catalog.Entry, said config.Value) knownModel
 
 // hasKey reports whether the key of a vendor is available.
 func hasKey(p provider.Provider, maker string) bool {
-	if maker == "" || maker == provider.Vendor(p.Name.Value) {
+	if maker == "" || maker == providers.Vendor(p.Name.Value) {
 		return !p.NeedsKey()
 	}
 	return p.Environ.First(strings.ToUpper(maker)+"_API_KEY").Value != ""

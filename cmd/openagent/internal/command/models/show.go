@@ -10,6 +10,7 @@ import (
 	"github.com/openagent-go/agent/cmd/openagent/internal/cli"
 	"github.com/openagent-go/agent/cmd/openagent/internal/provider"
 	"github.com/openagent-go/agent/cmd/openagent/internal/settings"
+	"github.com/openagent-go/agent/internal/providers"
 	"github.com/openagent-go/agent/llm"
 )
 
@@ -28,11 +29,11 @@ func showModel(ctx context.Context, h *cli.IO, o *modelsOptions, name string) er
 	}
 	if to, rest, ok := p.SplitName(name); ok && rest != "" {
 		if to != p.Name.Value {
-			p, _ = p.OtherProvider(to) // model data needs no key
+			p.Provider, _ = p.OtherProvider(to) // model data needs no key
 		}
 		name = rest
 	}
-	if provider.IsSize(name) {
+	if providers.IsSize(name) {
 		if name, err = p.ModelOfSize(name); err != nil {
 			return cli.Usagef("%v", err)
 		}
@@ -41,8 +42,8 @@ func showModel(ctx context.Context, h *cli.IO, o *modelsOptions, name string) er
 		return cli.Usagef("%v", err)
 	}
 	m := shownModel{}
-	e, known := p.Models.Lookup(provider.Vendor(p.Name.Value), name)
-	if !known && !slices.Contains(settings.Hosts, p.Name.Value) {
+	e, known := p.Models.Lookup(providers.Vendor(p.Name.Value), name)
+	if !known && !slices.Contains(providers.Hosts, p.Name.Value) {
 		e, known = p.Models.Lookup("", name)
 	}
 	if known {

@@ -1,4 +1,4 @@
-package provider
+package providers
 
 import (
 	"errors"
@@ -7,8 +7,6 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/openagent-go/agent/cmd/openagent/internal/cli"
-	"github.com/openagent-go/agent/cmd/openagent/internal/settings"
 	"github.com/openagent-go/agent/llm"
 	"github.com/openagent-go/agent/llm/azure"
 	"github.com/openagent-go/agent/llm/openai"
@@ -22,7 +20,7 @@ import (
 // SplitName takes the provider off a name.
 func (p Provider) SplitName(name string) (to, model string, ok bool) {
 	to, model, ok = strings.Cut(name, ":")
-	if !ok || !slices.Contains(settings.Providers, to) || p.tagged && to == mistralName {
+	if !ok || !p.Knows(to) || p.Tagged && to == mistralName {
 		return "", name, false
 	}
 	return to, model, true
@@ -33,37 +31,20 @@ const (
 	mistralName = "mistral"
 )
 
-// hasTags reports whether models may be Ollama's, which has some called mistral:TAG.
-func (p Provider) hasTags(base settings.Setting) bool {
+// HasTags reports whether models may be Ollama's, which has some called mistral:TAG.
+func (p Provider) HasTags(base Setting) bool {
 	switch p.Name.Value {
 	case ollamaName:
 		return true
-	case settings.OpenAIName, "":
+	case OpenAIName, "":
 		at := openai.ProfileAt(base.Value)
 		return base.Value != "" && (at.Name == ollamaName || at.Name == "local")
 	}
 	return false
 }
 
-// begin takes the provider off the name of the model that a run begins with. With fixed
-// the one that is known may not be another.
-func (p *Provider) begin(fixed bool) error {
-	to, model, ok := p.SplitName(p.Model.Value)
-	switch {
-	case !ok:
-		return nil
-	case model == "":
-		return cli.Usagef("%s: %v", p.Model.Source, noNameError(to))
-	case fixed && p.Name.Value != "" && p.Name.Value != to:
-		return cli.Usagef("%s sets the provider %s, but %s names a model of %s; leave one out, or name another model", p.Name.Source, p.Name.Value, p.Model.Source, to)
-	case p.Name.Value != to:
-		p.Name = settings.Setting{Value: to, Source: p.Model.Source}
-	}
-	p.Model.Value, p.fixed = model, true
-	return nil
-}
-
-func noNameError(provider string) error {
+// NoNameError says how to name a model of a provider.
+func NoNameError(provider string) error {
 	return fmt.Errorf("write a model after %s:, such as %[1]s:NAME", provider)
 }
 
@@ -75,26 +56,26 @@ func (p Provider) Find(name string) (at Provider, model string, err error) {
 	switch {
 	case name == "":
 		return p, "", errors.New("the model's name is empty")
-	case p.Name.Value == settings.DemoName && !named:
+	case p.Name.Value == DemoName && !named:
 		return p, name, nil
 	case name == p.Model.Value: // that of the beginning
-		return p, name, p.unheard(name, p.fixed || p.Model.Source == strings.ToUpper(Vendor(p.Name.Value))+"_MODEL")
+		return p, name, p.Check(name, p.Fixed || p.Model.Source == strings.ToUpper(Vendor(p.Name.Value))+"_MODEL")
 	case model == "":
-		return p, "", noNameError(to)
+		return p, "", NoNameError(to)
 	}
 	if !named {
 		to = p.serving(model)
 	}
 	if at = p; to != p.Name.Value {
 		if at, err = p.OtherProvider(to); err != nil {
-			return at, "", fmt.Errorf("the model %s: %w", cli.Clip(name), err)
+			return at, "", fmt.Errorf("the model %s: %w", clip(name), err)
 		}
 	}
 	if IsSize(model) {
 		model, err = at.ModelOfSize(model)
 		return at, model, err
 	}
-	if err := at.unheard(model, named); err != nil {
+	if err := at.Check(model, named); err != nil {
 		return at, "", err
 	}
 	return at, model, nil
@@ -103,8 +84,8 @@ func (p Provider) Find(name string) (at Provider, model string, err error) {
 // serving is the provider of a model that is named without one: the maker, if the name
 // tells it and the provider in use surely has no models of others.
 func (p Provider) serving(model string) string {
-	maker := p.vendorOf(model)
-	if maker == "" || maker == Vendor(p.Name.Value) || p.Name.Value == settings.AzureName {
+	maker := p.VendorOf(model)
+	if maker == "" || maker == Vendor(p.Name.Value) || p.Name.Value == AzureName {
 		return p.Name.Value
 	}
 	own := p.BaseURL.Source == "default" || p.BaseURL.Source == "provider" && slices.Contains(makers, p.Name.Value)
@@ -120,57 +101,83 @@ var makers = []string{"deepseek", "glm", "kimi", "xai", mistralName, "gemini"}
 // OtherProvider is another provider, reached with what is its own: neither keys nor addresses of
 // the one in use are for it.
 func (p Provider) OtherProvider(name string) (Provider, error) {
-	if p.held != "" {
-		return p, fmt.Errorf("%s fixes the provider, so models of %s cannot be used", p.held, name)
+	if p.Held != "" {
+		return p, fmt.Errorf("%s fixes the provider, so models of %s cannot be used", p.Held, name)
 	}
 	other := p
-	other.Name, other.Model, other.Key, other.Helper = settings.Setting{Value: name, Source: "model"}, settings.Setting{}, settings.Setting{}, nil
-	other.tagged = name == ollamaName
-	if name == settings.DemoName {
-		other.BaseURL = settings.Setting{}
+	other.Name, other.Model, other.Helper = Setting{Value: name, Source: "model"}, Setting{}, p.KeyFuncs[name]
+	other.Tagged = name == ollamaName
+	if name == DemoName {
+		other.BaseURL, other.Key = Setting{}, Setting{}
 		return other, nil
 	}
-	other.BaseURL = p.Environ.First(variables("BASE_URL", name)[1:]...).Or(defaultBase(name))
-	if names := other.keyVariables(); len(names) > 1 {
-		other.Key = p.Environ.First(names[1:]...)
+	other.BaseURL = given(p.BaseURLs, name, "BaseURLs").Or(p.Environ.First(Variables("BASE_URL", name)[1:]...))
+	other.Key = given(p.Keys, name, "Keys")
+	if names := other.KeyVariables(); len(names) > 1 {
+		other.Key = other.Key.Or(p.Environ.First(names[1:]...))
 	}
-	if name == settings.AzureName {
-		if other.BaseURL = p.Environ.First(variables("BASE_URL", name)[1:]...); other.BaseURL.Value == "" {
-			return other, errors.New("the provider azure needs AZURE_OPENAI_ENDPOINT; set it")
-		}
-		if _, err := azure.BaseURL(other.BaseURL.Value, other.apiVersion(), "x"); err != nil {
-			return other, fmt.Errorf("%s: %w", other.BaseURL.Source, err)
-		}
+	if name != AzureName {
+		other.BaseURL = other.BaseURL.Or(DefaultBase(name))
+	} else if err := other.checkAzure(); err != nil {
+		return other, err
 	}
 	if other.NeedsKey() {
-		names := other.keyVariables()
-		return other, fmt.Errorf("the provider %s needs %s; set it", name, strings.Join(names[1:], " or "))
+		return other, &NoKeyError{Provider: name, Variables: other.KeyVariables()[1:]}
 	}
 	return other, nil
 }
 
-// unheard says what is wrong with a name that the place of a model surely does not have.
+// given returns what the program says of a provider.
+func given(m map[string]string, name, field string) Setting {
+	if m[name] == "" {
+		return Setting{}
+	}
+	return Setting{Value: m[name], Source: field + "[" + name + "]"}
+}
+
+// checkAzure returns an error if a resource of Azure cannot be reached.
+func (p Provider) checkAzure() error {
+	if p.BaseURL.Value == "" {
+		return errors.New("the provider azure needs AZURE_OPENAI_ENDPOINT; set it")
+	}
+	if _, err := azure.BaseURL(p.BaseURL.Value, p.APIVersion(), "x"); err != nil {
+		return fmt.Errorf("%s: %w", p.BaseURL.Source, err)
+	}
+	return nil
+}
+
+// A NoKeyError says that a provider has no key.
+type NoKeyError struct {
+	Provider  string
+	Variables []string // that may hold one
+}
+
+func (e *NoKeyError) Error() string {
+	return fmt.Sprintf("the provider %s needs %s; set it", e.Provider, strings.Join(e.Variables, " or "))
+}
+
+// Check says what is wrong with a name that the place of a model surely does not have.
 // Who names the provider may ask for what is not known here.
-func (p Provider) unheard(model string, named bool) error {
+func (p Provider) Check(model string, named bool) error {
 	switch {
-	case p.Name.Value == settings.BedrockName && p.BaseURL.Value == "" && strings.HasPrefix(model, "claude-"):
+	case p.Name.Value == BedrockName && p.BaseURL.Value == "" && strings.HasPrefix(model, "claude-"):
 		hint := "Bedrock's are such as " + bedrockModel
 		if id := p.placed(model); id != "" {
 			hint = "at Bedrock it is " + id
 		}
-		return fmt.Errorf("%s is Anthropic's name of a model; %s", cli.Clip(model), hint)
-	case named || p.BaseURL.Source != "default" || p.Name.Value != settings.AnthropicName && Vendor(p.Name.Value) != settings.OpenAIName:
+		return fmt.Errorf("%s is Anthropic's name of a model; %s", clip(model), hint)
+	case named || p.BaseURL.Source != "default" || p.Name.Value != AnthropicName && Vendor(p.Name.Value) != OpenAIName:
 		return nil
-	case p.Name.Value == settings.AnthropicName && strings.Contains(model, "anthropic."):
-		return fmt.Errorf("%s is Bedrock's name of a model; write bedrock:%[1]s", cli.Clip(model))
-	case p.Name.Value == settings.AnthropicName && strings.Contains(model, "/"):
-		return fmt.Errorf("%s is a router's name of a model; write openrouter:%[1]s, or name another provider", cli.Clip(model))
-	case p.vendorOf(model) != "" || strings.HasPrefix(model, "ft:"):
+	case p.Name.Value == AnthropicName && strings.Contains(model, "anthropic."):
+		return fmt.Errorf("%s is Bedrock's name of a model; write bedrock:%[1]s", clip(model))
+	case p.Name.Value == AnthropicName && strings.Contains(model, "/"):
+		return fmt.Errorf("%s is a router's name of a model; write openrouter:%[1]s, or name another provider", clip(model))
+	case p.VendorOf(model) != "" || strings.HasPrefix(model, "ft:"):
 		return nil
 	}
 	hint := ""
 	to, rest, ok := strings.Cut(model, ":")
-	if near := tool.Nearest(to, settings.Providers); ok && rest != "" && near != "" {
+	if near := tool.Nearest(to, p.Known()); ok && rest != "" && near != "" {
 		hint = near + ":" + rest
 	} else if near := tool.Nearest(model, p.catalogued()); near != "" {
 		hint = near
@@ -178,9 +185,9 @@ func (p Provider) unheard(model string, named bool) error {
 		hint = host + ":" + model
 	}
 	if hint != "" {
-		return fmt.Errorf("unknown model %s; did you mean %s? Write %s:%[1]s to use it anyway", cli.Clip(model), cli.Clip(hint), p.Name.Value)
+		return fmt.Errorf("unknown model %s; did you mean %s? Write %s:%[1]s to use it anyway", clip(model), clip(hint), p.Name.Value)
 	}
-	return fmt.Errorf("unknown model %s; write PROVIDER:MODEL to name its provider, such as %s:%[1]s", cli.Clip(model), p.Name.Value)
+	return fmt.Errorf("unknown model %s; write PROVIDER:MODEL to name its provider, such as %s:%[1]s", clip(model), p.Name.Value)
 }
 
 // catalogued are the names of the models in the catalogue.
@@ -236,7 +243,7 @@ var generation = regexp.MustCompile(`^claude-([a-z]+)-(\d+)(?:-(\d+))?$`)
 // routers: their lists of models.
 func (p Provider) placed(name string) string {
 	match := generation.FindStringSubmatch(name)
-	if p.Name.Value == settings.AnthropicName {
+	if p.Name.Value == AnthropicName {
 		return name
 	}
 	if match == nil {
@@ -244,7 +251,7 @@ func (p Provider) placed(name string) string {
 	}
 	recent := match[2] > "4" || match[3] > "5" // since then a name has no date
 	switch p.Name.Value {
-	case settings.BedrockName:
+	case BedrockName:
 		switch {
 		case name == "claude-haiku-4-5":
 			return bedrockSmall
@@ -253,7 +260,7 @@ func (p Provider) placed(name string) string {
 		case recent:
 			return "global.anthropic." + name
 		}
-	case settings.VertexName:
+	case VertexName:
 		switch {
 		case name == "claude-haiku-4-5":
 			return vertexSmall

@@ -1,9 +1,8 @@
-package provider
+package providers
 
 import (
 	"slices"
 
-	"github.com/openagent-go/agent/cmd/openagent/internal/settings"
 	"github.com/openagent-go/agent/llm"
 	"github.com/openagent-go/agent/llm/openai"
 	"github.com/openagent-go/agent/llm/prompttools"
@@ -11,26 +10,36 @@ import (
 
 // profile returns what the host of p wants different, nil if it is none of Chat Completions.
 func (p Provider) profile() *openai.Profile {
-	if p.Name.Value == settings.OpenAIName {
+	if p.Name.Value == OpenAIName {
 		return openai.ProfileAt(p.BaseURL.Value)
 	}
-	if slices.Contains(settings.Hosts, p.Name.Value) {
+	if slices.Contains(Hosts, p.Name.Value) {
 		host, _ := openai.ProfileOf(p.Name.Value)
 		return host
+	}
+	if p.ownHost() {
+		host := *openai.ProfileAt(p.BaseURL.Value)
+		host.Name, host.Keys, host.Keyless = p.Name.Value, Variables("API_KEY", p.Name.Value)[1:], true
+		return &host
 	}
 	return nil
 }
 
-// keyVariables are the variables that may hold the key, in the order in which they count.
-func (p Provider) keyVariables() []string {
+// ownHost reports whether the program has named this provider and its address.
+func (p Provider) ownHost() bool {
+	return p.BaseURLs[p.Name.Value] != "" && !slices.Contains(Names, p.Name.Value)
+}
+
+// KeyVariables are the variables that may hold the key, in the order in which they count.
+func (p Provider) KeyVariables() []string {
 	if IsPlatform(p.Name.Value) {
 		return nil
 	}
-	names := variables("API_KEY", "")
+	names := Variables("API_KEY", "")
 	if host := p.profile(); host != nil {
 		names = append(names, host.Keys...)
 	}
-	for _, name := range variables("API_KEY", p.Name.Value) {
+	for _, name := range Variables("API_KEY", p.Name.Value) {
 		if !slices.Contains(names, name) {
 			names = append(names, name)
 		}

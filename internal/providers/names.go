@@ -1,6 +1,8 @@
-package settings
+package providers
 
 import (
+	"maps"
+	"slices"
 	"strings"
 
 	"github.com/openagent-go/agent/llm/bedrock"
@@ -55,14 +57,6 @@ func (s Setting) Or(other Setting) Setting {
 	return other
 }
 
-// FlagSetting returns the value of a flag as a setting.
-func FlagSetting(name, value string) Setting {
-	if value == "" {
-		return Setting{}
-	}
-	return Setting{value, "--" + name}
-}
-
 // Hosts are the providers with their own variant of OpenAI's Chat Completions. Azure is missing,
 // because it has no fixed address. You reach it with --provider openai and --base-url.
 var Hosts = func() []string {
@@ -74,3 +68,20 @@ var Hosts = func() []string {
 	}
 	return names
 }()
+
+// Names are the names of all providers.
+var Names = slices.Concat([]string{AnthropicName, OpenAIName, ResponsesName, BedrockName, VertexName, AzureName}, Hosts)
+
+// Known returns the names of the providers that p may go over to.
+func (p Provider) Known() []string {
+	names := slices.Concat(Names, slices.Sorted(maps.Keys(p.BaseURLs)))
+	if p.Demo != nil {
+		names = append(names, DemoName)
+	}
+	return names
+}
+
+// Knows reports whether a provider exists.
+func (p Provider) Knows(name string) bool {
+	return slices.Contains(Names, name) || p.Demo != nil && name == DemoName || p.BaseURLs[name] != ""
+}
