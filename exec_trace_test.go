@@ -275,6 +275,12 @@ func TestLog(t *testing.T) {
 	if strings.Contains(out.String(), "hunter2") {
 		t.Errorf("a secret is logged:\n%s", &out)
 	}
+	if denials := linesWith(out.String(), `"cause":"denied"`); len(denials) != 0 {
+		t.Errorf("the denied call has more records: %q", denials)
+	}
+	if denials := linesWith(out.String(), "*** says no"); len(denials) != 1 || !strings.Contains(denials[0], `"level":"INFO"`) {
+		t.Errorf("the denied call has the records %q", denials)
+	}
 	keys := map[string][]string{}
 	for line := range bytes.Lines(out.Bytes()) {
 		var r map[string]any
@@ -296,6 +302,39 @@ func TestLog(t *testing.T) {
 		if !slices.Contains(keys[msg], want) {
 			t.Errorf("%q has %v, not %s", msg, keys[msg], want)
 		}
+	}
+}
+
+func linesWith(text, part string) (out []string) {
+	for line := range strings.Lines(text) {
+		if strings.Contains(line, part) {
+			out = append(out, line)
+		}
+	}
+	return out
+}
+
+// late denies a call when it is judged again, right before it runs.
+type late struct{ judged int }
+
+func (l *late) Decide(permission.Request) permission.Decision {
+	if l.judged++; l.judged > 1 {
+		return permission.Deny("it is too late")
+	}
+	return permission.Decision{}
+}
+
+// A call that is denied right before it runs has one record too, with the reason.
+func TestLogOfLateDenial(t *testing.T) {
+	var mu sync.Mutex
+	var out bytes.Buffer
+	a := &agent.Agent{Model: llmtest.Script(uses("plain"), say("end")), Tools: []tool.Tool{plain("plain")}, Deciders: []permission.Decider{new(late)},
+		Log: slog.New(slog.NewJSONHandler(locked{&mu, &out}, &slog.HandlerOptions{Level: slog.LevelDebug}))}
+	if _, err := a.Prompt(t.Context(), "go"); err != nil {
+		t.Fatal(err)
+	}
+	if late := linesWith(out.String(), "it is too late"); len(late) != 1 || !strings.Contains(late[0], `"msg":"call denied"`) || len(linesWith(out.String(), `"cause":"denied"`)) > 0 {
+		t.Errorf("got %s", &out)
 	}
 }
 

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"strings"
 	"time"
 
 	"github.com/openagent-go/agent/event"
@@ -32,6 +33,9 @@ type Result struct {
 	modelCalls int                      // requests to models
 	agentTurns int                      // answers of models to sub-agents, at any depth
 	lostUSD    float64                  // the most that cancelled calls can have cost beyond CostUSD
+	class      llm.Class                // of the model's error; "": there was none
+	status     int                      // likewise
+	requestID  string                   // likewise
 	// Duration is the wall time. APIDuration is the part of it spent in model calls.
 	// FirstDelta is the time until the model first answered.
 	Duration, APIDuration, FirstDelta time.Duration
@@ -40,7 +44,7 @@ type Result struct {
 func newResult(session string, e event.RunEnd) *Result {
 	return &Result{Session: session, Text: e.Text, Output: e.Output, Partial: e.Partial, Usage: e.Usage, CostUSD: e.CostUSD, Models: e.Models, Agents: e.Agents,
 		Turns: e.Turns, Reason: e.Reason, Message: e.Message, Denials: e.Denials, Queued: e.Queued, Tools: e.Tools,
-		modelCalls: e.ModelCalls, agentTurns: e.AgentTurns, lostUSD: e.LostUSD, Duration: e.Duration, APIDuration: e.API, FirstDelta: e.First}
+		modelCalls: e.ModelCalls, agentTurns: e.AgentTurns, lostUSD: e.LostUSD, class: e.Class, status: e.Status, requestID: e.RequestID, Duration: e.Duration, APIDuration: e.API, FirstDelta: e.First}
 }
 
 // Errors for errors.Is on an [*EndError].
@@ -72,15 +76,21 @@ var (
 type EndError struct {
 	Reason  event.EndReason
 	Message string
-	Err     error // the cause, such as an [*llm.APIError] or the context's error; may be nil
+	// Err is the cause; nil if there is none. In the process that ran the prompt it is the
+	// model's own error, the errors of a hook, or the cause of the context's end. Secrets in
+	// it are not masked. For a run that another process recorded it is an [*llm.APIError]
+	// with its class, provider, status and request.
+	Err error
 }
 
-// Error returns the reason and the message.
+// Error returns the reason and the message. It repeats no word with which the message begins.
 func (e *EndError) Error() string {
-	if e.Message == "" {
-		return fmt.Sprintf("agent: run ended: %s", e.Reason)
+	words := strings.TrimPrefix(strings.TrimPrefix(e.Message, "agent: "), "run ended: ")
+	words = strings.TrimPrefix(words, string(e.Reason)+": ")
+	if words == "" || words == string(e.Reason) {
+		return "agent: run ended: " + string(e.Reason)
 	}
-	return fmt.Sprintf("agent: run ended: %s: %s", e.Reason, e.Message)
+	return fmt.Sprintf("agent: run ended: %s: %s", e.Reason, words)
 }
 
 func (e *EndError) Unwrap() error { return e.Err }
@@ -108,12 +118,13 @@ func (e *EndError) Is(target error) bool {
 	return false
 }
 
-// failure returns the error of a result without its cause. It is nil for success.
+// failure returns the error of a result with the cause that is on record. It is nil for
+// success.
 func (r *Result) failure() error {
 	if r == nil {
 		return nil
 	}
-	return endError(event.RunEnd{Reason: r.Reason, Message: r.Message}, nil)
+	return endError(event.RunEnd{Reason: r.Reason, Message: r.Message, Text: r.Text, Class: r.class, Status: r.status, RequestID: r.requestID}, nil)
 }
 
 // endError returns the error for the end of a run, nil for success.
@@ -123,10 +134,26 @@ func endError(e event.RunEnd, cause error) error {
 		return nil
 	}
 	if cause == nil && e.Class != "" {
-		cause = &llm.APIError{Class: e.Class, Status: e.Status, Message: e.Message, RequestID: e.RequestID, RetryAfter: -1}
+		cause = recordedCause(e)
 	}
 	if e.Reason == event.OutputInvalid {
 		cause = &OutputError{Said: e.Text, Problem: e.Message}
 	}
 	return &EndError{Reason: e.Reason, Message: e.Message, Err: cause}
+}
+
+// recordedCause returns the error of a model from the words on record, which are those of
+// [llm.APIError.Error].
+func recordedCause(e event.RunEnd) error {
+	cause := &llm.APIError{Class: e.Class, Status: e.Status, Message: e.Message, RequestID: e.RequestID, RetryAfter: -1}
+	head := (&llm.APIError{Class: e.Class, Status: e.Status}).Error()
+	provider, words, ok := strings.Cut(e.Message, head)
+	if name := strings.TrimSuffix(provider, ": "); ok && (provider == "" || name != provider && !strings.Contains(name, " ")) {
+		cause.Provider = name
+		cause.Message, _ = strings.CutPrefix(words, ": ")
+		if e.RequestID != "" {
+			cause.Message = strings.Replace(cause.Message, " [request "+e.RequestID+"]", "", 1)
+		}
+	}
+	return cause
 }

@@ -107,7 +107,7 @@ func (l *activeRun) Recorded(events []event.Event) {
 }
 
 func (l *activeRun) ended(end event.RunEnd) {
-	var cause error
+	cause := l.x.Cause(end.Message)
 	if end.Reason == event.Interrupted || end.Reason == event.TimedOut {
 		cause = context.Cause(l.Context())
 	}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"log/slog"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/openagent-go/agent/event"
@@ -62,6 +63,9 @@ func (x *runSetup) recordOf(f event.Fact, tool func(call string) string) (level 
 	case event.ToolStart:
 		return debug, "tool started", pairs("call", f.Call, "tool", tool(f.Call))
 	case event.ToolResult:
+		if f.Cause == event.ByDenial {
+			return x.denialRecord(f, tool(f.Call))
+		}
 		args := pairs("call", f.Call, "tool", tool(f.Call), "duration", f.Duration, "failed", f.Result.IsError)
 		if f.Cause != "" {
 			args = append(args, "cause", f.Cause)
@@ -89,6 +93,15 @@ func (x *runSetup) recordOf(f event.Fact, tool func(call string) string) (level 
 		return info, "run ended", append(args, usageArgs(f.Usage, f.CostUSD)...)
 	}
 	return 0, "", nil
+}
+
+// denialRecord returns the record of a call that was denied right before it ran. A denial
+// before that has a record already.
+func (x *runSetup) denialRecord(f event.ToolResult, tool string) (level slog.Level, text string, args []any) {
+	if !strings.HasPrefix(f.Key, "tool/") {
+		return 0, "", nil
+	}
+	return slog.LevelInfo, "call denied", pairs("call", f.Call, "tool", tool, "reason", x.Secrets.Text(f.Result.Text()))
 }
 
 func usageArgs(u llm.Usage, cost *float64) []any {

@@ -44,6 +44,8 @@ type Executor struct {
 	resolvedTools []tool.Tool
 	tools         map[string]tool.Tool // resolvedTools, and removed ones for calls made before
 	notifiers     []notifier           // those of resolvedTools with notices
+	modelCause    cause                // of the latest failed model call
+	hookCause     cause                // of the latest failed hook
 }
 
 // A Config is the configuration of an executor.

@@ -39,6 +39,7 @@ func (x *Executor) CallHooks(ctx context.Context, in hook.Input, show Signals) (
 	for _, text := range []*string{&out.Reason, &out.StopReason, &out.Context, &out.Message, &out.Title} {
 		*text = x.Plain(*text)
 	}
+	x.keepHookCause(out.Reason, out.Errors)
 	return out
 }
 

@@ -134,8 +134,9 @@ func cost(p *llm.Price, u llm.Usage) *float64 {
 }
 
 // failure returns the fact of a failed call: its class, and whether and when to retry.
-func (x *Executor) failure(e engine.CallModel, err error) event.ModelFailed {
-	f := event.ModelFailed{Key: e.Key(), Model: e.Model, Message: x.Secrets.Text(err.Error())}
+func (x *Executor) failure(e engine.CallModel, err error) (f event.ModelFailed) {
+	f = event.ModelFailed{Key: e.Key(), Model: e.Model, Message: x.Secrets.Text(err.Error())}
+	defer func() { x.keepModelCause(f.Message, f.Class, err) }()
 	var api *llm.APIError
 	if !errors.As(err, &api) {
 		f.Class = llm.Network
