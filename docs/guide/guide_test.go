@@ -10,6 +10,10 @@ import (
 	"encoding/json"
 	"flag"
 	"fmt"
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"io/fs"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -221,6 +225,129 @@ func TestExcerpts(t *testing.T) {
 			want := flat(b.text)
 			if !slices.ContainsFunc(sources, func(s string) bool { return strings.Contains(s, want) }) {
 				t.Errorf("%s:%d: no program has these lines:\n%s", page, b.line, b.text)
+			}
+		}
+	}
+}
+
+// codeName is a name of the library in a span of code: package, name and member.
+var codeName = regexp.MustCompile("`([a-z]+)\\.([A-Z]\\w*)(?:\\.([A-Z]\\w*))?`")
+
+// TestNames checks that the names of the library in the guides exist. Tables that
+// compare words have other libraries' names in their first column.
+func TestNames(t *testing.T) {
+	names := exported(t)
+	pages, err := filepath.Glob("*.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	checked := 0
+	for _, page := range pages {
+		text, err := os.ReadFile(page)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for i, line := range strings.Split(string(text), "\n") {
+			if page == "moving.md" && strings.HasPrefix(line, "|") {
+				line = line[strings.Index(line[1:], "|")+1:]
+			}
+			for _, m := range codeName.FindAllStringSubmatch(line, -1) {
+				name := strings.Join(slices.DeleteFunc(m[1:], func(s string) bool { return s == "" }), ".")
+				if names[m[1]+"."+m[2]] || names[m[1]] {
+					checked++
+					if !names[name] {
+						t.Errorf("%s:%d: there is no %s", page, i+1, name)
+					}
+				}
+			}
+		}
+	}
+	if checked < 50 {
+		t.Errorf("only %d names", checked)
+	}
+}
+
+// exported returns the names of the library's packages, their exported names, and the
+// exported fields and methods of types, such as "agent", "agent.Agent" and
+// "agent.Agent.Stream".
+func exported(t *testing.T) map[string]bool {
+	t.Helper()
+	names := map[string]bool{}
+	root := filepath.Join("..", "..")
+	err := filepath.WalkDir(root, func(path string, d fs.DirEntry, err error) error {
+		if err != nil || !d.IsDir() {
+			return err
+		}
+		if slices.Contains([]string{"internal", "cmd", "examples", "benchmarks", "docs", "testdata", "otel"}, d.Name()) || strings.HasPrefix(d.Name(), ".") && path != root {
+			return fs.SkipDir
+		}
+		files, err := filepath.Glob(filepath.Join(path, "*.go"))
+		if err != nil {
+			return err
+		}
+		for _, file := range files {
+			if strings.HasSuffix(file, "_test.go") {
+				continue
+			}
+			f, err := parser.ParseFile(token.NewFileSet(), file, nil, parser.SkipObjectResolution)
+			if err != nil {
+				return err
+			}
+			for _, d := range f.Decls {
+				addNames(names, f.Name.Name, d)
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return names
+}
+
+func addNames(names map[string]bool, pkg string, d ast.Decl) {
+	add := func(id *ast.Ident, more ...string) {
+		if id.IsExported() {
+			names[pkg] = true
+			names[strings.Join(append([]string{pkg}, append(more, id.Name)...), ".")] = true
+		}
+	}
+	switch d := d.(type) {
+	case *ast.FuncDecl:
+		if d.Recv == nil {
+			add(d.Name)
+			return
+		}
+		typ := d.Recv.List[0].Type
+		if star, ok := typ.(*ast.StarExpr); ok {
+			typ = star.X
+		}
+		if id, ok := typ.(*ast.Ident); ok {
+			add(d.Name, id.Name)
+		}
+	case *ast.GenDecl:
+		for _, spec := range d.Specs {
+			switch spec := spec.(type) {
+			case *ast.ValueSpec:
+				for _, id := range spec.Names {
+					add(id)
+				}
+			case *ast.TypeSpec:
+				add(spec.Name)
+				switch typ := spec.Type.(type) {
+				case *ast.StructType:
+					for _, f := range typ.Fields.List {
+						for _, id := range f.Names {
+							add(id, spec.Name.Name)
+						}
+					}
+				case *ast.InterfaceType:
+					for _, f := range typ.Methods.List {
+						for _, id := range f.Names {
+							add(id, spec.Name.Name)
+						}
+					}
+				}
 			}
 		}
 	}
