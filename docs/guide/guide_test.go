@@ -19,6 +19,7 @@ import (
 	"path/filepath"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"testing"
@@ -273,6 +274,17 @@ func TestNames(t *testing.T) {
 func exported(t *testing.T) map[string]bool {
 	t.Helper()
 	names := map[string]bool{}
+	walkLibrary(t, func(_ string, f *ast.File) {
+		for _, d := range f.Decls {
+			addNames(names, f.Name.Name, d)
+		}
+	})
+	return names
+}
+
+// walkLibrary calls fn for every file of the library's public packages.
+func walkLibrary(t *testing.T, fn func(path string, f *ast.File)) {
+	t.Helper()
 	root := filepath.Join("..", "..")
 	err := filepath.WalkDir(root, func(path string, d fs.DirEntry, err error) error {
 		if err != nil || !d.IsDir() {
@@ -293,16 +305,13 @@ func exported(t *testing.T) map[string]bool {
 			if err != nil {
 				return err
 			}
-			for _, d := range f.Decls {
-				addNames(names, f.Name.Name, d)
-			}
+			fn(path, f)
 		}
 		return nil
 	})
 	if err != nil {
 		t.Fatal(err)
 	}
-	return names
 }
 
 func addNames(names map[string]bool, pkg string, d ast.Decl) {
@@ -351,6 +360,62 @@ func addNames(names map[string]bool, pkg string, d ast.Decl) {
 			}
 		}
 	}
+}
+
+// TestErrors checks that the guide to errors has a row for every error variable, with
+// its text, and one for every reason why a run ends.
+func TestErrors(t *testing.T) {
+	page, err := os.ReadFile("errors.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	found := 0
+	walkLibrary(t, func(path string, f *ast.File) {
+		ast.Inspect(f, func(n ast.Node) bool {
+			spec, ok := n.(*ast.ValueSpec)
+			if !ok || len(spec.Values) != len(spec.Names) {
+				return true
+			}
+			for i, id := range spec.Names {
+				row := ""
+				switch value := spec.Values[i].(type) {
+				case *ast.CallExpr:
+					if fun, ok := value.Fun.(*ast.SelectorExpr); ok && fun.Sel.Name == "New" && strings.HasPrefix(id.Name, "Err") {
+						row = fmt.Sprintf("| `%s.%s` | %s |", f.Name.Name, id.Name, text(t, value.Args[0]))
+					}
+				case *ast.BasicLit:
+					if typ, ok := spec.Type.(*ast.Ident); ok && typ.Name == "EndReason" {
+						row = fmt.Sprintf("| `%s` | `event.%s` |", text(t, value), id.Name)
+					}
+				}
+				if row == "" {
+					continue
+				}
+				found++
+				if !strings.Contains(string(page), row) {
+					t.Errorf("errors.md has no row %s (%s)", row, path)
+				}
+			}
+			return true
+		})
+	})
+	if found < 80 {
+		t.Errorf("only %d errors", found)
+	}
+}
+
+// text returns the value of a string literal.
+func text(t *testing.T, e ast.Expr) string {
+	t.Helper()
+	lit, ok := e.(*ast.BasicLit)
+	if !ok {
+		t.Fatalf("%T is not a string literal", e)
+	}
+	s, err := strconv.Unquote(lit.Value)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return s
 }
 
 // flat returns a text without its indentation.
