@@ -74,6 +74,7 @@ func (s *server) tool(name string, listed *sdk.Tool, loaded *int) (_ tool.Tool, 
 		spec.Idempotent = a.IdempotentHint
 		spec.OpenWorld = a.OpenWorldHint == nil || *a.OpenWorldHint
 	}
+	spec.NeedsApproval = approval(listed)
 	own := strings.Clone(listed.Name) // the listed form is not kept: it may be large
 	run := func(ctx context.Context, call tool.Call, _ json.RawMessage) (*tool.Result, error) {
 		return s.call(ctx, own, call)
@@ -89,6 +90,23 @@ func (s *server) tool(name string, listed *sdk.Tool, loaded *int) (_ tool.Tool, 
 		}
 	}
 	return newTool(spec, run)
+}
+
+// approval returns which calls of a tool need approval, as its server says in _meta: a JSON
+// Schema of their inputs, or true. A schema that cannot be read asks about every call.
+func approval(listed *sdk.Tool) func(tool.Call) string {
+	wish, ok := listed.Meta["openagent/needsApproval"]
+	if !ok {
+		return nil
+	}
+	if !deeper(wish, maxNested) {
+		if data, err := json.Marshal(wish); err == nil && len(data) <= maxSchema {
+			if needs, err := tool.AskMatching(data); err == nil {
+				return needs
+			}
+		}
+	}
+	return tool.AskAlways("its server asks for approval in a form that cannot be read")
 }
 
 // newTool is [tool.New] with an error for a schema that cannot be read.

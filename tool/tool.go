@@ -72,13 +72,19 @@ type Traits struct {
 	ConfirmReason string `json:"asks,omitempty"`
 }
 
-// Classify asks t about a call. For a plain Tool the traits come from its Spec.
+// Classify asks t about a call. For a plain Tool the traits come from its Spec. A call that
+// needs approval, see [Approval], has a ConfirmReason.
 func Classify(t Tool, call Call) Traits {
+	var traits Traits
 	if c, ok := t.(Classifier); ok {
-		return c.Classify(call)
+		traits = c.Classify(call)
+	} else {
+		traits.ReadOnly = t.Spec().ReadOnly
 	}
-	s := t.Spec()
-	return Traits{ReadOnly: s.ReadOnly}
+	if traits.ConfirmReason == "" {
+		traits.ConfirmReason = Approval(t, call)
+	}
+	return traits
 }
 
 // A Factory is a Tool that makes a new Tool for each call, asked once: the same
@@ -115,6 +121,12 @@ type Spec struct {
 	Deferred    bool // kept from the model until a tool search finds it
 	AlwaysLoad  bool // not deferred for the size of its Set
 	NeedsPerson bool // asks a person: offered only where the agent has an AskUser callback
+	// NeedsApproval, unless nil, returns why a person must approve a call before it runs,
+	// "" if nobody needs to; see [AskAlways] and [AskIf]. The call is asked about in every
+	// mode, also in bypassPermissions, unless a rule of the user or of the session allows
+	// it. Mode dontAsk denies it. The function gets the input that the tool will use, again
+	// if the input changes. It must not have side effects.
+	NeedsApproval func(Call) string `json:"-"`
 	// Replaces names the tools in whose place this one is offered to models that
 	// write patches ([llm.Info].Patches); all other models are offered those instead.
 	Replaces []string

@@ -53,13 +53,25 @@ func (x *Executor) Authorize(ctx context.Context, e engine.Authorize, j *Input) 
 // person's approval.
 func (x *Executor) settle(mode permission.Mode, call *tool.Call, class *tool.Traits, hooked permission.Decision) permission.Decision {
 	d := x.judge(mode, call, class, hooked)
-	if class.ConfirmReason == "" || d.Behavior != permission.Allowed || d.Source == permission.FromRule {
+	if class.ConfirmReason == "" {
+		return d
+	}
+	if d.Behavior == permission.Asked && d.Source == permission.FromMode && x.authorAsks(call) { // whose reason says more than the mode's
+		return x.requireApproval(mode, call, class)
+	}
+	if d.Behavior != permission.Allowed || d.Source == permission.FromRule {
 		return d
 	}
 	if byRule, ok := x.Rules.Load().In(mode).Permits(x.subject(call, class)); ok {
 		return byRule
 	}
 	return x.requireApproval(mode, call, class)
+}
+
+// authorAsks reports whether the author of the call's tool wants approval of calls.
+func (x *Executor) authorAsks(call *tool.Call) bool {
+	t := x.Tool(call.Name)
+	return t != nil && t.Spec().NeedsApproval != nil
 }
 
 // requireApproval returns the verdict ask for a call that no rule allows. In mode dontAsk
@@ -139,7 +151,8 @@ func (x *Executor) askCallback(ctx context.Context, mode permission.Mode, t tool
 		}
 		call.Input = d.Input
 		*class = classify(t, call)
-		if again := x.judge(mode, call, class, permission.Decision{}); again.Behavior == permission.Denied {
+		again := x.settle(mode, call, class, permission.Decision{})
+		if again.Behavior == permission.Denied || class.ConfirmReason != "" && again.Behavior != permission.Allowed {
 			return again
 		}
 	}
@@ -330,6 +343,10 @@ func repaired(t tool.Tool, call tool.Call) tool.Call {
 
 // classify returns the traits of a call from its tool. If the tool panics, the call counts
 // as one that writes.
-func classify(t tool.Tool, call *tool.Call) tool.Traits {
-	return safecall.Or(func() tool.Traits { return tool.Classify(t, *call) }, tool.Traits{})
+func classify(t tool.Tool, call *tool.Call) (class tool.Traits) {
+	known := safecall.Or(func() bool { class = tool.Classify(t, *call); return true }, false)
+	if !known {
+		class = tool.Traits{ConfirmReason: tool.Approval(t, *call)}
+	}
+	return class
 }

@@ -84,6 +84,8 @@ type Server struct {
 	sdk     *sdk.Server
 	http    struct{ sessions, calls http.Handler } // for clients of before 2026-07-28, and since then
 
+	asksNobody bool // calls run as they come: Options had no Call
+
 	ctx    context.Context // ends with Close
 	cancel context.CancelFunc
 
@@ -110,10 +112,11 @@ func New(o Options) (*Server, error) {
 	if o.Log == nil {
 		o.Log = slog.New(slog.DiscardHandler)
 	}
-	if o.Call == nil {
+	asksNobody := o.Call == nil
+	if asksNobody {
 		o.Call = direct(o.Dir)
 	}
-	s := &Server{options: o, tools: map[string]tool.Tool{}, sessions: map[*sdk.ServerSession]*session{}, waiting: map[string]*pendingCall{}}
+	s := &Server{options: o, asksNobody: asksNobody, tools: map[string]tool.Tool{}, sessions: map[*sdk.ServerSession]*session{}, waiting: map[string]*pendingCall{}}
 	s.ctx, s.cancel = context.WithCancel(context.Background())
 	s.shared = newSession(s.ctx)
 	inner := o.SDK
@@ -141,6 +144,9 @@ func (s *Server) SetTools(tools []tool.Tool) error {
 		o, err := offer(t)
 		if err != nil {
 			return fmt.Errorf("offering tools to MCP clients: %w", err)
+		}
+		if s.asksNobody && t.Spec().NeedsApproval != nil {
+			return fmt.Errorf("offering tools to MCP clients: calls of %s need approval, but this server asks nobody; serve the tool with agentserver.Tools", o.Name)
 		}
 		if byName[o.Name] != nil {
 			return fmt.Errorf("offering tools to MCP clients: there are two tools named %q", o.Name)

@@ -8,6 +8,10 @@
 //	 "input_schema": {"type": "object", "properties": {"town": {"type": "string"}}, "required": ["town"]},
 //	 "read_only": true, "non_destructive": true, "idempotent": true, "open_world": true, "timeout_ms": 10000}
 //
+// "needs_approval" is a JSON Schema: a person must approve the calls whose input satisfies
+// it, see [tool.Spec].NeedsApproval. true is for all calls. The description of the schema
+// is the reason that the person reads.
+//
 // All members are optional. A file with one tool names it, else the tool has
 // the file's name without its extension; the tools of an array are called
 // FILE_NAME. For a call the file is run with the argument "run", and the tool's

@@ -54,6 +54,7 @@ type description struct {
 	Idempotent     bool            `json:"idempotent"`
 	OpenWorld      bool            `json:"open_world"`
 	Timeout        int64           `json:"timeout_ms"`
+	NeedsApproval  json.RawMessage `json:"needs_approval"`
 }
 
 // key tells files and their contents apart; where others may fill the folder, the
@@ -222,6 +223,8 @@ func (d description) spec(name string) (tool.Spec, error) {
 		return spec, fmt.Errorf("its description has more than %d bytes", maxDescription)
 	case len(d.Input) > maxSchema:
 		return spec, fmt.Errorf("its input schema has more than %d bytes", maxSchema)
+	case len(d.NeedsApproval) > maxSchema:
+		return spec, fmt.Errorf("its needs_approval has more than %d bytes", maxSchema)
 	case d.Timeout < 0 || d.Timeout > maxTimeout.Milliseconds():
 		return spec, fmt.Errorf("its timeout_ms is not from 0 to %d", maxTimeout.Milliseconds())
 	case strings.HasPrefix(name, "mcp__"):
@@ -229,6 +232,12 @@ func (d description) spec(name string) (tool.Spec, error) {
 	}
 	if string(d.Input) == "null" {
 		spec.Input = nil
+	}
+	if d.NeedsApproval != nil {
+		var err error
+		if spec.NeedsApproval, err = tool.AskMatching(d.NeedsApproval); err != nil {
+			return spec, fmt.Errorf("its needs_approval %w", err)
+		}
 	}
 	return spec, spec.Check()
 }

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/openagent-go/agent/llm"
+	"github.com/openagent-go/agent/tool"
 )
 
 func TestDescribe(t *testing.T) {
@@ -33,6 +34,12 @@ func TestDescribe(t *testing.T) {
 	s := b.tool("weather").Spec()
 	if s.Title != "The weather" || s.Description != "Tells the weather." || !s.ReadOnly || s.Timeout != 1500*time.Millisecond || !strings.Contains(string(s.Input), `"town"`) {
 		t.Errorf("%+v", s)
+	}
+	b.one("pay", `{"needs_approval":{"description":"pays much","properties":{"n":{"minimum":100}},"required":["n"]}}`, "echo paid")
+	for input, want := range map[string]string{`{"n":100}`: "pays much", `{"n":5}`: "", ``: ""} {
+		if got := tool.Approval(b.tool("pay"), tool.Call{Input: json.RawMessage(input)}); got != want {
+			t.Errorf("the input %s needs approval: %q, want %q", input, got, want)
+		}
 	}
 	if s := b.tool("two_b").Spec(); s.ReadOnly || !s.Idempotent || s.Timeout != 0 {
 		t.Errorf("%+v", s)
@@ -60,6 +67,8 @@ func TestBroken(t *testing.T) {
 		"endless":  {`echo '{"timeout_ms":99999999999999}'`, "timeout_ms"},
 		"long":     {`printf '{"description":"%09000d"}' 0`, "its description has more"},
 		"wide":     {`printf '{"input_schema":{"type":"object","description":"%070000d"}}' 0`, "its input schema has more"},
+		"approval": {`echo '{"needs_approval":"yes"}'`, "its needs_approval is not a JSON Schema"},
+		"broad":    {`printf '{"needs_approval":{"description":"%070000d"}}' 0`, "its needs_approval has more"},
 		"half":     {`echo '[{"name":"ok"},{"name":""},{"name":"ok"},{"name":"a b"}]'`, "tool 2"},
 	} {
 		b.put(name, c.script+"\n")

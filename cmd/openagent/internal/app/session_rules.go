@@ -61,31 +61,39 @@ func (g *SessionRules) Covers(ctx context.Context, call tool.Call, verdict permi
 	if len(p.Allow) == 0 {
 		return false
 	}
-	r, class, ok := g.request(ctx, call)
-	if !ok || class.ConfirmReason != "" { // the question is about this call, not about calls like it
+	t := g.tool(ctx, call.Name)
+	if t == nil {
 		return false
 	}
-	return p.Decide(r).Behavior == permission.Allowed
+	r, class := requestOf(t, call, g.Roots)
+	if class.ConfirmReason == "" {
+		return p.Decide(r).Behavior == permission.Allowed
+	}
+	if class.ConfirmReason != tool.Approval(t, call) { // the question is about this call, not about calls like it
+		return false
+	}
+	_, byRule := p.Compile().Permits(r)
+	return byRule
 }
 
 // Risks returns the risks that the user should check before allowing a call.
 func (g *SessionRules) Risks(ctx context.Context, call tool.Call) []permission.Risk {
-	r, _, ok := g.request(ctx, call)
-	if !ok {
+	t := g.tool(ctx, call.Name)
+	if t == nil {
 		return nil
 	}
+	r, _ := requestOf(t, call, g.Roots)
 	return r.Risks()
 }
 
-// request returns a call as rules see it, and false if the agent has no such tool.
-func (g *SessionRules) request(ctx context.Context, call tool.Call) (permission.Request, tool.Traits, bool) {
-	pool, err := g.Agent.ResolveTools(ctx) // including custom tools
-	i := slices.IndexFunc(pool, func(t tool.Tool) bool { return t.Spec().Name == call.Name })
+// tool returns a tool of the agent, custom tools included, and nil if there is none.
+func (g *SessionRules) tool(ctx context.Context, name string) tool.Tool {
+	pool, err := g.Agent.ResolveTools(ctx)
+	i := slices.IndexFunc(pool, func(t tool.Tool) bool { return t.Spec().Name == name })
 	if err != nil || i < 0 {
-		return permission.Request{}, tool.Traits{}, false
+		return nil
 	}
-	r, class := requestOf(pool[i], call, g.Roots)
-	return r, class, true
+	return pool[i]
 }
 
 func requestOf(t tool.Tool, call tool.Call, roots []string) (permission.Request, tool.Traits) {

@@ -1,0 +1,91 @@
+package tool
+
+import (
+	"bytes"
+	"cmp"
+	"encoding/json"
+	"fmt"
+
+	"github.com/google/jsonschema-go/jsonschema"
+
+	"github.com/openagent-go/agent/internal/text"
+)
+
+const (
+	noReason  = "the tool asks for approval"
+	maxReason = 200 // bytes of a reason that is written in a schema
+)
+
+// AskAlways returns a [Spec].NeedsApproval for tools whose every call needs approval.
+// reason is for the person who is asked.
+func AskAlways(reason string) func(Call) string {
+	reason = cmp.Or(reason, noReason)
+	return func(Call) string { return reason }
+}
+
+// AskIf returns a [Spec].NeedsApproval that depends on the input. fn returns why a call
+// with this input needs approval, "" if it needs none. A call whose input does not fit In
+// needs approval.
+//
+//	NeedsApproval: tool.AskIf(func(in Refund) string {
+//		if in.Amount > 100 {
+//			return "the refund is more than $100"
+//		}
+//		return ""
+//	}),
+func AskIf[In any](fn func(in In) string) func(Call) string {
+	return func(call Call) string {
+		var in In
+		if err := json.Unmarshal(call.Input, &in); err != nil {
+			return "its input cannot be read: " + err.Error()
+		}
+		return fn(in)
+	}
+}
+
+// AskMatching returns a [Spec].NeedsApproval for calls whose input satisfies a JSON Schema,
+// for tools that are described in JSON. The schema true is for every call, false for none.
+// The reason for the person is the schema's description, if it has one.
+func AskMatching(schema json.RawMessage) (func(Call) string, error) {
+	var s jsonschema.Schema
+	if err := json.Unmarshal(schema, &s); err != nil {
+		return nil, fmt.Errorf("is not a JSON Schema: %w", err)
+	}
+	resolved, err := s.Resolve(nil)
+	if err != nil {
+		return nil, fmt.Errorf("is not a JSON Schema: %w", err)
+	}
+	reason := cmp.Or(text.Bytes(text.OneLine(Clean(s.Description)), maxReason), noReason)
+	return func(call Call) string {
+		var input any
+		if err := json.Unmarshal(call.Input, &input); err != nil {
+			return "its input cannot be read: " + err.Error()
+		}
+		if resolved.Validate(input) != nil {
+			return ""
+		}
+		return reason
+	}, nil
+}
+
+// Approval returns why the author of a tool wants a person to approve a call, "" if nobody
+// needs to: the answer of [Spec].NeedsApproval to the input that the tool will use. If the
+// tool panics, the call needs approval.
+func Approval(t Tool, call Call) (reason string) {
+	defer func() {
+		if recover() != nil {
+			reason = "the tool failed when it was asked whether the call needs approval"
+		}
+	}()
+	needs := t.Spec().NeedsApproval
+	if needs == nil {
+		return ""
+	}
+	if r, ok := t.(Repairer); ok {
+		call.Input = r.Repair(call)
+	}
+	if len(bytes.TrimSpace(call.Input)) == 0 { // as tools read it
+		call.Input = json.RawMessage("{}")
+	}
+	return needs(call)
+}
