@@ -12,7 +12,7 @@ import (
 )
 
 // A ContextFunc returns notes about the place in which the agent works, such as files of
-// instructions. Package project has one. It is called before each prompt, and before a
+// instructions. The Context of a project.Notes is one. It is called before each prompt, and before a
 // model call if calls have touched files since. The model gets each note once in a session.
 // The function should return soon, and when ctx ends.
 type ContextFunc func(ctx context.Context, at Place) []Note

@@ -1,9 +1,8 @@
 // Package project finds the things that a model should know about its folder: files of
 // instructions (AGENTS.md, CLAUDE.md) and the state of git.
 //
-//	for _, f := range (project.Place{Dir: dir}).Load() {
-//		fmt.Println(f.Path, f.Text)
-//	}
+//	notes := new(project.Notes)
+//	a := &agent.Agent{Model: model, Context: notes.Context}
 //
 // Everyone who can write to the project can write these files. They are bounded, never read
 // from outside the project, and the model learns where each text comes from.
@@ -44,16 +43,12 @@ const (
 // Names of files of instructions in a folder, in the order in which the model gets them.
 var Names = []string{"AGENTS.md", "CLAUDE.md", ".claude/CLAUDE.md", "CLAUDE.local.md"}
 
-// A Place says where instructions are looked for.
-type Place struct {
-	Dir string // the working directory, absolute
-	// Home is the folder of the user's own AGENTS.md, UserHome that with
-	// .claude/CLAUDE.md; "" for none.
-	Home, UserHome string
-	// NoProject leaves out the project's files.
-	NoProject bool
-	// Hides, unless nil, reports whether a file (absolute) must not be read.
-	Hides func(path string) bool
+// A place says where instructions are looked for.
+type place struct {
+	dir            string // the working directory, absolute
+	home, userHome string // as in Notes
+	noProject      bool
+	hides          func(path string) bool // reports whether a file (absolute) must not be read; nil: none
 }
 
 // A File is a file of instructions with its imports.
@@ -80,41 +75,41 @@ func (f File) Sum() string {
 	return hex.EncodeToString(sum[:8])
 }
 
-// Load returns the user's files, then those of the project: of the folders from the
+// load returns the user's files, then those of the project: of the folders from the
 // root of its repository to the working directory.
-func (p Place) Load() []File {
+func (p place) load() []File {
 	var out []File
 	add := func(base, name, kind string) {
 		if base != "" {
 			out = p.add(out, base, name, kind, "session_start")
 		}
 	}
-	add(p.Home, "AGENTS.md", User)
-	add(p.UserHome, ".claude/CLAUDE.md", User)
-	if p.NoProject {
+	add(p.home, "AGENTS.md", User)
+	add(p.userHome, ".claude/CLAUDE.md", User)
+	if p.noProject {
 		return out
 	}
-	root := Root(p.Dir)
-	for _, dir := range between(root, p.Dir) {
+	root := Root(p.dir)
+	for _, dir := range between(root, p.dir) {
 		out = p.folder(out, root, dir, "session_start")
 	}
 	return out
 }
 
-// Nested returns the files of the folders below the working directory that hold the
+// nested returns the files of the folders below the working directory that hold the
 // given files.
-func (p Place) Nested(touched []string) []File {
-	if p.NoProject {
+func (p place) nested(touched []string) []File {
+	if p.noProject {
 		return nil
 	}
 	var out []File
-	root := Root(p.Dir)
+	root := Root(p.dir)
 	var seen []string
 	for _, file := range touched {
 		if real, err := filepath.EvalSymlinks(file); err == nil {
 			file = real
 		}
-		dirs := between(p.Dir, filepath.Dir(file))
+		dirs := between(p.dir, filepath.Dir(file))
 		for _, dir := range dirs[min(1, len(dirs)):] {
 			if !slices.Contains(seen, dir) {
 				seen = append(seen, dir)
@@ -160,7 +155,7 @@ func between(top, dir string) []string {
 	return out[:min(len(out), maxLevels)]
 }
 
-func (p Place) folder(out []File, root, dir, reason string) []File {
+func (p place) folder(out []File, root, dir, reason string) []File {
 	rel, err := filepath.Rel(root, dir)
 	if err != nil {
 		return out
@@ -177,7 +172,7 @@ func (p Place) folder(out []File, root, dir, reason string) []File {
 
 // add reads a file under a folder that it must not lead out of. One whose text is
 // there already, such as a CLAUDE.md that is a link to AGENTS.md, is left out.
-func (p Place) add(out []File, base, name, kind, reason string) []File {
+func (p place) add(out []File, base, name, kind, reason string) []File {
 	root, err := os.OpenRoot(base)
 	if err != nil {
 		return out
@@ -209,7 +204,7 @@ func (p Place) add(out []File, base, name, kind, reason string) []File {
 
 // A reader reads a file with its imports.
 type reader struct {
-	place   Place
+	place   place
 	root    *os.Root
 	base    string   // of root, free of symlinks
 	seen    []string // real paths, so that files that import each other are read once
@@ -232,7 +227,7 @@ var errHidden = errors.New("the file must not be read")
 // read reads a file, cut where it is too long.
 func (r *reader) read(name string) (string, error) {
 	real := r.real(name)
-	if r.place.Hides != nil && (r.place.Hides(real) || r.place.Hides(filepath.Join(r.base, filepath.FromSlash(name)))) {
+	if r.place.hides != nil && (r.place.hides(real) || r.place.hides(filepath.Join(r.base, filepath.FromSlash(name)))) {
 		return "", errHidden
 	}
 	data, whole, err := plainfile.Read(r.root, name, maxFile)
@@ -286,10 +281,10 @@ func (r *reader) target(from, word string) (string, error) {
 	to := filepath.FromSlash(word)
 	switch {
 	case strings.HasPrefix(word, "~/"):
-		if r.place.UserHome == "" {
+		if r.place.userHome == "" {
 			return "", fs.ErrNotExist
 		}
-		to = filepath.Join(r.place.UserHome, to[2:])
+		to = filepath.Join(r.place.userHome, to[2:])
 	case !filepath.IsAbs(to):
 		to = filepath.Join(r.base, filepath.FromSlash(path.Dir(from)), to)
 	}

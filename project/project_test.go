@@ -45,22 +45,22 @@ func TestLoad(t *testing.T) {
 		"AGENTS.md": "above the repository", "home/AGENTS.md": "mine", "user/.claude/CLAUDE.md": "for claude",
 		"repo/.git/HEAD": "x", "repo/AGENTS.md": "root", "repo/CLAUDE.local.md": "only here", "repo/sub/CLAUDE.md": "sub", "repo/sub/.claude/CLAUDE.md": "hidden sub",
 		"repo/sub/deep/er/AGENTS.md": "deeper", "repo/sub/deep/CLAUDE.md": "deep", "repo/other/AGENTS.md": "other", "repo/sub/empty/AGENTS.md": " \n"})
-	p := Place{Dir: filepath.Join(dir, "repo", "sub"), Home: filepath.Join(dir, "home"), UserHome: filepath.Join(dir, "user")}
+	p := place{dir: filepath.Join(dir, "repo", "sub"), home: filepath.Join(dir, "home"), userHome: filepath.Join(dir, "user")}
 	want := `User home/AGENTS.md: mine
 User user/.claude/CLAUDE.md: for claude
 Project repo/AGENTS.md: root
 Local repo/CLAUDE.local.md: only here
 Project repo/sub/CLAUDE.md: sub
 Project repo/sub/.claude/CLAUDE.md: hidden sub`
-	if got := show(dir, p.Load()); got != want {
+	if got := show(dir, p.load()); got != want {
 		t.Errorf("got\n%s", got)
 	}
-	touched := []string{filepath.Join(p.Dir, "deep", "er", "x.go"), filepath.Join(p.Dir, "x.go"), filepath.Join(dir, "repo", "other", "x.go"), "/etc/passwd", filepath.Join(p.Dir, "empty", "x")}
-	if got, want := show(dir, p.Nested(touched)), "Project repo/sub/deep/CLAUDE.md: deep\nProject repo/sub/deep/er/AGENTS.md: deeper"; got != want {
+	touched := []string{filepath.Join(p.dir, "deep", "er", "x.go"), filepath.Join(p.dir, "x.go"), filepath.Join(dir, "repo", "other", "x.go"), "/etc/passwd", filepath.Join(p.dir, "empty", "x")}
+	if got, want := show(dir, p.nested(touched)), "Project repo/sub/deep/CLAUDE.md: deep\nProject repo/sub/deep/er/AGENTS.md: deeper"; got != want {
 		t.Errorf("got\n%s", got)
 	}
-	p.NoProject = true
-	if got := show(dir, p.Load()); strings.Contains(got, "Project") || p.Nested(touched) != nil {
+	p.noProject = true
+	if got := show(dir, p.load()); strings.Contains(got, "Project") || p.nested(touched) != nil {
 		t.Errorf("got\n%s", got)
 	}
 }
@@ -74,8 +74,8 @@ func TestImports(t *testing.T) {
 		"repo/docs/code.md": "C", "repo/docs/fence.md": "F", "repo/.env": "KEY=1", "secret.txt": "secret",
 		"repo/loop/AGENTS.md": "@x.md", "repo/loop/x.md": "X @y.md", "repo/loop/y.md": "Y @x.md",
 	})
-	p := Place{Dir: filepath.Join(dir, "repo"), Hides: func(path string) bool { return filepath.Base(path) == ".env" }}
-	files := p.Load()
+	p := place{dir: filepath.Join(dir, "repo"), hides: func(path string) bool { return filepath.Base(path) == ".env" }}
+	files := p.load()
 	if len(files) != 1 {
 		t.Fatalf("%+v", files)
 	}
@@ -93,7 +93,7 @@ func TestImports(t *testing.T) {
 	if strings.Count(text, "]\nB") != 1 || len(files[0].Imports) != 2 {
 		t.Errorf("imported %v\n%s", files[0].Imports, text)
 	}
-	nested := p.Nested([]string{filepath.Join(p.Dir, "loop", "z")})
+	nested := p.nested([]string{filepath.Join(p.dir, "loop", "z")})
 	if len(nested) != 1 || strings.Count(nested[0].Text, "X @y.md") != 1 || strings.Count(nested[0].Text, "Y @x.md") != 1 {
 		t.Errorf("%+v", nested)
 	}
@@ -106,20 +106,20 @@ func TestBounds(t *testing.T) {
 		files[fmt.Sprintf("repo/%d.md", i)] = fmt.Sprintf("%d @%d.md", i, i+1)
 	}
 	dir := tree(t, files)
-	p := Place{Dir: filepath.Join(dir, "repo")}
+	p := place{dir: filepath.Join(dir, "repo")}
 	for link, to := range map[string]string{"repo/CLAUDE.local.md": "../out/AGENTS.md", "repo/sub/AGENTS.md": "../AGENTS.md", "repo/sub/CLAUDE.md": "/etc/passwd"} {
 		if err := os.Symlink(to, filepath.Join(dir, link)); err != nil {
 			t.Skip(err)
 		}
 	}
-	loaded := p.Load()
+	loaded := p.load()
 	if len(loaded) != 2 || len(loaded[0].Text) > maxFile+100 || !strings.Contains(loaded[0].Text, "[cut off after 40 KB]") {
 		t.Fatalf("%d files", len(loaded))
 	}
 	if n := len(loaded[1].Imports); n != maxDepth || !strings.Contains(loaded[1].Text, "there are too many imports") {
 		t.Errorf("%d imports\n%s", n, loaded[1].Text)
 	}
-	if nested := p.Nested([]string{filepath.Join(p.Dir, "sub", "x")}); len(nested) != 1 || nested[0].Sum() == loaded[0].Sum() {
+	if nested := p.nested([]string{filepath.Join(p.dir, "sub", "x")}); len(nested) != 1 || nested[0].Sum() == loaded[0].Sum() {
 		t.Errorf("%d nested", len(nested))
 	}
 }

@@ -9,6 +9,7 @@ import (
 	"syscall"
 	"testing"
 
+	"github.com/openagent-go/agent"
 	"github.com/openagent-go/agent/project"
 )
 
@@ -23,7 +24,7 @@ func TestPipeInPlaceOfInstructions(t *testing.T) {
 	if err := os.WriteFile(filepath.Join(dir, "CLAUDE.local.md"), []byte("mine"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	files := project.Place{Dir: dir}.Load()
+	files := new(project.Notes).Load(agent.Place{Dir: dir})
 	if len(files) != 3 {
 		t.Fatalf("%+v", files)
 	}
@@ -36,7 +37,7 @@ func TestPipeInPlaceOfInstructions(t *testing.T) {
 	if files[2].Problem != nil || files[0].Sum() == files[1].Sum() {
 		t.Errorf("%+v", files)
 	}
-	hidden := project.Place{Dir: dir, Hides: func(path string) bool { return strings.HasSuffix(path, "AGENTS.md") }}.Load()
+	hidden := new(project.Notes).Load(agent.Place{Dir: dir, Hides: func(path string) bool { return strings.HasSuffix(path, "AGENTS.md") }})
 	if len(hidden) != 2 || filepath.Base(hidden[0].Path) != "CLAUDE.md" {
 		t.Errorf("%+v", hidden)
 	}

@@ -54,7 +54,7 @@ var rules = map[string][]string{
 	"mcp":                 {"internal/...", "tool", "llm", "workspace", "mcp/oauth"},
 	"mcp/oauth":           {"config", "internal/..."},
 	"models":              {"internal/providers", "llm", "llm/catalog", "tool"},
-	"project":             {"internal/plainfile", "tool"},
+	"project":             {"", "event", "internal/plainfile", "tool"},
 	"skill":               {"internal/front", "internal/plainfile", "tool", "permission"},
 	"mcp/resources":       {"mcp", "tools"},
 	"llm/anthropic":       {"llm", "llm/catalog", "llm/limit", "internal/wire", "internal/..."},

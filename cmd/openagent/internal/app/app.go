@@ -16,6 +16,7 @@ import (
 	"github.com/openagent-go/agent/llm"
 	"github.com/openagent-go/agent/mcp"
 	"github.com/openagent-go/agent/permission"
+	"github.com/openagent-go/agent/project"
 	"github.com/openagent-go/agent/sandbox"
 	"github.com/openagent-go/agent/session"
 	"github.com/openagent-go/agent/skill"
@@ -41,7 +42,7 @@ type App struct {
 	InitialServers map[string]mcp.Config            // the servers at the start of the run
 	OnServerChange atomic.Pointer[func(mcp.Status)] // called on changes of servers
 	Skills         *skill.Registry                  // nil: there are none
-	projectContext *ProjectContext                  // nil: the model gets no notes about the folder
+	projectContext *project.Notes                   // nil: the model gets no notes about the folder
 	Triggers       *trigger.Handler                 // runs triggers that the model starts; nil: the model cannot start any
 	person         bool                             // a user can answer questions
 	plugins        []*Plugin                        // the trusted plugins

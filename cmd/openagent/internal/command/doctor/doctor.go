@@ -284,7 +284,7 @@ func examineContext(ctx context.Context, h *cli.IO) finding {
 	b := app.NewProjectContext(h, o)
 	defer b.Close()
 	text := ""
-	for _, f := range b.Place(agent.Place{Dir: dir}).Load() {
+	for _, f := range b.Load(agent.Place{Dir: dir}) {
 		text += f.Path
 		if f.Problem != nil {
 			text += " (left out: " + f.Problem.Error() + ")"
