@@ -6,7 +6,6 @@ import (
 	"github.com/openagent-go/agent/team"
 	"github.com/openagent-go/agent/tool"
 	"github.com/openagent-go/agent/tools/search"
-	"github.com/openagent-go/agent/workspace"
 )
 
 // A Tier says how general a tool is.
@@ -28,9 +27,11 @@ var Tiers = []Tier{CoreTier, Advanced, Specialist, Extra}
 // A Builtins holds the things that the tools of an agent work on. A missing one leaves out
 // the tools that need it.
 type Builtins struct {
-	Workspace *workspace.Workspace // files, commands, background commands, worktrees
-	Sandbox   Sandbox              // of the commands of Workspace; nil: they are not confined
-	Web       *Web                 // WebFetch and WebSearch
+	// Workspace gives the tools for files, and those for commands, background commands and
+	// worktrees if it is a [Terminal] and has [Worktrees].
+	Workspace Workspace
+	Sandbox   Sandbox // of the commands of Workspace; nil: they are not confined
+	Web       *Web    // WebFetch and WebSearch
 	// Search is the engine of WebSearch. Nil: it answers how to configure one.
 	Search    SearchProvider
 	Languages *Languages // LSP
@@ -50,6 +51,19 @@ type Builtins struct {
 	Resources Resources // ListMcpResources and ReadMcpResource
 
 	Completion bool // attempt_completion, with which a model ends its run
+}
+
+// A Workspace is a place with files, such as a [workspace.Workspace], or one of your own in
+// a container or a database.
+type Workspace interface {
+	PatchFiles
+	Finder
+}
+
+// A Terminal is a [Workspace] that also runs commands.
+type Terminal interface {
+	Shell
+	Jobs
 }
 
 // An Entry is a tool of a [Builtins].
@@ -74,7 +88,10 @@ func (k Builtins) Tools() []Entry {
 func (k Builtins) core() []tool.Tool {
 	var all []tool.Tool
 	if ws := k.Workspace; ws != nil {
-		all = append(all, Read(ws), Write(ws), Edit(ws), ApplyPatch(ws), Glob(ws), Grep(ws), k.bash(), BashOutput(ws), KillShell(ws))
+		all = append(all, Read(ws), Write(ws), Edit(ws), ApplyPatch(ws), Glob(ws), Grep(ws))
+		if terminal, ok := ws.(Terminal); ok {
+			all = append(all, k.bash(terminal), BashOutput(terminal), KillShell(terminal))
+		}
 	}
 	all = append(all, AskUser(), ToolSearch())
 	if k.Web != nil {
@@ -83,11 +100,11 @@ func (k Builtins) core() []tool.Tool {
 	return all
 }
 
-func (k Builtins) bash() tool.Tool {
+func (k Builtins) bash(terminal Terminal) tool.Tool {
 	if k.Sandbox == nil {
-		return Bash(k.Workspace)
+		return Bash(terminal)
 	}
-	return Bash(k.Workspace, k.Sandbox)
+	return Bash(terminal, k.Sandbox)
 }
 
 func (k Builtins) advanced() []tool.Tool {
@@ -100,8 +117,8 @@ func (k Builtins) advanced() []tool.Tool {
 	}
 	if k.Tasks != nil {
 		background := slices.Clone(k.Background)
-		if k.Workspace != nil {
-			background = append(background, Shells(k.Workspace))
+		if jobs, ok := k.Workspace.(Jobs); ok {
+			background = append(background, Shells(jobs))
 		}
 		all = append(all, TaskCreate(k.Tasks), TaskGet(k.Tasks, background...), TaskList(k.Tasks), TaskOutput(k.Tasks, background...),
 			TaskStop(k.Tasks, background...), TaskUpdate(k.Tasks))
@@ -131,8 +148,8 @@ func (k Builtins) specialist() []tool.Tool {
 	}
 	enter, exit := PlanMode()
 	all = append(all, TodoWrite(), enter, exit)
-	if k.Workspace != nil {
-		all = append(all, EnterWorktree(k.Workspace), ExitWorktree(k.Workspace))
+	if files, ok := k.Workspace.(Worktrees); ok {
+		all = append(all, EnterWorktree(files), ExitWorktree(files))
 	}
 	if k.Triggers != nil {
 		all = append(all, RemoteTrigger(*k.Triggers))
@@ -158,6 +175,6 @@ func (k Builtins) extra() []tool.Tool {
 // Core returns the tools for working in ws and on the web, in the order in which
 // models are shown them. The search engine is that of the environment, see
 // [search.FromEnv].
-func Core(ws *workspace.Workspace) []tool.Tool {
+func Core(ws Workspace) []tool.Tool {
 	return Builtins{Workspace: ws, Web: &Web{}, Search: search.FromEnv()}.core()
 }

@@ -101,7 +101,7 @@ func searchCode(ctx context.Context, finder Finder, call tool.Call, in codeSearc
 	case strings.ContainsAny(in.Query, "\n\r"):
 		return tool.Errorf("query has several lines; give a name or words of one line"), nil
 	}
-	t, err := openTree(finder, call, in.Path)
+	t, err := openTree(ctx, finder, call, in.Path)
 	if err != nil {
 		return tool.Errorf("%v", err), nil
 	}
@@ -192,7 +192,7 @@ func (s *codeSearch) lines(ctx context.Context, l *walk.Listing) error {
 		paths[i] = f.Path
 	}
 	search := grep.Search{Pattern: pattern, Want: grep.Lines, Max: maxBatchLines}
-	return search.Files(ctx, s.tree.root, paths, func(path string, r grep.Report) bool {
+	return s.tree.search(ctx, search, paths, func(path string, r grep.Report) bool {
 		s.add(path, r.Lines)
 		return true
 	})
@@ -241,7 +241,7 @@ func (s *codeSearch) add(path string, lines []grep.Line) {
 		return
 	}
 	size := int64(0)
-	if info, err := s.tree.root.Lstat(path); err == nil {
+	if info, err := s.tree.folder.Lstat(path); err == nil {
 		size = info.Size()
 	}
 	// Long files have more of everything, short ones reach any density with a word.
@@ -264,28 +264,29 @@ func (f *textFile) keep(h codeHit) {
 // definitions looks for definitions in the likely files; rate says how good one
 // is, 0 for not at all.
 func (s *codeSearch) definitions(ctx context.Context, rate func(symbols.Symbol) int) error {
-	at, err := walk.OpenFolder(s.tree.root)
+	err := s.tree.read(ctx, s.likely, func(i int, r io.Reader) {
+		data, _ := io.ReadAll(io.LimitReader(r, maxSource)) // the readable part is searched
+		s.define(s.likely[i], data, rate)
+	})
 	if err != nil {
-		return fmt.Errorf("opening %s: %w", s.tree.path, err)
-	}
-	defer at.Close()
-	for _, file := range s.likely {
-		if err := ctx.Err(); err != nil {
-			return err
-		}
-		for _, d := range symbols.Of(file).Scan(source(at, file), s.hasAll) {
-			if score := rate(d); score > 0 {
-				s.defs = append(s.defs, codeHit{path: file, line: d.Line, kind: d.Kind, name: d.Name, text: d.Text, score: score})
-				s.found++
-			}
-		}
-		if len(s.defs) > maxDefinitions {
-			s.sortDefinitions()
-			s.defs = s.defs[:maxDefinitions/10]
-		}
+		return fmt.Errorf("reading files of %s: %w", s.tree.path, err)
 	}
 	s.sortDefinitions()
 	return nil
+}
+
+// define takes the definitions in a file.
+func (s *codeSearch) define(file string, data []byte, rate func(symbols.Symbol) int) {
+	for _, d := range symbols.Of(file).Scan(data, s.hasAll) {
+		if score := rate(d); score > 0 {
+			s.defs = append(s.defs, codeHit{path: file, line: d.Line, kind: d.Kind, name: d.Name, text: d.Text, score: score})
+			s.found++
+		}
+	}
+	if len(s.defs) > maxDefinitions {
+		s.sortDefinitions()
+		s.defs = s.defs[:maxDefinitions/10]
+	}
 }
 
 // sortDefinitions puts the best first, and otherwise keeps their order.
@@ -343,22 +344,6 @@ func ofTests(file string) int {
 		return 1
 	}
 	return 0
-}
-
-// source returns the content of a file, only the beginning of a large one, nil if it cannot
-// be read.
-func source(at *walk.Folder, file string) []byte {
-	dir, base := path.Split(file)
-	if at.Go(strings.TrimSuffix(dir, "/")) != nil {
-		return nil
-	}
-	f, err := at.Open(base)
-	if err != nil {
-		return nil
-	}
-	defer f.Close()
-	data, _ := io.ReadAll(io.LimitReader(f, maxSource)) // the readable part is searched
-	return data
 }
 
 // result puts the answer together.

@@ -26,6 +26,7 @@ import (
 	"github.com/openagent-go/agent/permission"
 	"github.com/openagent-go/agent/tool"
 	"github.com/openagent-go/agent/tools"
+	"github.com/openagent-go/agent/workspace"
 )
 
 var update = flag.Bool("update", false, "write docs/tools.md")
@@ -76,14 +77,14 @@ func newDoc(t *testing.T) *doc {
 	if err != nil {
 		t.Fatal(err)
 	}
-	kit.Languages = tools.NewLanguages(kit.Workspace, []tools.LanguageServer{{Name: "gopls", Command: self, Extensions: map[string]string{".go": "go"}}})
+	kit.Languages = tools.NewLanguages(kit.Workspace.(*workspace.Workspace), []tools.LanguageServer{{Name: "gopls", Command: self, Extensions: map[string]string{".go": "go"}}})
 	t.Cleanup(func() {
 		if err := kit.Languages.Close(); err != nil {
 			t.Error(err)
 		}
 	})
 	kit.Skills, kit.Resources = oneSkill{}, oneServer{}
-	d.dir, d.tools = kit.Workspace.Root, kit.Tools()
+	d.dir, d.tools = kit.Workspace.(*workspace.Workspace).Root, kit.Tools()
 	d.findNeeds(kit)
 	for _, dir := range []string{".", "custom", ".."} {
 		d.findTests(dir)

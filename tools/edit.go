@@ -28,8 +28,8 @@ type editInput struct {
 func Edit(files Files) tool.Tool {
 	return tool.New(tool.Spec{
 		Name: "Edit", Title: "Edit a file", Description: editText, State: filesState,
-	}, func(_ context.Context, call tool.Call, in editInput) (*tool.Result, error) {
-		return edit(files, call, in), nil
+	}, func(ctx context.Context, call tool.Call, in editInput) (*tool.Result, error) {
+		return edit(ctx, files, call, in), nil
 	}).OnClassify(func(call tool.Call, in editInput) tool.Traits {
 		return classifyEdit(files, call, in.FilePath)
 	}).OnPreview(func(call tool.Call, in editInput) string {
@@ -43,13 +43,13 @@ func Edit(files Files) tool.Tool {
 	})
 }
 
-func edit(files Files, call tool.Call, in editInput) *tool.Result {
+func edit(ctx context.Context, files Files, call tool.Call, in editInput) *tool.Result {
 	path, err := files.Resolve(call.Dir, in.FilePath)
 	if err != nil {
 		return tool.Errorf("%v", err)
 	}
 	var e revision
-	err = files.Update("", path, func(old []byte) ([]byte, error) {
+	err = files.Update(ctx, "", path, func(old []byte) ([]byte, error) {
 		if old == nil {
 			return nil, fmt.Errorf("%s does not exist; use Write to create it", path)
 		}

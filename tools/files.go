@@ -2,13 +2,14 @@ package tools
 
 import (
 	"bytes"
+	"context"
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
-	"os"
+	"io/fs"
 
 	"github.com/openagent-go/agent/permission"
 	"github.com/openagent-go/agent/tool"
@@ -17,12 +18,15 @@ import (
 // Files are the files that Read, Write and Edit work on. Names are absolute or relative to
 // dir, the working directory of a call.
 type Files interface {
-	// Resolve returns the absolute path of name without symlinks.
+	// Resolve returns the absolute path of name without symlinks. It is also asked before a
+	// call is judged, so it takes no context: one that asks another machine must limit its
+	// time itself.
 	Resolve(dir, name string) (string, error)
-	// Open opens a regular file or a folder for reading, never waiting for it.
-	Open(dir, name string) (*os.File, error)
+	// Open opens a regular file or a folder for reading, never waiting for it. The file of
+	// a folder is an [fs.ReadDirFile]. A missing file is an [fs.ErrNotExist].
+	Open(ctx context.Context, dir, name string) (fs.File, error)
 	// Update replaces a file as a whole; old is nil for a missing file.
-	Update(dir, name string, change func(old []byte) ([]byte, error)) error
+	Update(ctx context.Context, dir, name string, change func(old []byte) ([]byte, error)) error
 }
 
 // maxFile is the size in bytes of the largest file that is read as a whole.
@@ -78,8 +82,8 @@ func classifyEdit(files Files, call tool.Call, name string) tool.Traits {
 
 // current returns the content of the file at path, nil if there is none.
 func current(files Files, path string) ([]byte, error) {
-	f, err := files.Open("", path)
-	if errors.Is(err, os.ErrNotExist) {
+	f, err := files.Open(context.Background(), "", path)
+	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
 	}
 	if err != nil {

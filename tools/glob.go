@@ -72,7 +72,7 @@ func findFiles(ctx context.Context, finder Finder, call tool.Call, in globInput)
 		return tool.Errorf("The pattern %q is not a valid glob: %v.", in.Pattern, err), nil
 	}
 	if in.Path != "" {
-		t, err := openTree(finder, call, in.Path)
+		t, err := openTree(ctx, finder, call, in.Path)
 		if err != nil {
 			return tool.Errorf("%v", err), nil
 		}
@@ -81,7 +81,7 @@ func findFiles(ctx context.Context, finder Finder, call tool.Call, in globInput)
 			return tool.Errorf("%s is a file. path must be a folder; use Read for the file itself.", t.abs(t.file)), nil
 		}
 	}
-	t, err := openTree(finder, call, folder)
+	t, err := openTree(ctx, finder, call, folder)
 	var missing *missingError
 	switch {
 	case errors.As(err, &missing):

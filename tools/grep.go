@@ -127,7 +127,7 @@ func searchFiles(ctx context.Context, finder Finder, call tool.Call, in grepInpu
 	if err != nil {
 		return tool.Errorf("%v", err), nil
 	}
-	t, err := openTree(finder, call, in.Path)
+	t, err := openTree(ctx, finder, call, in.Path)
 	if err != nil {
 		return tool.Errorf("%v", err), nil
 	}
@@ -147,7 +147,7 @@ func searchFiles(ctx context.Context, finder Finder, call tool.Call, in grepInpu
 	}
 	s := grep.Search{Pattern: pattern, Want: f.want(), Before: cmp.Or(in.Before, in.Around, in.Context), After: cmp.Or(in.After, in.Around, in.Context), Max: f.end}
 	f.context = s.Before+s.After > 0
-	if err := s.Files(ctx, t.root, paths, f.add); err != nil {
+	if err := t.search(ctx, s, paths, f.add); err != nil {
 		return nil, err
 	}
 	return f.result(l), nil
@@ -167,7 +167,7 @@ func candidates(ctx context.Context, t *tree, f *filter, newest bool) (*walk.Lis
 	if t.hides(walk.File{Path: t.file}) {
 		return nil, &refusal{t.abs(t.file) + " may not be read: a rule forbids it."}
 	}
-	info, err := t.root.Lstat(t.file)
+	info, err := t.folder.Lstat(t.file)
 	if err != nil || !info.Mode().IsRegular() {
 		return nil, &refusal{t.abs(t.file) + " is neither a file nor a folder."}
 	}

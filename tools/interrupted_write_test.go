@@ -20,17 +20,17 @@ type halfway struct {
 	cancel context.CancelFunc
 }
 
-func (h halfway) Update(dir, name string, change func([]byte) ([]byte, error)) error {
-	return h.Workspace.Update(dir, name, func(old []byte) ([]byte, error) {
+func (h halfway) Update(ctx context.Context, dir, name string, change func([]byte) ([]byte, error)) error {
+	return h.Workspace.Update(ctx, dir, name, func(old []byte) ([]byte, error) {
 		h.cancel()
 		return change(old)
 	})
 }
 
-func (h halfway) OpenRoot(dir, name string) (*os.Root, string, error) {
-	root, path, err := h.Workspace.OpenRoot(dir, name)
+func (h halfway) OpenFolder(ctx context.Context, dir, name string) (workspace.Folder, string, error) {
+	folder, path, err := h.Workspace.OpenFolder(ctx, dir, name)
 	h.cancel()
-	return root, path, err
+	return folder, path, err
 }
 
 type halfwaySettings struct {

@@ -219,7 +219,7 @@ func (q *codeQuestion) readFile() (problem string) {
 	q.text, err = readSource(place, path)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
-		return fmt.Sprintf("%s does not exist.%s", path, suggestPath(place, q.call, path))
+		return fmt.Sprintf("%s does not exist.%s", path, suggestPath(context.Background(), place, q.call, path))
 	case errors.Is(err, fs.ErrInvalid):
 		return path + " is a folder; LSP is asked about files."
 	case err != nil:

@@ -38,8 +38,10 @@ const (
 // A Workplace is where language servers work.
 type Workplace interface {
 	Finder
+	// OpenRoot is OpenFolder for a folder on a disk of this machine.
+	OpenRoot(dir, name string) (*os.Root, string, error)
 	// Open opens a regular file or a folder for reading, never waiting for it.
-	Open(dir, name string) (*os.File, error)
+	Open(ctx context.Context, dir, name string) (fs.File, error)
 	// Start starts a program.
 	Start(ctx context.Context, c workspace.Command) (workspace.Process, error)
 }
@@ -464,7 +466,7 @@ func (l *Languages) watched(ctx context.Context, at station) map[string]time.Tim
 
 // readSource reads a file for a language server.
 func readSource(place Workplace, path string) (string, error) {
-	f, err := place.Open("", path)
+	f, err := place.Open(context.Background(), "", path)
 	if err != nil {
 		return "", err
 	}

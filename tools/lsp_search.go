@@ -25,7 +25,7 @@ func (q *codeQuestion) searchTree(ctx context.Context, search func(t *tree, l *w
 		root = q.top
 	}
 	call := q.call
-	t, err := openTree(q.languages.place, tool.Call{Dir: call.Dir, Unreadable: call.Unreadable}, root)
+	t, err := openTree(ctx, q.languages.place, tool.Call{Dir: call.Dir, Unreadable: call.Unreadable}, root)
 	if err != nil {
 		return err
 	}
@@ -88,7 +88,7 @@ func (q *codeQuestion) searchReferences(ctx context.Context, a *codeAnswer) erro
 			}
 		}
 		s := grep.Search{Pattern: pattern, Want: grep.Lines, Max: maxBatchLines}
-		return s.Files(ctx, t.root, paths, func(path string, r grep.Report) bool {
+		return t.search(ctx, s, paths, func(path string, r grep.Report) bool {
 			for _, line := range r.Lines {
 				if a.found++; a.room() {
 					a.add(t.abs(path), fmt.Sprintf("%s:%d: %s", a.show(t.abs(path)), line.Number, clip(line.Text)))

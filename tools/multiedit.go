@@ -51,7 +51,7 @@ func multiEdit(ctx context.Context, files Files, call tool.Call, in multiEditInp
 		return tool.Errorf("%v", err)
 	}
 	var e revision
-	err = files.Update("", path, func(old []byte) ([]byte, error) {
+	err = files.Update(ctx, "", path, func(old []byte) ([]byte, error) {
 		if old != nil {
 			if err := checkSeen(call, path, old); err != nil {
 				return nil, err

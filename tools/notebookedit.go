@@ -36,8 +36,8 @@ const notebookEditSchema = `{"type":"object","properties":{"file_path":{"type":"
 func NotebookEdit(files Files) tool.Tool {
 	return notebookTool{tool.New(tool.Spec{
 		Name: "NotebookEdit", Title: "Edit a notebook", Description: notebookEditText, State: filesState, Input: json.RawMessage(notebookEditSchema),
-	}, func(_ context.Context, call tool.Call, in notebookEditInput) (*tool.Result, error) {
-		return editNotebook(files, call, in), nil
+	}, func(ctx context.Context, call tool.Call, in notebookEditInput) (*tool.Result, error) {
+		return editNotebook(ctx, files, call, in), nil
 	}).OnClassify(func(call tool.Call, in notebookEditInput) tool.Traits {
 		return classifyEdit(files, call, in.FilePath)
 	}).OnPreview(func(call tool.Call, in notebookEditInput) string {
@@ -100,14 +100,14 @@ type notebookChange struct {
 	cells    int    // that there are now
 }
 
-func editNotebook(files Files, call tool.Call, in notebookEditInput) *tool.Result {
+func editNotebook(ctx context.Context, files Files, call tool.Call, in notebookEditInput) *tool.Result {
 	path, err := files.Resolve(call.Dir, in.FilePath)
 	if err != nil {
 		return tool.Errorf("%v", err)
 	}
 	var data []byte
 	var change notebookChange
-	err = files.Update("", path, func(old []byte) ([]byte, error) {
+	err = files.Update(ctx, "", path, func(old []byte) ([]byte, error) {
 		if old == nil {
 			return nil, fmt.Errorf("%s does not exist; use Write to create it", path)
 		}

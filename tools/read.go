@@ -9,7 +9,6 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
-	"os"
 	"path/filepath"
 	"slices"
 	"strconv"
@@ -92,9 +91,9 @@ func (r reading) result(ctx context.Context) (*tool.Result, error) {
 	if r.hidden() {
 		return tool.Errorf("%s may not be read: a rule forbids it", r.path), nil
 	}
-	f, err := r.files.Open("", r.path)
+	f, err := r.files.Open(ctx, "", r.path)
 	if errors.Is(err, fs.ErrNotExist) {
-		return tool.Errorf("%s does not exist.%s", r.path, r.didYouMean()), nil
+		return tool.Errorf("%s does not exist.%s", r.path, r.didYouMean(ctx)), nil
 	}
 	if err != nil {
 		return tool.Errorf("%v", err), nil
@@ -296,8 +295,8 @@ func (w *window) result(path string) *tool.Result {
 }
 
 // folder lists the entries of a folder, folders with a slash.
-func (r reading) folder(f *os.File) (*tool.Result, error) {
-	entries, err := f.ReadDir(maxFolder)
+func (r reading) folder(f fs.File) (*tool.Result, error) {
+	entries, err := readDir(f)
 	if err != nil && err != io.EOF {
 		return nil, fmt.Errorf("listing %s: %w", r.path, err)
 	}
@@ -333,14 +332,23 @@ func (r reading) folder(f *os.File) (*tool.Result, error) {
 	return tool.Text(text + ":\n" + strings.Join(names, "\n") + "\n"), nil
 }
 
+// readDir reads the entries of an open folder, as many as are shown.
+func readDir(f fs.File) ([]fs.DirEntry, error) {
+	folder, ok := f.(fs.ReadDirFile)
+	if !ok {
+		return nil, errors.New("its entries cannot be listed")
+	}
+	return folder.ReadDir(maxFolder)
+}
+
 // didYouMean names the entries of the nearest folder that may have been meant.
-func (r reading) didYouMean() string {
+func (r reading) didYouMean(ctx context.Context) string {
 	dir := filepath.Dir(r.path)
 	missing := filepath.Base(r.path)
 	for {
-		f, err := r.files.Open("", dir)
+		f, err := r.files.Open(ctx, "", dir)
 		if err == nil {
-			entries, _ := f.ReadDir(maxFolder)
+			entries, _ := readDir(f)
 			f.Close()
 			var names []string
 			for _, e := range entries {

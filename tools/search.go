@@ -4,16 +4,20 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
-	"os"
+	"path"
 	"path/filepath"
 	"slices"
 	"strings"
 
+	"github.com/openagent-go/agent/internal/gitignore"
+	"github.com/openagent-go/agent/internal/grep"
 	"github.com/openagent-go/agent/internal/text"
 	"github.com/openagent-go/agent/internal/walk"
 	"github.com/openagent-go/agent/permission"
 	"github.com/openagent-go/agent/tool"
+	"github.com/openagent-go/agent/workspace"
 )
 
 // A Finder gives Glob and Grep the files to search. Names are absolute or relative to dir,
@@ -21,18 +25,21 @@ import (
 type Finder interface {
 	// Resolve returns the absolute path of name without symlinks.
 	Resolve(dir, name string) (string, error)
-	// OpenRoot opens the folder at name, and returns its path as Resolve does.
-	OpenRoot(dir, name string) (*os.Root, string, error)
+	// OpenFolder opens the folder at name, and returns its path as Resolve does. A missing
+	// folder is an [fs.ErrNotExist]. Searches are faster in a [workspace.LocalFolder] and,
+	// on other machines, in a [workspace.BatchFolder].
+	OpenFolder(ctx context.Context, dir, name string) (workspace.Folder, string, error)
 }
 
 // A tree is a folder to search.
 type tree struct {
-	call  tool.Call
-	root  *os.Root
-	path  string // absolute, without symlinks
-	named string // the model's path, absolute: path, or the file, before links are followed
-	top   string // the working directory, without symlinks
-	file  string // the only file to search, if the model named a file
+	call   tool.Call
+	folder workspace.Folder
+	finder Finder
+	path   string // absolute, without symlinks
+	named  string // the model's path, absolute: path, or the file, before links are followed
+	top    string // the working directory, without symlinks
+	file   string // the only file to search, if the model named a file
 
 	unreadable *permission.Unreadable // in the folder
 }
@@ -44,7 +51,7 @@ func (e *missingError) Error() string { return e.text }
 
 // openTree opens the file or folder called name, the working directory for "".
 // Its errors are for the model. The tree must be closed.
-func openTree(finder Finder, call tool.Call, name string) (*tree, error) {
+func openTree(ctx context.Context, finder Finder, call tool.Call, name string) (*tree, error) {
 	if name == "" {
 		name = "."
 	}
@@ -56,38 +63,38 @@ func openTree(finder Finder, call tool.Call, name string) (*tree, error) {
 	if err != nil {
 		return nil, err
 	}
-	t := &tree{call: call, path: path, named: filepath.Clean(filepath.FromSlash(name)), top: top}
+	t := &tree{call: call, finder: finder, path: path, named: filepath.Clean(filepath.FromSlash(name)), top: top}
 	if !filepath.IsAbs(t.named) {
 		t.named = filepath.Join(call.Dir, t.named)
 	}
-	t.root, _, err = finder.OpenRoot("", path)
-	if err == nil || t.openParent(finder) {
+	t.folder, _, err = finder.OpenFolder(ctx, "", path)
+	if err == nil || t.openParent(ctx) {
 		t.unreadable = call.Unreadable.Under(t.path)
 		return t, nil
 	}
 	if errors.Is(err, fs.ErrNotExist) {
-		return nil, &missingError{fmt.Sprintf("%s does not exist.%s", path, suggestPath(finder, call, path))}
+		return nil, &missingError{fmt.Sprintf("%s does not exist.%s", path, suggestPath(ctx, finder, call, path))}
 	}
 	return nil, err
 }
 
 // openParent makes t the folder of the file at t.path, if that is one.
-func (t *tree) openParent(finder Finder) bool {
-	root, parent, err := finder.OpenRoot("", filepath.Dir(t.path))
+func (t *tree) openParent(ctx context.Context) bool {
+	folder, parent, err := t.finder.OpenFolder(ctx, "", filepath.Dir(t.path))
 	if err != nil {
 		return false
 	}
 	name := filepath.Base(t.path)
-	info, err := root.Lstat(name)
+	info, err := folder.Lstat(name)
 	if err != nil || info.IsDir() {
-		root.Close()
+		folder.Close()
 		return false
 	}
-	t.root, t.path, t.file = root, parent, name
+	t.folder, t.path, t.file = folder, parent, name
 	return true
 }
 
-func (t *tree) close() { t.root.Close() }
+func (t *tree) close() { t.folder.Close() }
 
 // abs returns the absolute path of a file of t.
 func (t *tree) abs(path string) string { return filepath.Join(t.path, filepath.FromSlash(path)) }
@@ -123,8 +130,13 @@ func heading(name, pattern string) string {
 // list lists the files of t that w wants and no rule hides. Too many files are
 // an error for the model.
 func (t *tree) list(ctx context.Context, w walk.Walk) (*walk.Listing, error) {
-	w.Root = t.root
-	w.Rules, w.Prefix = walk.Above(t.path, t.top)
+	if local, ok := t.folder.(workspace.LocalFolder); ok {
+		w.Root = local.Root()
+		w.Rules, w.Prefix = walk.Above(t.path, t.top)
+	} else {
+		w.Tree = t.folder
+		w.Rules, w.Prefix = t.rulesAbove(ctx)
+	}
 	l, err := w.List(ctx)
 	if errors.Is(err, walk.ErrTooMany) {
 		return nil, fmt.Errorf("%w in %s: search a folder further down, or for fewer names", err, t.path)
@@ -136,6 +148,63 @@ func (t *tree) list(ctx context.Context, w walk.Walk) (*walk.Listing, error) {
 		l.Files = slices.DeleteFunc(l.Files, func(f walk.File) bool { return ctx.Err() != nil || t.hides(f) })
 	}
 	return l, ctx.Err()
+}
+
+// rulesAbove returns the ignore rules of the folders from the working directory down to t,
+// for a tree that is not on a disk of this machine.
+func (t *tree) rulesAbove(ctx context.Context) (*gitignore.Rules, string) {
+	rel, err := filepath.Rel(t.top, t.path)
+	if err != nil || rel == "." || !filepath.IsLocal(rel) {
+		return nil, ""
+	}
+	top, _, err := t.finder.OpenFolder(ctx, "", t.top)
+	if err != nil {
+		return nil, ""
+	}
+	defer top.Close()
+	return walk.AboveIn(ctx, top, filepath.ToSlash(rel))
+}
+
+// search searches files of t.
+func (t *tree) search(ctx context.Context, s grep.Search, paths []string, report func(path string, r grep.Report) bool) error {
+	if local, ok := t.folder.(workspace.LocalFolder); ok {
+		return s.Files(ctx, local.Root(), paths, report)
+	}
+	return s.Tree(ctx, t.folder, paths, report)
+}
+
+// read reads files of t, in order. Those that cannot be read are left out.
+func (t *tree) read(ctx context.Context, paths []string, yield func(i int, r io.Reader)) error {
+	local, ok := t.folder.(workspace.LocalFolder)
+	if !ok {
+		return walk.ReadFiles(ctx, t.folder, paths, func(i int, r io.Reader, err error) error {
+			if err == nil {
+				yield(i, r)
+			}
+			return nil
+		})
+	}
+	at, err := walk.OpenFolder(local.Root())
+	if err != nil {
+		return err
+	}
+	defer at.Close()
+	for i, name := range paths {
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+		dir, base := path.Split(name)
+		if at.Go(strings.TrimSuffix(dir, "/")) != nil {
+			continue
+		}
+		f, err := at.Open(base)
+		if err != nil {
+			continue
+		}
+		yield(i, f)
+		f.Close()
+	}
+	return nil
 }
 
 // leftOut names the files that a search without results has skipped.
@@ -163,13 +232,13 @@ func were(n int, one, many string) string {
 }
 
 // suggestPath names paths similar to one that does not exist.
-func suggestPath(finder Finder, call tool.Call, path string) string {
+func suggestPath(ctx context.Context, finder Finder, call tool.Call, path string) string {
 	dir, missing := filepath.Dir(path), filepath.Base(path)
 	for {
-		root, _, err := finder.OpenRoot("", dir)
+		folder, _, err := finder.OpenFolder(ctx, "", dir)
 		if err == nil {
-			defer root.Close()
-			return meant(dir, missing, visible(root, call, dir))
+			defer folder.Close()
+			return meant(dir, missing, visible(folder, call, dir))
 		}
 		parent := filepath.Dir(dir)
 		if parent == dir || !errors.Is(err, fs.ErrNotExist) {
@@ -180,13 +249,13 @@ func suggestPath(finder Finder, call tool.Call, path string) string {
 }
 
 // visible lists the names in a folder that rules do not hide.
-func visible(root *os.Root, call tool.Call, dir string) []string {
-	f, err := root.Open(".")
+func visible(folder workspace.Folder, call tool.Call, dir string) []string {
+	f, err := folder.Open(".")
 	if err != nil {
 		return nil
 	}
 	defer f.Close()
-	entries, _ := f.ReadDir(maxFolder)
+	entries, _ := readDir(f)
 	call.Unreadable = call.Unreadable.Under(dir)
 	var names []string
 	for _, e := range entries {

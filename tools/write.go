@@ -23,8 +23,8 @@ type writeInput struct {
 func Write(files Files) tool.Tool {
 	return tool.New(tool.Spec{
 		Name: "Write", Title: "Write a file", Description: writeText, State: filesState,
-	}, func(_ context.Context, call tool.Call, in writeInput) (*tool.Result, error) {
-		return write(files, call, in), nil
+	}, func(ctx context.Context, call tool.Call, in writeInput) (*tool.Result, error) {
+		return write(ctx, files, call, in), nil
 	}).OnClassify(func(call tool.Call, in writeInput) tool.Traits {
 		return classifyEdit(files, call, in.FilePath)
 	}).OnPreview(func(call tool.Call, in writeInput) string {
@@ -35,14 +35,14 @@ func Write(files Files) tool.Tool {
 	})
 }
 
-func write(files Files, call tool.Call, in writeInput) *tool.Result {
+func write(ctx context.Context, files Files, call tool.Call, in writeInput) *tool.Result {
 	path, err := files.Resolve(call.Dir, in.FilePath)
 	if err != nil {
 		return tool.Errorf("%v", err)
 	}
 	var data []byte
 	var change fileChange
-	err = files.Update("", path, func(old []byte) ([]byte, error) {
+	err = files.Update(ctx, "", path, func(old []byte) ([]byte, error) {
 		if old != nil {
 			if err := checkSeen(call, path, old); err != nil {
 				return nil, err

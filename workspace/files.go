@@ -1,6 +1,7 @@
 package workspace
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -21,9 +22,10 @@ const MaxFile = 64 << 20
 // while it was being updated.
 var ErrChanged = errors.New("changed while it was being written")
 
-// Open opens the file or folder at name for reading, see [Workspace.Resolve].
+// Open opens the file or folder at name for reading, see [Workspace.Resolve]. What it
+// returns for a folder is an [fs.ReadDirFile].
 // Devices, pipes and sockets are refused without waiting for them.
-func (w *Workspace) Open(dir, name string) (*os.File, error) {
+func (w *Workspace) Open(_ context.Context, dir, name string) (fs.File, error) {
 	p, err := w.locate(dir, name, true)
 	if err != nil {
 		return nil, err
@@ -33,7 +35,11 @@ func (w *Workspace) Open(dir, name string) (*os.File, error) {
 		return nil, err
 	}
 	defer root.Close()
-	return openPlain(root, p)
+	f, err := openPlain(root, p)
+	if err != nil {
+		return nil, err // not a nil *os.File
+	}
+	return f, nil
 }
 
 // OpenRoot opens the folder at name, see [Workspace.Resolve], and returns its
@@ -60,7 +66,7 @@ func (w *Workspace) OpenRoot(dir, name string) (*os.Root, string, error) {
 // file; mode and owner stay. Updates of one file happen one after the other. If change
 // fails, Update returns its error and writes nothing. Files of more than [MaxFile] bytes
 // are refused.
-func (w *Workspace) Update(dir, name string, change func(old []byte) ([]byte, error)) error {
+func (w *Workspace) Update(_ context.Context, dir, name string, change func(old []byte) ([]byte, error)) error {
 	p, err := w.locate(dir, name, false)
 	if err != nil {
 		return err
@@ -86,8 +92,8 @@ func (w *Workspace) Update(dir, name string, change func(old []byte) ([]byte, er
 }
 
 // WriteFile makes data the content of the file at name, as [Workspace.Update] does.
-func (w *Workspace) WriteFile(dir, name string, data []byte) error {
-	return w.Update(dir, name, func([]byte) ([]byte, error) { return data, nil })
+func (w *Workspace) WriteFile(ctx context.Context, dir, name string, data []byte) error {
+	return w.Update(ctx, dir, name, func([]byte) ([]byte, error) { return data, nil })
 }
 
 // folder returns the name by which only a folder is opened. Opening a pipe by its

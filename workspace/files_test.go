@@ -140,12 +140,12 @@ func TestZeroWorkspace(t *testing.T) {
 func TestOutputFolderIsReadableOnly(t *testing.T) {
 	dir := layout(t, map[string]string{"work/": "", "out/x.txt": "long"})
 	w := &Workspace{Root: filepath.Join(dir, "work"), OutputDir: filepath.Join(dir, "out")}
-	f, err := w.Open("", filepath.Join(dir, "out", "x.txt"))
+	f, err := w.Open(t.Context(), "", filepath.Join(dir, "out", "x.txt"))
 	if err != nil {
 		t.Fatal(err)
 	}
 	f.Close()
-	if err := w.WriteFile("", filepath.Join(dir, "out", "x.txt"), []byte("x")); !errors.Is(err, ErrOutside) {
+	if err := w.WriteFile(t.Context(), "", filepath.Join(dir, "out", "x.txt"), []byte("x")); !errors.Is(err, ErrOutside) {
 		t.Errorf("written: %v", err)
 	}
 }
@@ -153,15 +153,15 @@ func TestOutputFolderIsReadableOnly(t *testing.T) {
 func TestReadableFolders(t *testing.T) {
 	dir := layout(t, map[string]string{"work/": "", "skills/x/a.md": "long", "other/b": "secret"})
 	w := &Workspace{Root: filepath.Join(dir, "work"), Readable: []string{filepath.Join(dir, "skills")}}
-	f, err := w.Open("", filepath.Join(dir, "skills", "x", "a.md"))
+	f, err := w.Open(t.Context(), "", filepath.Join(dir, "skills", "x", "a.md"))
 	if err != nil {
 		t.Fatal(err)
 	}
 	f.Close()
-	if err := w.WriteFile("", filepath.Join(dir, "skills", "x", "a.md"), []byte("x")); !errors.Is(err, ErrOutside) {
+	if err := w.WriteFile(t.Context(), "", filepath.Join(dir, "skills", "x", "a.md"), []byte("x")); !errors.Is(err, ErrOutside) {
 		t.Errorf("written: %v", err)
 	}
-	if _, err := w.Open("", filepath.Join(dir, "skills", "..", "other", "b")); !errors.Is(err, ErrOutside) {
+	if _, err := w.Open(t.Context(), "", filepath.Join(dir, "skills", "..", "other", "b")); !errors.Is(err, ErrOutside) {
 		t.Errorf("beside it: %v", err)
 	}
 }
@@ -169,7 +169,7 @@ func TestReadableFolders(t *testing.T) {
 func TestOpen(t *testing.T) {
 	dir := layout(t, map[string]string{"a": "text", "d/": ""})
 	w := &Workspace{Root: dir}
-	f, err := w.Open("", "a")
+	f, err := w.Open(t.Context(), "", "a")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -177,12 +177,12 @@ func TestOpen(t *testing.T) {
 		t.Errorf("%q, %v", data, err)
 	}
 	f.Close()
-	d, err := w.Open("", "d")
+	d, err := w.Open(t.Context(), "", "d")
 	if err != nil {
 		t.Fatal(err)
 	}
 	d.Close()
-	if _, err := w.Open("", "none"); !errors.Is(err, fs.ErrNotExist) || !strings.Contains(err.Error(), filepath.Join(dir, "none")) {
+	if _, err := w.Open(t.Context(), "", "none"); !errors.Is(err, fs.ErrNotExist) || !strings.Contains(err.Error(), filepath.Join(dir, "none")) {
 		t.Errorf("got %v", err)
 	}
 	r, path, err := w.OpenRoot("", "d")
@@ -218,14 +218,14 @@ func TestSwappedLink(t *testing.T) {
 		}
 	}()
 	for range 150 {
-		if f, err := w.Open("", "d/f"); err == nil {
+		if f, err := w.Open(t.Context(), "", "d/f"); err == nil {
 			data, _ := io.ReadAll(f)
 			f.Close()
 			if string(data) != "inside" {
 				t.Errorf("read %q", data)
 			}
 		}
-		_ = w.WriteFile("", "d/f2", []byte("x"))
+		_ = w.WriteFile(t.Context(), "", "d/f2", []byte("x"))
 	}
 	close(stop)
 	<-done
@@ -242,7 +242,7 @@ func TestWriteFile(t *testing.T) {
 		t.Fatal(err)
 	}
 	for name, target := range map[string]string{"a": "a", "link": "a", "new/deep/b": "new/deep/b"} {
-		if err := w.WriteFile("", name, []byte("by "+name)); err != nil {
+		if err := w.WriteFile(t.Context(), "", name, []byte("by "+name)); err != nil {
 			t.Errorf("%s: %v", name, err)
 		}
 		if data, err := os.ReadFile(filepath.Join(dir, target)); err != nil || string(data) != "by "+name {
@@ -255,13 +255,13 @@ func TestWriteFile(t *testing.T) {
 	if info, err := os.Stat(a); err != nil || runtime.GOOS != "windows" && info.Mode().Perm() != 0o751 {
 		t.Errorf("mode %v, %v", info.Mode(), err)
 	}
-	if err := w.WriteFile("", "d", nil); err == nil || !strings.Contains(err.Error(), "folder") {
+	if err := w.WriteFile(t.Context(), "", "d", nil); err == nil || !strings.Contains(err.Error(), "folder") {
 		t.Errorf("a folder was written to: %v", err)
 	}
-	if err := w.WriteFile("", "a/b", nil); err == nil {
+	if err := w.WriteFile(t.Context(), "", "a/b", nil); err == nil {
 		t.Error("a file was used as a folder")
 	}
-	if err := w.WriteFile("", "../x", nil); !errors.Is(err, ErrOutside) {
+	if err := w.WriteFile(t.Context(), "", "../x", nil); !errors.Is(err, ErrOutside) {
 		t.Errorf("got %v", err)
 	}
 	noTemp(t, dir)
@@ -285,11 +285,11 @@ func TestUpdateFails(t *testing.T) {
 	w := &Workspace{Root: dir}
 	a := filepath.Join(dir, "a")
 	refused := errors.New("refused")
-	if err := w.Update("", "a", func([]byte) ([]byte, error) { return nil, refused }); err != refused {
+	if err := w.Update(t.Context(), "", "a", func([]byte) ([]byte, error) { return nil, refused }); err != refused {
 		t.Errorf("got %v", err)
 	}
 	// Someone else writes in the meantime.
-	err := w.Update("", "a", func(old []byte) ([]byte, error) {
+	err := w.Update(t.Context(), "", "a", func(old []byte) ([]byte, error) {
 		return []byte("ours"), os.WriteFile(a, []byte("theirs, longer"), 0o644)
 	})
 	if !errors.Is(err, ErrChanged) {
@@ -298,7 +298,7 @@ func TestUpdateFails(t *testing.T) {
 	if data, _ := os.ReadFile(a); string(data) != "theirs, longer" {
 		t.Errorf("overwritten by %q", data)
 	}
-	err = w.Update("", "new", func(old []byte) ([]byte, error) {
+	err = w.Update(t.Context(), "", "new", func(old []byte) ([]byte, error) {
 		if old != nil {
 			t.Error("a new file has content")
 		}
@@ -307,7 +307,7 @@ func TestUpdateFails(t *testing.T) {
 	if !errors.Is(err, ErrChanged) {
 		t.Errorf("got %v", err)
 	}
-	err = w.Update("", "a", func(old []byte) ([]byte, error) { return []byte("ours"), os.Remove(a) })
+	err = w.Update(t.Context(), "", "a", func(old []byte) ([]byte, error) { return []byte("ours"), os.Remove(a) })
 	if !errors.Is(err, ErrChanged) {
 		t.Errorf("got %v", err)
 	}
@@ -322,7 +322,7 @@ func TestUpdateLargeFile(t *testing.T) {
 	if err := os.Truncate(filepath.Join(dir, "big"), MaxFile+1); err != nil {
 		t.Fatal(err)
 	}
-	err := (&Workspace{Root: dir}).WriteFile("", "big", nil)
+	err := (&Workspace{Root: dir}).WriteFile(t.Context(), "", "big", nil)
 	if err == nil || !strings.Contains(err.Error(), "too large") {
 		t.Errorf("got %v", err)
 	}
@@ -331,7 +331,7 @@ func TestUpdateLargeFile(t *testing.T) {
 // TestUpdateEmptyFile: an empty file is not a missing one.
 func TestUpdateEmptyFile(t *testing.T) {
 	dir := layout(t, map[string]string{"empty": ""})
-	err := (&Workspace{Root: dir}).Update("", "empty", func(old []byte) ([]byte, error) {
+	err := (&Workspace{Root: dir}).Update(t.Context(), "", "empty", func(old []byte) ([]byte, error) {
 		if old == nil {
 			t.Error("the file is said to be missing")
 		}
@@ -348,7 +348,7 @@ func TestUpdatesOfOneFileQueueUp(t *testing.T) {
 	var wg sync.WaitGroup
 	for i := range 40 {
 		wg.Go(func() {
-			err := w.Update("", []string{"n", "link"}[i%2], func(old []byte) ([]byte, error) {
+			err := w.Update(t.Context(), "", []string{"n", "link"}[i%2], func(old []byte) ([]byte, error) {
 				return fmt.Appendf(old, "%d\n", i), nil
 			})
 			if err != nil {

@@ -25,10 +25,10 @@ func TestSpecialFilesAreRefused(t *testing.T) {
 	defer l.Close()
 	w := &Workspace{Root: dir, Dirs: []string{"/dev"}}
 	for name, want := range map[string]string{"pipe": "named pipe", "s": "socket", "null": "device", "/dev/zero": "device"} {
-		if f, err := w.Open("", name); err == nil || !strings.Contains(err.Error(), want) {
+		if f, err := w.Open(t.Context(), "", name); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("Open(%s) = %v, %v", name, f, err)
 		}
-		if err := w.WriteFile("", name, nil); err == nil || !strings.Contains(err.Error(), want) {
+		if err := w.WriteFile(t.Context(), "", name, nil); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("WriteFile(%s): %v", name, err)
 		}
 		if root, _, err := w.OpenRoot("", name); err == nil { // a pipe's writer is not waited for
@@ -45,7 +45,7 @@ func TestReadOnlyFileStays(t *testing.T) {
 	if err := os.Chmod(filepath.Join(dir, "ro"), 0o444); err != nil {
 		t.Fatal(err)
 	}
-	if err := (&Workspace{Root: dir}).WriteFile("", "ro", []byte("y")); !errors.Is(err, fs.ErrPermission) {
+	if err := (&Workspace{Root: dir}).WriteFile(t.Context(), "", "ro", []byte("y")); !errors.Is(err, fs.ErrPermission) {
 		t.Errorf("got %v", err)
 	}
 }
@@ -54,7 +54,7 @@ func TestNewFilesObeyTheUmask(t *testing.T) {
 	old := syscall.Umask(0o027)
 	defer syscall.Umask(old)
 	dir := layout(t, nil)
-	if err := (&Workspace{Root: dir}).WriteFile("", "d/f", nil); err != nil {
+	if err := (&Workspace{Root: dir}).WriteFile(t.Context(), "", "d/f", nil); err != nil {
 		t.Fatal(err)
 	}
 	for name, want := range map[string]fs.FileMode{"d": 0o750, "d/f": 0o640} {

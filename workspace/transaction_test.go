@@ -272,7 +272,7 @@ func TestUpdateAllTogether(t *testing.T) {
 			}
 		})
 		wg.Go(func() {
-			if err := w.Update("", "a", func(old []byte) ([]byte, error) { return more(old), nil }); err != nil {
+			if err := w.Update(t.Context(), "", "a", func(old []byte) ([]byte, error) { return more(old), nil }); err != nil {
 				t.Error(err)
 			}
 		})

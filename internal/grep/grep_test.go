@@ -317,8 +317,22 @@ func TestFiles(t *testing.T) {
 	}
 	defer root.Close()
 	s := Search{Pattern: compile(t, "x", Options{}), Want: Count}
+	searches := map[string]func(context.Context, []string, func(string, Report) bool) error{
+		"on disk": func(ctx context.Context, paths []string, report func(string, Report) bool) error {
+			return s.Files(ctx, root, paths, report)
+		},
+		"tree": func(ctx context.Context, paths []string, report func(string, Report) bool) error {
+			return s.Tree(ctx, root.FS(), paths, report)
+		},
+	}
+	for name, files := range searches {
+		t.Run(name, func(t *testing.T) { testFiles(t, paths, files) })
+	}
+}
+
+func testFiles(t *testing.T, paths []string, files func(context.Context, []string, func(string, Report) bool) error) {
 	var got []string
-	err = s.Files(t.Context(), root, append(paths, "gone"), func(path string, r Report) bool {
+	err := files(t.Context(), append(paths, "gone"), func(path string, r Report) bool {
 		got = append(got, path)
 		if want := (Report{Count: (len(got) - 1) % 7}); path != "gone" && !reflect.DeepEqual(r, want) {
 			t.Errorf("%s: %+v", path, r)
@@ -331,11 +345,11 @@ func TestFiles(t *testing.T) {
 		t.Errorf("%v: %q", err, got)
 	}
 	n := 0
-	if err := s.Files(t.Context(), root, paths, func(string, Report) bool { n++; return n < 100 }); err != nil || n != 100 {
+	if err := files(t.Context(), paths, func(string, Report) bool { n++; return n < 100 }); err != nil || n != 100 {
 		t.Errorf("stopped after %d: %v", n, err)
 	}
 	ctx, cancel := context.WithCancel(t.Context())
-	if err := s.Files(ctx, root, paths, func(string, Report) bool { cancel(); return true }); !errors.Is(err, context.Canceled) {
+	if err := files(ctx, paths, func(string, Report) bool { cancel(); return true }); !errors.Is(err, context.Canceled) {
 		t.Errorf("cancelled: %v", err)
 	}
 }

@@ -97,10 +97,7 @@ func (s *Search) work(ctx context.Context, root *os.Root, todo <-chan batch) {
 
 // batch searches files, and stops keeping lines when the limits are reached.
 func (s *searcher) batch(at *walk.Folder, paths []string) ([]Report, error) {
-	s.bytes = 0
-	if s.room = s.Max; s.Max == 0 {
-		s.room = -1
-	}
+	s.restart()
 	reports := make([]Report, len(paths))
 	for i, name := range paths {
 		dir, base := path.Split(name)

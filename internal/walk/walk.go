@@ -6,6 +6,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"runtime"
 	"slices"
@@ -29,6 +30,8 @@ const (
 // A Walk selects the files to list. Paths are relative to Root, with slashes.
 type Walk struct {
 	Root *os.Root
+	// Tree takes the place of Root for a folder that is on no disk of this machine.
+	Tree fs.ReadLinkFS
 	// Rules are in force at Root, see [Above]; Prefix is the path of Root from the
 	// folder that they are relative to, "" for that folder itself.
 	Rules  *gitignore.Rules
@@ -73,12 +76,16 @@ func (w *Walk) List(ctx context.Context) (*Listing, error) {
 	if l.max == 0 {
 		l.max = maxFiles
 	}
-	l.wake.L = &l.mu
-	var group sync.WaitGroup
-	for range min(runtime.GOMAXPROCS(0), maxWorkers) {
-		group.Go(l.work)
+	if w.Tree != nil {
+		l.levels()
+	} else {
+		l.wake.L = &l.mu
+		var group sync.WaitGroup
+		for range min(runtime.GOMAXPROCS(0), maxWorkers) {
+			group.Go(l.work)
+		}
+		group.Wait()
 	}
-	group.Wait()
 	if l.err != nil {
 		return nil, l.err
 	}
@@ -186,7 +193,9 @@ func (l *lister) read(at *Folder, f folder) (part Listing, more []folder, err er
 // A reader lists one folder.
 type reader struct {
 	*lister
-	at *Folder
+	at interface {
+		lstat(name string) (facts, error)
+	}
 	folder
 	full  string           // the folder's path for the rules
 	inner *gitignore.Rules // in force in it
@@ -232,10 +241,17 @@ func (r *reader) entry(base []byte, kind os.FileMode) error {
 	return r.file(path, full[len(full)-len(base):], link)
 }
 
+func (l *lister) stat(path string) (fs.FileInfo, error) {
+	if l.Tree != nil {
+		return fs.Stat(l.Tree, path)
+	}
+	return l.Root.Stat(path)
+}
+
 // file adds a file.
 func (r *reader) file(path, name string, link bool) error {
 	if link {
-		if info, err := r.Root.Stat(path); err == nil && info.IsDir() {
+		if info, err := r.stat(path); err == nil && info.IsDir() {
 			return nil
 		}
 	}
