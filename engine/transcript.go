@@ -55,6 +55,18 @@ type Call struct {
 	settled bool   // it has its result:
 	content llm.Blocks
 	isError bool
+	shown   *event.Call // nil until a reader of the stream needs it
+}
+
+// Shown describes the call for the reader of a stream. It is nil for no call.
+func (c *Call) Shown() *event.Call {
+	if c == nil {
+		return nil
+	}
+	if c.shown == nil {
+		c.shown = &event.Call{Tool: c.Name, ID: c.Use.ID, Input: c.Input}
+	}
+	return c.shown
 }
 
 // Apply takes a fact that has counted for the [State] into the conversation.
@@ -234,7 +246,7 @@ func (t *Transcript) replaceInput(id string, d permission.Decision) {
 	if c == nil || d.Input == nil || d.Behavior == permission.Denied {
 		return
 	}
-	c.Input = d.Input
+	c.Input, c.shown = d.Input, nil
 	if t.tools.find(c.Name).Batch {
 		u := llm.ToolUse{ID: c.Use.ID, Name: c.Name, Input: d.Input}
 		var others []Call

@@ -51,7 +51,8 @@ func TestDocs(t *testing.T) {
 	got := "# Events\n\nMade from `event/event.go` and `event/signal.go` by `go test ./event -run Docs -update`.\n\n" +
 		"A `Stream` yields facts and signals; a session's journal holds the facts.\n" +
 		"A fact is recorded before it is shown and before anything is done about it. A signal is only shown.\n" +
-		"The JSON of an event is `{\"seq\":…,\"prev\":…,\"time\":…,\"session\":…,\"type\":…,\"data\":{…}}`; durations are nanoseconds.\n\n" +
+		"The JSON of an event is `{\"seq\":…,\"prev\":…,\"time\":…,\"session\":…,\"type\":…,\"data\":{…}}`; durations are nanoseconds.\n" +
+		"In the stream of a running prompt, `Event.Call` is the call that an event is about: the tool's name, the provider's id, the input. It is not part of the JSON.\n\n" +
 		"## Facts\n\n" + facts.String() + "## Signals\n\n" + signals.String()
 	got = strings.TrimRight(got, "\n") + "\n"
 	golden.File(t, "../docs/events.md", got, *update)

@@ -29,6 +29,16 @@ type Event struct {
 	Time    time.Time // UTC
 	Session string    // the session that it happened in
 	Data    Data
+	// Call is the call that the event is about, in a stream of a running prompt. It is nil if
+	// the event is about none, or was read from a store. It is not part of the JSON.
+	Call *Call
+}
+
+// A Call is a call of a tool, for the reader of a stream.
+type Call struct {
+	Tool  string          // name of the tool
+	ID    string          // the provider's id of the call
+	Input json.RawMessage // the input that the tool runs with; do not change it
 }
 
 // Data is a [Fact] or a [Signal].

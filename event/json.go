@@ -58,7 +58,7 @@ func (e *Event) UnmarshalJSON(b []byte) error {
 	if err != nil {
 		return err
 	}
-	*e = Event{w.Seq, w.Prev, w.Time, w.Session, d}
+	*e = Event{Seq: w.Seq, Prev: w.Prev, Time: w.Time, Session: w.Session, Data: d}
 	return nil
 }
 

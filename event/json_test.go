@@ -67,6 +67,9 @@ func TestRoundTrip(t *testing.T) {
 	fill.Interfaces[reflect.TypeFor[Data]()] = TextDelta{Key: "k", Text: "t"}
 	for name, d := range names {
 		filled := fill.New(reflect.TypeOf(d)).Interface().(Data)
+		if of, ok := filled.(AgentEvent); ok {
+			of.Event.Call = nil // not part of the JSON
+		}
 		for _, d := range []Data{filled, d} {
 			in := Event{Seq: 2, Prev: 1, Time: time.Date(2026, 1, 2, 3, 4, 5, 6, time.UTC), Session: "s", Data: d}
 			text, err := json.Marshal(in)

@@ -71,6 +71,31 @@ func (c *Conversation) ToolName(call string) string {
 	return ""
 }
 
+// Shown returns the call that a fact is about, for the reader of a stream. It is nil for a
+// fact about no call of the last answer.
+func (c *Conversation) Shown(f event.Data) *event.Call {
+	id := ""
+	switch f := f.(type) {
+	case event.Authorized:
+		id = f.Call
+	case event.Answered:
+		id = f.Call
+	case event.ToolStart:
+		id = f.Call
+	case event.ToolDone:
+		id = f.Call
+	case event.ToolAmended:
+		id = f.Call
+	case event.ToolResult:
+		id = f.Call
+	case event.AgentStart:
+		id = f.Call
+	default:
+		return nil
+	}
+	return c.Transcript.Call(id).Shown()
+}
+
 // StartedCall finds a call in the facts of a session and returns it as it was started. ok
 // is false if it never started.
 func StartedCall(facts []event.Event, session, id string) (tool.Call, bool) {

@@ -153,6 +153,7 @@ func (r *Run) Commit(facts ...event.Fact) error {
 	}
 	if r.events != nil {
 		for _, e := range events {
+			e.Call = r.conv.Shown(e.Data)
 			r.events.Put(e)
 		}
 	}

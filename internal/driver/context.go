@@ -23,6 +23,7 @@ type Context struct {
 	key    string            // key of the effect
 	muted  atomic.Bool       // its signals are no longer shown
 	span   executor.OpenSpan // span of the effect, begun by the tracing code
+	call   *event.Call       // that the effect is about; nil: none, or no reader
 }
 
 // Value lets tools find the host of the run, see [HostOf].
@@ -40,7 +41,7 @@ func (n *Context) Watched() bool { return n.run.events != nil }
 
 func (n *Context) Show(sig event.Signal) {
 	if n.Watched() && !n.muted.Load() {
-		n.run.events.Put(event.Event{Session: n.run.x.Session, Data: sig})
+		n.run.events.Put(event.Event{Session: n.run.x.Session, Data: sig, Call: n.call})
 	}
 }
 

@@ -78,6 +78,9 @@ func (r *Run) startEffects(effects []engine.Effect) (mine *pendingEffect, failed
 		}
 		f := r.pendingFor(e)
 		r.conv.Prepare(r.x, &f.input)
+		if call := f.input.Call.ID; call != "" && r.events != nil {
+			f.ctx.call = r.conv.Transcript.Call(call).Shown()
+		}
 		if intent := e.Intent(); intent != nil {
 			intents = append(intents, intent)
 		}

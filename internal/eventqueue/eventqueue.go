@@ -61,7 +61,7 @@ func (q *Queue) Put(e event.Event) {
 		}
 		if !isSignal {
 			if q.facts++; q.facts > maxFacts {
-				e = event.Event{Seq: e.Seq}
+				e = event.Event{Seq: e.Seq, Call: e.Call}
 			}
 		}
 		q.waiting = append(q.waiting, entry{Event: e})
@@ -181,9 +181,11 @@ func (q *Queue) Next() (event.Event, bool) {
 			case w.Data == nil && w.Seq == 0: // a signal that was dropped
 				continue
 			case w.Data == nil:
-				if w.Event = q.reload(w.Seq); w.Data == nil {
+				e := q.reload(w.Seq)
+				if e.Call = w.Call; e.Data == nil {
 					continue
 				}
+				w.Event = e
 			}
 			return w.whole(), true
 		}
@@ -237,6 +239,7 @@ func (q *Queue) restore(e event.Event) (next int64) {
 	for i := range q.waiting[:min(len(q.waiting), maxFacts)] {
 		w := &q.waiting[i]
 		if w.Data == nil && w.Seq == e.Seq {
+			e.Call = w.Call
 			w.Event = e
 		} else if w.Data == nil && w.Seq > e.Seq {
 			return w.Seq

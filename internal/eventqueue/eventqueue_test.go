@@ -65,6 +65,7 @@ func TestQueueRereads(t *testing.T) {
 	for i := range int64(n) {
 		e := event.Event{Seq: i + 1, Data: event.Waited{Key: fmt.Sprint(i)}}
 		stored = append(stored, e)
+		e.Call = &event.Call{ID: fmt.Sprint(i)}
 		q.Put(e)
 		q.Put(event.Event{Data: event.TextDelta{Key: fmt.Sprint(i), Text: "x"}})
 	}
@@ -85,7 +86,7 @@ func TestQueueRereads(t *testing.T) {
 			break
 		}
 		if w, ok := e.Data.(event.Waited); ok {
-			if e.Seq != next || w.Key != fmt.Sprint(next-1) {
+			if e.Seq != next || w.Key != fmt.Sprint(next-1) || e.Call == nil || e.Call.ID != w.Key {
 				t.Fatalf("fact %d is %+v", next, e)
 			}
 			next++
