@@ -16,14 +16,22 @@ import (
 
 // promptCommand is the unnamed command, which runs a prompt.
 func promptCommand(h *cli.IO) cli.Command {
-	o := new(settings.Options)
+	o, version := new(settings.Options), false
+	flags := func() cli.Flags {
+		return append(o.Flags(), cli.Flag{Name: "version", Help: "print the version and exit", Set: cli.SetTrue(&version)})
+	}
 	return cli.Command{Name: "openagent", Args: "[prompt]", Summary: "Run an agent on a prompt",
 		Details: `On a terminal it starts a conversation. With -p, or without a terminal, it runs one prompt.
 Text on stdin is added to the prompt, or replaces a missing one.
 `,
 		Examples: []string{"openagent", "openagent -p 'Why does the build fail?'", "git diff | openagent -p 'Review this change'"},
-		Footer:   cli.ExitHelp + "\n" + environmentHelp, Flags: o.Flags,
-		Run: func(ctx context.Context, args []string) error { return prompt(ctx, h, o, args) }}
+		Footer:   cli.ExitHelp + "\n" + environmentHelp, Flags: flags,
+		Run: func(ctx context.Context, args []string) error {
+			if version {
+				return showVersion(h)
+			}
+			return prompt(ctx, h, o, args)
+		}}
 }
 
 // mistyped refuses words if the first resembles a command: a typo should not cost money.

@@ -14,6 +14,10 @@ func versionCommand(h *cli.IO) cli.Command {
 			if err := cli.NoArgs("version", args); err != nil {
 				return err
 			}
-			return h.Show(fmt.Sprintf("openagent %s (%s, %s/%s)\n", cli.Version(), runtime.Version(), runtime.GOOS, runtime.GOARCH))
+			return showVersion(h)
 		}}
+}
+
+func showVersion(h *cli.IO) error {
+	return h.Show(fmt.Sprintf("openagent %s (%s, %s/%s)\n", cli.Version(), runtime.Version(), runtime.GOOS, runtime.GOARCH))
 }

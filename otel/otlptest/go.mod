@@ -3,8 +3,8 @@ module github.com/openagent-go/agent/otel/otlptest
 go 1.26.0
 
 require (
-	github.com/openagent-go/agent v0.0.0
-	github.com/openagent-go/agent/otel v0.0.0
+	github.com/openagent-go/agent v0.1.0
+	github.com/openagent-go/agent/otel v0.1.0
 	go.opentelemetry.io/otel v1.47.0
 	go.opentelemetry.io/otel/exporters/otlp/otlpmetric/otlpmetrichttp v1.47.0
 	go.opentelemetry.io/otel/exporters/otlp/otlptrace/otlptracehttp v1.47.0
