@@ -182,7 +182,7 @@ func (c *call) holds(x *rule, at int) bool {
 		return c.lines[at].Writes()
 	}
 	if a.Kind == RunCommand && (x.tool == "Read" || x.tool == "Edit") && x.pattern != "" {
-		return c.lines[at].Touches(x.path, x.tool == "Edit")
+		return c.lines[at].touches(x)
 	}
 	if !c.concerned(x, a.Kind) && !x.forbidsCommands(a.Kind) {
 		return false
@@ -206,6 +206,53 @@ func (c *call) holds(x *rule, at int) bool {
 // uncertain returns a rule with a pattern that the call may fall under, and why: a
 // command line not known in full, or a tool that does not say what it touches.
 func (c *call) uncertain(s *ruleSet) (*rule, string) {
+	if x, why := c.unchecked(s); why != "" {
+		return x, why
+	}
+	return c.mayChange(s)
+}
+
+// mayChange returns an Edit rule about a file that a command names and may change, and why
+// nothing keeps it from that. A command that is known to change the file falls under the
+// rule itself.
+func (c *call) mayChange(s *ruleSet) (*rule, string) {
+	if b := s.of("Edit"); b == nil || len(b.scoped) == 0 || c.lines == nil {
+		return nil, ""
+	}
+	for _, i := range c.matching(s) {
+		if x := &s.all[i]; x.tool == "Edit" && x.pattern != "" {
+			if name := c.changer(x); name != "" {
+				return x, shellword.Show(name) + " is told to open the file, and may still write there; no sandbox holds it"
+			}
+		}
+	}
+	return nil, ""
+}
+
+// changer returns the name of a command that may change a file which an Edit rule with a
+// pattern is about, "" for none.
+func (c *call) changer(x *rule) string {
+	for at, a := range c.req.Access {
+		if a.Kind != RunCommand {
+			continue
+		}
+		if name := c.lines[at].MayChange(x.path, c.held()); name != "" {
+			return name
+		}
+	}
+	return ""
+}
+
+// held are the paths that the operating system keeps the call from writing.
+func (c *call) held() []string {
+	if c.req.Confined {
+		return c.req.WriteProtected
+	}
+	return nil
+}
+
+// unchecked returns a rule with a pattern that cannot be checked for the call, and why.
+func (c *call) unchecked(s *ruleSet) (*rule, string) {
 	if !c.doubtful(s) {
 		return nil, ""
 	}

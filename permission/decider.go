@@ -17,6 +17,15 @@ import (
 // The Input of an answer has to be nil: a decider changes nothing.
 type Decider interface{ Decide(Request) Decision }
 
+// A WriteProtector is a [Decider] that knows what the operating system keeps confined calls
+// from writing. A command may then open a file that an Edit rule denies, for reading or
+// running, without a question.
+type WriteProtector interface {
+	// WriteProtected returns files and folders, absolute and without links, for calls in
+	// the folder dir.
+	WriteProtected(dir string) []string
+}
+
 // An AllowList allows the tools that it names, by name or alias, and denies all
 // others. Without names it denies every call. A name may hold "*" for any text.
 type AllowList []string

@@ -26,15 +26,15 @@ func (p Policy) Parts(r Request) []Part {
 		if s == nil {
 			continue
 		}
-		out = append(out, s.parts(r.Tool, c, deny, ask)...)
+		out = append(out, s.parts(r.Tool, about.held(), c, deny, ask)...)
 	}
 	return out
 }
 
-func (s *shellLine) parts(tool string, p *Compiled, deny, ask []int) []Part {
+func (s *shellLine) parts(tool string, held []string, p *Compiled, deny, ask []int) []Part {
 	var out []Part
 	for i := range s.List {
-		d := s.judgeCommand(i, tool, p, deny, ask)
+		d := s.judgeCommand(i, tool, held, p, deny, ask)
 		out = append(out, Part{s.List[i].Raw, d})
 	}
 	for _, f := range s.Redirects {
@@ -51,7 +51,7 @@ func (s *shellLine) parts(tool string, p *Compiled, deny, ask []int) []Part {
 }
 
 // judgeCommand judges one simple command of a line by itself.
-func (s *shellLine) judgeCommand(i int, tool string, p *Compiled, deny, ask []int) Decision {
+func (s *shellLine) judgeCommand(i int, tool string, held []string, p *Compiled, deny, ask []int) Decision {
 	c := &s.List[i]
 	alone := &shellLine{s.Alone(i)}
 	forbids := func(set *ruleSet, list []int) *rule {
@@ -61,7 +61,7 @@ func (s *shellLine) judgeCommand(i int, tool string, p *Compiled, deny, ask []in
 			case x.pattern == "":
 				return x.names(tool)
 			case x.tool == "Read" || x.tool == "Edit":
-				return alone.Touches(x.path, x.tool == "Edit")
+				return alone.touches(x)
 			}
 			return (x.names(tool) || x.forbidsCommands(RunCommand)) && alone.runs(x)
 		})
@@ -72,6 +72,9 @@ func (s *shellLine) judgeCommand(i int, tool string, p *Compiled, deny, ask []in
 	}
 	if x := forbids(p.deny, deny); x != nil {
 		return decide(Denied, FromRule, x, "denied by the rule %s", x.name())
+	}
+	if x := alone.mayChange(held, p.deny, deny); x != nil {
+		return decide(Asked, FromRule, x, "the rule %s cannot be checked: it may still write there, and no sandbox holds it", x.name())
 	}
 	if x := forbids(p.ask, ask); x != nil {
 		return decide(Asked, FromRule, x, "asked about because of the rule %s", x.name())
@@ -92,6 +95,17 @@ func (s *shellLine) judgeCommand(i int, tool string, p *Compiled, deny, ask []in
 		return decide(Allowed, FromMode, nil, "it only reads")
 	}
 	return decide(Asked, FromMode, nil, "no rule allows it, and %s", why)
+}
+
+// mayChange returns the first rule of those listed that is about a file which the line may
+// change, nil for none.
+func (s *shellLine) mayChange(held []string, set *ruleSet, list []int) *rule {
+	for _, i := range list {
+		if x := &set.all[i]; x.tool == "Edit" && x.pattern != "" && s.MayChange(x.path, held) != "" {
+			return x
+		}
+	}
+	return nil
 }
 
 // Unclear says why the command lines of a call are not understood in full, "" if

@@ -111,9 +111,12 @@ type Request struct {
 	ReadOnly       bool            // the call changes nothing
 	NonDestructive bool            // the tool declares that it destroys nothing
 	Confined       bool            // the operating system confines what the call runs
-	Unbound        bool            // a [Restriction] does not hold for the call
-	Dir            string          // working directory of the call, absolute
-	Roots          []string        // folders that the agent works in, absolute; Dir alone if nil
+	// WriteProtected are files and folders, absolute and without links, that the operating
+	// system keeps a confined call from writing, see [WriteProtector].
+	WriteProtected []string
+	Unbound        bool     // a [Restriction] does not hold for the call
+	Dir            string   // working directory of the call, absolute
+	Roots          []string // folders that the agent works in, absolute; Dir alone if nil
 }
 
 // A Rule is "Tool" or "Tool(pattern)", as in "Read", "Bash(git *)",

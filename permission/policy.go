@@ -110,8 +110,11 @@ func (p Policy) InPlanMode() bool {
 // rule for all calls of the tool covers any line. Where a deny or ask rule cannot
 // be checked, because parts of a line are only known when it runs or because the
 // tool does not say what it touches, no rule allows the call; a deny rule then
-// makes [Bypass] deny it. Read(…) and Edit(…) rules that deny or ask also hold
-// for the arguments of commands that open files: for all that file patterns,
+// makes [Bypass] deny it. An Edit(…) rule that denies or asks does not keep a file
+// from being read or run. It cannot be checked for a command that is told to open
+// the file and is not known to change it, unless the operating system holds the file
+// (see [Request].WriteProtected). Read(…) and Edit(…) rules that deny or ask also hold
+// for the arguments of commands that open files, or change them: for all that file patterns,
 // braces and the working folder in them may stand for, and for what is in
 // folders given to programs that copy, search or change whole folders. What else
 // is not known of the arguments makes such a rule one that cannot be checked.

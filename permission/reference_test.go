@@ -93,6 +93,13 @@ func (c *call) anyDoubt(s *ruleSet) (*rule, string) {
 			}
 		}
 	}
+	for i := range s.all {
+		if x := &s.all[i]; x.tool == "Edit" && x.pattern != "" && x.err == nil {
+			if name := c.changer(x); name != "" {
+				return x, name + " is told to open the file, and may still write there; no sandbox holds it"
+			}
+		}
+	}
 	return nil, ""
 }
 

@@ -169,6 +169,18 @@ func balanced(s string) bool {
 	return depth == 0
 }
 
+// ProtectedPath returns the file or folder that a rule for Edit is about, with all that is
+// in it: absolute, beginning with "~/", or relative to the working folder. A sandbox can
+// keep it from being written. It is false for a rule for another tool, and for a pattern
+// that is about files of many places, such as Edit(*.lock).
+func (r Rule) ProtectedPath() (string, bool) {
+	x, err := r.parse()
+	if err != nil || x.tool != "Edit" || x.pattern == "" {
+		return "", false
+	}
+	return x.path.Plain()
+}
+
 // names reports whether the rule is for the tool.
 func (x *rule) names(tool string) bool {
 	if x.tool == tool {

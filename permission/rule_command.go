@@ -94,6 +94,15 @@ func (s *shellLine) mayRun(x *rule) bool {
 	return false
 }
 
+// touches reports whether the line opens, or for an Edit rule changes, a file that a rule
+// with a path is about.
+func (s *shellLine) touches(x *rule) bool {
+	if x.tool == "Edit" {
+		return s.Changes(x.path)
+	}
+	return s.Touches(x.path)
+}
+
 // uncertain says why a rule with a pattern may hold for the line without being seen
 // to, "" if it cannot.
 func (s *shellLine) uncertain(x *rule, tool string) string {

@@ -20,6 +20,8 @@ type DeniedError struct {
 	Command string // the simple command, or the line where that is not understood
 	Rule    string // the setting and its value, as in `deniedPaths "/etc"`
 	Why     string // as in "it is denied by deniedPaths "/etc""
+
+	doubt bool // the command may change a file that it opens, and is not known to
 }
 
 func (e *DeniedError) Error() string {
@@ -169,12 +171,31 @@ func (r *Rules) checkCommand(line, dir string, held bool) error {
 	if held {
 		p = r.lenient
 	}
-	if d, denied := p.Denies(q); denied {
+	d, denied := p.Denies(q)
+	if denied && !r.onlyMayChange(p, q) {
 		return r.explain(line, d)
 	}
 	if held { // a line names more files than it opens, as where a cd may fail
 		return nil
 	}
+	if err := r.checkFiles(line, q); err != nil || !denied {
+		return err
+	}
+	err := r.explain(line, d)
+	err.doubt, err.Why = true, err.Rule+" protects it; the command may still write there; no sandbox holds it"
+	return err
+}
+
+// onlyMayChange reports whether a command is denied only because it may change a protected
+// file that it opens.
+func (r *Rules) onlyMayChange(p *permission.Compiled, q permission.Request) bool {
+	q.Confined, q.WriteProtected = true, []string{string(filepath.Separator)}
+	_, denied := p.Denies(q)
+	return !denied
+}
+
+// checkFiles judges the files that a command line names, if nothing confines it.
+func (r *Rules) checkFiles(line string, q permission.Request) error {
 	read, written, all := q.Files()
 	bounded := len(r.read) > 0 || slices.ContainsFunc(r.hidden, r.holed)
 	if !all && bounded {
@@ -299,7 +320,7 @@ func (r *Rules) forbid(tool string, e entry) {
 var patterned = strings.NewReplacer(`\`, `\\`, `*`, `\*`, `[`, `\[`, `(`, `?`, `)`, `?`)
 
 // explain makes a denial by the policy for command lines one by the setting.
-func (r *Rules) explain(line string, d permission.Decision) error {
+func (r *Rules) explain(line string, d permission.Decision) *DeniedError {
 	for _, list := range [][]entry{r.denied, r.hidden, r.keep} {
 		for _, e := range list {
 			one := Rules{}

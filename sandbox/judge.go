@@ -1,7 +1,10 @@
 package sandbox
 
 import (
+	"errors"
 	"fmt"
+	"path/filepath"
+	"slices"
 
 	"github.com/openagent-go/agent/internal/text"
 	"github.com/openagent-go/agent/permission"
@@ -16,6 +19,7 @@ func (s *Sandbox) Decide(q permission.Request) permission.Decision {
 	if v.err != nil {
 		return permission.Decision{Behavior: permission.Denied, Source: permission.FromPolicy, Reason: v.err.Error()}
 	}
+	var doubt permission.Decision
 	for _, a := range q.Access {
 		var err error
 		switch a.Kind {
@@ -28,11 +32,49 @@ func (s *Sandbox) Decide(q permission.Request) permission.Decision {
 			}
 			err = v.rules.checkCommand(a.Target, dir, s.holdsFiles && q.Confined)
 		}
-		if err != nil {
+		var denied *DeniedError
+		switch {
+		case err == nil:
+		case errors.As(err, &denied) && denied.doubt:
+			doubt = permission.Decision{Behavior: permission.Asked, Source: permission.FromPolicy,
+				Reason: fmt.Sprintf("the command %q is told to open %s: %s", text.Bytes(a.Target, maxShown), denied.Path, denied.Why)}
+		default:
 			return permission.Decision{Behavior: permission.Denied, Source: permission.FromPolicy, Reason: err.Error()}
 		}
 	}
+	if doubt.Behavior != permission.NoOpinion {
+		return doubt
+	}
 	return s.unconfined(q)
+}
+
+// WriteProtected makes s a [permission.WriteProtector]. It lists nothing if the backend
+// does not enforce all rules about files.
+func (s *Sandbox) WriteProtected(dir string) []string {
+	if !s.holdsFiles {
+		return nil
+	}
+	v := s.at(dir)
+	if v.err != nil {
+		return nil
+	}
+	return v.rules.writeProtected()
+}
+
+// writeProtected lists the paths that are not written. Behind a symlink a path is not
+// protected by its own name: the link can be replaced.
+func (r *Rules) writeProtected() (list []string) {
+	dir, real := filepath.Clean(r.place.Dir), permission.RealPath(r.place.Dir)
+	for _, e := range slices.Concat(r.keep, r.denied) {
+		clean := e.clean
+		if below(dir, clean) {
+			clean = real + clean[len(dir):]
+		}
+		if clean == e.real {
+			list = append(list, e.real)
+		}
+	}
+	return list
 }
 
 // Conceals makes s a [permission.Concealer]: searches do not show files that must not be

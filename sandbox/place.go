@@ -21,6 +21,9 @@ type Place struct {
 	Temp string
 	// Private belongs to the program: it is neither read nor written.
 	Private []string
+	// Deny are the deny rules of the agent. What a rule for Edit names, see
+	// [permission.Rule.ProtectedPath], is not written.
+	Deny []permission.Rule
 	// Readable may be read even if the settings do not allow it, unless they deny it.
 	Readable []string
 }
@@ -52,6 +55,7 @@ func (s Settings) At(p Place) (*Rules, error) {
 			return nil, fmt.Errorf("sandbox: the path %.200q of the place is not absolute", path)
 		}
 	}
+	s.protected = p.protected()
 	r := &Rules{settings: s, place: p}
 	if s.relative() {
 		r.trees = worktrees.Of(permission.RealPath(p.Dir))
@@ -72,8 +76,8 @@ func (s Settings) At(p Place) (*Rules, error) {
 			r.write = append(r.write, list...)
 		case "deniedPaths":
 			r.denied = list
-		case "filesystem.denyWrite":
-			r.keep = list
+		case "filesystem.denyWrite", denyRules:
+			r.keep = append(r.keep, list...)
 		case "filesystem.denyRead":
 			r.hidden = list
 		case "filesystem.allowRead":
@@ -112,6 +116,26 @@ func (s Settings) At(p Place) (*Rules, error) {
 	r.worktree = worktreeOf(p.Dir)
 	r.forCommands()
 	return r, nil
+}
+
+// denyRules is the name of the setting for what deny rules of the agent protect.
+const denyRules = "permissions.deny"
+
+// protected lists the paths that the deny rules for Edit name, from each of the folders.
+func (p Place) protected() (list []string) {
+	for _, rule := range p.Deny {
+		path, ok := rule.ProtectedPath()
+		if !ok {
+			continue
+		}
+		list = append(list, path)
+		if relative(path) {
+			for _, root := range p.Roots {
+				list = append(list, filepath.Join(root, path))
+			}
+		}
+	}
+	return list
 }
 
 // leadsOut refuses a writable path that lies in another one, or in a folder that is

@@ -55,6 +55,8 @@ type Settings struct {
 
 	Network    Network    `json:"network,omitzero"`
 	Filesystem Filesystem `json:"filesystem,omitzero"`
+
+	protected []string // by the deny rules of a place
 }
 
 // Network lists the hosts that confined commands may reach. The zero value is none.
@@ -99,6 +101,7 @@ func (s Settings) paths() []pathSetting {
 		{"allowedReadPaths", s.AllowedReadPaths, false}, {"allowedWritePaths", s.AllowedWritePaths, false}, {"deniedPaths", s.DeniedPaths, true},
 		{"filesystem.allowWrite", s.Filesystem.AllowWrite, false}, {"filesystem.denyWrite", s.Filesystem.DenyWrite, true},
 		{"filesystem.denyRead", s.Filesystem.DenyRead, true}, {"filesystem.allowRead", s.Filesystem.AllowRead, true},
+		{denyRules, s.protected, true},
 	}
 }
 

@@ -306,7 +306,20 @@ func (x *Executor) subject(call *tool.Call, class *tool.Traits) permission.Reque
 		input = repaired(t, *call).Input
 	}
 	return permission.Request{Tool: call.Name, Aliases: spec.Aliases, Input: input, Access: class.Access, ReadOnly: isSideEffectFree(class),
-		NonDestructive: spec.NonDestructive, Confined: class.Confined, Unbound: class.IgnoresSkillLimits, Dir: call.Dir, Roots: x.Roots}
+		NonDestructive: spec.NonDestructive, Confined: class.Confined, WriteProtected: x.writeProtected(class, call.Dir), Unbound: class.IgnoresSkillLimits, Dir: call.Dir, Roots: x.Roots}
+}
+
+// writeProtected returns what the operating system keeps a call from writing.
+func (x *Executor) writeProtected(class *tool.Traits, dir string) (all []string) {
+	if !class.Confined {
+		return nil
+	}
+	for _, d := range x.Deciders {
+		if p, ok := d.(permission.WriteProtector); ok {
+			all = append(all, p.WriteProtected(dir)...)
+		}
+	}
+	return all
 }
 
 // Request returns the permission question to show.

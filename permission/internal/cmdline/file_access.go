@@ -16,18 +16,15 @@ import (
 // Which files a command line may reach, for Read and Edit rules that forbid.
 
 // Touches reports whether a pattern concerns a file that a known argument or redirection
-// of the line names; with edit, one that it may change.
-func (s *Line) Touches(pattern *paths.Pattern, edit bool) bool {
+// of the line names.
+func (s *Line) Touches(pattern *paths.Pattern) bool {
 	for _, r := range s.Redirects {
-		if (r.Write || !edit) && s.named(pattern, r.In, r.Word) {
+		if s.named(pattern, r.In, r.Word) {
 			return true
 		}
 	}
 	for i := range s.List {
 		c := &s.List[i]
-		if edit && (!opens(c, edit) || s.CommandReads(c, false) == "") {
-			continue
-		}
 		for _, w := range c.Words {
 			if s.named(pattern, c.In, w) {
 				return true
@@ -65,7 +62,7 @@ func (s *Line) MayTouch(pattern *paths.Pattern, edit bool) string {
 	}
 	for i := range s.List {
 		c := &s.List[i]
-		if !opens(c, edit) {
+		if !opens(c, edit) || edit && s.CommandReads(c, false) == "" {
 			continue
 		}
 		if c.RunsByOption() {
@@ -86,7 +83,7 @@ func (s *Line) MayTouch(pattern *paths.Pattern, edit bool) string {
 				return "which files " + shellword.Show(c.Name) + " opens is only known when it runs"
 			}
 		}
-		if s.walksOver(c, pattern) {
+		if s.walksOver(c, pattern, edit) {
 			return shellword.Show(c.Name) + " may reach files that it does not name"
 		}
 	}

@@ -19,14 +19,18 @@ import (
 const maxLooks = 20000
 
 // walksOver reports whether the command takes a folder that holds, or may hold,
-// a file that a pattern is about.
-func (s *Line) walksOver(c *shellscan.Command, pattern *paths.Pattern) bool {
+// a file that a pattern is about; with edit, one that it may change.
+func (s *Line) walksOver(c *shellscan.Command, pattern *paths.Pattern, edit bool) bool {
 	w, ok := effects.WalkerOf(c.Name, c.Args)
 	if !ok {
 		return false
 	}
+	words := effects.Operands(c.Name, c.Words)
+	if edit && effects.Copies(c.Name, c.Words) {
+		words, _ = s.splitWords(c)
+	}
 	named := false
-	for _, x := range effects.Operands(c.Name, c.Words) {
+	for _, x := range words {
 		for _, v := range shellword.PathForms(x) {
 			files, _, _ := s.reach(c.In, v)
 			for _, f := range files {

@@ -13,7 +13,8 @@ type programs struct {
 	opensNoFile, changesNoFile, writers, replacers, scriptFirst set
 	interpreters, readsNoProgram, tars, awks, fileList          set
 	shells, opaque, followed, findTests, findTestsWithValue     set
-	gitValueOptions                                             set
+	gitValueOptions, gitLeavesFiles                             set
+	changers, changesWithI, changesWithW                        set
 	gitPlainSettings                                            []string
 	gitRunsText                                                 map[string]string // commands of git, with the argument by which they do, "" for any
 }
@@ -28,6 +29,7 @@ func readPrograms() programs {
 		shells: l.takeSet("shells"), opaque: l.takeSet("opaque"), followed: l.takeSet("followed"),
 		findTests: l.takeSet("find-tests"), findTestsWithValue: l.takeSet("find-tests-value"),
 		gitValueOptions: l.takeSet("git-value-options"), gitPlainSettings: l.take("git-plain-settings"),
+		changers: l.takeSet("changes-arguments"), changesWithI: l.takeSet("changes-with-i"), changesWithW: l.takeSet("changes-with-w"), gitLeavesFiles: l.takeSet("git-leaves-files"),
 		gitRunsText: map[string]string{},
 	}
 	for _, m := range l.take("git-runs-text") {

@@ -59,6 +59,34 @@ func (p *Pattern) Exact() *Pattern {
 	return p
 }
 
+// Plain returns the file or folder that the pattern stands for with all that is in it, as
+// a path that is absolute, begins with "~/", or is relative to the folder that the pattern
+// starts from. It is false for a pattern that may stand for others as well.
+func (p *Pattern) Plain() (string, bool) {
+	steps := p.Exact().Pats
+	if n := len(steps); n > 1 && steps[n-1] == "*" {
+		steps = steps[:n-1]
+	}
+	if len(steps) == 0 || p.Ups > 0 {
+		return "", false
+	}
+	plain := make([]string, len(steps))
+	for i, step := range steps {
+		if HasMagic(step) {
+			return "", false
+		}
+		plain[i], _ = Unescape(step)
+	}
+	path := strings.Join(plain, "/")
+	switch p.From {
+	case '/':
+		path = "/" + path
+	case '~':
+		path = "~/" + path
+	}
+	return path, !strings.ContainsAny(path, Magic)
+}
+
 // start returns the folder that the pattern starts from, seen from dir.
 func (p *Pattern) start(dir []string) []string {
 	switch p.From {

@@ -19,7 +19,7 @@ func confine(h *cli.IO, s *App) error {
 	if err != nil || !some {
 		return err
 	}
-	place := sandbox.Place{Dir: s.Project, Roots: writableFolders(h, s.Options, s.Project), Private: PrivatePaths(h)}
+	place := sandbox.Place{Dir: s.Project, Roots: writableFolders(h, s.Options, s.Project), Private: PrivatePaths(h), Deny: s.Options.Deny}
 	if dir, err := tool.OutputDir(); err == nil {
 		place.Readable = append(place.Readable, dir) // without it there are no long outputs to read
 	}
