@@ -17,7 +17,8 @@ import (
 type Memory struct {
 	mu       sync.Mutex
 	sessions map[string]*memory
-	under    map[string]*Memory // of the agents of a session
+	under    map[string]*Memory       // of the agents of a session
+	changed  map[string]chan struct{} // closed when a session changes that someone waits for
 }
 
 // memory is one session; the store's mutex guards it.
@@ -128,6 +129,7 @@ func (m *Memory) Delete(ctx context.Context, id string) error {
 	}
 	delete(m.sessions, id)
 	delete(m.under, id)
+	m.tell(id)
 	return nil
 }
 
@@ -166,6 +168,7 @@ func (l *memoryLog) Append(ctx context.Context, after int64, _ bool, events ...e
 		e.Session, e.Time = id, e.Time.UTC().Round(0) // as a file would bring it back
 		s.facts.add(e)
 	}
+	l.store.tell(id)
 	return nil
 }
 

@@ -42,6 +42,12 @@ func (d Dir) read(ctx context.Context, id string, after int64, keep func(typ str
 	if _, err := s.header(id); err != nil {
 		return ignoreEOF(err)
 	}
+	if from := s.from; after > 0 {
+		if begin, ok := nearEnd(f, after); ok {
+			s = newScanner(path, io.NewSectionReader(f, begin, math.MaxInt64-begin), 64<<10)
+			s.line, s.last, s.end, s.from = int(after)+1, after, begin, from
+		}
+	}
 	b := batch{scanner: s, id: id, after: after, keep: keep,
 		load: func(hash string, limit int64) ([]byte, error) { return loadBlob(disk, folder, hash, limit) }}
 	for most := 1; ; most = min(4*most, batchFacts) {
@@ -64,6 +70,39 @@ func (d Dir) read(ctx context.Context, id string, after int64, keep func(typ str
 		}
 	}
 }
+
+// nearEnd returns the place of a journal after the fact with the given number. It looks for
+// it in the last bytes, so that a reader of new facts does not read the old ones again. ok
+// is false if the fact is not there, or if there is damage.
+func nearEnd(f file, after int64) (place int64, ok bool) {
+	info, err := f.Stat()
+	if err != nil {
+		return 0, false
+	}
+	lines := backwards{file: f, end: info.Size()}
+	for info.Size()-lines.begin() < nearEndBytes {
+		behind := lines.begin()
+		line, finished, err := lines.next()
+		switch {
+		case err != nil:
+			return 0, false
+		case !finished && tornLine(line, false):
+			continue // it is being written
+		case !finished || !sealed(line):
+			return 0, false
+		}
+		r, err := anyRecord(line)
+		if err != nil || r.Seq < after {
+			return 0, false
+		}
+		if r.Seq == after {
+			return behind, true
+		}
+	}
+	return 0, false
+}
+
+const nearEndBytes = 512 << 10
 
 // How many facts are decoded together at most, and about how many bytes of them.
 // The first batches are small: who reads a few facts does not wait for many.

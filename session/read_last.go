@@ -149,6 +149,9 @@ type backwards struct {
 
 const backwardsStep = 64 << 10
 
+// begin returns where the line that was returned last begins; first, the end of the file.
+func (b *backwards) begin() int64 { return b.end + int64(len(b.buffer)) }
+
 // next returns the line before, without its newline, and whether it had one.
 func (b *backwards) next() (line []byte, finished bool, err error) {
 	for {

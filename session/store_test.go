@@ -18,3 +18,9 @@ func TestDir(t *testing.T) {
 		return session.Dir{Path: filepath.Join(t.TempDir(), "not", "yet")}
 	})
 }
+
+// A store with the methods of the interface alone.
+func TestPlainStore(t *testing.T) {
+	t.Parallel()
+	sessiontest.Run(t, func(*testing.T) session.Store { return struct{ session.Store }{new(session.Memory)} })
+}

@@ -45,6 +45,7 @@ func Run(t *testing.T, open func(t *testing.T) session.Store) {
 		"fork refused":       forkRefused,
 		"fork with agents":   agents,
 		"delete":             deleted,
+		"wait":               waiting,
 	} {
 		t.Run(name, func(t *testing.T) { test(t, open(t)) })
 	}
