@@ -4,11 +4,13 @@ import (
 	"context"
 	"errors"
 	"slices"
+	"sync/atomic"
 
 	"github.com/openagent-go/agent/engine"
 	"github.com/openagent-go/agent/event"
 	"github.com/openagent-go/agent/internal/conversation"
 	"github.com/openagent-go/agent/internal/driver"
+	"github.com/openagent-go/agent/internal/watchers"
 	"github.com/openagent-go/agent/permission"
 )
 
@@ -21,7 +23,8 @@ type activeRun struct {
 	state *sessionState
 	conv  *conversation.Conversation // part of state
 
-	span *watchedRun // nil without tracing
+	span *watchedRun              // nil without tracing
+	to   atomic.Pointer[audience] // who may watch the run; nil until someone asks
 	poll noticePoll
 	told toldExecutor
 
@@ -100,10 +103,29 @@ func (l *activeRun) Recorded(events []event.Event) {
 			l.ended(end)
 		}
 	}
-	if n := l.state.torn; n > 0 && l.Events() != nil {
+	if l.Observed() {
+		l.audience().facts(events)
+	}
+	if n := l.state.torn; n > 0 && (l.Events() != nil || l.Observed()) {
 		l.state.torn = 0
 		l.Show(event.JournalCut{Bytes: n})
 	}
+}
+
+// Observed implements [driver.Host].
+func (l *activeRun) Observed() bool { return watchers.Any() && l.audience().watches() }
+
+// Observe implements [driver.Host].
+func (l *activeRun) Observe(e event.Event, soFar string) { l.audience().put(e, soFar) }
+
+// audience returns those who may watch the run. It needs no token.
+func (l *activeRun) audience() *audience {
+	to := l.to.Load()
+	if to == nil {
+		to = l.s.audience()
+		l.to.Store(to)
+	}
+	return to
 }
 
 func (l *activeRun) ended(end event.RunEnd) {

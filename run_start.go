@@ -106,14 +106,14 @@ func (s *Session) newRun(ctx context.Context, in *Input, watched bool) (l *activ
 	var events *eventqueue.Queue
 	if watched {
 		events = eventqueue.New(s.reread)
-		if s.state.Cache == nil {
-			s.state.Cache = new(engine.CacheWatch)
-		}
 	}
 	if x.agent.Log != nil {
 		x.Log = x.logOf(s.state.Last + 1)
 	}
 	l = &activeRun{s: s, x: x, state: s.state, conv: &s.state.Conversation}
+	if s.state.Cache == nil && (watched || l.Observed()) {
+		s.state.Cache = new(engine.CacheWatch)
+	}
 	l.Init(ctx, driver.Config{Host: l, Executor: x.Executor, Conversation: l.conv, Log: s.state.log, Events: events, Errors: driver.Errors{Internal: ErrInternal, Stuck: ErrToolStuck}})
 	mode := cmp.Or(s.overrides().mode, state.Mode())
 	if prompt {
@@ -121,6 +121,9 @@ func (s *Session) newRun(ctx context.Context, in *Input, watched bool) (l *activ
 	}
 	x.Mode.Store(&mode) // it limits background agents before the first fact
 	s.allowAgents()
+	if !s.prompted && l.Observed() {
+		l.audience().began(s)
+	}
 	s.lazyOverrides.mode, s.prompted = "", true
 	s.active, s.running = l, true
 	return l, first, nil

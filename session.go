@@ -31,6 +31,7 @@ type Session struct {
 	prompted      bool          // a prompt began in this Session, not only in the journal
 	closed        bool
 	ended         bool // its SessionEnd hooks were called
+	told          bool // those who watch the agent know that it is closed
 	running       bool // active is running
 	last          *Result
 }
@@ -221,6 +222,7 @@ func (s *Session) Close() error {
 	}
 	s.stopSubagents()
 	s.end()
+	s.publishEnd()
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	var errs []error

@@ -73,6 +73,7 @@ func (s *Session) decideLater(ctx context.Context, id string, d permission.Decis
 		return fmt.Errorf("agent: recording in session %s: %w", s.ID, err)
 	}
 	s.state.Apply(e)
+	s.publish(e)
 	return nil
 }
 

@@ -53,6 +53,7 @@ func (s *Session) append(ctx context.Context, prev int64, facts ...event.Fact) e
 	for _, e := range events {
 		s.state.Apply(e)
 	}
+	s.publish(events...)
 	return nil
 }
 

@@ -16,6 +16,7 @@ import (
 type parentLink struct {
 	parent *Session
 	call   string
+	toolID string // the provider's id of the call
 	kind   string
 	turns  int        // limit on the child's own turns, without its children's; 0: none
 	only   [][]string // lists of tool names; a tool must be in each list

@@ -150,4 +150,22 @@ type (
 		Call      tool.Call       `json:"call"`
 		Questions []tool.Question `json:"questions"`
 	}
+	// Missed means that a watcher was too slow, and that so many events were dropped here.
+	// Text of an answer that is being written begins again with the next [TextDelta]. A
+	// watcher of a session misses no facts.
+	Missed struct {
+		Signals int64 `json:"signals,omitempty"`
+		Facts   int64 `json:"facts,omitempty"`
+	}
+	// SessionBegan means that the first run of a session begins in this program. Only those
+	// who watch an agent get it.
+	SessionBegan struct {
+		Start  Start  `json:"start"`            // StartNew or StartResume
+		Parent string `json:"parent,omitempty"` // the session that the agent works for
+		Call   string `json:"call,omitempty"`   // the call that has started the agent
+		Agent  string `json:"agent,omitempty"`  // its name
+	}
+	// SessionEnded means that a session that began was closed in this program. It may go on
+	// later.
+	SessionEnded struct{}
 )

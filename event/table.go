@@ -73,6 +73,9 @@ var signals = []struct {
 	{"hook_response", HookResponse{}},
 	{"agent_event", AgentEvent{}},
 	{"rate_limit_wait", RateLimitWait{}},
+	{"missed", Missed{}},
+	{"session_began", SessionBegan{}},
+	{"session_ended", SessionEnded{}},
 }
 
 // These find the rows of the tables.
@@ -189,6 +192,9 @@ func (HookProgress) data()      {}
 func (HookResponse) data()      {}
 func (AgentEvent) data()        {}
 func (RateLimitWait) data()     {}
+func (Missed) data()            {}
+func (SessionBegan) data()      {}
+func (SessionEnded) data()      {}
 
 func (TextDelta) signal()         {}
 func (ThinkingDelta) signal()     {}
@@ -203,3 +209,6 @@ func (HookProgress) signal()      {}
 func (HookResponse) signal()      {}
 func (AgentEvent) signal()        {}
 func (RateLimitWait) signal()     {}
+func (Missed) signal()            {}
+func (SessionBegan) signal()      {}
+func (SessionEnded) signal()      {}

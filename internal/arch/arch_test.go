@@ -21,7 +21,7 @@ const module = "github.com/openagent-go/agent"
 // import nothing of the module but the packages of everywhere. The permit "internal/..."
 // covers only shared helpers: a package with a row of its own must be named.
 var rules = map[string][]string{
-	"":                    {"internal/conversation", "internal/discard", "internal/driver", "internal/elicitform", "internal/eventqueue", "internal/executor", "internal/safecall", "internal/same", "internal/secrets", "internal/strict", "internal/subagents", "engine", "session", "event", "hook", "llm", "tool", "trace", "permission"},
+	"":                    {"internal/conversation", "internal/discard", "internal/driver", "internal/elicitform", "internal/eventqueue", "internal/executor", "internal/safecall", "internal/same", "internal/secrets", "internal/strict", "internal/subagents", "internal/watchers", "engine", "session", "event", "hook", "llm", "tool", "trace", "permission"},
 	"permission":          {"permission/internal/..."},
 	"trace":               {"internal/plainfile", "event", "llm", "permission"},
 	"hook":                {"tool", "llm", "permission"},
@@ -75,6 +75,7 @@ var rules = map[string][]string{
 	"internal/discard":      {"event", "session"},
 	"internal/elicitform":   {"tool"},
 	"internal/eventqueue":   {"event"},
+	"internal/watchers":     {"internal/eventqueue", "event"},
 	// Not session, and not the root: whose run it is and where facts are recorded is said in two interfaces.
 	"internal/driver":  {"internal/conversation", "internal/eventqueue", "internal/executor", "internal/safecall", "engine", "event", "llm/limit", "permission", "tool", "trace"},
 	"internal/durable": {},

@@ -151,25 +151,35 @@ func (r *Run) Commit(facts ...event.Fact) error {
 	if err != nil {
 		return err
 	}
+	if r.events != nil || r.host.Observed() {
+		for i := range events {
+			events[i].Call = r.conv.Shown(events[i].Data)
+		}
+	}
 	if r.events != nil {
 		for _, e := range events {
-			e.Call = r.conv.Shown(e.Data)
 			r.events.Put(e)
 		}
 	}
 	r.host.Recorded(events)
 	clear(events) // the reused list must not keep large facts alive
-	if b := r.committer.uncached; b != nil && r.events != nil {
+	if b := r.committer.uncached; b != nil {
 		r.committer.uncached = nil
 		r.Show(r.x.Secrets.Broken(*b))
 	}
 	return nil
 }
 
-// Show sends a signal to the reader of the events. It needs no token.
-func (r *Run) Show(sig event.Signal) {
+// Show sends a signal to the reader of the events, and to the observers of the host. It
+// needs no token.
+func (r *Run) Show(sig event.Signal) { r.show(event.Event{Session: r.x.Session, Data: sig}) }
+
+func (r *Run) show(e event.Event) {
 	if r.events != nil {
-		r.events.Put(event.Event{Session: r.x.Session, Data: sig})
+		r.events.Put(e)
+	}
+	if r.host.Observed() {
+		r.host.Observe(e, "")
 	}
 }
 

@@ -37,17 +37,24 @@ func (n *Context) Value(key any) any {
 	return n.Context.Value(key)
 }
 
-func (n *Context) Watched() bool { return n.run.events != nil }
+func (n *Context) Watched() bool { return n.run.events != nil || n.run.host.Observed() }
 
 func (n *Context) Show(sig event.Signal) {
-	if n.Watched() && !n.muted.Load() {
-		n.run.events.Put(event.Event{Session: n.run.x.Session, Data: sig, Call: n.call})
+	if !n.muted.Load() {
+		n.run.show(event.Event{Session: n.run.x.Session, Data: sig, Call: n.call})
 	}
 }
 
-func (n *Context) Text(key, text string) {
-	if n.Watched() && !n.muted.Load() && !n.run.events.AppendText(key, text) {
-		n.Show(event.TextDelta{Key: key, Text: text})
+func (n *Context) Text(key, text, soFar string) {
+	if n.muted.Load() {
+		return
+	}
+	r := n.run
+	if r.events != nil && !r.events.AppendText(key, text) {
+		r.events.Put(event.Event{Session: r.x.Session, Data: event.TextDelta{Key: key, Text: text}})
+	}
+	if r.host.Observed() {
+		r.host.Observe(event.Event{Session: r.x.Session, Data: event.TextDelta{Key: key, Text: text}}, soFar)
 	}
 }
 

@@ -78,7 +78,7 @@ func (r *Run) startEffects(effects []engine.Effect) (mine *pendingEffect, failed
 		}
 		f := r.pendingFor(e)
 		r.conv.Prepare(r.x, &f.input)
-		if call := f.input.Call.ID; call != "" && r.events != nil {
+		if call := f.input.Call.ID; call != "" && f.ctx.Watched() {
 			f.ctx.call = r.conv.Transcript.Call(call).Shown()
 		}
 		if intent := e.Intent(); intent != nil {

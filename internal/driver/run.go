@@ -58,7 +58,7 @@ type insteadOf struct {
 }
 
 // A Host owns a run, such as a session. The goroutine that holds the token calls its
-// methods.
+// methods, unless they say otherwise.
 type Host interface {
 	// OwnEffect returns an effect of the host that must run before the effects that the
 	// engine wants, nil if there is none. waits: such an effect is pending, and the run
@@ -68,6 +68,12 @@ type Host interface {
 	Applied(event.Fact)
 	// Recorded is called after facts were recorded and shown. It must not keep the list.
 	Recorded([]event.Event)
+	// Observed reports whether anyone but the reader of the events wants signals. Observed
+	// and Observe need no token.
+	Observed() bool
+	// Observe passes a signal on. soFar is the whole text of an answer up to a text delta
+	// and with it, "" for other signals.
+	Observe(e event.Event, soFar string)
 	// Closed is called at the end, before the reader of the events sees it.
 	Closed()
 }

@@ -106,6 +106,10 @@ type host struct {
 	onFact   func(event.Fact)
 }
 
+func (h *host) Observed() bool { return false }
+
+func (h *host) Observe(event.Event, string) {}
+
 func (h *host) OwnEffect([]engine.Effect) (own driver.OwnEffect, waits bool) {
 	own, h.own = h.own, nil
 	return own, own == nil && h.Pending("own")

@@ -199,7 +199,7 @@ func (x *Executor) Complain(text string, args ...any) {
 type Signals interface {
 	Watched() bool // the signals have a reader
 	Show(event.Signal)
-	Text(key, text string)                  // shows a piece of an answer's text
+	Text(key, text, soFar string)           // shows a piece of an answer's text; soFar ends with it
 	OpenSpan(end func(trace.End)) *OpenSpan // keeps the span of the effect, so that the run can end it when it gives up the effect
 }
 

@@ -42,7 +42,7 @@ type signals struct{ span executor.OpenSpan }
 
 func (*signals) Watched() bool                                     { return false }
 func (*signals) Show(event.Signal)                                 {}
-func (*signals) Text(string, string)                               {}
+func (*signals) Text(string, string, string)                       {}
 func (s *signals) OpenSpan(end func(trace.End)) *executor.OpenSpan { return s.span.Begin(end) }
 
 func newExecutor(t *testing.T) *executor.Executor {

@@ -99,7 +99,7 @@ func (r *reply) take(ctx context.Context, d llm.Delta) {
 	case thinking:
 		r.job.Signals.Show(event.ThinkingDelta{Key: r.effect.Key(), Text: d.Text})
 	default:
-		r.job.Signals.Text(r.effect.Key(), d.Text)
+		r.job.Signals.Text(r.effect.Key(), d.Text, r.text.String())
 	}
 }
 
