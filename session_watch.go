@@ -38,7 +38,7 @@ func (s *Session) Watch(ctx context.Context, after int64) iter.Seq2[event.Event,
 		w.live = watchers.Join(sessionKey(w.store, s.ID), nil)
 		defer w.live.Leave()
 		defer w.stopWaiting()
-		if err := w.watch(ctx); err != nil && err != errLeft {
+		if err := w.watch(ctx); err != errLeft {
 			yield(event.Event{}, fmt.Errorf("agent: watching session %s: %w", s.ID, err))
 		}
 	}
@@ -66,6 +66,7 @@ type observer struct {
 	cancel  func()     // ends it
 }
 
+// watch yields events until there is an error, which may be errLeft.
 func (w *observer) watch(ctx context.Context) error {
 	for {
 		if w.behind {

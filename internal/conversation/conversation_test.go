@@ -97,9 +97,9 @@ func (p *player) run(config event.Configured, prompt string) (names []string) {
 // silent shows nothing.
 type silent struct{ executor.Signals }
 
-func (silent) Watched() bool       { return false }
-func (silent) Show(event.Signal)   {}
-func (silent) Text(string, string) {}
+func (silent) Watched() bool               { return false }
+func (silent) Show(event.Signal)           {}
+func (silent) Text(string, string, string) {}
 
 func call(id, input string) llmtest.Step {
 	return llmtest.Call(llm.ToolUse{ID: id, Name: "double", Input: []byte(input)})
