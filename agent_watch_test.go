@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+	"sync"
 	"testing"
 	"testing/synctest"
 
@@ -156,6 +157,31 @@ func TestWatchAnAgentSlowly(t *testing.T) {
 		if err != nil || got+missed.Facts != info.Facts {
 			t.Errorf("%d facts and %d missed of %d", got, missed.Facts, info.Facts)
 		}
+	})
+}
+
+// feedEvents notes the types of the events that a slow reader of an agent's events gets.
+func feedEvents(t *testing.T, seen map[string]bool) {
+	synctest.Test(t, func(t *testing.T) {
+		a := &agent.Agent{Tools: []tool.Tool{double}, Sessions: new(session.Memory)}
+		hold, once := make(chan struct{}), sync.Once{}
+		go func() {
+			for e := range a.Watch(t.Context(), agent.Feed{}) {
+				<-hold
+				seen[event.Type(e.Data)] = true
+			}
+		}()
+		for _, turns := range []int{1000, 1} {
+			synctest.Wait()
+			a.Model = &caller{turns}
+			s := a.Session("")
+			if _, err := s.Prompt(t.Context(), "go"); err != nil {
+				t.Error(err)
+			}
+			s.Close()
+			once.Do(func() { close(hold) })
+		}
+		synctest.Wait()
 	})
 }
 

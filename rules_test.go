@@ -441,6 +441,7 @@ func TestEveryEvent(t *testing.T) {
 	tear(t, torn.Sessions.(session.Dir), "torn", `{"seq":99,"prev":98,"ti`)
 	s = torn.Session("torn")
 	watch(s).Close()
+	feedEvents(t, seen)
 	for _, name := range event.Types() {
 		if !seen[name] {
 			t.Errorf("%s never happened", name)

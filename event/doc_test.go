@@ -53,6 +53,8 @@ func TestDocs(t *testing.T) {
 		"A fact is recorded before it is shown and before anything is done about it. A signal is only shown.\n" +
 		"The JSON of an event is `{\"seq\":…,\"prev\":…,\"time\":…,\"session\":…,\"type\":…,\"data\":{…}}`; durations are nanoseconds.\n" +
 		"In the stream of a running prompt, `Event.Call` is the call that an event is about: the tool's name, the provider's id, the input. It is not part of the JSON.\n\n" +
+		"`Session.Watch` yields both for any number of observers, and `Agent.Watch` for all sessions of an agent: see [sessions.md](sessions.md#watching-a-session).\n" +
+		"The JSON of an event is `{\"seq\":…,\"prev\":…,\"time\":…,\"session\":…,\"type\":…,\"data\":{…}}`; durations are nanoseconds.\n\n" +
 		"## Facts\n\n" + facts.String() + "## Signals\n\n" + signals.String()
 	got = strings.TrimRight(got, "\n") + "\n"
 	golden.File(t, "../docs/events.md", got, *update)
