@@ -60,7 +60,7 @@ func (s *State) apply(e event.Event) (counted, known bool) {
 	case event.ToolDone:
 		return s.toolDone(f), true
 	case event.ToolAmended:
-		return s.toolAmended(f), true
+		return s.toolAmended(e.Time, f), true
 	case event.ToolResult:
 		return s.toolResult(e.Seq, f), true
 	case event.ModeChanged:
@@ -218,6 +218,7 @@ func (s *State) resumed(e event.Event, f event.Resumed) bool {
 		s.open, s.stop = true, nil
 		s.run.reopen()
 	}
+	s.settleBroken(e.Time)
 	s.run.notCounted(e.Time)
 	s.agents.goOn()
 	s.settings.cfg.Hooks = f.Hooks
@@ -229,15 +230,13 @@ func (s *State) resumed(e event.Event, f event.Resumed) bool {
 	if s.model.calling {
 		s.model.calling = false
 		s.model.attempt++
-		s.run.lose(s.model.reserved)
 	}
 	if c := s.context.compact; c != nil && c.calling {
 		c.calling = false
 		c.attempt++
-		s.run.lose(c.reserved)
 	}
 	for i := range s.calls.list {
-		s.run.lose(s.calls.list[i].resumed())
+		s.calls.list[i].resumed()
 	}
 	return true
 }

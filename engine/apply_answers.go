@@ -32,12 +32,12 @@ func (s *State) modelStart(f event.ModelStart) bool {
 	switch {
 	case !s.open:
 	case f.Call != "":
-		started = s.calls.digestStarted(f)
+		started = s.calls.digestStarted(f, s.run.last)
 	case s.model.calling || len(s.calls.list) > 0:
 	case f.Compacts != "":
-		started = s.stop == nil && s.model.wait == nil && s.compactor().started(f)
+		started = s.stop == nil && s.model.wait == nil && s.compactor().started(f, s.run.last)
 	case !s.context.compacting() && f.Key == s.model.key() && s.need.kind == needModel:
-		s.model.calling, s.model.wait, s.model.reserved = true, nil, f.ReservedUSD
+		s.model.calling, s.model.wait, s.model.reserved = true, nil, reservation{f.Model, f.ReservedUSD, s.run.last}
 		started = true
 	}
 	if started {
@@ -125,10 +125,7 @@ func (s *State) modelFailed(seq int64, f event.ModelFailed) bool {
 	s.run.api += f.Duration
 	s.run.partial = f.Partial
 	if f.Usage != (llm.Usage{}) {
-		s.run.spend(f.Model, f.Usage, f.CostUSD)
-		if f.CostUSD != nil { // the usage is an estimate, the budget a bound
-			s.run.lose(max(0, s.model.reserved-*f.CostUSD))
-		}
+		s.brokeOff(f, s.model.reserved.usd)
 	}
 	switch {
 	case s.stop != nil:

@@ -6,6 +6,7 @@ import (
 	"github.com/openagent-go/agent/llm"
 	"github.com/openagent-go/agent/permission"
 	"github.com/openagent-go/agent/tool"
+	"time"
 )
 
 // Facts of calls of tools.
@@ -76,7 +77,7 @@ func (s *State) toolDone(f event.ToolDone) bool {
 }
 
 // toolAmended takes a person's answers or the small model's digest.
-func (s *State) toolAmended(f event.ToolAmended) bool {
+func (s *State) toolAmended(at time.Time, f event.ToolAmended) bool {
 	c := s.calls.find(f.Call)
 	switch {
 	case !s.open || c == nil:
@@ -87,7 +88,7 @@ func (s *State) toolAmended(f event.ToolAmended) bool {
 		case f.Model != "" && f.Usage != (llm.Usage{}):
 			s.run.spend(f.Model, f.Usage, f.CostUSD)
 		case c.started: // it failed: its possible cost counts
-			s.run.lose(c.reserved)
+			s.run.lose(s.budget().broken(f.Model, c.tokens, c.reserved.after(at), c.reserved.usd))
 		}
 		c.started = false
 	default:

@@ -36,10 +36,7 @@ func (s *State) summaryFailed(seq int64, f event.ModelFailed) bool {
 	c.tries++
 	s.run.api += f.Duration
 	if f.Usage != (llm.Usage{}) {
-		s.run.spend(f.Model, f.Usage, f.CostUSD)
-		if f.CostUSD != nil {
-			s.run.lose(max(0, c.reserved-*f.CostUSD))
-		}
+		s.brokeOff(f, c.reserved.usd)
 	}
 	switch {
 	case s.stop != nil:
@@ -107,7 +104,7 @@ func (s *State) compacted(seq int64, f event.Compacted) bool {
 		case f.Usage != (llm.Usage{}):
 			s.run.spend(f.Model, f.Usage, f.CostUSD)
 		default: // its possible cost counts
-			s.run.lose(c.reserved)
+			s.run.lose(s.budget().broken(f.Model, s.context.size.tokens(f.Model), f.Duration, c.reserved.usd))
 		}
 	}
 	if f.Failed != "" {

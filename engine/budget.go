@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"github.com/openagent-go/agent/event"
+	"github.com/openagent-go/agent/llm"
 )
 
 // minOutput is how many tokens a call may have at least, beside those for thinking.
@@ -64,15 +65,7 @@ func (b budget) worst(model string, input, output, thinking int) (tokens int, us
 	if info.Price == nil {
 		return tokens, 0, limit <= 0
 	}
-	p := *info.Price
-	write := p.CacheWrite
-	if b.settings.cfg.Cache.Hour() {
-		write = p.WriteHour()
-	}
-	in, out := max(p.Input, write, p.CacheRead)/1e6, p.Output/1e6
-	if p.LongAt > 0 && input > p.LongAt {
-		in, out = in*p.LongInput, out*p.LongOutput
-	}
+	in, out := b.prices(*info.Price, input)
 	usd = amount(in * float64(input))
 	if limit > 0 {
 		left := limit - b.run.cost - b.run.lost - b.reserved() - usd
@@ -86,6 +79,19 @@ func (b budget) worst(model string, input, output, thinking int) (tokens int, us
 	return tokens, plus(usd, out*float64(tokens)), true
 }
 
+// prices returns the dearest prices of a token of input and of output.
+func (b budget) prices(p llm.Price, input int) (in, out float64) {
+	write := p.CacheWrite
+	if b.settings.cfg.Cache.Hour() {
+		write = p.WriteHour()
+	}
+	in, out = max(p.Input, write, p.CacheRead)/1e6, p.Output/1e6
+	if p.LongAt > 0 && input > p.LongAt {
+		in, out = in*p.LongInput, out*p.LongOutput
+	}
+	return in, out
+}
+
 // reserved is the most that agents, digests and a summary that are under way can cost.
 func (b budget) reserved() float64 {
 	sum := 0.0
@@ -94,7 +100,7 @@ func (b budget) reserved() float64 {
 	}
 	for i := range b.calls.list {
 		if c := &b.calls.list[i]; c.phase == digesting && c.started {
-			sum = plus(sum, c.reserved)
+			sum = plus(sum, c.reserved.usd)
 		}
 	}
 	return plus(sum, b.summary)

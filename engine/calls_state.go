@@ -4,6 +4,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/openagent-go/agent/event"
 	"github.com/openagent-go/agent/permission"
@@ -52,7 +53,7 @@ type call struct {
 	verdict  *event.ToolResult   // with refused
 	tokens   int                 // of the result to be digested
 	started  bool                // the digest
-	reserved float64             // for it
+	reserved reservation         // for it
 }
 
 // key is the key of an effect of the call. It is asked for at every step while the
@@ -104,12 +105,12 @@ func (l *callList) started(f event.ToolStart) bool {
 }
 
 // digestStarted takes in that the small model was called.
-func (l *callList) digestStarted(f event.ModelStart) bool {
+func (l *callList) digestStarted(f event.ModelStart, now time.Time) bool {
 	c := l.find(f.Call)
 	if c == nil || c.phase != digesting || c.started || f.Key != c.key("digest") {
 		return false
 	}
-	c.started, c.reserved = true, f.ReservedUSD
+	c.started, c.reserved = true, reservation{f.Model, f.ReservedUSD, now}
 	return true
 }
 
@@ -199,9 +200,8 @@ func (l *callList) blocked(i int) bool {
 // maxRepeats is how often a call is repeated that the program died in.
 const maxRepeats = 3
 
-// resumed continues with a call after a crash or a suspension. It returns the most that a
-// digest which broke can have cost.
-func (c *call) resumed() (lost float64) {
+// resumed continues with a call after a crash or a suspension.
+func (c *call) resumed() {
 	switch {
 	case c.phase == running:
 		c.interrupted()
@@ -214,9 +214,7 @@ func (c *call) resumed() (lost float64) {
 	case c.phase == digesting && c.started:
 		c.started = false
 		c.attempt++
-		return c.reserved
 	}
-	return 0
 }
 
 // interrupted settles a call that ran when the program died. A call that only reads or is

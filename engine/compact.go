@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/openagent-go/agent/event"
 	"github.com/openagent-go/agent/llm"
@@ -41,7 +42,7 @@ type compaction struct {
 	attempt  int           // counts all calls for summaries
 	tries    int           // failures of this one
 	less     int           // how much less than everything is summarised
-	reserved float64
+	reserved reservation
 	refused  bool           // a request for one was too long
 	again    bool           // a summary was cut off, and another one is asked for
 	asked    string         // the key for which hooks had nothing against it
@@ -306,7 +307,7 @@ func splitCall(id string) (seq int64, index int) {
 }
 
 // started takes in that a model was called for a summary.
-func (k compactor) started(f event.ModelStart) bool {
+func (k compactor) started(f event.ModelStart, now time.Time) bool {
 	t := f.Compacts
 	c := k.shorten()
 	switch {
@@ -321,7 +322,7 @@ func (k compactor) started(f event.ModelStart) bool {
 		c.less = e.Less
 	}
 	c.cause = k.causeOf(t)
-	c.doing, c.calling, c.reserved = t, true, f.ReservedUSD
+	c.doing, c.calling, c.reserved = t, true, reservation{f.Model, f.ReservedUSD, now}
 	return true
 }
 

@@ -148,7 +148,7 @@ type modelCall struct {
 	tries    int   // how often it failed with the current model
 	calling  bool  // started and not yet settled
 	changed  bool  // and another model is wanted since
-	reserved float64
+	reserved reservation
 	wait     *wait
 }
 

@@ -142,10 +142,10 @@ func (s *State) Asking() []string {
 func (s *State) SoFar() (event.RunEnd, bool) {
 	end := s.run.endFact(event.Internal, need{}, s.inbox.cancellable())
 	if s.model.calling {
-		end.LostUSD = plus(end.LostUSD, s.model.reserved)
+		end.LostUSD = plus(end.LostUSD, s.model.reserved.usd)
 	}
 	if s.context.compact != nil && s.context.compact.calling {
-		end.LostUSD = plus(end.LostUSD, s.context.compact.reserved)
+		end.LostUSD = plus(end.LostUSD, s.context.compact.reserved.usd)
 	}
 	return end, s.open
 }
@@ -203,7 +203,7 @@ func (s *State) Formats() (native, force bool) {
 func (s *State) budget() budget {
 	b := budget{settings: &s.settings, run: &s.run, agents: &s.agents, calls: &s.calls}
 	if c := s.context.compact; c != nil && c.calling {
-		b.summary = c.reserved
+		b.summary = c.reserved.usd
 	}
 	return b
 }
