@@ -5,6 +5,7 @@ package workspace_test
 import (
 	"context"
 	"fmt"
+	"io/fs"
 	"os"
 
 	"github.com/openagent-go/agent/workspace"
@@ -33,4 +34,23 @@ func ExampleWorkspace_Run() {
 	// 0 ""
 	// 0 "hello, world\n"
 	// 3 ""
+}
+
+// The tools work on texts that no disk holds.
+func ExampleMemory() {
+	ctx := context.Background()
+	ws := &workspace.Memory{}
+	if err := ws.WriteFile(ctx, "", "notes/a.md", []byte("Buy milk.\n")); err != nil {
+		fmt.Println(err)
+		return
+	}
+	folder, path, err := ws.OpenFolder(ctx, "", ".")
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	text, err := fs.ReadFile(folder, "notes/a.md")
+	fmt.Printf("%s %q %v\n", path, text, err)
+	// Output:
+	// / "Buy milk.\n" <nil>
 }

@@ -97,6 +97,8 @@ var rules = map[string][]string{
 	"cmd/...":                {"", "cmd/openagent/internal/...", "attach", "checkpoint", "config", "cron", "engine", "event", "hook", "hook/shell", "internal/connlimit", "internal/plainfile", "internal/providers", "internal/terminal", "internal/wire", "llm", "llm/...", "mcp", "mcp/agentserver", "mcp/oauth", "mcp/resources", "mcp/server", "permission", "project", "sandbox", "session", "session/account", "session/export", "session/transcript", "skill", "subagent", "team", "tool", "tools", "tools/custom", "tools/search", "trace", "trigger", "workspace"},
 	"examples/...":           {"..."},
 
+	"workspace/workspacetest": {"permission", "tool", "tool/tooltest", "tools", "workspace"},
+
 	"cmd/openagent/internal/term":      {"internal/terminal"},
 	"cmd/openagent/internal/ratelimit": {"config", "llm/limit"},
 
