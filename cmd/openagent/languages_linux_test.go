@@ -7,7 +7,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/openagent-go/agent/cmd/openagent/internal/settings"
+	"github.com/openagent-go/agent/internal/parts"
 	"github.com/openagent-go/agent/config"
 	"github.com/openagent-go/agent/internal/installed"
 	"github.com/openagent-go/agent/llm/llmtest"
@@ -98,18 +98,18 @@ func TestLanguageServersOverBuiltIn(t *testing.T) {
 		}
 		return s
 	}
-	list, err := settings.LanguageServers(load(`{"languageServers":[{"name":"zls","command":"zls","extensions":{".zig":"zig"}},{"name":"clangd","args":["-x"]}]}`))
+	list, err := parts.LanguageServers(load(`{"languageServers":[{"name":"zls","command":"zls","extensions":{".zig":"zig"}},{"name":"clangd","args":["-x"]}]}`))
 	if err != nil || len(list) != 6 || list[0].Name != "zls" || list[1].Command != "clangd" || list[1].Args[0] != "-x" || list[1].Extensions[".c"] != "c" || list[2].Name != "gopls" {
 		t.Errorf("%+v, %v", list, err)
 	}
-	if list, err := settings.LanguageServers(load(`{}`)); list != nil || err != nil {
+	if list, err := parts.LanguageServers(load(`{}`)); list != nil || err != nil {
 		t.Errorf("%+v, %v", list, err)
 	}
 	for text, want := range map[string]string{
 		`{"languageServers":[{"name":"zls","extensions":{".zig":"zig"}}]}`: "zls has no command",
 		`{"languageServers":[{"name":"zls","command":"zls"}]}`:             "zls has no extensions",
 	} {
-		if _, err := settings.LanguageServers(load(text)); err == nil || !strings.Contains(err.Error(), want) {
+		if _, err := parts.LanguageServers(load(text)); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: %v", text, err)
 		}
 	}

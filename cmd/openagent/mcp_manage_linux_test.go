@@ -6,7 +6,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/openagent-go/agent/cmd/openagent/internal/app"
+	"github.com/openagent-go/agent/internal/parts"
 	"github.com/openagent-go/agent/llm/llmtest"
 )
 
@@ -66,7 +66,7 @@ func TestServersAreManaged(t *testing.T) {
 	if results := model.Requests()[1].Results(); len(results) != 1 || !strings.Contains(results[0].Text, work) {
 		t.Errorf("%+v", results)
 	}
-	if data, err := os.ReadFile(filepath.Join(p.top, "home", app.LocalServersName)); err != nil || strings.Contains(string(data), "bad") {
+	if data, err := os.ReadFile(filepath.Join(p.top, "home", parts.LocalServersName)); err != nil || strings.Contains(string(data), "bad") {
 		t.Errorf("%s %v", data, err)
 	}
 	// A file that was not trusted as it is does not become so by an addition.

@@ -96,6 +96,9 @@ func (e *Error) Error() string {
 	return b.String()
 }
 
+// Variables are the environment variables that [FromEnv] reads. The first one that is set counts.
+var Variables = []string{"BRAVE_API_KEY", "TAVILY_API_KEY", "EXA_API_KEY", "SEARXNG_URL"}
+
 // FromEnv returns a client of the first engine that the environment names by
 // BRAVE_API_KEY, TAVILY_API_KEY, EXA_API_KEY or SEARXNG_URL, nil for none.
 func FromEnv() Client {

@@ -1,64 +1,46 @@
-// Package app builds the agent and the session from the settings: tools, skills, sub-agents, hooks,
-// plugins, MCP servers and sandbox. The modes of the command run them.
+// Package app builds the agent and the session from the settings: it opens a coder with the flags of
+// the command. The modes of the command run them.
 package app
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
+	"strings"
 	"sync/atomic"
+	"time"
 
 	"github.com/openagent-go/agent"
-	"github.com/openagent-go/agent/checkpoint"
 	"github.com/openagent-go/agent/cmd/openagent/internal/cli"
 	"github.com/openagent-go/agent/cmd/openagent/internal/provider"
+	"github.com/openagent-go/agent/cmd/openagent/internal/sessionstore"
 	"github.com/openagent-go/agent/cmd/openagent/internal/settings"
+	"github.com/openagent-go/agent/coder"
 	"github.com/openagent-go/agent/cron"
 	"github.com/openagent-go/agent/llm"
 	"github.com/openagent-go/agent/mcp"
 	"github.com/openagent-go/agent/permission"
-	"github.com/openagent-go/agent/project"
-	"github.com/openagent-go/agent/sandbox"
 	"github.com/openagent-go/agent/session"
-	"github.com/openagent-go/agent/skill"
-	"github.com/openagent-go/agent/subagent"
-	"github.com/openagent-go/agent/team"
-	"github.com/openagent-go/agent/tools"
+	"github.com/openagent-go/agent/tools/custom"
 	"github.com/openagent-go/agent/trace"
 	"github.com/openagent-go/agent/trigger"
-	"github.com/openagent-go/agent/workspace"
 )
 
 // An App holds everything that a run or a conversation uses.
 type App struct {
+	*coder.Coder
 	Options        *settings.Options
 	Provider       provider.Provider
-	Project        string // the working folder
-	workspace      *workspace.Workspace
-	hookWorkspace  *workspace.Workspace // where hooks run; nil: in the workspace, or there are none
-	Sandbox        *sandbox.Sandbox     // nil: no sandbox is configured
-	languages      *tools.Languages
+	Project        string                           // the working folder
 	Schedule       *cron.Scheduler                  // this program's schedule; nil: it runs none
-	Servers        *mcp.Servers                     // nil: there are none
-	InitialServers map[string]mcp.Config            // the servers at the start of the run
 	OnServerChange atomic.Pointer[func(mcp.Status)] // called on changes of servers
-	Skills         *skill.Registry                  // nil: there are none
-	projectContext *project.Notes                   // nil: the model gets no notes about the folder
 	Triggers       *trigger.Handler                 // runs triggers that the model starts; nil: the model cannot start any
-	person         bool                             // a user can answer questions
-	plugins        []*Plugin                        // the trusted plugins
-	Definitions    []Definition                     // sub-agent definitions
-	definition     *Definition                      // the main agent's definition; nil: it has none
-	manager        *subagent.Manager                // starts sub-agents
-	Agent          *agent.Agent
+	Definitions    Definitions                      // sub-agent definitions
 	Session        *agent.Session
 	recorder       *trace.Recorder // nil: the run is not traced
 	Store          session.Store
-	Checkpoints    *checkpoint.Store // saved file states; nil if the session is not kept
-	shared         sharedTeam        // tasks, teams and mail
-	tasks          team.Tasks        // the tasks of shared, with leases if they outlive the program
-	closeTeam      func() error      // nil: they are in memory
-	Existing       bool              // the session existed before this run
-	settingsMode   permission.Mode   // the mode from the settings; a resumed session may keep its own mode
+	Existing       bool            // the session existed before this run
+	settingsMode   permission.Mode // the mode from the settings; a resumed session may keep its own mode
 }
 
 // Open builds the App that the options describe; ask is nil if no user can answer. It checks for a
@@ -81,16 +63,23 @@ func Open(ctx context.Context, h *cli.IO, o *settings.Options, ask agent.AskUser
 	}
 	h.Secrets = append(p.Secrets(), o.SecretValues()...)
 	settings.WarnOfSettings(h, o)
-	s := New(o, p, dir)
+	s := &App{Options: o, Provider: p, Project: dir}
 	defer s.CloseOnError(&err)
-	if err := keepTeam(h, s); err != nil {
-		return nil, err
-	}
-	s.person = ask != nil || o.PromptTool == settings.AskByStdio
 	if ask != nil || o.Input == cli.FormatStream {
 		s.Schedule, s.Triggers = new(cron.Scheduler), new(trigger.Handler)
 	}
-	if err := PrepareAgent(ctx, h, s, here, true); err != nil {
+	b := Build{Person: ask != nil || o.PromptTool == settings.AskByStdio, Ask: here, Tell: true}
+	if !o.Ephemeral {
+		path, err := sessionstore.SessionsDir(h, o.SessionDir, dir)
+		if err != nil {
+			return nil, err
+		}
+		b.Sessions = session.Dir{Path: path}
+	}
+	if here || o.Input == cli.FormatStream {
+		b.ServerWait = -1 // later prompts can use the servers
+	}
+	if err := s.build(ctx, h, b); err != nil {
 		return nil, err
 	}
 	if o.Trace != "" {
@@ -98,17 +87,11 @@ func Open(ctx context.Context, h *cli.IO, o *settings.Options, ask agent.AskUser
 			return nil, err
 		}
 	}
-	AddProjectContext(h, s)
-	WarnOfSandbox(h, s)
 	warnOfBypass(h, s)
 	warnOfModel(h, s.Provider, s.Agent.Model)
 	if text := unthinking(s.Agent.Model, s.Agent.Thinking, len(s.Agent.Tools)); text != "" {
 		h.Warn("%s", text)
 	}
-	if err := AddCustomTools(ctx, h, s, here); err != nil {
-		return nil, err
-	}
-	s.AddServers()
 	s.Agent.AskUser = ask
 	s.Agent.AwaitAgents = ask == nil && o.Input != cli.FormatStream // no later prompt could learn about them
 	if o.PromptTool == settings.AskLater {
@@ -121,9 +104,6 @@ func Open(ctx context.Context, h *cli.IO, o *settings.Options, ask agent.AskUser
 	s.Store, s.Existing = chosen.Store, chosen.Existing
 	s.keepMode()
 	s.Agent.Sessions = s.Store
-	if err := AddCheckpoints(h, s); err != nil {
-		return nil, err
-	}
 	s.Session = s.Agent.Session(chosen.ID)
 	if chosen.RewindTo > 0 {
 		if err := s.Session.Rewind(ctx, chosen.RewindTo); err != nil {
@@ -133,105 +113,145 @@ func Open(ctx context.Context, h *cli.IO, o *settings.Options, ask agent.AskUser
 	return s, nil
 }
 
-// New returns an App for a folder. It has no agent and no session yet.
-func New(o *settings.Options, p provider.Provider, dir string) *App {
-	s := &App{Options: o, Provider: p, Project: dir, workspace: &workspace.Workspace{Root: dir, Dirs: o.Dirs, Env: o.Env, Pass: o.Passed}}
-	s.languages = tools.NewLanguages(s.workspace, o.Servers)
-	memory := new(team.Memory)
-	s.shared, s.tasks = memory, memory
-	return s
+// A Build says how to build an App.
+type Build struct {
+	Without    []coder.Part
+	Person     bool          // a user can answer questions
+	Ask        bool          // ask the user on the terminal about untrusted files
+	Tell       bool          // report invalid and untrusted agent and skill files, and a missing sandbox
+	Quiet      bool          // report only what stops the command
+	Sessions   session.Store // nil: sessions are not kept
+	ServerWait time.Duration // see [coder.Options]
+	trust      coder.Trust   // nil: a Truster of Ask and Tell
+	model      llm.Model     // nil: that of the provider
 }
 
-// PrepareAgent finds the parts of a run's agent and builds the agent. With ask, it asks the user on
-// the terminal about untrusted files. With tell, it reports invalid agent and skill files.
-func PrepareAgent(ctx context.Context, h *cli.IO, s *App, ask, tell bool) error {
-	if err := FindPlugins(ctx, h, s, ask, true); err != nil {
-		return err
+// New builds an App for a folder with configured options. It has no session.
+func New(ctx context.Context, h *cli.IO, o *settings.Options, p provider.Provider, dir string, schedule *cron.Scheduler, b Build) (_ *App, err error) {
+	s := &App{Options: o, Provider: p, Project: dir, Schedule: schedule}
+	defer s.CloseOnError(&err)
+	if err := s.build(ctx, h, b); err != nil {
+		return nil, err
 	}
-	if err := FindDefinitions(ctx, h, s, ask, tell); err != nil {
-		return err
-	}
-	if err := s.become(); err != nil {
-		return err
-	}
-	var err error
-	if s.definition != nil { // the agent may have its own model
-		if s.Provider, err = provider.Open(h, s.Options); err != nil {
-			return err
-		}
-		if s.Provider.NeedsKey() {
-			return s.Provider.MissingKey()
-		}
-	}
-	if err := FindServers(ctx, h, s, ask); err != nil {
-		return err
-	}
-	if err := AddSkills(ctx, h, s, ask, tell); err != nil {
-		return err
-	}
-	s.Agent, err = NewAgent(h, s)
-	return err
+	return s, nil
 }
 
-// fallbacks returns the models to use if the first stays unavailable. If managed settings name a
-// model but no fallbacks, it leaves out other models.
-func fallbacks(h *cli.IO, s *App) ([]llm.Model, error) {
-	said := s.Options.SourceOf("fallback_models", "--fallback-model")
-	_, free := s.Options.Managed("fallback_models")
-	var list []llm.Model
-	for _, name := range s.Options.Fallbacks {
-		m, err := s.Provider.FindModel(name)
-		if err != nil {
-			return nil, cli.Usagef("%s: %v", said, err)
-		}
-		if err := s.permitsModelNamed(name); err != nil && !free {
-			h.Warn("%s: %q has no effect; %v", said, name, err)
-			continue
-		}
-		list = append(list, m)
-	}
-	return list, nil
-}
-
-// NewAgent builds the agent that the options describe.
-func NewAgent(h *cli.IO, s *App) (*agent.Agent, error) {
+// build opens the coder that the options describe.
+func (s *App) build(ctx context.Context, h *cli.IO, b Build) error {
 	o := s.Options
-	if err := confine(h, s); err != nil {
-		return nil, err
+	servers, err := s.servers(h)
+	if err != nil {
+		return err
 	}
-	a := &agent.Agent{
-		Dir: s.Project, AdditionalDirs: o.Dirs,
-		Permissions:   Policy(h, o),
-		Budget:        agent.Budget{Turns: o.Turns, ModelCalls: o.ModelCalls, USD: o.USD, Time: o.Timeout},
-		Compaction:    o.Compaction,
-		Loop:          o.Loop,
-		SummarizeOver: o.DigestAbove,
-		MaxTokens:     o.MaxTokens,
-		Thinking:      llm.Thought{Budget: o.Thinking, Effort: o.Effort},
-		Cache:         o.PromptCache(),
-		Secrets:       h.Secrets,
-		Log:           settings.Logger(h, o),
+	system, more, err := s.texts()
+	if err != nil {
+		return err
 	}
-	a.Models = s.modelNamed
-	a.Hooks, a.AllowModeChange, a.AllowRuleGrant = s.Hooks(), o.Permits, o.PermitsRule
-	a.Deciders = s.AddSandboxDecider(&a.Permissions, a.Deciders)
-	var err error
-	if a.Model, err = s.Provider.FindModel(s.Provider.Model.Value); err != nil {
-		return nil, cli.Usagef("%s: %v", s.Provider.Model.Source, err)
+	if b.trust == nil {
+		t := &Truster{h, b.Ask, b.Tell}
+		defer func() { t.ask = false }() // nobody is asked in the middle of a run
+		b.trust = t.ofCoder
 	}
-	if a.SmallModel, err = s.Provider.FindModel(s.Provider.Small.Value); err != nil {
-		return nil, cli.Usagef("%s: %v", s.Provider.Small.Source, err)
+	options := coder.Options{
+		Dir: s.Project,
+		Agent: agent.Agent{
+			Model: b.model, System: system, Sessions: b.Sessions,
+			Budget:  agent.Budget{ModelCalls: o.ModelCalls},
+			Secrets: h.Secrets, Log: settings.Logger(h, o),
+		},
+		OpenModels: s.opener(h), AppendSystem: more,
+		Sandbox: coder.FromSettings, Settings: o.Settings, Builtins: s.builtins(h), Person: b.Person,
+		Trust: b.trust, Without: b.Without, Layers: o.Scopes(),
+		Plugins: o.Plugins, Definitions: json.RawMessage(o.Agents), RunAs: o.Agent,
+		Servers: servers, ServerWait: b.ServerWait, OnServer: s.serverChanged,
+		Getenv: h.Getenv, Version: cli.Version(),
+		Warn: func(part coder.Part, err error) { b.warn(h, part, err) },
+		Hide: func(secret string) { h.Secrets = append(h.Secrets, secret) },
 	}
-	if a.Fallbacks, err = fallbacks(h, s); err != nil {
-		return nil, err
+	if o.MCPStrict {
+		options.OnlyServers = "--strict-mcp-config"
 	}
-	if a.System, err = s.instructions(); err != nil {
-		return nil, err
+	options.Home, _ = h.Home() // without one, nothing is stored
+	if s.Coder, err = coder.New(ctx, options); err != nil {
+		return openError(ctx, err)
 	}
-	a.Tools, a.DeferredTools = ChooseTools(h, s, s.withDiagnostics(Builtins(h, s).Tools()))
-	a.Inbox = s.manager.Inbox("")
-	s.narrow(a)
-	return a, nil
+	for _, d := range s.Coder.Definitions {
+		if d.From == "options" {
+			d.From = optionsSource
+		}
+		s.Definitions = append(s.Definitions, Definition(d))
+	}
+	if s.RunsAs != nil {
+		o.Mode = string(s.Agent.Permissions.Mode)
+	}
+	return nil
+}
+
+// serverChanged passes changes of servers on to the mode that wants to know of them.
+func (s *App) serverChanged(st mcp.Status) {
+	if tell := s.OnServerChange.Load(); tell != nil {
+		(*tell)(st)
+	}
+}
+
+// servers returns the servers of the flags. A stream-json host may set servers later, so for it the
+// map is not nil.
+func (s *App) servers(h *cli.IO) (map[string]mcp.Config, error) {
+	found, err := flagServers(h, s.Options)
+	if len(found) == 0 && s.Options.Input != cli.FormatStream {
+		found = nil
+	}
+	return found, err
+}
+
+// texts returns the texts of --system-prompt and --append-system-prompt.
+func (s *App) texts() (system, more string, err error) {
+	o := s.Options
+	if o.System != "" {
+		if system, err = settings.TextOrFile("--system-prompt", o.System); err != nil {
+			return "", "", err
+		}
+	}
+	if o.Append != "" {
+		more, err = settings.TextOrFile("--append-system-prompt", o.Append)
+	}
+	return system, more, err
+}
+
+// openError returns the error of a coder in the words of the command.
+func openError(ctx context.Context, err error) error {
+	var e *cli.ExitError
+	var wrong *coder.OptionError
+	switch {
+	case errors.As(err, &e), ctx.Err() != nil:
+		return err
+	case errors.As(err, &wrong):
+		return cli.Usagef("%s: %w", flagOf(wrong), wrong.Err)
+	}
+	return cli.Usagef("%w", err)
+}
+
+// flagOf returns the flag that sets an option.
+func flagOf(wrong *coder.OptionError) string {
+	flag := map[string]string{"RunAs": "--agent", "Plugins": "--plugin-dir", "Definitions": "--agents"}[wrong.Option]
+	return strings.TrimSpace(flag + " " + wrong.Value)
+}
+
+// warn tells the user of a mistake that stops nothing.
+func (b Build) warn(h *cli.IO, part coder.Part, err error) {
+	if b.Quiet && part != "" || !b.Tell && (part == coder.Agents || part == coder.Skills || part == coder.Confinement) {
+		return
+	}
+	var wrong *coder.OptionError
+	var untrusted *custom.UntrustedError
+	switch {
+	case errors.As(err, &untrusted):
+		warnOfTools(h, err)
+	case errors.As(err, &wrong):
+		h.Warn("%s: %v", flagOf(wrong), wrong.Err)
+	default:
+		h.Warn("%v", err)
+	}
 }
 
 // CloseOnError closes everything opened for a run that fails to start.
@@ -253,21 +273,8 @@ func (s *App) Close() error {
 	if s.recorder != nil {
 		ended = errors.Join(ended, s.recorder.Close())
 	}
-	if s.Servers != nil {
-		ended = errors.Join(ended, s.Servers.Close())
-	}
-	if s.closeTeam != nil {
-		ended = errors.Join(ended, s.closeTeam())
-	}
-	if s.projectContext != nil {
-		s.projectContext.Close()
-	}
-	ended = errors.Join(ended, s.languages.Close(), s.workspace.Close())
-	if s.hookWorkspace != nil {
-		ended = errors.Join(ended, s.hookWorkspace.Close())
-	}
-	if s.Sandbox != nil { // all confined commands have ended
-		ended = errors.Join(ended, s.Sandbox.Close())
+	if s.Coder != nil {
+		ended = errors.Join(ended, s.Coder.Close())
 	}
 	return ended
 }

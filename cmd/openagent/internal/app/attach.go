@@ -185,7 +185,7 @@ func MentionedFiles(ctx context.Context, h *cli.IO, s *App, text string) []llm.B
 // showFile runs the tool Read on a file under the agent's rules and policies.
 func (s *App) showFile(ctx context.Context, m mention) (*tool.Result, error) {
 	a := *s.Agent
-	a.Tools, a.Toolsets = []tool.Tool{tools.Read(s.workspace)}, nil
+	a.Tools, a.Toolsets = []tool.Tool{tools.Read(s.Workspace)}, nil
 	a.AllowedTools, a.DisallowedTools, a.DeferredTools = nil, nil, nil
 	a.CanUseTool, a.AskUser, a.Inbox, a.Context, a.Checkpoint, a.SmallModel = nil, nil, nil, nil, nil, nil
 	a.Hooks = nil

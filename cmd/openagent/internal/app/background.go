@@ -14,7 +14,7 @@ type RunningJob struct {
 // RunningJobs lists the running background commands.
 func (s *App) RunningJobs() []RunningJob {
 	list := []RunningJob{}
-	for _, j := range s.workspace.RunningJobs() {
+	for _, j := range s.Workspace.RunningJobs() {
 		id := j.ID
 		if j.Session != s.Session.ID {
 			id = j.Session + "/" + id
@@ -38,7 +38,7 @@ func (s *App) StopJob(ctx context.Context, id string) error {
 	if !ofAgent {
 		session, job = s.Session.ID, id
 	}
-	return s.workspace.EndJob(ctx, session, job)
+	return s.Workspace.EndJob(ctx, session, job)
 }
 
 // A RunningAgent is a running sub-agent of the session.

@@ -3,18 +3,17 @@ package app
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
-	"syscall"
 
 	"github.com/openagent-go/agent/cmd/openagent/internal/cli"
 	"github.com/openagent-go/agent/cmd/openagent/internal/settings"
 	"github.com/openagent-go/agent/config"
+	"github.com/openagent-go/agent/internal/parts"
 	"github.com/openagent-go/agent/internal/text"
 	"github.com/openagent-go/agent/mcp"
 )
@@ -25,8 +24,6 @@ const (
 	userScope    = "user"
 	projectScope = "project"
 	LocalScope   = "local"
-
-	LocalServersName = "mcp-local.json" // in the home folder: servers by the project's folder
 )
 
 var (
@@ -37,98 +34,33 @@ var (
 // serverFileOf returns the file of a scope.
 func serverFileOf(h *cli.IO, scope, project string) (string, error) {
 	if scope == projectScope {
-		return filepath.Join(project, ProjectServersName), nil
+		return filepath.Join(project, parts.ServersName), nil
 	}
 	home, err := h.Home()
 	if err != nil {
 		return "", err
 	}
 	if scope == LocalScope {
-		return filepath.Join(home, LocalServersName), nil
+		return filepath.Join(home, parts.LocalServersName), nil
 	}
-	return filepath.Join(home, userServersName), nil
+	return filepath.Join(home, parts.UserServersName), nil
 }
 
-// A ServerDocument is a parsed server file. Unknown members are preserved.
-type ServerDocument struct {
-	scope, project string
-	top            map[string]json.RawMessage // of the file
-	Servers        map[string]json.RawMessage // of the scope
-	places         map[string]json.RawMessage // of the local scope: by project
-}
-
-// decodeServers parses a server file; nil means an empty file.
-func decodeServers(data []byte, scope, project string) (*ServerDocument, error) {
-	d := &ServerDocument{scope: scope, project: project, top: map[string]json.RawMessage{}, Servers: map[string]json.RawMessage{}, places: map[string]json.RawMessage{}}
-	if len(data) == 0 {
-		return d, nil
-	}
-	if err := json.Unmarshal(data, &d.top); err != nil {
-		return nil, err
-	}
-	from := d.top
+// entry returns the project's folder if the servers of a scope are an entry of the file, else "".
+func entry(scope, project string) string {
 	if scope == LocalScope {
-		if raw := d.top["projects"]; raw != nil {
-			if err := json.Unmarshal(raw, &d.places); err != nil {
-				return nil, fmt.Errorf("projects: %w", err)
-			}
-		}
-		from = map[string]json.RawMessage{}
-		if raw := d.places[project]; raw != nil {
-			if err := json.Unmarshal(raw, &from); err != nil {
-				return nil, fmt.Errorf("projects: %w", err)
-			}
-		}
+		return project
 	}
-	if raw := from["mcpServers"]; raw != nil {
-		if err := json.Unmarshal(raw, &d.Servers); err != nil {
-			return nil, fmt.Errorf("mcpServers: %w", err)
-		}
-	} else if scope != LocalScope && len(d.top) > 0 {
-		return nil, errors.New("the file has no member mcpServers; add it")
-	}
-	return d, nil
-}
-
-func (d *ServerDocument) encode() ([]byte, error) {
-	servers, err := json.Marshal(d.Servers)
-	if err != nil {
-		return nil, err
-	}
-	if d.scope == LocalScope {
-		if len(d.Servers) == 0 {
-			delete(d.places, d.project)
-		} else {
-			d.places[d.project] = json.RawMessage(`{"mcpServers":` + string(servers) + `}`)
-		}
-		if d.top["projects"], err = json.Marshal(d.places); err != nil {
-			return nil, err
-		}
-	} else {
-		d.top["mcpServers"] = servers
-	}
-	data, err := json.MarshalIndent(d.top, "", "  ")
-	return append(data, '\n'), err
+	return ""
 }
 
 // ReadServers reads the server file of a scope.
-func ReadServers(h *cli.IO, scope, project string) (*ServerDocument, error) {
+func ReadServers(h *cli.IO, scope, project string) (*parts.ServerDocument, error) {
 	path, err := serverFileOf(h, scope, project)
 	if err != nil {
 		return nil, err
 	}
-	data, err := settings.ReadFile(path, maxServersFile)
-	if _, missing := os.Lstat(path); errors.Is(missing, fs.ErrNotExist) || errors.Is(missing, syscall.ENOTDIR) {
-		data, err = nil, nil
-	}
-	if err != nil {
-		return nil, err
-	}
-	d, err := decodeServers(data, scope, project)
-	if err != nil {
-		return nil, fmt.Errorf("reading %s: %w", path, err)
-	}
-	return d, nil
+	return parts.ReadServers(path, entry(scope, project))
 }
 
 // changeServerFile changes the servers of a scope. If a project's file is new or was trusted, it is
@@ -141,7 +73,7 @@ func changeServerFile(ctx context.Context, h *cli.IO, scope, project string, cha
 	mode, trust := fs.FileMode(0o600), false
 	if scope == projectScope {
 		mode = 0o644
-		f, err := ReadServerFile(project)
+		f, err := parts.ReadServerFile(project)
 		if err != nil {
 			return cli.Usagef("%w", err)
 		}
@@ -149,19 +81,19 @@ func changeServerFile(ctx context.Context, h *cli.IO, scope, project string, cha
 		if err != nil {
 			return err
 		}
-		trust = f == nil || t.Files[f.Place].Sum == f.sum
+		trust = f == nil || t.Files[f.Place].Sum == f.Sum
 	} else if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
 		return cli.Usagef("writing %s: %w", path, err)
 	}
 	err = config.Update(ctx, path, mode, func(old []byte) ([]byte, error) {
-		d, err := decodeServers(old, scope, project)
+		d, err := parts.DecodeServers(old, entry(scope, project))
 		if err != nil {
 			return nil, err
 		}
 		if err := change(d.Servers); err != nil {
 			return nil, err
 		}
-		return d.encode()
+		return d.Encode()
 	})
 	if err != nil {
 		return cli.Usagef("%s: %w", path, err)
@@ -169,7 +101,7 @@ func changeServerFile(ctx context.Context, h *cli.IO, scope, project string, cha
 	if !trust {
 		return nil
 	}
-	f, err := ReadServerFile(project)
+	f, err := parts.ReadServerFile(project)
 	if err != nil || f == nil {
 		return err
 	}
@@ -245,21 +177,4 @@ func RemoveServer(ctx context.Context, h *cli.IO, scope, name string) error {
 		return err
 	}
 	return h.Show(fmt.Sprintf("Removed %s (%s).\n", h.OneLine(name), in[0]))
-}
-
-// localServers returns the servers that the user added for a project. Without a home folder there
-// are none.
-func localServers(h *cli.IO, project string) (map[string]mcp.Config, error) {
-	if _, err := h.Home(); err != nil {
-		return nil, nil
-	}
-	d, err := ReadServers(h, LocalScope, project)
-	if err != nil || len(d.Servers) == 0 {
-		return nil, err
-	}
-	data, err := json.Marshal(map[string]any{"mcpServers": d.Servers})
-	if err != nil {
-		return nil, err
-	}
-	return mcp.Parse(data, h.Getenv)
 }

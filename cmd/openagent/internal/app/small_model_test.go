@@ -24,6 +24,7 @@ func TestSmallModel(t *testing.T) {
 			name, value, _ := strings.Cut(kv, "=")
 			env[name] = value
 		}
+		env["OPENAGENT_HOME"] = t.TempDir()
 		h := &cli.IO{Getenv: func(name string) string { return env[name] }, Err: io.Discard}
 		p, err := provider.New(new(settings.Options), h.Getenv, settings.ProviderSettings{})
 		if err != nil {
@@ -33,9 +34,12 @@ func TestSmallModel(t *testing.T) {
 		if p.Small.Value != c.want || p.Small.Source != c.source {
 			t.Errorf("%s: %+v, want %s from %s", c.name, p.Small, c.want, c.source)
 		}
-		a, err := NewAgent(h, New(new(settings.Options), p, t.TempDir()))
-		if err != nil || a.SmallModel == nil || a.SmallModel.Name() != c.want {
-			t.Errorf("%s: the agent has %v, %v", c.name, a.SmallModel, err)
+		s := appFor(t, h, new(settings.Options))
+		if m := s.Agent.SmallModel; m == nil || m.Name() != c.want {
+			t.Errorf("%s: the agent has %v", c.name, m)
+		}
+		if err := s.Close(); err != nil {
+			t.Error(err)
 		}
 	}
 }

@@ -12,6 +12,8 @@ import (
 	"github.com/openagent-go/agent/cmd/openagent/internal/cli"
 	"github.com/openagent-go/agent/cmd/openagent/internal/provider"
 	"github.com/openagent-go/agent/cmd/openagent/internal/settings"
+	"github.com/openagent-go/agent/coder"
+	"github.com/openagent-go/agent/config"
 	"github.com/openagent-go/agent/internal/text"
 	"github.com/openagent-go/agent/permission"
 	"github.com/openagent-go/agent/tool"
@@ -52,7 +54,7 @@ func (o *ToolsOptions) SessionFlags() cli.Flags {
 func (b *ToolList) Entry(t tool.Tool, plugins []string) ToolEntry {
 	s := t.Spec()
 	kind := ""
-	for _, e := range b.Builtin {
+	for _, e := range b.Builtins {
 		if e.Tool.Spec().Name == s.Name {
 			kind = string(e.Tier)
 		}
@@ -70,9 +72,7 @@ func (b *ToolList) Entry(t tool.Tool, plugins []string) ToolEntry {
 // A ToolList holds the tools of a folder, outside a run.
 type ToolList struct {
 	*App
-	Builtin []tools.Entry
-	custom  *custom.Set
-	All     []tool.Tool // what a run would choose from
+	All []tool.Tool // what a run would choose from
 }
 
 // A foreground is a shell for a program that exits after one call, together with all processes of
@@ -81,10 +81,10 @@ type foreground struct{ *workspace.Workspace }
 
 // bash returns the tool Bash with a foreground shell.
 func (b *ToolList) bash() tool.Tool {
-	if box := b.box(); box != nil {
-		return tools.Bash(foreground{b.workspace}, box)
+	if b.Workspace.Confines() {
+		return tools.Bash(foreground{b.Workspace}, b.Sandbox)
 	}
-	return tools.Bash(foreground{b.workspace})
+	return tools.Bash(foreground{b.Workspace})
 }
 
 // StartJob refuses background commands, because they would end with the program.
@@ -109,27 +109,31 @@ func LoadTools(ctx context.Context, h *cli.IO, o *ToolsOptions, strict bool) (*T
 	}
 	p, _ := provider.Open(h, &o.Options)                 // no model is called, so the name may be wrong
 	h.Secrets = append(p.Secrets(), o.SecretValues()...) // custom tools may output anything
-	b := &ToolList{App: New(&o.Options, p, dir)}
-	if err := confine(h, b.App); err != nil {
-		return nil, errors.Join(err, b.Close())
-	}
-	if err := FindPlugins(ctx, h, b.App, ask && strict, strict); err != nil {
-		return nil, errors.Join(err, b.Close())
-	}
-	if err := AddSkills(ctx, h, b.App, false, false); err != nil {
-		return nil, errors.Join(err, b.Close())
-	}
-	b.Builtin = b.withDiagnostics(Builtins(h, b.App).Tools())
-	for i, e := range b.Builtin {
-		if e.Tool.Spec().Name == "Bash" {
-			b.Builtin[i].Tool = b.bash()
+	if o.Settings == nil {
+		if o.Settings, err = config.Load(config.Options{}); err != nil {
+			return nil, err
 		}
-		b.All = append(b.All, b.Builtin[i].Tool)
 	}
-	if b.custom, err = customTools(ctx, h, &o.Options, dir, b.workspace, b.All, ask); err != nil {
+	without := []coder.Part{coder.Agents, coder.Servers, coder.Instructions, coder.Checkpoints, coder.Tools}
+	trust := &listTrust{Truster{h, ask && strict, strict}, Truster{h, false, false}}
+	built, err := New(ctx, h, &o.Options, p, dir, nil, Build{Without: without, Quiet: true, trust: trust.trusts, model: provider.DemoModel()})
+	if err != nil {
+		return nil, err
+	}
+	b := &ToolList{App: built}
+	for i, e := range b.Builtins {
+		if e.Tool.Spec().Name == "Bash" {
+			b.Builtins[i].Tool = b.bash()
+		}
+		b.All = append(b.All, b.Builtins[i].Tool)
+	}
+	t := &Truster{h, ask, true}
+	set, err := t.finder(&o.Options, dir).CustomTools(ctx, b.Workspace, b.All)
+	t.ask = false // the user has answered
+	if err != nil {
 		return nil, errors.Join(err, b.Close())
 	}
-	own, err := b.custom.Tools(ctx)
+	own, err := set.Tools(ctx)
 	if err != nil {
 		return nil, errors.Join(cli.StartError(ctx, err), b.Close())
 	}
@@ -141,6 +145,34 @@ func LoadTools(ctx context.Context, h *cli.IO, o *ToolsOptions, strict bool) (*T
 		}
 	}
 	return b, nil
+}
+
+// ToolNames returns the names and aliases of the built-in tools.
+func ToolNames(ctx context.Context, h *cli.IO, dir string) (names []string, err error) {
+	without := []coder.Part{coder.Settings, coder.Hooks, coder.Servers, coder.Agents, coder.Skills, coder.Tools, coder.Plugins, coder.Instructions, coder.Checkpoints}
+	none, err := config.Load(config.Options{})
+	if err != nil {
+		return nil, err
+	}
+	s, err := New(ctx, h, &settings.Options{Settings: none}, provider.Provider{}, dir, nil, Build{Without: without, Quiet: true, model: provider.DemoModel()})
+	if err != nil {
+		return nil, err
+	}
+	for _, e := range s.Builtins {
+		spec := e.Tool.Spec()
+		names = append(append(names, spec.Name), spec.Aliases...)
+	}
+	return names, s.Close()
+}
+
+// A listTrust decides about plugins and skills for lists of tools.
+type listTrust struct{ plugins, skills Truster }
+
+func (t *listTrust) trusts(ctx context.Context, s coder.Source) (bool, error) {
+	if s.Kind == coder.Skills {
+		return t.skills.ofCoder(ctx, s)
+	}
+	return t.plugins.ofCoder(ctx, s)
 }
 
 func (b *ToolList) index(name string) int {
@@ -170,28 +202,6 @@ func (b *ToolList) Find(name string) (tool.Tool, error) {
 		return near[0], nil
 	}
 	return nil, cli.Usagef("there is no tool %q%s", cli.Clip(name), cmp.Or(cli.Suggestion(name, names), "; openagent tools lists them"))
-}
-
-// customTools returns the tools of the user's folder, the project and the plugins. Folders other
-// than the user's need trust. With ask, it asks the user on the terminal about untrusted folders.
-func customTools(ctx context.Context, h *cli.IO, o *settings.Options, project string, ws *workspace.Workspace, builtin []tool.Tool, ask bool) (*custom.Set, error) {
-	set := &custom.Set{Workspace: ws, Trusted: func(l custom.Listing) bool { return settings.TrustsTools(h, l) }, Warn: func(err error) { warnOfTools(h, err) }}
-	if home, err := h.Home(); err == nil {
-		set.Folders = append(set.Folders, custom.Folder{Path: filepath.Join(home, "tools"), Trusted: true})
-		set.Hung = filepath.Join(home, "tools-hung.json")
-	}
-	set.Folders = append(set.Folders, custom.Folder{Path: filepath.Join(project, ".openagent", "tools")})
-	for _, p := range o.Plugins {
-		set.Folders = append(set.Folders, custom.Folder{Path: filepath.Join(p, "tools")})
-	}
-	for _, t := range builtin {
-		s := t.Spec()
-		set.Builtin = append(append(set.Builtin, s.Name), s.Aliases...)
-	}
-	if ask {
-		return set, settings.OfferTrust(ctx, h, set.Folders)
-	}
-	return set, nil
 }
 
 func warnOfTools(h *cli.IO, err error) {

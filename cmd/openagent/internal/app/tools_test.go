@@ -13,6 +13,7 @@ import (
 	"github.com/openagent-go/agent/cmd/openagent/internal/cli"
 	"github.com/openagent-go/agent/cmd/openagent/internal/provider"
 	"github.com/openagent-go/agent/cmd/openagent/internal/settings"
+	"github.com/openagent-go/agent/coder"
 	"github.com/openagent-go/agent/llm/llmtest"
 	"github.com/openagent-go/agent/permission"
 	"github.com/openagent-go/agent/tool"
@@ -25,24 +26,35 @@ func agentFor(t *testing.T, o *settings.Options) (*agent.Agent, *llmtest.Server)
 	server := llmtest.NewServer(t, llmtest.Say("end"))
 	env := map[string]string{"ANTHROPIC_API_KEY": "k", "ANTHROPIC_BASE_URL": server.URL, "BRAVE_API_KEY": "b", "OPENAGENT_HOME": t.TempDir()}
 	h := &cli.IO{Getenv: func(name string) string { return env[name] }, Err: io.Discard}
-	p, err := provider.Open(h, o)
-	if err != nil {
-		t.Fatal(err)
-	}
-	s := New(o, p, t.TempDir())
+	s := appFor(t, h, o)
 	t.Cleanup(func() {
 		if err := s.Close(); err != nil {
 			t.Error(err)
 		}
 	})
-	s.person = true
-	if s.Agent, err = NewAgent(h, s); err != nil {
-		t.Fatal(err)
-	}
 	s.Agent.AskUser = func(context.Context, tool.Call, []tool.Question) ([]tool.Answer, error) {
 		return nil, errors.New("nobody")
 	}
 	return s.Agent, server
+}
+
+// appFor builds an App without skills and files.
+func appFor(t *testing.T, h *cli.IO, o *settings.Options) *App {
+	t.Helper()
+	dir := t.TempDir()
+	o, err := settings.Configure(t.Context(), h, o, dir, false)
+	if err != nil {
+		t.Fatal(err)
+	}
+	p, err := provider.Open(h, o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s, err := New(t.Context(), h, o, p, dir, nil, Build{Person: true, Without: []coder.Part{coder.Skills, coder.Tools, coder.Instructions}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return s
 }
 
 // Every request pays for the tools at hand.

@@ -15,9 +15,12 @@ import (
 	"github.com/openagent-go/agent/cmd/openagent/internal/app"
 	"github.com/openagent-go/agent/cmd/openagent/internal/cli"
 	"github.com/openagent-go/agent/cmd/openagent/internal/provider"
+	"github.com/openagent-go/agent/cmd/openagent/internal/sessionstore"
 	"github.com/openagent-go/agent/cmd/openagent/internal/settings"
+	"github.com/openagent-go/agent/coder"
 	"github.com/openagent-go/agent/cron"
 	"github.com/openagent-go/agent/event"
+	"github.com/openagent-go/agent/session"
 	"github.com/openagent-go/agent/tool"
 )
 
@@ -55,7 +58,7 @@ func (r *Runner) Check(ctx context.Context, prompts bool) error {
 }
 
 // setup makes an agent for a folder, with the settings there.
-func (r *Runner) setup(ctx context.Context, dir string) (_ *app.App, err error) {
+func (r *Runner) setup(ctx context.Context, dir string) (*app.App, error) {
 	o, err := settings.Configure(ctx, r.Host, r.Options, dir, false)
 	if err != nil {
 		return nil, err
@@ -64,17 +67,18 @@ func (r *Runner) setup(ctx context.Context, dir string) (_ *app.App, err error) 
 	if err != nil {
 		return nil, err
 	}
-	s := app.New(o, p, dir)
-	defer s.CloseOnError(&err)
-	s.Schedule = r.Schedule
-	if err := app.PrepareAgent(ctx, r.Host, s, false, false); err != nil {
+	b := app.Build{Without: []coder.Part{coder.Team}}
+	if !o.Ephemeral {
+		path, err := sessionstore.SessionsDir(r.Host, o.SessionDir, dir)
+		if err != nil {
+			return nil, err
+		}
+		b.Sessions = session.Dir{Path: path}
+	}
+	s, err := app.New(ctx, r.Host, o, p, dir, r.Schedule, b)
+	if err != nil {
 		return nil, err
 	}
-	app.AddProjectContext(r.Host, s)
-	if err := app.AddCustomTools(ctx, r.Host, s, false); err != nil {
-		return nil, err
-	}
-	s.AddServers()
 	s.Agent.AwaitAgents = true // nobody could hear of them later
 	return s, nil
 }
@@ -132,9 +136,6 @@ func (r *Runner) prompt(ctx context.Context, dir, text string) (string, error) {
 			return "", err
 		}
 		s.Store, s.Agent.Sessions = chosen.Store, chosen.Store
-		if err := app.AddCheckpoints(r.Host, s); err != nil {
-			return "", err
-		}
 		s.Session = s.Agent.Session(chosen.ID)
 		return runPrompt(ctx, s, text)
 	})

@@ -11,6 +11,7 @@ import (
 	"github.com/openagent-go/agent/llm/limit"
 	"github.com/openagent-go/agent/llm/openai"
 	"github.com/openagent-go/agent/llm/transport"
+	"github.com/openagent-go/agent/tools/search"
 )
 
 // Open finds out which provider is meant by options that are configured.
@@ -55,7 +56,7 @@ func (p *Provider) reached(o *settings.Options) error {
 // Secrets are the keys at hand.
 func (p Provider) Secrets() []string {
 	keys := slices.Clone(p.hidden)
-	names := append([]string{"OPENAGENT_API_KEY", providers.OldVariables["OPENAGENT_API_KEY"], "ANTHROPIC_API_KEY", "OPENAI_API_KEY", "AZURE_OPENAI_API_KEY", "AZURE_API_KEY", "AWS_SECRET_ACCESS_KEY", "AWS_SESSION_TOKEN", "AWS_BEARER_TOKEN_BEDROCK"}, SearchVariables[:3]...)
+	names := append([]string{"OPENAGENT_API_KEY", providers.OldVariables["OPENAGENT_API_KEY"], "ANTHROPIC_API_KEY", "OPENAI_API_KEY", "AZURE_OPENAI_API_KEY", "AZURE_API_KEY", "AWS_SECRET_ACCESS_KEY", "AWS_SESSION_TOKEN", "AWS_BEARER_TOKEN_BEDROCK"}, search.Variables[:3]...)
 	for _, host := range openai.Profiles() { // any of them may be gone over to
 		names = append(names, host.Keys...)
 	}

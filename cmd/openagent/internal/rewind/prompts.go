@@ -6,7 +6,7 @@ import (
 	"time"
 
 	"github.com/openagent-go/agent/checkpoint"
-	"github.com/openagent-go/agent/cmd/openagent/internal/app"
+	"github.com/openagent-go/agent/internal/parts"
 	"github.com/openagent-go/agent/internal/text"
 	"github.com/openagent-go/agent/session"
 )
@@ -28,7 +28,7 @@ func ListPrompts(ctx context.Context, store session.Store, kept *checkpoint.Stor
 	}
 	there := map[string]bool{}
 	if dir, ok := store.(session.Dir); ok && kept != nil {
-		list, err := kept.List(ctx, app.CheckpointName(dir, id))
+		list, err := kept.List(ctx, parts.CheckpointName(dir, id))
 		if err != nil {
 			return nil, err
 		}

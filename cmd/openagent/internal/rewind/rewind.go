@@ -11,8 +11,8 @@ import (
 
 	"github.com/openagent-go/agent"
 	"github.com/openagent-go/agent/checkpoint"
-	"github.com/openagent-go/agent/cmd/openagent/internal/app"
 	"github.com/openagent-go/agent/cmd/openagent/internal/cli"
+	"github.com/openagent-go/agent/internal/parts"
 	"github.com/openagent-go/agent/session"
 )
 
@@ -125,7 +125,7 @@ func (r *Rewinder) files(ctx context.Context, after int64, o Options) (*rewoundF
 	if !ok || r.Checkpoints == nil {
 		return done, cli.Usagef("files are saved only for saved sessions, and this one is in memory; --conversation rewinds the conversation alone")
 	}
-	name := app.CheckpointName(dir, r.Session.ID)
+	name := parts.CheckpointName(dir, r.Session.ID)
 	restore := func(ctx context.Context, id string, record func(string) error) error {
 		report, err := r.Checkpoints.Restore(ctx, name, id, checkpoint.Restoring{Dry: o.DryRun, Kept: record})
 		done.Checkpoint, done.Left, done.Gaps, done.GapCount = id, report.Left, report.Gaps, report.GapCount
@@ -146,7 +146,7 @@ func (r *Rewinder) files(ctx context.Context, after int64, o Options) (*rewoundF
 	}
 	switch {
 	case errors.Is(err, checkpoint.ErrNotFound):
-		err = cli.Usagef("the files of that time are no longer saved: they were older than %s allows, or did not fit into %s", app.CheckpointMaxAgeKey, app.CheckpointQuotaKey)
+		err = cli.Usagef("the files of that time are no longer saved: they were older than %s allows, or did not fit into %s", parts.CheckpointMaxAgeKey, parts.CheckpointQuotaKey)
 	case errors.Is(err, agent.ErrNoCheckpoint):
 		err = cli.Usagef("%w; --conversation rewinds the conversation alone", err)
 	}

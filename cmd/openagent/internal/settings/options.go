@@ -10,11 +10,9 @@ import (
 	"strings"
 	"time"
 
-	"github.com/openagent-go/agent"
 	"github.com/openagent-go/agent/cmd/openagent/internal/cli"
 	"github.com/openagent-go/agent/cmd/openagent/internal/ratelimit"
 	"github.com/openagent-go/agent/config"
-	"github.com/openagent-go/agent/event"
 	"github.com/openagent-go/agent/internal/plainfile"
 	"github.com/openagent-go/agent/internal/providers"
 	"github.com/openagent-go/agent/permission"
@@ -70,18 +68,14 @@ type Options struct {
 	Trace             string // file of the spans
 
 	// Added by Configure.
-	Settings   *config.Settings // nil: no settings were read
-	FromFlags  *Options         // the values from the flags alone
-	Rates      ratelimit.Rates
-	Compaction *agent.Compaction
-	Loop       event.Loop
-	Ask        []permission.Rule
-	Origins    []permission.Origin    // where each rule was written
-	Env        map[string]string      // variables for commands that tools run
-	Passed     []string               // variables that commands receive although they look secret
-	Servers    []tools.LanguageServer // nil: only the built-in servers
-
-	DigestAbove int // maximum characters of a result; 0: no limit
+	Settings  *config.Settings // nil: no settings were read
+	FromFlags *Options         // the values from the flags alone
+	Rates     ratelimit.Rates
+	Ask       []permission.Rule
+	Origins   []permission.Origin    // where each rule was written
+	Env       map[string]string      // variables for commands that tools run
+	Passed    []string               // variables that commands receive although they look secret
+	Servers   []tools.LanguageServer // nil: only the built-in servers
 }
 
 // How the run asks for permission.

@@ -1,12 +1,8 @@
 package settings
 
 import (
-	"encoding/json"
-	"errors"
-	"strings"
-
 	"github.com/openagent-go/agent/cmd/openagent/internal/cli"
-	"github.com/openagent-go/agent/config"
+	"github.com/openagent-go/agent/internal/parts"
 	"github.com/openagent-go/agent/sandbox"
 )
 
@@ -20,50 +16,11 @@ const (
 
 var sandboxWords = []string{sandboxAuto, sandboxOn, sandboxOff}
 
-const sandboxPrefix = "sandbox."
-
 // SandboxSettings returns the sandbox settings, and whether any are set.
-func (o *Options) SandboxSettings() (s sandbox.Settings, some bool, err error) {
-	if o.Settings == nil {
-		return s, false, nil
-	}
-	values := map[string]any{}
-	for _, k := range config.Keys() {
-		name, ours := strings.CutPrefix(k.Name, sandboxPrefix)
-		v := o.Setting(k.Name)
-		if !ours || v.Value == nil {
-			continue
-		}
-		some = some || v.Source.Scope != config.Default
-		put(values, strings.Split(name, "."), v.Value)
-	}
-	data, err := json.Marshal(values)
-	if err == nil {
-		err = json.Unmarshal(data, &s)
-	}
-	if err == nil {
-		err = s.Check()
-	}
-	if _, says := o.Managed("sandbox.memoryMB"); !says && o.Settings.ManagedSandbox() {
-		s.MemoryMB = min(s.MemoryMB, sandbox.DefaultMemory()>>20) // 0 is the default
-	}
-	var wrong *sandbox.SettingError
-	if errors.As(err, &wrong) {
-		err = cli.Usagef("%s: %s%s %w", o.Setting(sandboxPrefix+wrong.Setting).Source, sandboxPrefix, wrong.Setting, wrong.Err)
+func (o *Options) SandboxSettings() (sandbox.Settings, bool, error) {
+	s, some, err := parts.SandboxSettings(o.Settings)
+	if err != nil {
+		err = cli.Usagef("%w", err)
 	}
 	return s, some, err
-}
-
-// put sets the member of an object at a path of names.
-func put(object map[string]any, path []string, value any) {
-	if len(path) == 1 {
-		object[path[0]] = value
-		return
-	}
-	inner, ok := object[path[0]].(map[string]any)
-	if !ok {
-		inner = map[string]any{}
-		object[path[0]] = inner
-	}
-	put(inner, path[1:], value)
 }

@@ -12,15 +12,13 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
-	"time"
 
-	"github.com/openagent-go/agent"
 	"github.com/openagent-go/agent/cmd/openagent/internal/cli"
 	"github.com/openagent-go/agent/cmd/openagent/internal/ratelimit"
 	"github.com/openagent-go/agent/config"
+	"github.com/openagent-go/agent/internal/parts"
 	"github.com/openagent-go/agent/internal/providers"
 	"github.com/openagent-go/agent/internal/text"
-	"github.com/openagent-go/agent/llm"
 	"github.com/openagent-go/agent/llm/catalog"
 	"github.com/openagent-go/agent/permission"
 	"github.com/openagent-go/agent/workspace"
@@ -32,10 +30,16 @@ func ConfigOptions(h *cli.IO, o *Options, dir string) config.Options {
 	if home, err := h.Home(); err == nil { // without a home folder nothing is stored
 		from.Home = home
 	}
-	for _, name := range o.Layers {
-		from.Layers = append(from.Layers, config.Scope(name))
-	}
+	from.Layers = o.Scopes()
 	return from
+}
+
+// Scopes returns the layers of files that count; nil: all.
+func (o *Options) Scopes() (scopes []config.Scope) {
+	for _, name := range o.Layers {
+		scopes = append(scopes, config.Scope(name))
+	}
+	return scopes
 }
 
 // given returns the settings that come from flags.
@@ -143,37 +147,15 @@ func Configure(ctx context.Context, h *cli.IO, o *Options, dir string, ask bool)
 	c.Dirs = folders(h, s, dir)
 	s.Decode("env", &c.Env)
 	s.Decode("passEnv", &c.Passed)
-	if c.Servers, err = LanguageServers(s); err != nil {
-		return nil, err
+	if c.Servers, err = parts.LanguageServers(s); err != nil {
+		return nil, cli.Usagef("%w", err)
 	}
 	s.Decode("fallback_models", &c.Fallbacks)
 	if s.Decode("tools", &c.Tools) && len(c.Tools) == 0 {
 		c.Tools = []string{"none"}
 	}
-	s.Decode("digest_above", &c.DigestAbove)
-	s.Decode("max_turns", &c.Turns)
-	s.Decode("max_budget_usd", &c.USD)
-	s.Decode("max_tokens", &c.MaxTokens)
 	c.Timeout, c.Rates = s.Duration("timeout"), ratelimit.ReadRates(s)
-	c.Compaction = compactionOf(s)
-	s.Decode("loop.off", &c.Loop.Off)
-	s.Decode("loop.repeats", &c.Loop.Repeats)
-	s.Decode("loop.failures", &c.Loop.Failures)
-	s.Decode("prompt_cache", &c.cache)
 	s.Decode("fastMode", &c.Fast)
-	if o.Thinking == 0 { // a number of tokens from a flag overrides an effort from a file
-		s.Decode("effort", &c.Effort)
-	}
-	if o.Effort == "" {
-		s.Decode("max_thinking_tokens", &c.Thinking)
-	}
-	if _, fixed := s.Managed("effort"); fixed {
-		s.Decode("effort", &c.Effort)
-		c.Thinking = 0
-	}
-	if v, bound := s.Managed("max_thinking_tokens"); bound {
-		s.Decode(v.Key, &c.Thinking)
-	}
 	return &c, nil
 }
 
@@ -372,7 +354,7 @@ func (k ProviderSettings) ManagedBy() string {
 
 // ProviderSettings returns the values of settings files for the provider and its models.
 func (o *Options) ProviderSettings() ProviderSettings {
-	k := ProviderSettings{Models: o.table()}
+	k := ProviderSettings{Models: parts.Catalog(o.Settings)}
 	for key, to := range map[string]*FileSetting{"model": &k.Model, "small_model": &k.Small, "provider": &k.Name, "base_url": &k.Base} {
 		v := o.Setting(key)
 		if v.Source.File == "" {
@@ -385,62 +367,4 @@ func (o *Options) ProviderSettings() ProviderSettings {
 		}
 	}
 	return k
-}
-
-// table returns the catalogue extended by the models of the settings. It is nil if the settings
-// name no models.
-func (o *Options) table() *catalog.Table {
-	var list []struct {
-		catalog.Entry
-		Price *struct {
-			llm.Price
-			CacheRead  *float64 `json:"cache_read"`
-			CacheWrite *float64 `json:"cache_write"`
-		} `json:"price"`
-	}
-	if o.Settings == nil || !o.Settings.Decode("models", &list) || len(list) == 0 {
-		return nil
-	}
-	t := new(catalog.Table)
-	for _, m := range list {
-		e := m.Entry
-		if m.Price != nil {
-			p := m.Price.Price
-			p.CacheRead, p.CacheWrite = p.Input, p.Input // without a cache price, caching saves nothing
-			if m.Price.CacheRead != nil {
-				p.CacheRead = *m.Price.CacheRead
-			}
-			if m.Price.CacheWrite != nil {
-				p.CacheWrite = *m.Price.CacheWrite
-			}
-			e.Price = &p
-		}
-		if err := t.Register(e); err != nil {
-			panic(err) // it was checked
-		}
-	}
-	return t
-}
-
-// compactionOf returns the compaction settings; nil means the defaults.
-func compactionOf(s *config.Settings) *agent.Compaction {
-	var c agent.Compaction
-	s.Decode("compaction.off", &c.Off)
-	s.Decode("compaction.reserve", &c.Reserve)
-	s.Decode("compaction.keep", &c.Keep)
-	if c == (agent.Compaction{}) {
-		return nil
-	}
-	return &c
-}
-
-// PromptCache returns how providers cache the prompt.
-func (o *Options) PromptCache() llm.Cache {
-	switch o.cache {
-	case "off":
-		return llm.Cache{Off: true}
-	case "1h":
-		return llm.Cache{TTL: time.Hour}
-	}
-	return llm.Cache{}
 }

@@ -2,122 +2,41 @@ package settings
 
 import (
 	"context"
-	"encoding/json"
-	"errors"
 	"fmt"
-	"io/fs"
-	"os"
 	"path/filepath"
 	"strings"
-	"syscall"
-	"time"
 
 	"github.com/openagent-go/agent/cmd/openagent/internal/cli"
 	"github.com/openagent-go/agent/config"
+	"github.com/openagent-go/agent/internal/trusted"
 	"github.com/openagent-go/agent/tools/custom"
 )
 
-// Trusted is the content of trust.json: the folders, by real path, and settings files of projects
-// and plugins that the user trusts.
-type Trusted struct {
-	Folders map[string]TrustedFolder `json:"folders"`
-	Files   map[string]TrustedFile   `json:"files,omitempty"`
-	Skills  map[string]TrustedFolder `json:"skills,omitempty"` // skill folders
-	Plugins map[string]TrustedFolder `json:"plugins,omitempty"`
-}
-
-// A TrustedFolder records the trusted state of a folder. If a file changes, appears or disappears,
-// the user has to trust the folder again.
-type TrustedFolder struct {
-	Sum   string    `json:"sum"`
-	Files []string  `json:"files"`
-	Since time.Time `json:"since"`
-}
-
-// A TrustedFile records the trusted state of a file.
-type TrustedFile struct {
-	Sum   string    `json:"sum"`
-	Since time.Time `json:"since"`
-}
-
-const maxTrust = 1 << 20 // maximum bytes of trust.json
-
-func trustFile(h *cli.IO) (string, error) {
+// ReadTrust reads the list of what the user trusts. If it cannot be read, ReadTrust returns an error
+// and an empty list.
+func ReadTrust(h *cli.IO) (trusted.List, error) {
 	home, err := h.Home()
-	return filepath.Join(home, "trust.json"), err
-}
-
-func decodeTrust(data []byte) (Trusted, error) {
-	var t Trusted
-	if data != nil {
-		if err := json.Unmarshal(data, &t); err != nil {
-			return Trusted{}, err
-		}
-	}
-	if t.Folders == nil {
-		t.Folders = map[string]TrustedFolder{}
-	}
-	if t.Files == nil {
-		t.Files = map[string]TrustedFile{}
-	}
-	if t.Skills == nil {
-		t.Skills = map[string]TrustedFolder{}
-	}
-	if t.Plugins == nil {
-		t.Plugins = map[string]TrustedFolder{}
-	}
-	return t, nil
-}
-
-// ReadTrust reads trust.json. If it cannot be read, ReadTrust returns an error and trusts nothing.
-func ReadTrust(h *cli.IO) (Trusted, error) {
-	file, err := trustFile(h)
 	if err != nil {
-		return Trusted{}, err
+		return trusted.List{}, err
 	}
-	var data []byte
-	if _, err := os.Lstat(file); !errors.Is(err, fs.ErrNotExist) && !errors.Is(err, syscall.ENOTDIR) {
-		if data, err = ReadFile(file, maxTrust); err != nil {
-			return Trusted{}, badTrust(file, err)
-		}
-	}
-	t, err := decodeTrust(data)
+	l, err := trusted.Read(home)
 	if err != nil {
-		return Trusted{}, badTrust(file, err)
+		return l, cli.Usagef("%w", err)
 	}
-	return t, nil
+	return l, nil
 }
 
-func badTrust(file string, err error) error {
-	return cli.Usagef("reading the list of trusted files %s: %w; correct or remove the file", file, err)
-}
-
-// ChangeTrust changes trust.json. The replacement is atomic, and concurrent changes are all kept.
-func ChangeTrust(ctx context.Context, h *cli.IO, change func(t Trusted)) error {
-	file, err := trustFile(h)
+// ChangeTrust changes the list of what the user trusts.
+func ChangeTrust(ctx context.Context, h *cli.IO, change func(trusted.List)) error {
+	home, err := h.Home()
 	if err != nil {
 		return err
 	}
-	if err := os.MkdirAll(filepath.Dir(file), 0o700); err != nil {
-		return cli.Usagef("writing %s: %w", file, err)
-	}
-	err = config.Update(ctx, file, 0o600, func(old []byte) ([]byte, error) {
-		t, err := decodeTrust(old)
-		if err != nil {
-			return nil, badTrust(file, err)
-		}
-		change(t)
-		data, err := json.MarshalIndent(t, "", "  ")
-		return append(data, '\n'), err
-	})
-	if err != nil {
-		return cli.Usagef("writing %s: %w", file, err)
+	if err := trusted.Change(ctx, home, change); err != nil {
+		return cli.Usagef("%w", err)
 	}
 	return nil
 }
-
-// TrustTime returns the current time in the format of trust.json.
-func TrustTime() time.Time { return time.Now().UTC().Truncate(time.Second) }
 
 // trustsFile reports whether a settings file is trusted in its current state.
 func trustsFile(h *cli.IO, f config.File) bool {
@@ -132,9 +51,9 @@ func trustsFile(h *cli.IO, f config.File) bool {
 
 // TrustFiles records settings files as trusted in their current state.
 func TrustFiles(ctx context.Context, h *cli.IO, files []config.File) error {
-	return ChangeTrust(ctx, h, func(t Trusted) {
+	return ChangeTrust(ctx, h, func(t trusted.List) {
 		for _, f := range files {
-			t.Files[f.Place()] = TrustedFile{f.Sum, TrustTime()}
+			t.Files[f.Place()] = trusted.File{Sum: f.Sum, Since: trusted.Now()}
 		}
 	})
 }
@@ -194,47 +113,24 @@ func NeedLines(h *cli.IO, needs []config.Need) string {
 	return b.String()
 }
 
-// TrustsTools reports whether a folder is trusted in its current state.
-func TrustsTools(h *cli.IO, l custom.Listing) bool {
-	t, err := ReadTrust(h)
-	if err != nil {
-		h.Warn("%v", err)
-		return false
-	}
-	f, ok := t.Folders[l.Dir]
-	return ok && f.Sum == l.Sum
-}
-
 // TrustTools records a folder as trusted in its current state.
 func TrustTools(ctx context.Context, h *cli.IO, l custom.Listing) error {
-	return ChangeTrust(ctx, h, func(t Trusted) {
-		t.Folders[l.Dir] = TrustedFolder{Sum: l.Sum, Files: l.Files, Since: TrustTime()}
+	return ChangeTrust(ctx, h, func(t trusted.List) {
+		t.Folders[l.Dir] = trusted.Folder{Sum: l.Sum, Files: l.Files, Since: trusted.Now()}
 	})
 }
 
-// OfferTrust asks the user about the folders that are not trusted. After a no it asks again the
+// OfferTools asks the user about a folder of tools that is not trusted. After a no it asks again the
 // next time.
-func OfferTrust(ctx context.Context, h *cli.IO, folders []custom.Folder) error {
-	for _, f := range folders {
-		l, err := custom.List(f.Path)
-		if f.Trusted || err != nil || len(l.Files) == 0 || TrustsTools(h, l) {
-			continue // loading the tools reports read errors
-		}
-		if _, err := fmt.Fprintf(h.Err, "The folder %s holds tools that the agent could run as programs:\n%s", h.OneLine(l.Dir), FileList(h, l)); err != nil {
-			return err
-		}
-		yes, err := Confirm(ctx, h, "Do you trust them, as they are now? [y/N] ")
-		if err != nil {
-			return err
-		}
-		if !yes {
-			continue
-		}
-		if err := TrustTools(ctx, h, l); err != nil {
-			return err
-		}
+func OfferTools(ctx context.Context, h *cli.IO, l custom.Listing) (bool, error) {
+	if _, err := fmt.Fprintf(h.Err, "The folder %s holds tools that the agent could run as programs:\n%s", h.OneLine(l.Dir), FileList(h, l)); err != nil {
+		return false, err
 	}
-	return nil
+	yes, err := Confirm(ctx, h, "Do you trust them, as they are now? [y/N] ")
+	if err != nil || !yes {
+		return false, err
+	}
+	return true, TrustTools(ctx, h, l)
 }
 
 // FileList lists the files of a tool folder.

@@ -44,13 +44,13 @@ func (d *Session) changeServers(ctx context.Context, o controlCommand) (any, err
 	if err != nil {
 		return nil, fmt.Errorf("mcp_set_servers: %w", err)
 	}
-	all := maps.Clone(d.s.InitialServers)
+	all := maps.Clone(d.s.ServerConfigs)
 	if all == nil {
 		all = map[string]mcp.Config{}
 	}
 	refused := map[string]string{}
 	for name, c := range set {
-		switch _, taken := d.s.InitialServers[name]; {
+		switch _, taken := d.s.ServerConfigs[name]; {
 		case taken:
 			refused[name] = "a server of the run already has this name; choose another name"
 		case c.Type == mcp.InProcess:

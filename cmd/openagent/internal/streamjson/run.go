@@ -15,7 +15,7 @@ import (
 // start has a new prompt. tell reports messages about the permission mode to the user.
 func NewSessionReport(ctx context.Context, s *app.App, put func(any), asked bool, tell func(format string, args ...any)) (*Report, error) {
 	r := NewReport(s.Session.ID, s.Provider.Name.Value, put)
-	r.servers, r.commands, r.skills, r.instructions, r.agentNames = s.ServerNames, s.SlashNames, s.SkillNames, s.InstructionFiles, s.DefinitionNames()
+	r.servers, r.commands, r.skills, r.instructions, r.agentNames = s.ServerNames, s.SlashNames, s.SkillNames, s.InstructionFiles, s.Definitions.Names()
 	if s.Options.Partial {
 		r.showPieces()
 	}

@@ -8,8 +8,8 @@ import (
 
 	"github.com/openagent-go/agent/cmd/openagent/internal/app"
 	"github.com/openagent-go/agent/cmd/openagent/internal/cli"
-	"github.com/openagent-go/agent/cmd/openagent/internal/provider"
 	"github.com/openagent-go/agent/cmd/openagent/internal/settings"
+	"github.com/openagent-go/agent/workspace"
 )
 
 // agentsOptions are the flags of the command agents.
@@ -44,14 +44,15 @@ func Command(h *cli.IO) cli.Command {
 
 // loadAgents finds the sub-agent definitions outside a run. It asks the user on the terminal about
 // untrusted ones.
-func loadAgents(ctx context.Context, h *cli.IO, o *agentsOptions) (*app.App, error) {
+func loadAgents(ctx context.Context, h *cli.IO, o *agentsOptions) (list app.Definitions, err error) {
 	dir, err := settings.WorkingDir()
 	if err != nil {
 		return nil, err
 	}
-	s := app.New(&o.Options, provider.Provider{}, dir)
-	if err = app.FindPlugins(ctx, h, s, h.InTerminal && h.ErrTerminal, true); err == nil {
-		err = app.FindDefinitions(ctx, h, s, h.InTerminal && h.ErrTerminal, true)
+	hooks := &workspace.Workspace{Root: dir} // none runs
+	f := app.NewFinder(h, &o.Options, dir, h.InTerminal && h.ErrTerminal, true)
+	if err = app.FindPlugins(ctx, f); err == nil {
+		list, err = app.FindDefinitions(ctx, h, f, &o.Options, hooks)
 	}
-	return s, errors.Join(err, s.Close())
+	return list, errors.Join(err, hooks.Close())
 }

@@ -9,10 +9,11 @@ import (
 
 	"github.com/openagent-go/agent/cmd/openagent/internal/app"
 	"github.com/openagent-go/agent/cmd/openagent/internal/cli"
-	"github.com/openagent-go/agent/cmd/openagent/internal/provider"
 	"github.com/openagent-go/agent/cmd/openagent/internal/settings"
+	"github.com/openagent-go/agent/internal/parts"
 	"github.com/openagent-go/agent/internal/terminal"
 	"github.com/openagent-go/agent/subagent"
+	"github.com/openagent-go/agent/workspace"
 )
 
 // lintAgents checks the named agent files, or all that a run would find, trusted or not.
@@ -21,9 +22,8 @@ func lintAgents(ctx context.Context, h *cli.IO, o *agentsOptions, files []string
 	if err != nil {
 		return err
 	}
-	s := app.New(&o.Options, provider.Provider{}, dir)
-	defer s.Close()
-	place := s.HookWorkspace()
+	place := &workspace.Workspace{Root: dir} // no hook runs
+	defer place.Close()
 	var problems []*subagent.Problem
 	var definitions []subagent.Definition
 	for _, f := range files {
@@ -38,15 +38,15 @@ func lintAgents(ctx context.Context, h *cli.IO, o *agentsOptions, files []string
 		definitions = append(definitions, d)
 	}
 	if len(files) == 0 {
-		var plugins []*app.Plugin
+		f := app.NewFinder(h, &o.Options, dir, false, false)
 		for _, name := range o.Options.Plugins {
-			p, err := app.ReadPlugin(name)
+			p, err := parts.ReadPlugin(name)
 			if err != nil {
 				return cli.Usagef("agents lint: %w", err)
 			}
-			plugins = append(plugins, p)
+			f.Plugins = append(f.Plugins, p)
 		}
-		for _, p := range app.DefinitionFolders(h, &o.Options, dir, plugins) {
+		for _, p := range f.DefinitionFolders() {
 			for _, f := range p.Folders {
 				f.Hooks = place
 				found := f.Load()
@@ -55,17 +55,21 @@ func lintAgents(ctx context.Context, h *cli.IO, o *agentsOptions, files []string
 			}
 		}
 	}
-	problems = append(problems, unknownTools(h, s, definitions)...)
+	unknown, err := unknownTools(ctx, h, dir, definitions)
+	if err != nil {
+		return err
+	}
+	problems = append(problems, unknown...)
 	return tellProblems(h, o.Output, problems, len(definitions))
 }
 
 // unknownTools reports unknown tool names.
-func unknownTools(h *cli.IO, s *app.App, definitions []subagent.Definition) []*subagent.Problem {
-	var names []string
-	for _, e := range app.Builtins(h, s).Tools() {
-		spec := e.Tool.Spec()
-		names = append(append(names, spec.Name), spec.Aliases...)
+func unknownTools(ctx context.Context, h *cli.IO, dir string, definitions []subagent.Definition) ([]*subagent.Problem, error) {
+	names, err := app.ToolNames(ctx, h, dir)
+	if err != nil {
+		return nil, err
 	}
+
 	var out []*subagent.Problem
 	for _, d := range definitions {
 		for _, name := range slices.Concat(d.Agent.AllowedTools, d.Agent.DisallowedTools) {
@@ -74,7 +78,7 @@ func unknownTools(h *cli.IO, s *app.App, definitions []subagent.Definition) []*s
 			}
 		}
 	}
-	return out
+	return out, nil
 }
 
 func tellProblems(h *cli.IO, format string, problems []*subagent.Problem, good int) error {

@@ -11,16 +11,16 @@ import (
 )
 
 func listAgents(ctx context.Context, h *cli.IO, o *agentsOptions) error {
-	s, err := loadAgents(ctx, h, o)
+	all, err := loadAgents(ctx, h, o)
 	if err != nil {
 		return err
 	}
-	slices.SortStableFunc(s.Definitions, func(a, b app.Definition) int {
+	slices.SortStableFunc(all, func(a, b app.Definition) int {
 		return cmp.Compare(strings.ToLower(a.Agent.Name), strings.ToLower(b.Agent.Name))
 	})
 	list := []app.DefinitionEntry{}
 	var rows [][]string
-	for _, k := range s.Definitions {
+	for _, k := range all {
 		e := k.Entry()
 		list = append(list, e)
 		rows = append(rows, []string{e.Name, e.From, e.Access(), cmp.Or(e.Model, "inherit"), app.FirstSentence(e.Description)})

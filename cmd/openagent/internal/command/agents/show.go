@@ -11,11 +11,11 @@ import (
 )
 
 func showAgent(ctx context.Context, h *cli.IO, o *agentsOptions, name string) error {
-	s, err := loadAgents(ctx, h, o)
+	all, err := loadAgents(ctx, h, o)
 	if err != nil {
 		return err
 	}
-	k, err := s.DefinitionNamed(name)
+	k, err := all.Named(name)
 	if err != nil {
 		return err
 	}

@@ -20,11 +20,13 @@ import (
 	"github.com/openagent-go/agent/cmd/openagent/internal/settings"
 	"github.com/openagent-go/agent/cmd/openagent/internal/usage"
 	"github.com/openagent-go/agent/config"
+	"github.com/openagent-go/agent/internal/parts"
 	"github.com/openagent-go/agent/internal/providers"
 	"github.com/openagent-go/agent/sandbox"
 	"github.com/openagent-go/agent/session"
 	"github.com/openagent-go/agent/session/account"
 	"github.com/openagent-go/agent/tool"
+	"github.com/openagent-go/agent/tools/search"
 )
 
 // A finding is the result of one check.
@@ -125,7 +127,7 @@ func examineSearch(h *cli.IO) finding {
 	if s := provider.SearchEngine(h); s.Value != "" {
 		return finding{Name: name, OK: true, Detail: provider.SearchName + " by " + s.Source}
 	}
-	return finding{Name: name, OK: true, disabled: true, Detail: "disabled (set " + strings.Join(provider.SearchVariables, " or ") + ")"}
+	return finding{Name: name, OK: true, disabled: true, Detail: "disabled (set " + strings.Join(search.Variables, " or ") + ")"}
 }
 
 // examineOutputs reports the stored outputs that were too long for the model.
@@ -157,8 +159,8 @@ func examineKept(ctx context.Context, h *cli.IO) finding {
 	if orphans, err := app.OrphanCheckpoints(ctx, kept); err == nil && len(orphans) > 0 {
 		detail += fmt.Sprintf("; checkpoints of %s remain; delete them with openagent sessions prune", cli.Plural(len(orphans), "deleted session"))
 	}
-	if !app.CheckpointsEnabled(settings) {
-		detail += "; " + app.CheckpointsKey + " is false, so no new ones are created"
+	if !parts.CheckpointsEnabled(settings) {
+		detail += "; " + parts.CheckpointsKey + " is false, so no new ones are created"
 	}
 	return finding{Name: name, OK: true, Detail: detail}
 }
@@ -281,10 +283,11 @@ func examineContext(ctx context.Context, h *cli.IO) finding {
 	if err != nil {
 		return finding{Name: name, OK: false, Detail: err.Error()}
 	}
-	b := app.NewProjectContext(h, o)
-	defer b.Close()
+	find := app.NewFinder(h, o, dir, false, false)
+	notes := find.Notes()
+	defer notes.Close()
 	text := ""
-	for _, f := range b.Load(agent.Place{Dir: dir}) {
+	for _, f := range notes.Load(agent.Place{Dir: dir}) {
 		text += f.Path
 		if f.Problem != nil {
 			text += " (left out: " + f.Problem.Error() + ")"
@@ -294,12 +297,11 @@ func examineContext(ctx context.Context, h *cli.IO) finding {
 	if text == "" {
 		text = "no AGENTS.md or CLAUDE.md, "
 	}
-	s := app.New(o, provider.Provider{}, dir)
-	defer s.Close()
-	if err := app.AddSkills(ctx, h, s, false, false); err != nil {
+	skills, err := app.FindSkills(ctx, find)
+	if err != nil {
 		return finding{Name: name, OK: false, Detail: err.Error()}
 	}
-	return finding{Name: name, OK: true, Detail: text + cli.Plural(len(s.SkillNames()), "skill") + " for the model"}
+	return finding{Name: name, OK: true, Detail: text + cli.Plural(len(skills.List()), "skill") + " for the model"}
 }
 
 // examineCache reports the prompt cache in the last session of this folder.

@@ -11,6 +11,7 @@ import (
 	"github.com/openagent-go/agent/cmd/openagent/internal/app"
 	"github.com/openagent-go/agent/cmd/openagent/internal/cli"
 	"github.com/openagent-go/agent/cmd/openagent/internal/settings"
+	"github.com/openagent-go/agent/internal/parts"
 	"github.com/openagent-go/agent/internal/text"
 	"github.com/openagent-go/agent/internal/wire"
 	"github.com/openagent-go/agent/mcp"
@@ -34,11 +35,11 @@ func foundServers(ctx context.Context, h *cli.IO, o *settings.Options) ([]*found
 	if err != nil {
 		return nil, err
 	}
-	plugins, err := app.TrustedPlugins(ctx, h, o.Plugins, false, true)
-	if err != nil {
+	f := app.NewFinder(h, o, project, false, true)
+	if err := app.FindPlugins(ctx, f); err != nil {
 		return nil, err
 	}
-	configs, err := app.ServerConfigs(ctx, h, o, project, plugins, false)
+	configs, err := app.ServerConfigs(ctx, f, h, o)
 	if err != nil {
 		return nil, err
 	}
@@ -87,7 +88,7 @@ func look(ctx context.Context, h *cli.IO, list []*foundServer) (err error) {
 		name string
 		ms   int64
 	}, 1000)
-	servers := mcp.New(configs, mcp.Options{Workspace: ws, Logins: app.Logins(h), LoginCommand: app.LoginCommand, Version: cli.Version(), Changed: func(st mcp.Status) {
+	servers := mcp.New(configs, mcp.Options{Workspace: ws, Logins: app.Logins(h), LoginCommand: parts.LoginCommand, Version: cli.Version(), Changed: func(st mcp.Status) {
 		select {
 		case took <- struct {
 			name string

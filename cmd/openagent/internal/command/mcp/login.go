@@ -32,11 +32,11 @@ func loginClient(ctx context.Context, h *cli.IO, o *settings.Options, name strin
 		return nil, err
 	}
 	ask := h.InTerminal && h.ErrTerminal
-	plugins, err := app.TrustedPlugins(ctx, h, o.Plugins, ask, true)
-	if err != nil {
+	f := app.NewFinder(h, o, dir, ask, true)
+	if err := app.FindPlugins(ctx, f); err != nil {
 		return nil, err
 	}
-	configs, err := app.ServerConfigs(ctx, h, o, dir, plugins, ask)
+	configs, err := app.ServerConfigs(ctx, f, h, o)
 	if err != nil {
 		return nil, err
 	}

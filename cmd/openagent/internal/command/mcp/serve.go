@@ -16,10 +16,13 @@ import (
 	"github.com/openagent-go/agent/cmd/openagent/internal/automation"
 	"github.com/openagent-go/agent/cmd/openagent/internal/cli"
 	"github.com/openagent-go/agent/cmd/openagent/internal/provider"
+	"github.com/openagent-go/agent/cmd/openagent/internal/sessionstore"
 	"github.com/openagent-go/agent/cmd/openagent/internal/settings"
+	"github.com/openagent-go/agent/coder"
 	"github.com/openagent-go/agent/internal/connlimit"
 	"github.com/openagent-go/agent/mcp/agentserver"
 	"github.com/openagent-go/agent/mcp/server"
+	"github.com/openagent-go/agent/session"
 	"github.com/openagent-go/agent/tool"
 )
 
@@ -85,33 +88,32 @@ func served(ctx context.Context, h *cli.IO, o *mcpOptions) (_ *app.App, err erro
 	}
 	h.Secrets = append(p.Secrets(), configured.SecretValues()...)
 	settings.WarnOfSettings(h, configured)
-	s := app.New(configured, p, dir)
-	defer s.CloseOnError(&err)
-	if err := app.FindPlugins(ctx, h, s, false, true); err != nil {
-		return nil, err
-	}
-	if o.agent {
-		if err := app.FindServers(ctx, h, s, false); err != nil {
+	configured.Agent = ""
+	b := app.Build{Without: []coder.Part{coder.Agents, coder.Skills, coder.Instructions, coder.Team}, Tell: true}
+	switch {
+	case !o.agent:
+		b.Without = append(b.Without, coder.Servers)
+	case !configured.Ephemeral:
+		path, err := sessionstore.SessionsDir(h, configured.SessionDir, dir)
+		if err != nil {
 			return nil, err
 		}
+		b.Sessions = session.Dir{Path: path}
 	}
-	if s.Agent, err = app.NewAgent(h, s); err != nil {
+	s, err := app.New(ctx, h, configured, p, dir, nil, b)
+	if err != nil {
 		return nil, err
 	}
-	app.WarnOfSandbox(h, s)
-	if err := app.AddCustomTools(ctx, h, s, false); err != nil {
-		return nil, err
-	}
+	defer s.CloseOnError(&err)
 	if !o.agent {
 		return s, flatten(ctx, s)
 	}
-	s.AddServers()
 	chosen, err := app.ChooseSession(ctx, h, configured, dir)
 	if err != nil {
 		return nil, err
 	}
 	s.Store, s.Agent.Sessions = chosen.Store, chosen.Store
-	return s, app.AddCheckpoints(h, s)
+	return s, nil
 }
 
 // flatten limits the agent's tools to those offered to clients: the tools a model sees from the

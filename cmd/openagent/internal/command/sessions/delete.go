@@ -7,6 +7,7 @@ import (
 	"github.com/openagent-go/agent/cmd/openagent/internal/app"
 	"github.com/openagent-go/agent/cmd/openagent/internal/cli"
 	"github.com/openagent-go/agent/cmd/openagent/internal/sessionstore"
+	"github.com/openagent-go/agent/internal/parts"
 )
 
 func deleteSessions(ctx context.Context, h *cli.IO, o *sessionsOptions, ids []string) error {
@@ -20,7 +21,7 @@ func deleteSessions(ctx context.Context, h *cli.IO, o *sessionsOptions, ids []st
 		if failed = err; failed != nil {
 			break
 		}
-		gone = append(gone, app.CheckpointName(store, id))
+		gone = append(gone, parts.CheckpointName(store, id))
 	}
 	if err := app.DropCheckpoints(ctx, h, gone...); failed == nil && err != nil {
 		failed = fmt.Errorf("deleting the file checkpoints of the sessions: %w; the sessions are deleted, run openagent sessions prune to try again", err)

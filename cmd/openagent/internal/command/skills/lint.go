@@ -7,18 +7,16 @@ import (
 
 	"github.com/openagent-go/agent/cmd/openagent/internal/app"
 	"github.com/openagent-go/agent/cmd/openagent/internal/cli"
-	"github.com/openagent-go/agent/cmd/openagent/internal/provider"
 	"github.com/openagent-go/agent/cmd/openagent/internal/settings"
+	"github.com/openagent-go/agent/internal/parts"
 	"github.com/openagent-go/agent/skill"
 )
 
 // lintSkills checks the named folders, or all skill folders.
 func lintSkills(h *cli.IO, o *skillsOptions, dir string, dirs []string) error {
-	s := app.New(&o.Options, provider.Provider{}, dir)
-	defer s.Close()
-	folders := s.SkillFolders(h)
+	folders := app.NewFinder(h, &o.Options, dir, false, false).SkillFolders()
 	for _, dir := range o.Options.Plugins {
-		p, err := app.ReadPlugin(dir)
+		p, err := parts.ReadPlugin(dir)
 		if err != nil {
 			return cli.Usagef("skills lint: %w", err)
 		}

@@ -3,10 +3,10 @@ package skills
 import (
 	"slices"
 
-	"github.com/openagent-go/agent/cmd/openagent/internal/app"
 	"github.com/openagent-go/agent/cmd/openagent/internal/cli"
 	"github.com/openagent-go/agent/internal/text"
 	"github.com/openagent-go/agent/skill"
+	"github.com/openagent-go/agent/tool"
 )
 
 // A skillEntry is a skill in the output of list and show.
@@ -25,12 +25,12 @@ type skillEntry struct {
 	Text        string   `json:"text,omitempty"` // the description for the model
 }
 
-func entryOf(s *app.App, k *skill.Skill) skillEntry {
+func entryOf(all *skill.Registry, k *skill.Skill) skillEntry {
 	e := skillEntry{Name: k.Name, Description: k.Description, When: k.When, Aliases: k.Aliases, Hint: k.Hint, Model: k.Model, From: k.From, File: k.File(), Who: "nobody"}
 	for _, r := range k.Tools {
 		e.Tools = append(e.Tools, string(r))
 	}
-	user, model := slices.Contains(s.Skills.UserInvocable(), k), slices.Contains(s.SkillNames(), k.Name)
+	user, model := slices.Contains(all.UserInvocable(), k), slices.ContainsFunc(all.List(), func(i tool.SkillInfo) bool { return i.Name == k.Name })
 	switch {
 	case user && model:
 		e.Who = "both"
@@ -42,11 +42,11 @@ func entryOf(s *app.App, k *skill.Skill) skillEntry {
 	return e
 }
 
-func listSkills(h *cli.IO, s *app.App, format string) error {
+func listSkills(h *cli.IO, all *skill.Registry, format string) error {
 	list := []skillEntry{}
 	var rows [][]string
-	for _, k := range s.Skills.All() {
-		e := entryOf(s, k)
+	for _, k := range all.All() {
+		e := entryOf(all, k)
 		list = append(list, e)
 		rows = append(rows, []string{"/" + e.Name, e.Who, h.OneLine(e.From), h.OneLine(text.Runes(e.Description, 100))})
 	}

@@ -4,19 +4,19 @@ import (
 	"fmt"
 	"strings"
 
-	"github.com/openagent-go/agent/cmd/openagent/internal/app"
 	"github.com/openagent-go/agent/cmd/openagent/internal/cli"
 	"github.com/openagent-go/agent/internal/terminal"
+	"github.com/openagent-go/agent/skill"
 )
 
-func showSkill(h *cli.IO, s *app.App, format, name string) error {
-	k := s.Skills.Get(strings.TrimPrefix(name, "/"))
+func showSkill(h *cli.IO, all *skill.Registry, format, name string) error {
+	k := all.Get(strings.TrimPrefix(name, "/"))
 	if k == nil {
-		return cli.Usagef("%w (see openagent skills list)", s.Skills.Unknown(name))
+		return cli.Usagef("%w (see openagent skills list)", all.Unknown(name))
 	}
-	e := entryOf(s, k)
+	e := entryOf(all, k)
 	e.Files = k.Files()
-	if text, err := s.Skills.Text(k.Name); err == nil {
+	if text, err := all.Text(k.Name); err == nil {
 		e.Text = text
 	} else {
 		e.Text = err.Error()

@@ -7,8 +7,8 @@ import (
 
 	"github.com/openagent-go/agent/cmd/openagent/internal/app"
 	"github.com/openagent-go/agent/cmd/openagent/internal/cli"
-	"github.com/openagent-go/agent/cmd/openagent/internal/provider"
 	"github.com/openagent-go/agent/cmd/openagent/internal/settings"
+	"github.com/openagent-go/agent/skill"
 )
 
 // skillsOptions are the flags of openagent skills.
@@ -32,11 +32,11 @@ func Command(h *cli.IO) cli.Command {
 	return cli.Command{Name: "skills", Summary: "List, show, create and check skills", Default: "list", Subcommands: []cli.Command{
 		verb(nil, cli.Command{Name: "list", Summary: "List the skills", Examples: []string{"openagent skills list"},
 			Run: func(ctx context.Context, _ []string) error {
-				return withSkills(ctx, h, o, func(s *app.App) error { return listSkills(h, s, o.format) })
+				return withSkills(ctx, h, o, func(all *skill.Registry) error { return listSkills(h, all, o.format) })
 			}}),
 		verb(nil, cli.Command{Name: "show", Args: "NAME", MinArgs: 1, MaxArgs: 1, Summary: "Show a skill", Examples: []string{"openagent skills show release"},
 			Run: func(ctx context.Context, args []string) error {
-				return withSkills(ctx, h, o, func(s *app.App) error { return showSkill(h, s, o.format, args[0]) })
+				return withSkills(ctx, h, o, func(all *skill.Registry) error { return showSkill(h, all, o.format, args[0]) })
 			}}),
 		verb(user, cli.Command{Name: "new", Args: "NAME", MinArgs: 1, MaxArgs: 1, Summary: "Create a skill", Examples: []string{"openagent skills new release"},
 			Run: func(_ context.Context, args []string) error {
@@ -58,18 +58,18 @@ func Command(h *cli.IO) cli.Command {
 }
 
 // withSkills finds the skills outside a run and calls use.
-func withSkills(ctx context.Context, h *cli.IO, o *skillsOptions, use func(s *app.App) error) error {
+func withSkills(ctx context.Context, h *cli.IO, o *skillsOptions, use func(*skill.Registry) error) error {
 	dir, err := settings.WorkingDir()
 	if err != nil {
 		return err
 	}
-	s := app.New(&o.Options, provider.Provider{}, dir)
-	defer s.Close()
-	if err := app.FindPlugins(ctx, h, s, false, true); err != nil {
+	f := app.NewFinder(h, &o.Options, dir, false, true)
+	if err := app.FindPlugins(ctx, f); err != nil {
 		return err
 	}
-	if err := app.AddSkills(ctx, h, s, false, true); err != nil {
+	all, err := app.FindSkills(ctx, f)
+	if err != nil {
 		return err
 	}
-	return use(s)
+	return use(all)
 }

@@ -85,12 +85,12 @@ func runTool(ctx context.Context, h *cli.IO, o *app.ToolsOptions, args []string)
 		return cli.Usagef("%s asks the user; it works only in conversations", name)
 	}
 	j := &judging{h: h}
-	judges := b.AddSandboxDecider(&policy, nil)
+	policy.AllowConfined = b.Agent.Permissions.AllowConfined
 	app.WarnOfSandbox(h, b.App)
-	a := &agent.Agent{Dir: b.Project, AdditionalDirs: o.Dirs, Tools: forCall(h, b, t), Permissions: policy, Deciders: judges, CanUseTool: j.decide,
+	a := &agent.Agent{Dir: b.Project, AdditionalDirs: o.Dirs, Tools: forCall(b, t), Permissions: policy, Deciders: b.Agent.Deciders, CanUseTool: j.decide,
 		Budget: agent.Budget{Time: o.Timeout}, Secrets: h.Secrets, Log: settings.Logger(h, &o.Options)}
 	j.rules = &app.SessionRules{Agent: a, Roots: append([]string{b.Project}, o.Dirs...)}
-	a.Hooks, a.AllowModeChange, a.AllowRuleGrant = b.Hooks(), b.Options.Permits, b.Options.PermitsRule
+	a.Hooks, a.AllowModeChange, a.AllowRuleGrant = b.Agent.Hooks, b.Options.Permits, b.Options.PermitsRule
 	r, err := a.CallTool(ctx, name, input)
 	var end *agent.EndError
 	switch {
@@ -116,7 +116,7 @@ func runTool(ctx context.Context, h *cli.IO, o *app.ToolsOptions, args []string)
 
 // forCall returns the tools of an agent that calls t. It returns only t, so that no other tool
 // replaces it, unless t needs other tools.
-func forCall(h *cli.IO, b *app.ToolList, t tool.Tool) []tool.Tool {
+func forCall(b *app.ToolList, t tool.Tool) []tool.Tool {
 	if t.Spec().Batch {
 		return b.All
 	}
@@ -124,10 +124,9 @@ func forCall(h *cli.IO, b *app.ToolList, t tool.Tool) []tool.Tool {
 	if !ok {
 		return []tool.Tool{t}
 	}
-	_, names := app.ChooseTools(h, b.App, b.Builtin)
 	var found []tool.Spec
 	for _, t := range b.All {
-		if s := t.Spec(); slices.Contains(names, s.Name) {
+		if s := t.Spec(); slices.Contains(b.Agent.DeferredTools, s.Name) {
 			found = append(found, s)
 		}
 	}

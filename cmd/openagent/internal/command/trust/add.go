@@ -10,6 +10,7 @@ import (
 	"github.com/openagent-go/agent/cmd/openagent/internal/cli"
 	"github.com/openagent-go/agent/cmd/openagent/internal/settings"
 	"github.com/openagent-go/agent/config"
+	"github.com/openagent-go/agent/internal/parts"
 )
 
 // addTrust trusts a project (tools, skills, agents, settings, MCP servers) or a whole plugin. Any
@@ -20,11 +21,11 @@ func addTrust(ctx context.Context, h *cli.IO, dir string) error {
 	}
 	var files []config.File
 	var s *config.Settings
-	servers, err := app.ReadServerFile(dir)
+	servers, err := parts.ReadServerFile(dir)
 	if err != nil {
 		return cli.Usagef("trust add: %w", err)
 	}
-	whole, err := app.PluginIn(dir)
+	whole, err := parts.PluginIn(dir)
 	if err != nil {
 		return cli.Usagef("trust add: %w", err)
 	}
@@ -69,7 +70,7 @@ func addTrust(ctx context.Context, h *cli.IO, dir string) error {
 		if err := app.TrustPlugin(ctx, h, whole); err != nil {
 			return err
 		}
-		if err := h.Show(fmt.Sprintf("trusted: the plugin %s, all of its files\n%s", h.Visible(whole.Dir), whole.Summary(h, false))); err != nil {
+		if err := h.Show(fmt.Sprintf("trusted: the plugin %s, all of its files\n%s", h.Visible(whole.Dir), app.PluginSummary(h, whole, false))); err != nil {
 			return err
 		}
 	}

@@ -11,6 +11,7 @@ import (
 	"github.com/openagent-go/agent/cmd/openagent/internal/cli"
 	"github.com/openagent-go/agent/cmd/openagent/internal/settings"
 	"github.com/openagent-go/agent/config"
+	"github.com/openagent-go/agent/internal/trusted"
 	"github.com/openagent-go/agent/tools/custom"
 )
 
@@ -73,7 +74,7 @@ func listTrust(h *cli.IO, format string) error {
 	return h.WriteList(format, list, "WHAT STATE SINCE FILES", rows)
 }
 
-func fileState(place string, t settings.TrustedFile) string {
+func fileState(place string, t trusted.File) string {
 	switch {
 	case app.IsServerFile(place):
 		return app.ServerFileState(place, t)

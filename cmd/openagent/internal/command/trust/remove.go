@@ -8,6 +8,8 @@ import (
 	"github.com/openagent-go/agent/cmd/openagent/internal/app"
 	"github.com/openagent-go/agent/cmd/openagent/internal/cli"
 	"github.com/openagent-go/agent/cmd/openagent/internal/settings"
+	"github.com/openagent-go/agent/internal/parts"
+	"github.com/openagent-go/agent/internal/trusted"
 	"github.com/openagent-go/agent/subagent"
 )
 
@@ -22,7 +24,7 @@ func removeTrust(ctx context.Context, h *cli.IO, dir string) error {
 	}
 	own := filepath.Join(abs, ".openagent")
 	removed := 0
-	err = settings.ChangeTrust(ctx, h, func(t settings.Trusted) {
+	err = settings.ChangeTrust(ctx, h, func(t trusted.List) {
 		for _, d := range []string{abs, filepath.Join(own, "tools"), filepath.Join(abs, "tools")} {
 			if _, ok := t.Folders[d]; ok {
 				delete(t.Folders, d)
@@ -40,7 +42,7 @@ func removeTrust(ctx context.Context, h *cli.IO, dir string) error {
 			}
 		}
 		for place := range t.Files {
-			if filepath.Dir(place) == own || place == abs || place == filepath.Join(abs, app.ProjectServersName) || app.IsAgentFolder(place) && slices.ContainsFunc(app.AgentFolders(abs), func(f subagent.Folder) bool { return f.Path == place }) {
+			if filepath.Dir(place) == own || place == abs || place == filepath.Join(abs, parts.ServersName) || app.IsAgentFolder(place) && slices.ContainsFunc(app.AgentFolders(abs), func(f subagent.Folder) bool { return f.Path == place }) {
 				delete(t.Files, place)
 				removed++
 			}

@@ -1,4 +1,4 @@
-package settings
+package parts
 
 import (
 	"os"
@@ -16,7 +16,7 @@ import (
 func TestSandboxKeys(t *testing.T) {
 	var known, fields []string
 	for _, k := range config.Keys() {
-		if name, ok := strings.CutPrefix(k.Name, sandboxPrefix); ok {
+		if name, ok := strings.CutPrefix(k.Name, SandboxPrefix); ok {
 			known = append(known, name)
 		}
 	}
@@ -44,7 +44,7 @@ func TestSandboxSettings(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	got, some, err := (&Options{Settings: s}).SandboxSettings()
+	got, some, err := SandboxSettings(s)
 	want := sandbox.Settings{Enabled: true, AllowedCommands: []string{}, DeniedPaths: []string{"a"},
 		Network: sandbox.Network{AllowedDomains: []string{"example.com"}}, Filesystem: sandbox.Filesystem{DenyRead: []string{"b"}}}
 	if err != nil || !some || !reflect.DeepEqual(got, want) {
@@ -53,7 +53,7 @@ func TestSandboxSettings(t *testing.T) {
 	if s, err = config.Load(config.Options{}); err != nil {
 		t.Fatal(err)
 	}
-	if got, some, err = (&Options{Settings: s}).SandboxSettings(); err != nil || some || got.AllowedCommands != nil {
+	if got, some, err = SandboxSettings(s); err != nil || some || got.AllowedCommands != nil {
 		t.Errorf("%+v %v %v", got, some, err)
 	}
 }
@@ -79,7 +79,7 @@ func TestManagedSandboxMemory(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if got, _, err := (&Options{Settings: s}).SandboxSettings(); err != nil || got.MemoryMB != c.want {
+		if got, _, err := SandboxSettings(s); err != nil || got.MemoryMB != c.want {
 			t.Errorf("%s, %s: %d MB, want %d (%v)", c.managed, c.user, got.MemoryMB, c.want, err)
 		}
 	}

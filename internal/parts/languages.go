@@ -1,10 +1,10 @@
-package settings
+package parts
 
 import (
 	"cmp"
+	"fmt"
 	"slices"
 
-	"github.com/openagent-go/agent/cmd/openagent/internal/cli"
 	"github.com/openagent-go/agent/config"
 	"github.com/openagent-go/agent/tools"
 )
@@ -13,7 +13,7 @@ import (
 // server that matches a file is used. Nil means only the built-in servers.
 func LanguageServers(s *config.Settings) ([]tools.LanguageServer, error) {
 	var named []tools.LanguageServer
-	if !s.Decode(serversKey, &named) {
+	if s == nil || !s.Decode(serversKey, &named) {
 		return nil, nil
 	}
 	known := tools.DefaultLanguageServers()
@@ -29,7 +29,7 @@ func LanguageServers(s *config.Settings) ([]tools.LanguageServer, error) {
 			if err != nil {
 				return nil, err
 			}
-			return nil, cli.Usagef("%s: %s: %s has no %s; add it (only built-in servers may omit it)", v.Source, serversKey, l.Name, missing)
+			return nil, fmt.Errorf("%s: %s: %s has no %s; add it (only built-in servers may omit it)", v.Source, serversKey, l.Name, missing)
 		}
 	}
 	return append(named, known...), nil

@@ -1,0 +1,94 @@
+package coder
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/openagent-go/agent"
+	"github.com/openagent-go/agent/checkpoint"
+	"github.com/openagent-go/agent/internal/parts"
+	"github.com/openagent-go/agent/session"
+)
+
+// keepTime is how long a prompt waits for its checkpoint. The first checkpoint reads the whole
+// tree.
+const keepTime = time.Minute
+
+// A checkpointer saves files before a prompt changes them.
+type checkpointer struct {
+	store    *checkpoint.Store
+	sessions session.Dir
+	home     string
+
+	mu   sync.Mutex
+	idle error // why it stopped; nil while it works
+}
+
+// addCheckpoints saves the files of sessions that are stored in a folder.
+func (c *Coder) addCheckpoints() {
+	dir, ok := c.Agent.Sessions.(session.Dir)
+	if !ok || c.without(Checkpoints) || c.finder.Home == "" {
+		return
+	}
+	store := parts.CheckpointStore(c.finder.Home, c.Settings)
+	store.Apart = append(store.Apart, dir.Path)
+	c.Checkpoints = store
+	if c.Agent.Checkpoint == nil && parts.CheckpointsEnabled(c.Settings) {
+		c.Agent.Checkpoint = (&checkpointer{store: store, sessions: dir, home: c.finder.Home}).take
+	}
+}
+
+// take is the agent's Checkpoint function. After a failure for size it does not try again, because
+// each attempt costs time.
+func (k *checkpointer) take(ctx context.Context, at agent.CheckpointPlace) (string, error) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	if k.idle != nil {
+		return "", k.idle
+	}
+	roots := trees(at)
+	if i := slices.IndexFunc(roots, func(root string) bool { return within(k.home, root) }); i >= 0 {
+		return "", fmt.Errorf("files in %s are not saved", k.home)
+	}
+	ctx, cancel := context.WithTimeoutCause(ctx, keepTime, fmt.Errorf("saving the files took longer than %v", keepTime))
+	defer cancel()
+	c, err := k.store.Take(ctx, checkpoint.Mark{Session: parts.CheckpointName(k.sessions, at.Session), Seq: at.Prompt}, roots...)
+	switch {
+	case errors.Is(err, checkpoint.ErrQuota):
+		k.idle = fmt.Errorf("%w; raise the setting %s, or let git ignore what is large; no checkpoints are kept until you restart the program", err, parts.CheckpointQuotaKey)
+	case errors.Is(err, checkpoint.ErrTooMany):
+		k.idle = fmt.Errorf("%w; work in a smaller folder, or let git ignore what need not be kept; no checkpoints are kept until you restart the program", err)
+	case errors.Is(err, context.DeadlineExceeded):
+		k.idle = fmt.Errorf("%w: %w; let git ignore what need not be kept; no checkpoints are kept until you restart the program", err, context.Cause(ctx))
+	default:
+		return c.ID, err
+	}
+	return "", k.idle
+}
+
+// trees returns the folders to save: the agent's folders and its current worktree, which git
+// ignores in them.
+func trees(at agent.CheckpointPlace) []string {
+	list := slices.Clone(at.Roots)
+	for dir := at.Dir; dir != filepath.Dir(dir) && !slices.Contains(list, dir); dir = filepath.Dir(dir) {
+		if _, err := os.Lstat(filepath.Join(dir, ".git")); err == nil {
+			return append(list, dir)
+		}
+	}
+	return list
+}
+
+// within reports whether a folder is dir or inside it.
+func within(dir, path string) bool {
+	if real, err := filepath.EvalSymlinks(dir); err == nil {
+		dir = real
+	}
+	rel, err := filepath.Rel(dir, path)
+	return err == nil && filepath.IsLocal(rel)
+}
