@@ -165,14 +165,7 @@ func (c *Coder) findDir() error {
 	}
 	c.finder = &parts.Finder{Project: c.Dir, Getenv: o.Getenv, Layers: o.Layers, Folders: o.Plugins, Trust: c.trusts, Warn: func(kind string, err error) { c.warn(Part(kind), err) }}
 	c.finder.UserHome, _ = os.UserHomeDir()
-	switch {
-	case o.Home != "":
-		c.finder.Home, err = filepath.Abs(o.Home)
-	case o.Getenv("OPENAGENT_HOME") != "":
-		c.finder.Home, err = filepath.Abs(o.Getenv("OPENAGENT_HOME"))
-	case c.finder.UserHome != "":
-		c.finder.Home = filepath.Join(c.finder.UserHome, ".openagent")
-	}
+	c.finder.Home, err = userFolder(o.Home, o.Getenv)
 	if err != nil {
 		return &OptionError{Option: "Home", Err: err}
 	}

@@ -1,13 +1,17 @@
 package coder
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
+	"os"
+	"path/filepath"
 	"time"
 
 	"github.com/openagent-go/agent"
 	"github.com/openagent-go/agent/config"
+	"github.com/openagent-go/agent/internal/trusted"
 	"github.com/openagent-go/agent/mcp"
 	"github.com/openagent-go/agent/models"
 	"github.com/openagent-go/agent/sandbox"
@@ -42,10 +46,11 @@ type Options struct {
 	// values are never shown if their names look secret.
 	Env map[string]string
 	// Sandbox says whether the operating system has to confine commands. The zero value is
-	// IfAvailable.
+	// IfAvailable. Confined commands change only the folders of the agent, reach no network that
+	// settings do not name, and need no permission; a rule in Permissions.Ask asks anyway.
 	Sandbox Sandbox
-	// SandboxSettings refine the sandbox: paths, hosts and memory. Their Enabled and
-	// FailIfUnavailable do not count. Nil: those of the settings.
+	// SandboxSettings refine the sandbox: paths, hosts and memory. Their Enabled,
+	// FailIfUnavailable and AutoAllowBash do not count. Nil: those of the settings.
 	SandboxSettings *sandbox.Settings
 
 	// Tools are the names of built-in tools that the agent has, or one of "all", "core" and
@@ -113,7 +118,8 @@ const (
 	// Require makes New fail if the system cannot confine commands. The error matches
 	// [sandbox.ErrUnavailable].
 	Require Sandbox = "require"
-	// Off confines nothing. Permissions alone decide.
+	// Off confines no command. Permissions decide, and rules of SandboxSettings and of the
+	// settings about paths.
 	Off Sandbox = "off"
 	// FromSettings does as the settings say. Without settings about the sandbox it is off.
 	FromSettings Sandbox = "settings"
@@ -170,3 +176,30 @@ func (e *OptionError) Error() string {
 
 // Unwrap returns the reason.
 func (e *OptionError) Unwrap() error { return e.Err }
+
+// Recorded trusts what the user trusts in the command openagent, in its recorded state. home is the
+// folder of the user's own files; "" is that of [Options].
+func Recorded(home string) Trust {
+	return func(_ context.Context, s Source) (bool, error) {
+		if home == "" {
+			var err error
+			if home, err = userFolder("", os.Getenv); home == "" {
+				return false, err
+			}
+		}
+		list, err := trusted.Read(home)
+		return err == nil && s.Sum != "" && list.Has(string(s.Kind), s.Path, s.Sum), err
+	}
+}
+
+// userFolder returns the folder of the user's own files; "" if there is none.
+func userFolder(given string, getenv func(string) string) (string, error) {
+	if dir := cmp.Or(given, getenv("OPENAGENT_HOME")); dir != "" {
+		return filepath.Abs(dir)
+	}
+	base, err := os.UserHomeDir()
+	if err != nil {
+		return "", nil // nothing is stored
+	}
+	return filepath.Join(base, ".openagent"), nil
+}

@@ -6,24 +6,29 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 
+	"github.com/openagent-go/agent/config"
 	"github.com/openagent-go/agent/internal/parts"
 	"github.com/openagent-go/agent/sandbox"
 	"github.com/openagent-go/agent/tool"
 	"github.com/openagent-go/agent/tools"
 )
 
+// newSandbox makes sandboxes. A test replaces it by a system that has none.
+var newSandbox = sandbox.New
+
 // confine applies the sandbox settings to the workspace. Tools are created after it.
 func (c *Coder) confine(context.Context) error {
 	settings, some, err := parts.SandboxSettings(c.Settings)
-	if err != nil || !some {
+	if err != nil || !some || c.options.Sandbox == Off && !settings.Enabled && !c.limits() {
 		return err
 	}
 	place := sandbox.Place{Dir: c.Dir, Roots: c.writableFolders(), Private: c.Agent.Permissions.Private, Deny: c.Agent.Permissions.Deny}
 	if dir, err := tool.OutputDir(); err == nil {
 		place.Readable = append(place.Readable, dir) // without it there are no long outputs to read
 	}
-	if c.Sandbox, err = sandbox.New(settings, place); err != nil {
+	if c.Sandbox, err = newSandbox(settings, place); err != nil {
 		if c.options.Sandbox == Require && errors.Is(err, sandbox.ErrUnavailable) {
 			err = &OptionError{Option: "Sandbox", Err: err}
 		}
@@ -31,6 +36,19 @@ func (c *Coder) confine(context.Context) error {
 	}
 	c.Workspace.Confine = c.Sandbox.Confiner()
 	return nil
+}
+
+// limits reports whether options or settings set rules of the sandbox, which hold without it too.
+func (c *Coder) limits() bool {
+	for _, k := range config.Keys() {
+		if !strings.HasPrefix(k.Name, parts.SandboxPrefix) || k.Name == parts.SandboxPrefix+"enabled" {
+			continue
+		}
+		if v, err := c.Settings.Get(k.Name); err == nil && v.Value != nil && v.Source.Scope != config.Default {
+			return true
+		}
+	}
+	return false
 }
 
 // writableFolders lists the additional folders that confined commands may write. If managed

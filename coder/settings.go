@@ -92,7 +92,8 @@ func (c *Coder) given() ([]config.Given, error) {
 	add("max_thinking_tokens", a.Thinking.Budget > 0, a.Thinking.Budget)
 	if how := c.options.Sandbox; how != FromSettings {
 		add("sandbox.enabled", true, how != Off)
-		add("sandbox.failIfUnavailable", true, how == Require)
+		add("sandbox.failIfUnavailable", how != Off, how == Require)
+		add("sandbox.autoAllowBashIfSandboxed", how != Off, true)
 	}
 	if s := c.options.SandboxSettings; s != nil {
 		if err := addSandbox(values, s); err != nil {
@@ -134,7 +135,7 @@ func addSandbox(values map[string]any, s any) error {
 			raw = object[member]
 		}
 		if len(raw) > 0 && !bytes.Equal(raw, []byte("null")) {
-			values[k.Name] = raw
+			values[k.Name] = json.RawMessage(raw)
 		}
 	}
 	return nil
