@@ -99,7 +99,7 @@ var rules = map[string][]string{
 	"internal/parts":   {"internal/plainfile", "checkpoint", "config", "hook", "hook/shell", "llm", "llm/catalog", "mcp", "mcp/oauth", "project", "sandbox", "session", "skill", "subagent", "team", "tool", "tools", "tools/custom", "workspace"},
 	"internal/trusted": {"internal/plainfile", "config"},
 	"internal/...":     {"internal/..."},
-	"cmd/...":          {"", "cmd/openagent/internal/...", "attach", "checkpoint", "coder", "config", "cron", "engine", "event", "hook", "hook/shell", "internal/connlimit", "internal/parts", "internal/plainfile", "internal/providers", "internal/terminal", "internal/trusted", "internal/wire", "llm", "llm/...", "mcp", "mcp/agentserver", "mcp/oauth", "mcp/resources", "mcp/server", "permission", "project", "sandbox", "session", "session/account", "session/export", "session/transcript", "skill", "subagent", "team", "tool", "tools", "tools/custom", "tools/search", "trace", "trigger", "workspace"},
+	"cmd/...":          {"", "cmd/openagent/internal/...", "attach", "checkpoint", "coder", "config", "cron", "engine", "event", "hook", "hook/shell", "internal/connlimit", "internal/parts", "internal/plainfile", "internal/providers", "internal/terminal", "internal/trusted", "internal/wire", "llm", "llm/...", "mcp", "mcp/agentserver", "mcp/oauth", "mcp/server", "permission", "sandbox", "session", "session/account", "session/export", "session/transcript", "skill", "subagent", "tool", "tools", "tools/custom", "tools/search", "trace", "trigger", "workspace"},
 	"examples/...":     {"..."},
 
 	"workspace/workspacetest": {"permission", "tool", "tool/tooltest", "tools", "workspace"},
