@@ -7,9 +7,9 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/openagent-go/agent/internal/parts"
 	"github.com/openagent-go/agent/config"
 	"github.com/openagent-go/agent/internal/installed"
+	"github.com/openagent-go/agent/internal/parts"
 	"github.com/openagent-go/agent/llm/llmtest"
 )
 
