@@ -54,7 +54,7 @@ func TestPrompt(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if res.Text != "done" || res.Turns != 2 || res.Reason != event.Completed || res.Usage.Input != 20 || res.CostUSD != nil {
+	if res.Text != "done" || res.Turns != 2 || res.Reason != event.Completed || res.Usage.Input != 20 || res.CostUSD == nil || *res.CostUSD != 0.00004 {
 		t.Errorf("got %+v", res)
 	}
 	last := m.Requests()[1].Messages
@@ -310,7 +310,7 @@ func TestConfiguration(t *testing.T) {
 	for name, a := range map[string]*agent.Agent{
 		"no model":        {},
 		"negative budget": {Model: m, Budget: agent.Budget{Turns: -1}},
-		"unknown price":   {Model: m, Budget: agent.Budget{USD: 1}},
+		"unknown price":   {Model: new(llmtest.Model), Budget: agent.Budget{USD: 1}},
 		"bad rule":        {Model: m, Permissions: permission.Policy{Deny: []permission.Rule{"Bash(("}}},
 		"bad mode":        {Model: m, Permissions: permission.Policy{Mode: "wild"}},
 		"bad hook":        {Model: m, Hooks: []hook.Hook{{On: "Nope", Func: func(context.Context, *hook.Input) (hook.Output, error) { return hook.Output{}, nil }}}},

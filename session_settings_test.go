@@ -212,7 +212,7 @@ func TestSetBudget(t *testing.T) {
 			}
 		})
 	}
-	unknown := &agent.Agent{Model: llmtest.Script(say("a"))}
+	unknown := &agent.Agent{Model: &llmtest.Model{ID: "unknown", Steps: []llmtest.Step{say("a")}}}
 	s = unknown.Session("")
 	defer s.Close()
 	for _, bad := range []agent.Budget{{USD: 1}, {Turns: -1}, {USD: -1}, {Time: -1}, {ModelCalls: -2}} {

@@ -87,9 +87,9 @@ func model() llm.Model {
 	read := func(file string) llmtest.Step {
 		return llmtest.Call(llmtest.Use("", "Read", map[string]string{"file_path": file}))
 	}
-	return pick.Cast(map[string]pick.Part{
-		"What do the server":       pick.Steps(both, llmtest.Step{Text: "The server listens on 8080; the client tries 3 times."}),
-		"What does the server do?": pick.Steps(read("server.go"), llmtest.Step{Text: "It listens on 8080."}),
-		"What does the client do?": pick.Steps(read("client.go"), llmtest.Step{Text: "It tries 3 times."}),
+	return pick.Cast(map[string]llmtest.Rule{
+		"What do the server":       llmtest.Steps(both, llmtest.Step{Text: "The server listens on 8080; the client tries 3 times."}),
+		"What does the server do?": llmtest.Steps(read("server.go"), llmtest.Step{Text: "It listens on 8080."}),
+		"What does the client do?": llmtest.Steps(read("client.go"), llmtest.Step{Text: "It tries 3 times."}),
 	})
 }

@@ -67,9 +67,9 @@ func model() llm.Model {
 	start := llmtest.Call(llmtest.Use("", "Agent", map[string]any{"subagent_type": "general-purpose", "description": "Slow check",
 		"prompt": "Run the slow check: sleep 1", "run_in_background": true}))
 	sleep := llmtest.Call(llmtest.Use("", "Bash", map[string]string{"command": "sleep 1"}))
-	return pick.Cast(map[string]pick.Part{
-		"Run the slow check, and": pick.Steps(start, say("The check runs. A goroutine walks into a bar and blocks."), say("It has passed.")),
-		"Run the slow check: ":    pick.Steps(sleep, say("The check has passed.")),
+	return pick.Cast(map[string]llmtest.Rule{
+		"Run the slow check, and": llmtest.Steps(start, say("The check runs. A goroutine walks into a bar and blocks."), say("It has passed.")),
+		"Run the slow check: ":    llmtest.Steps(sleep, say("The check has passed.")),
 	})
 }
 

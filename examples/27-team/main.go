@@ -72,7 +72,7 @@ func model() llm.Model {
 		return use("Agent", map[string]any{"name": name, "team_name": "greeting", "description": "The " + name, "prompt": prompt, "subagent_type": "general-purpose"})
 	}
 	say := func(text string) llmtest.Step { return llmtest.Step{Text: text} }
-	lead := func(r *llmtest.Request) llmtest.Step {
+	lead := func(r *llmtest.Request, _ int) llmtest.Step {
 		seen := func(text string) bool { return strings.Contains(r.Transcript(), text) }
 		switch {
 		case !seen("Team created"):
@@ -86,10 +86,10 @@ func model() llm.Model {
 		}
 		return say("The greeting is written and tested.")
 	}
-	return pick.Cast(map[string]pick.Part{
+	return pick.Cast(map[string]llmtest.Rule{
 		"Have the greeting":    lead,
-		"Wait for the builder": pick.Steps(say("I wait."), use("Read", map[string]any{"file_path": "hello.txt"}), say("The greeting is right.")),
-		"Write the greeting": pick.Steps(use("Write", map[string]any{"file_path": "hello.txt", "content": "hello\n"}),
+		"Wait for the builder": llmtest.Steps(say("I wait."), use("Read", map[string]any{"file_path": "hello.txt"}), say("The greeting is right.")),
+		"Write the greeting": llmtest.Steps(use("Write", map[string]any{"file_path": "hello.txt", "content": "hello\n"}),
 			use("SendMessage", map[string]any{"to": "tester", "message": "hello.txt is there, please test"}), say("The greeting is written.")),
 	})
 }

@@ -79,7 +79,7 @@ func model() llm.Model {
 		name := fmt.Sprintf("worker-%d", i+1)
 		start.Calls = append(start.Calls, use("Agent", map[string]any{"name": name, "description": "Worker", "prompt": "Take tasks with Claim until there is none.", "subagent_type": "general-purpose"}))
 	}
-	worker := func(r *llmtest.Request) llmtest.Step {
+	worker := func(r *llmtest.Request, _ int) llmtest.Step {
 		results := r.Results()
 		if len(results) == 0 || results[0].Use.Name == "TaskUpdate" {
 			return llmtest.Call(use("Claim", nil))
@@ -90,8 +90,8 @@ func model() llm.Model {
 		}
 		return llmtest.Call(use("TaskUpdate", map[string]any{"id": task, "status": "completed", "output": "done"}))
 	}
-	return pick.Cast(map[string]pick.Part{
+	return pick.Cast(map[string]llmtest.Rule{
 		"Take tasks": worker,
-		"Work off":   pick.Steps(fill, last, start, llmtest.Step{Text: "The list is worked off."}),
+		"Work off":   llmtest.Steps(fill, last, start, llmtest.Step{Text: "The list is worked off."}),
 	})
 }

@@ -81,8 +81,8 @@ func run(ctx context.Context, out io.Writer) error {
 // model plays both agents.
 func model() llm.Model {
 	use := func(tool string, in map[string]string) llmtest.Step { return llmtest.Call(llmtest.Use("", tool, in)) }
-	return pick.Cast(map[string]pick.Part{
-		"Have the greeting": func(r *llmtest.Request) llmtest.Step {
+	return pick.Cast(map[string]llmtest.Rule{
+		"Have the greeting": func(r *llmtest.Request, _ int) llmtest.Step {
 			if len(r.Results()) == 0 {
 				return use("Agent", map[string]string{"subagent_type": "general-purpose", "description": "Friendlier greeting", "isolation": "worktree",
 					"prompt": "Make the greeting in hello.txt friendlier."})
@@ -94,7 +94,7 @@ func model() llm.Model {
 			}
 			return llmtest.Step{Text: r.Results()[0].Text}
 		},
-		"Make the greeting": pick.Steps(use("Read", map[string]string{"file_path": "hello.txt"}),
+		"Make the greeting": llmtest.Steps(use("Read", map[string]string{"file_path": "hello.txt"}),
 			use("Edit", map[string]string{"file_path": "hello.txt", "old_string": "hello", "new_string": "hello, dear reader"}), llmtest.Step{Text: "Done."}),
 	})
 }

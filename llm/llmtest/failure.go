@@ -96,7 +96,11 @@ func (s Step) refusal() refusal {
 			r.header.Set("Retry-After", strconv.Itoa(int((e.RetryAfter+time.Second-1)/time.Second)))
 		}
 	} else if s.Err != nil {
-		r.status, r.message = cmp.Or(s.Status, 500), s.Err.Error()
+		other := http.StatusBadRequest
+		if s.CutAfter > 0 { // in a stream it is the provider that fails
+			other = http.StatusInternalServerError
+		}
+		r.status, r.message = cmp.Or(s.Status, other), s.Err.Error()
 	}
 	return r
 }

@@ -25,8 +25,8 @@ type TB interface {
 	Fatalf(format string, args ...any)
 }
 
-// A Rule answers the nth request, counted from 0, where no list of steps does.
-// It may be called by several goroutines at once.
+// A Rule answers the nth request, counted from 0, where no list of steps does. Several
+// goroutines may call it at once. [Steps] and [Cast] make rules.
 type Rule func(r *Request, n int) Step
 
 // Say is a step that ends the turn with a text.
@@ -49,21 +49,18 @@ func Use(id, name string, input any) llm.ToolUse {
 // Fail is a step that fails. A [Model] yields err as it is. A [Server] answers an
 // [*llm.APIError] with its status, or the status of its class, and with its type, words and
 // RetryAfter (if above 0); classes without a status close the connection. Any other error
-// is a 500.
+// is an invalid request (400). Neither is retried, so a rule can refuse a request with it.
 func Fail(err error) Step { return Step{Err: err} }
 
 // Reply is a step that makes its answer from the request.
 func Reply(answer func(*llm.Request) llm.Response) Step { return Step{Reply: answer} }
 
 // stepFor returns the step for the nth request.
-func stepFor(steps []Step, rule Rule, r *Request, n int) (Step, error) {
-	switch {
-	case n < len(steps):
-		return steps[n], nil
-	case rule != nil:
-		return rule(r, n), nil
+func stepFor(steps []Step, rule Rule, r *Request, n int) Step {
+	if rule == nil || n < len(steps) {
+		return Steps(steps...)(r, n)
 	}
-	return Step{}, fmt.Errorf("llmtest: request %d was made, but the script has %d steps", n+1, len(steps))
+	return rule(r, n)
 }
 
 // wait sleeps for d, or until ctx is done, and returns ctx's error then.

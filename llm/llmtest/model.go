@@ -14,9 +14,13 @@ import (
 
 const provider = "llmtest"
 
-// Script returns a model that answers its nth request with the nth step. A
-// request beyond the last step is an error.
-func Script(steps ...Step) *Model { return &Model{Steps: steps} }
+// Script returns a model that answers its nth request with the nth step. A request beyond
+// the last step is an error that is not retried. The model costs $1 for a million tokens of
+// input and $2 for a million of output, so that budgets work; set Facts.Price for another
+// price, or to nil for an unknown one.
+func Script(steps ...Step) *Model {
+	return &Model{Steps: steps, Facts: llm.Info{Price: &llm.Price{Input: 1, Output: 2, CacheRead: 0.1, CacheWrite: 1.25}}}
+}
 
 // A Model is an llm.Model that plays steps in process. Its zero value refuses
 // every request. Fields must not change once it is in use.
@@ -59,11 +63,7 @@ func (m *Model) record(req *llm.Request) (*llm.Request, int) {
 func (m *Model) Stream(ctx context.Context, req *llm.Request) iter.Seq2[llm.Delta, error] {
 	return func(yield func(llm.Delta, error) bool) {
 		own, n := m.record(req)
-		s, err := stepFor(m.Steps, m.Rule, &Request{Request: *own, Model: m.Name()}, n)
-		if err != nil {
-			yield(llm.Delta{}, &llm.APIError{Class: llm.Invalid, Provider: provider, Message: err.Error(), RetryAfter: -1, Err: err})
-			return
-		}
+		s := stepFor(m.Steps, m.Rule, &Request{Request: *own, Model: m.Name()}, n)
 		if err := wait(ctx, s.Delay); err != nil {
 			yield(llm.Delta{}, err)
 			return

@@ -102,15 +102,14 @@ func (r *Replayer) find(req *http.Request, body []byte) (*exchange, error) {
 			return x, nil
 		}
 	}
-	if len(r.left) == 0 {
-		err = fmt.Errorf("llmtest: the recording %s has no request left, but %s %s was made", r.file, now.Method, now.Path)
-	} else {
-		err = fmt.Errorf("llmtest: a request is not that of the recording %s: %s", r.file, difference(r.left[0].Request, now))
+	wrong := mismatched("the recording %s has no request left, but %s %s was made", r.file, now.Method, now.Path)
+	if len(r.left) > 0 {
+		wrong = mismatched("a request is not that of the recording %s: %s", r.file, difference(r.left[0].Request, now))
 	}
 	if r.failed == nil {
-		r.failed = err
+		r.failed = wrong.Err
 	}
-	return nil, err
+	return nil, wrong
 }
 
 // body returns a reader that gives the pieces one by one.

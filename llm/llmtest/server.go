@@ -54,6 +54,7 @@ type Server struct {
 	// /v1. Listen sets it, and Client where it is empty: in memory any will do.
 	URL string
 
+	test      TB // of Start; nil: none
 	mu        sync.Mutex
 	requests  []*Request
 	recorded  int
@@ -69,27 +70,40 @@ type Server struct {
 }
 
 // NewServer returns a server on loopback that plays steps until the test ends. It fails the
-// test if a request broke a rule, unless Lenient is set by then.
+// test if a request broke a rule or had no step, unless Lenient is set by then. For a
+// server with other fields, see [Server.Start].
 func NewServer(t TB, steps ...Step) *Server {
 	t.Helper()
-	s := newServer(t, steps)
+	s := &Server{Steps: steps}
+	s.Start(t)
+	return s
+}
+
+// Start serves on loopback until the test ends, and sets URL. It fails the test if a
+// request broke a rule or had no step, unless Lenient is set by then.
+//
+//	server := &llmtest.Server{Rule: llmtest.Cast(parts), Host: llmtest.Groq}
+//	server.Start(t)
+func (s *Server) Start(t TB) {
+	t.Helper()
+	s.until(t)
 	if err := s.Listen(); err != nil {
 		t.Fatalf("starting the model server: %v", err)
 	}
-	return s
 }
 
 // NewPipe is like [NewServer] for a server in memory, reached by its Client at
 // its URL: for testing/synctest, where a socket would stop the clock.
 func NewPipe(t TB, steps ...Step) *Server {
 	t.Helper()
-	s := newServer(t, steps)
-	s.URL = pipeURL
+	s := &Server{Steps: steps, URL: pipeURL}
+	s.until(t)
 	return s
 }
 
-func newServer(t TB, steps []Step) *Server {
-	s := &Server{Steps: steps}
+// until closes the server when the test ends, and fails the test if a request broke a rule.
+func (s *Server) until(t TB) {
+	s.test = t
 	t.Cleanup(func() {
 		s.Close()
 		if s.Lenient {
@@ -99,7 +113,6 @@ func newServer(t TB, steps []Step) *Server {
 			t.Errorf("request %d to the model broke rule %s at %q: %s", v.Request, v.Rule, v.Path, v.Message)
 		}
 	})
-	return s
 }
 
 // Listen serves on a free loopback port and sets URL.
@@ -294,10 +307,10 @@ func (s *Server) answer(w http.ResponseWriter, hr *http.Request, api wire) {
 		refuse(w, api, *verdict)
 		return
 	}
-	step, err := s.due(r, n)
-	if err != nil {
-		refuse(w, api, refusal{status: http.StatusBadRequest, message: err.Error()})
-		return
+	step := s.due(r, n)
+	var wrong *mismatchError
+	if errors.As(step.Err, &wrong) && s.test != nil && !s.Lenient {
+		s.test.Errorf("%v", wrong)
 	}
 	if wait(hr.Context(), step.Delay) != nil {
 		return
@@ -305,19 +318,19 @@ func (s *Server) answer(w http.ResponseWriter, hr *http.Request, api wire) {
 	player{s: s, w: w, ctx: hr.Context(), step: step, api: api, request: r}.play()
 }
 
-// due returns the step for a request, with its Reply made. A panic in a rule
-// is an answer, for the HTTP server would hide it.
-func (s *Server) due(r *Request, n int) (step Step, err error) {
+// due returns the step for a request, with its Reply made. A panic in a rule is a mismatch,
+// for the HTTP server would hide it.
+func (s *Server) due(r *Request, n int) (step Step) {
 	defer func() {
 		if p := recover(); p != nil {
-			err = fmt.Errorf("llmtest: the rule for request %d panicked: %v", n+1, p)
+			step = mismatch("the rule for request %d panicked: %v", n+1, p)
 		}
 	}()
-	if step, err = stepFor(s.Steps, s.Rule, r, n); err == nil && step.Reply != nil {
+	if step = stepFor(s.Steps, s.Rule, r, n); step.Reply != nil {
 		answer := step.Reply(&r.Request)
 		step.Reply = func(*llm.Request) llm.Response { return answer }
 	}
-	return step, err
+	return step
 }
 
 func (s *Server) check(api wire, r *Request, v any, err error) []Violation {

@@ -72,7 +72,7 @@ func TestStatusAndHeaders(t *testing.T) {
 		{429, "Retry-After-Ms", "1500", "rate_limit_error"},
 		{429, "Retry-After", "2", "slow down"},
 		{502, "Content-Type", "text/html; charset=utf-8", "<html>"},
-		{500, "Request-Id", "req_", "broken"},
+		{400, "Request-Id", "req_", "broken"},
 	} {
 		resp, body := post(t, client, s.URL+"/v1/messages", messages(""))
 		if resp.StatusCode != want.status || !strings.HasPrefix(resp.Header.Get(want.header), want.value) || !strings.Contains(body, want.body) {
