@@ -57,7 +57,7 @@ func (a *agents) copyOne(ctx context.Context, src, dst Store, id string) error {
 	if err != nil {
 		return err
 	}
-	if d, ok := dst.(deleter); ok { // an attempt that was killed may have left it
+	if d, ok := dst.(Deleter); ok { // an attempt that was killed may have left it
 		if err := d.Delete(ctx, id); err != nil && !errors.Is(err, ErrNotFound) {
 			return err
 		}

@@ -111,11 +111,6 @@ func Create(ctx context.Context, s Store, header Header, facts []event.Event) er
 	return nil
 }
 
-// A deleter is a store that can delete sessions.
-type deleter interface {
-	Delete(ctx context.Context, id string) error
-}
-
 func create(ctx context.Context, s Store, header Header, facts []event.Event) error {
 	if m, ok := s.(maker); ok {
 		return m.createWhole(ctx, header, facts)
@@ -129,7 +124,7 @@ func create(ctx context.Context, s Store, header Header, facts []event.Event) er
 		return errors.Join(fmt.Errorf("%w: %s", ErrExists, id), log.Close())
 	}
 	err = errors.Join(fill(ctx, log, facts), log.Close())
-	if d, ok := s.(deleter); ok && err != nil {
+	if d, ok := s.(Deleter); ok && err != nil {
 		_ = d.Delete(context.WithoutCancel(ctx), id) // an incomplete session is removed
 	}
 	return err

@@ -164,7 +164,7 @@ func (l *journal) Append(ctx context.Context, after int64, sync bool, events ...
 	if l.err != nil {
 		return l.err
 	}
-	if err := validateAppend(ctx, l.id, l.last, after, events); err != nil {
+	if err := CheckAppend(ctx, l.id, l.last, after, events); err != nil {
 		return fmt.Errorf("appending to session %s: %w", l.id, err)
 	}
 	l.enc.reset()

@@ -161,7 +161,7 @@ func (l *memoryLog) Append(ctx context.Context, after int64, _ bool, events ...e
 	if l.closed {
 		return fmt.Errorf("appending to session %s: %w", id, fs.ErrClosed)
 	}
-	if err := validateAppend(ctx, id, s.facts.n, after, events); err != nil {
+	if err := CheckAppend(ctx, id, s.facts.n, after, events); err != nil {
 		return fmt.Errorf("appending to session %s: %w", id, err)
 	}
 	for _, e := range events {

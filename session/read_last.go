@@ -15,12 +15,10 @@ import (
 )
 
 // Last returns the last n facts of a session whose type keep wants, oldest first; a nil
-// keep wants all. In stores with a method Last, such as [Dir] and [Memory], it reads only
+// keep wants all. Of a [LastReader], such as [Dir] and [Memory], it reads only
 // the end of the session. It fails like [Store].Read does.
 func Last(ctx context.Context, s Store, id string, n int, keep func(typ string) bool) ([]event.Event, error) {
-	if s, ok := s.(interface {
-		Last(ctx context.Context, id string, n int, keep func(typ string) bool) ([]event.Event, error)
-	}); ok {
+	if s, ok := s.(LastReader); ok {
 		return s.Last(ctx, id, n, keep)
 	}
 	var last []event.Event
@@ -41,7 +39,7 @@ func IsMessage(typ string) bool {
 	return typ == "user_message" || typ == "assistant_message" || typ == "tool_result"
 }
 
-// Last implements [Last].
+// Last implements [LastReader].
 func (d Dir) Last(ctx context.Context, id string, n int, keep func(typ string) bool) ([]event.Event, error) {
 	last, err := d.backward(ctx, id, n, anywhere(keep))
 	if err != nil {
@@ -176,7 +174,7 @@ func (b *backwards) next() (line []byte, finished bool, err error) {
 	}
 }
 
-// Last implements [Last].
+// Last implements [LastReader].
 func (m *Memory) Last(ctx context.Context, id string, n int, keep func(typ string) bool) ([]event.Event, error) {
 	last, err := m.backward(ctx, id, n, anywhere(keep))
 	if err != nil {

@@ -22,7 +22,9 @@ import (
 
 // A Store keeps the facts of sessions. Several processes may use one store;
 // one of them at a time writes a session. Implementations pass the suite in
-// package sessiontest.
+// package sessiontest. A store may have more abilities: see [Stater], [LastReader],
+// [Nester], [Deleter] and [Waiter]. [CheckAppend], [CheckID] and [Summary] do what every
+// store has to do.
 type Store interface {
 	// Open opens a session for writing and takes its lock; a new session begins with
 	// header. It fails with [ErrSessionBusy] while another process or goroutine holds the
@@ -154,9 +156,12 @@ func CheckID(id string) error {
 	return nil
 }
 
-// validateAppend reports whether events may be appended to a session that ends with the
-// fact last, as the caller believes it to end with after.
-func validateAppend(ctx context.Context, session string, last, after int64, events []event.Event) error {
+// CheckAppend returns an error if events may not be appended to a session that ends with
+// the fact last. after is the number of the fact with which the caller of [Log].Append
+// believes that it ends. It is [ErrConflict] if they differ. It refuses an ended ctx, and an
+// event that is not a fact, has another number or belongs to another session. Authors of
+// stores call it before they record anything.
+func CheckAppend(ctx context.Context, session string, last, after int64, events []event.Event) error {
 	if err := ctx.Err(); err != nil {
 		return err
 	}

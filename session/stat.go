@@ -5,12 +5,10 @@ import (
 	"slices"
 )
 
-// Stat returns the Info of the session named id, from the store's own Stat method if it has
-// one. It fails with [ErrNotFound].
+// Stat returns the Info of the session named id. Of a store that is no [Stater] it lists
+// all sessions. It fails with [ErrNotFound].
 func Stat(ctx context.Context, s Store, id string) (Info, error) {
-	if s, ok := s.(interface {
-		Stat(context.Context, string) (Info, error)
-	}); ok {
+	if s, ok := s.(Stater); ok {
 		return s.Stat(ctx, id)
 	}
 	if err := CheckID(id); err != nil {

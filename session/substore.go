@@ -9,10 +9,10 @@ import (
 const agentsName = "agents"
 
 // Under returns the store for the sessions of a session's sub-agents: they are stored with
-// it and do not appear in other lists. A Store without a method Under(session string) Store
-// keeps all in one place; there a fork's agents have ids that differ from their own.
+// it and do not appear in other lists. A store that is no [Nester] keeps all in one place;
+// there a fork's agents have ids that differ from their own.
 func Under(store Store, session string) Store {
-	if s, ok := store.(interface{ Under(session string) Store }); ok {
+	if s, ok := store.(Nester); ok {
 		return s.Under(session)
 	}
 	if s, ok := store.(shared); ok {

@@ -1,0 +1,99 @@
+package session_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/openagent-go/agent/event"
+	"github.com/openagent-go/agent/llm"
+	"github.com/openagent-go/agent/session"
+)
+
+var (
+	_ session.Stater     = session.Dir{}
+	_ session.LastReader = session.Dir{}
+	_ session.Nester     = session.Dir{}
+	_ session.Deleter    = session.Dir{}
+	_ session.Stater     = (*session.Memory)(nil)
+	_ session.LastReader = (*session.Memory)(nil)
+	_ session.Nester     = (*session.Memory)(nil)
+	_ session.Deleter    = (*session.Memory)(nil)
+)
+
+// A Summary says after each fact what the stores of this package say.
+func TestSummary(t *testing.T) {
+	header := session.Header{Session: "s", Created: time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC), Dir: "/work", Branch: "main"}
+	facts := []event.Data{
+		event.UserMessage{ID: "m", Delivery: event.AsPrompt, Message: llm.UserText("  Fix the build.\nPlease.")},
+		event.Configured{Model: "first"},
+		event.AssistantMessage{Response: llm.Response{Message: llm.Message{Role: llm.Assistant, Content: llm.Blocks{llm.Text{Text: "ok"}}}}},
+		event.ModelChanged{Model: "second"},
+		event.SessionNamed{Title: "build", Tag: "ci"},
+		event.UserMessage{ID: "n", Delivery: event.AsPrompt, Message: llm.UserText("More.")},
+	}
+	for name, store := range map[string]session.Store{"memory": new(session.Memory), "folder": session.Dir{Path: t.TempDir()}} {
+		log, err := store.Open(t.Context(), "s", header)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer log.Close()
+		sum := session.Summary{Header: header}
+		for i := range len(facts) + 1 {
+			want, err := session.Stat(t.Context(), store, "s")
+			if err != nil {
+				t.Fatal(err)
+			}
+			want.Size = 0
+			if got := sum.Info(); fmt.Sprint(got) != fmt.Sprint(want) {
+				t.Errorf("%s, %d facts:\n%+v, want\n%+v", name, i, got, want)
+			}
+			if i == len(facts) {
+				break
+			}
+			e := event.Event{Seq: int64(i + 1), Prev: int64(i), Time: header.Created.Add(time.Duration(i+1) * time.Minute), Session: "s", Data: facts[i]}
+			if err := log.Append(t.Context(), int64(i), false, e); err != nil {
+				t.Fatal(err)
+			}
+			sum.Add(e)
+		}
+		if got := sum.Info(); got.Prompt != "Fix the build." || got.Model != "second" || got.Title != "build" || got.Messages != 3 || got.Facts != 6 {
+			t.Errorf("%s: %+v", name, got)
+		}
+	}
+}
+
+func TestCheckAppend(t *testing.T) {
+	fact := func(seq, prev int64, id string) event.Event {
+		return event.Event{Seq: seq, Prev: prev, Session: id, Data: event.SessionNamed{Title: "x"}}
+	}
+	if err := session.CheckAppend(t.Context(), "s", 2, 2, []event.Event{fact(3, 2, "s"), fact(4, 0, "")}); err != nil {
+		t.Error(err)
+	}
+	if err := session.CheckAppend(t.Context(), "s", 3, 2, nil); !errors.Is(err, session.ErrConflict) {
+		t.Errorf("another writer: %v", err)
+	}
+	for name, e := range map[string]event.Event{
+		"a signal": {Seq: 3, Data: event.TextDelta{}}, "another number": fact(4, 2, "s"), "a later fact before it": fact(3, 3, "s"), "another session": fact(3, 2, "other"),
+	} {
+		if err := session.CheckAppend(t.Context(), "s", 2, 2, []event.Event{e}); err == nil {
+			t.Errorf("%s is accepted", name)
+		}
+	}
+	ended, cancel := context.WithCancel(t.Context())
+	cancel()
+	if err := session.CheckAppend(ended, "s", 2, 2, nil); !errors.Is(err, context.Canceled) {
+		t.Errorf("an ended context: %v", err)
+	}
+}
+
+// A store of your own keeps a Summary beside each session, for its List.
+func ExampleSummary() {
+	sum := session.Summary{Header: session.Header{Session: "s"}}
+	sum.Add(event.Event{Seq: 1, Data: event.UserMessage{Delivery: event.AsPrompt, Message: llm.UserText("Fix the build.")}})
+	info := sum.Info()
+	fmt.Println(info.Session, info.Facts, info.Prompt)
+	// Output: s 1 Fix the build.
+}
