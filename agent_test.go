@@ -649,7 +649,7 @@ func TestSessions(t *testing.T) {
 	if _, err := s.Prompt(t.Context(), "one"); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := a.Session("order-42").Prompt(t.Context(), "two"); !errors.Is(err, session.ErrSessionBusy) {
+	if _, err := a.Session("order-42").Prompt(t.Context(), "two"); !errors.Is(err, session.ErrBusy) || !errors.Is(err, agent.ErrBusy) {
 		t.Errorf("a second writer gets %v", err)
 	}
 	s.Close()

@@ -9,6 +9,7 @@ import (
 
 	"github.com/openagent-go/agent/event"
 	"github.com/openagent-go/agent/llm"
+	"github.com/openagent-go/agent/session"
 )
 
 // A Result is the outcome of a prompt. Every run has one, however it ended. It includes the
@@ -61,7 +62,7 @@ var (
 // Errors of sessions.
 var (
 	ErrUsed         = errors.New("agent: a stream can be ranged over once")
-	ErrBusy         = errors.New("agent: a prompt is running in this session")
+	ErrEmptyPrompt  = errors.New("agent: the prompt is empty; write a text, or attach an image or document")
 	ErrClosed       = errors.New("agent: the session is closed")
 	ErrNotRunning   = errors.New("agent: no prompt is running in this session")
 	ErrNotResumable = errors.New("agent: the last run of the session has ended, there is nothing to resume")
@@ -70,6 +71,19 @@ var (
 	// goroutine may still run.
 	ErrToolStuck = errors.New("agent: a tool did not return")
 )
+
+// ErrBusy is matched by the error for a session that is in use. A prompt is running in this
+// Session, or another Session or program has the session open. It is [session.ErrBusy].
+var ErrBusy = session.ErrBusy
+
+// A promptRuns is the error for a Session in which a prompt is running.
+type promptRuns struct{}
+
+func (promptRuns) Error() string        { return "agent: a prompt is running in this session" }
+func (promptRuns) Is(target error) bool { return target == ErrBusy }
+
+// errPromptRuns tells a running prompt from a session that another Session holds.
+var errPromptRuns error = promptRuns{}
 
 // An EndError is the error of a run that ended with any reason but completed, tool_ended or
 // max_tokens.

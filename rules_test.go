@@ -423,7 +423,7 @@ func TestEveryEvent(t *testing.T) {
 	}
 	s.Close()
 	s = (&agent.Agent{Model: llmtest.Script(say("{}"))}).Session("")
-	for e, err := range s.StreamInput(t.Context(), agent.Input{Output: json.RawMessage(`{"type":"object"}`)}) {
+	for e, err := range s.StreamInput(t.Context(), agent.Input{Text: "as JSON", Output: json.RawMessage(`{"type":"object"}`)}) {
 		if err == nil {
 			seen[event.Type(e.Data)] = true
 		}

@@ -43,7 +43,7 @@ func (s *Session) CheckpointBefore(ctx context.Context, seq int64) (id string, e
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.running {
-		return "", ErrBusy
+		return "", errPromptRuns
 	}
 	if err := s.open(ctx, ""); err != nil {
 		return "", err
@@ -109,7 +109,7 @@ func (s *Session) RewindFiles(ctx context.Context, seq int64, restore RestoreFun
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.running {
-		return ErrBusy
+		return errPromptRuns
 	}
 	if err := s.open(ctx, ""); err != nil {
 		return err

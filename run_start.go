@@ -71,6 +71,9 @@ func (s *Session) newRun(ctx context.Context, in *Input, watched bool) (l *activ
 	prompt := in != nil && !in.Compact
 	var output *event.Output
 	if prompt {
+		if err := in.check(); err != nil {
+			return nil, nil, err
+		}
 		var err error
 		if output, err = in.output(); err != nil {
 			return nil, nil, err
@@ -85,7 +88,7 @@ func (s *Session) newRun(ctx context.Context, in *Input, watched bool) (l *activ
 		return nil, nil, fmt.Errorf("agent: %w: a tool is named %s, which is reserved for answers of a schema; rename the tool", ErrConfig, engine.OutputTool)
 	}
 	if s.running {
-		return nil, nil, ErrBusy
+		return nil, nil, errPromptRuns
 	}
 	if err := s.open(ctx, x.Roots[0]); err != nil {
 		return nil, nil, err

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"iter"
 	"slices"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -61,6 +62,22 @@ type Input struct {
 	Compact bool
 }
 
+// check returns [ErrEmptyPrompt] for a prompt or message that says nothing.
+func (in Input) check() error {
+	text := in.Text
+	if in.Expansion != nil {
+		text = in.Expansion.Text
+	}
+	says := func(b llm.Block) bool {
+		t, ok := b.(llm.Text)
+		return !ok || strings.TrimSpace(t.Text) != ""
+	}
+	if in.Compact || strings.TrimSpace(text) != "" || slices.ContainsFunc(in.Blocks, says) {
+		return nil
+	}
+	return ErrEmptyPrompt
+}
+
 func (in Input) message(d event.Delivery) event.UserMessage {
 	if in.ID == "" {
 		in.ID = session.NewID()
@@ -74,7 +91,7 @@ func (in Input) message(d event.Delivery) event.UserMessage {
 // Prompt prompts the session and waits for the end of the run. Once the run has begun, the
 // Result is not nil, even with an error. The error is nil if the run ended as completed,
 // tool_ended or max_tokens. Otherwise it is an [*EndError] or a failure of the session
-// store. A prompt closes a run that was interrupted before it. To continue such a run, call
+// store. A text of white space alone, without blocks, is refused with [ErrEmptyPrompt]. A prompt closes a run that was interrupted before it. To continue such a run, call
 // Resume instead.
 func (s *Session) Prompt(ctx context.Context, text string, more ...llm.Block) (*Result, error) {
 	return s.Do(ctx, Input{Text: text, Blocks: more})
@@ -141,7 +158,7 @@ func (s *Session) CanResume(ctx context.Context) (bool, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.running {
-		return false, ErrBusy
+		return false, errPromptRuns
 	}
 	if err := s.open(ctx, ""); err != nil {
 		return false, err
@@ -162,7 +179,7 @@ func (s *Session) Messages(ctx context.Context) ([]llm.Message, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.running {
-		return nil, ErrBusy
+		return nil, errPromptRuns
 	}
 	if err := s.open(ctx, ""); err != nil {
 		return nil, err
@@ -194,7 +211,7 @@ func (s *Session) Rewind(ctx context.Context, to int64) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.running {
-		return ErrBusy
+		return errPromptRuns
 	}
 	if err := s.open(ctx, ""); err != nil {
 		return err

@@ -57,7 +57,7 @@ func (s *Session) Compact(ctx context.Context, instructions string) error {
 		if !errors.Is(err, ErrNotRunning) {
 			return err
 		}
-		if _, err = s.Do(ctx, in); !errors.Is(err, ErrBusy) {
+		if _, err = s.Do(ctx, in); !errors.Is(err, errPromptRuns) {
 			return err
 		}
 	}

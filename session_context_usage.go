@@ -82,7 +82,7 @@ func (s *Session) look(ctx context.Context, at func(*conversation.Conversation))
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.running { // a prompt has just begun
-		return ErrBusy
+		return errPromptRuns
 	}
 	if err := s.open(ctx, ""); err != nil {
 		return err

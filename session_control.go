@@ -49,6 +49,9 @@ func (s *Session) enqueue(ctx context.Context, in Input, d event.Delivery) (stri
 		f := in.compactRequest()
 		return f.ID, s.withRun(ctx, func(l *activeRun) error { return l.CommitHost(f) })
 	}
+	if err := in.check(); err != nil {
+		return "", err
+	}
 	m := in.message(d)
 	err := s.withRun(ctx, func(l *activeRun) error {
 		if l.conv.State.Known(m.ID) {

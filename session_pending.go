@@ -24,7 +24,7 @@ func (s *Session) waiting(ctx context.Context) ([]func() event.PermissionRequest
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.running {
-		return nil, ErrBusy // a run has just begun
+		return nil, errPromptRuns // a run has just begun
 	}
 	if err := s.open(ctx, ""); err != nil {
 		return nil, err
@@ -48,7 +48,7 @@ func (s *Session) decideLater(ctx context.Context, id string, d permission.Decis
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.running {
-		return ErrBusy
+		return errPromptRuns
 	}
 	if err := s.open(ctx, ""); err != nil {
 		return err

@@ -50,7 +50,7 @@ func TestSetTitle(t *testing.T) {
 			t.Errorf("%.20q: %v", bad, err)
 		}
 	}
-	if err := session.Rename(t.Context(), store, "s", "x"); !errors.Is(err, session.ErrSessionBusy) {
+	if err := session.Rename(t.Context(), store, "s", "x"); !errors.Is(err, session.ErrBusy) {
 		t.Error(err)
 	}
 	check(s.Close())

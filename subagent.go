@@ -261,6 +261,9 @@ func (p *Parent) prepareSubagent(ctx context.Context, c Child, id string, backgr
 		if begun, w.over, ok = subagents.Reserve(f.State, now(), &start, &limits); !ok {
 			return fmt.Errorf("agent: starting %s: %w", name, ErrShare)
 		}
+		if err := w.input.check(); err != nil && !begun {
+			return fmt.Errorf("agent: starting %s: its task: %w", name, err)
+		}
 		own.Budget = Budget{Turns: limits.Turns, ModelCalls: limits.ModelCalls, USD: limits.USD, Time: limits.Time}
 		own.parentLink = &parentLink{parent: p.session, call: c.Call, toolID: w.toolID, kind: cmp.Or(c.Agent.Name, "agent"), only: own.parentLink.only, turns: limits.OwnTurns}
 		if err := own.check(); err != nil {

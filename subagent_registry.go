@@ -115,7 +115,7 @@ func (s *Session) withSession(ctx context.Context, do func(f *conversation.Conve
 		if errors.Is(err, ErrNotRunning) {
 			err = s.withIdleSession(ctx, do)
 		}
-		if !errors.Is(err, ErrBusy) {
+		if !errors.Is(err, errPromptRuns) {
 			return err
 		}
 		s.mu.Lock()
@@ -135,7 +135,7 @@ func (s *Session) withIdleSession(ctx context.Context, do func(f *conversation.C
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.running {
-		return ErrBusy
+		return errPromptRuns
 	}
 	if s.state == nil {
 		if err := s.open(ctx, ""); err != nil {

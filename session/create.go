@@ -146,7 +146,7 @@ func (o *origin) unfinished() error {
 		return err
 	}
 	lock, err := acquire(filepath.Join(o.folder, lockName))
-	if errors.Is(err, ErrSessionBusy) {
+	if errors.Is(err, ErrBusy) {
 		return nil
 	}
 	if err != nil {

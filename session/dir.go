@@ -130,7 +130,7 @@ func ignoreEOF(err error) error {
 }
 
 // Delete removes a session and all that is in its folder. It fails with
-// [ErrSessionBusy] while someone writes the session, and with [ErrNotFound].
+// [ErrBusy] while someone writes the session, and with [ErrNotFound].
 func (d Dir) Delete(ctx context.Context, id string) error {
 	folder, err := d.existing(ctx, id)
 	if err != nil {

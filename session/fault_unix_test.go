@@ -31,10 +31,10 @@ func TestStoppedWriter(t *testing.T) {
 		if err := cmd.Process.Signal(syscall.SIGSTOP); err != nil {
 			t.Fatal(err)
 		}
-		if _, err := d.Open(t.Context(), "s", session.Header{}); !errors.Is(err, session.ErrSessionBusy) {
+		if _, err := d.Open(t.Context(), "s", session.Header{}); !errors.Is(err, session.ErrBusy) {
 			t.Fatalf("opening beside a stopped writer: %v", err)
 		}
-		if err := session.Rename(t.Context(), d, "s", "x"); !errors.Is(err, session.ErrSessionBusy) {
+		if err := session.Rename(t.Context(), d, "s", "x"); !errors.Is(err, session.ErrBusy) {
 			t.Fatalf("renaming beside a stopped writer: %v", err)
 		}
 		if r, err := session.Verify(t.Context(), d, "s"); err != nil || r.Damaged() {

@@ -16,7 +16,7 @@ type lock struct {
 }
 
 // acquire takes the lock file at path, which is made if need be, or fails with
-// ErrSessionBusy.
+// ErrBusy.
 func acquire(path string) (*lock, error) {
 	for range 100 {
 		f, err := durable.Open(path, os.O_RDWR|os.O_CREATE)
@@ -35,7 +35,7 @@ func acquire(path string) (*lock, error) {
 		}
 		_ = f.Close() // the session was deleted while we opened the file
 	}
-	return nil, ErrSessionBusy
+	return nil, ErrBusy
 }
 
 // A program that was killed may leave a child that is forked and has not reached its
@@ -45,7 +45,7 @@ const (
 	lockPause    = 5 * time.Millisecond
 )
 
-// lockFile takes the lock of an open file or fails with ErrSessionBusy.
+// lockFile takes the lock of an open file or fails with ErrBusy.
 func lockFile(f *os.File) error {
 	for patience := lockPatience; ; patience -= lockPause {
 		ok, err := durable.TryLock(f, durable.Exclusive)
@@ -53,7 +53,7 @@ func lockFile(f *os.File) error {
 		case ok || err != nil:
 			return err
 		case patience <= 0:
-			return ErrSessionBusy
+			return ErrBusy
 		}
 		time.Sleep(lockPause)
 	}

@@ -46,7 +46,7 @@ func (m *Memory) Open(ctx context.Context, id string, header Header) (Log, error
 		m.sessions[id] = s
 	}
 	if s.busy {
-		return nil, fmt.Errorf("opening session %s: %w", id, ErrSessionBusy)
+		return nil, fmt.Errorf("opening session %s: %w", id, ErrBusy)
 	}
 	s.busy = true
 	return &memoryLog{store: m, session: s}, nil
@@ -115,7 +115,7 @@ func (m *Memory) Stat(ctx context.Context, id string) (Info, error) {
 	return s.info(), nil
 }
 
-// Delete removes a session. It fails with [ErrSessionBusy] while the session is
+// Delete removes a session. It fails with [ErrBusy] while the session is
 // open, and with [ErrNotFound].
 func (m *Memory) Delete(ctx context.Context, id string) error {
 	m.mu.Lock()
@@ -125,7 +125,7 @@ func (m *Memory) Delete(ctx context.Context, id string) error {
 		return fmt.Errorf("deleting session: %w", err)
 	}
 	if s.busy {
-		return fmt.Errorf("deleting session %s: %w", id, ErrSessionBusy)
+		return fmt.Errorf("deleting session %s: %w", id, ErrBusy)
 	}
 	delete(m.sessions, id)
 	delete(m.under, id)

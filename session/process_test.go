@@ -65,7 +65,7 @@ func start(t *testing.T, d session.Dir, as string, env ...string) (*exec.Cmd, *b
 func hold(d session.Dir) error {
 	log, err := d.Open(context.Background(), "s", session.Header{})
 	switch {
-	case errors.Is(err, session.ErrSessionBusy):
+	case errors.Is(err, session.ErrBusy):
 		fmt.Println("busy")
 	case err != nil:
 		return err
@@ -83,7 +83,7 @@ const shares = 10 // facts of each process
 func share(d session.Dir) error {
 	for n := 0; n < shares; {
 		log, err := d.Open(context.Background(), "s", session.Header{})
-		if errors.Is(err, session.ErrSessionBusy) {
+		if errors.Is(err, session.ErrBusy) {
 			time.Sleep(time.Millisecond)
 			continue
 		}
@@ -149,10 +149,10 @@ func TestOneProcessHoldsTheLock(t *testing.T) {
 	if held < 0 {
 		t.Fatalf("the processes say %q", says)
 	}
-	if _, err := d.Open(t.Context(), "s", session.Header{}); !errors.Is(err, session.ErrSessionBusy) {
+	if _, err := d.Open(t.Context(), "s", session.Header{}); !errors.Is(err, session.ErrBusy) {
 		t.Errorf("opening beside them: %v", err)
 	}
-	if err := d.Delete(t.Context(), "s"); !errors.Is(err, session.ErrSessionBusy) {
+	if err := d.Delete(t.Context(), "s"); !errors.Is(err, session.ErrBusy) {
 		t.Errorf("deleting beside them: %v", err)
 	}
 	_ = holders[held].Process.Kill()

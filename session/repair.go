@@ -29,7 +29,7 @@ type Repaired struct {
 // journal.jsonl.damaged-<time>; in its place comes one with every fact up to the first that
 // is missing. Later messages of the user, the model and the tools are added as new facts; a
 // missing result is replaced by one that says so. A lost content is replaced by a text that
-// says so. Repairing again does nothing. It fails with [ErrSessionBusy] while someone
+// says so. Repairing again does nothing. It fails with [ErrBusy] while someone
 // writes the session, with [ErrVersion] for a session of a newer version, and as [Verify]
 // does.
 func Repair(ctx context.Context, d Dir, id string) (*Repaired, error) {

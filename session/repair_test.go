@@ -136,7 +136,7 @@ func TestVerifyWhole(t *testing.T) {
 		t.Errorf("repairing none: %v", err)
 	}
 	open(t, d, "s")
-	if _, err := session.Repair(t.Context(), d, "s"); !errors.Is(err, session.ErrSessionBusy) {
+	if _, err := session.Repair(t.Context(), d, "s"); !errors.Is(err, session.ErrBusy) {
 		t.Errorf("repairing a session in use: %v", err)
 	}
 }

@@ -27,7 +27,7 @@ import (
 // store has to do.
 type Store interface {
 	// Open opens a session for writing and takes its lock; a new session begins with
-	// header. It fails with [ErrSessionBusy] while another process or goroutine holds the
+	// header. It fails with [ErrBusy] while another process or goroutine holds the
 	// lock, with [ErrBadID] on an illegal id, and with a [*CorruptError] if recorded facts
 	// cannot be read.
 	Open(ctx context.Context, id string, header Header) (Log, error)
@@ -103,13 +103,13 @@ type Info struct {
 
 // Errors of stores.
 var (
-	ErrSessionBusy = errors.New("session is in use by another process or agent")
-	ErrConflict    = errors.New("another process has written to the session")
-	ErrNotFound    = errors.New("there is no such session")
-	ErrBadID       = errors.New("illegal session id")
-	ErrExists      = errors.New("the session exists already")
-	ErrVersion     = errors.New("session was written by a newer version of the program")
-	ErrLost        = errors.New("session was removed or replaced while it was open")
+	ErrBusy     = errors.New("session is in use by another process or agent")
+	ErrConflict = errors.New("another process has written to the session")
+	ErrNotFound = errors.New("there is no such session")
+	ErrBadID    = errors.New("illegal session id")
+	ErrExists   = errors.New("the session exists already")
+	ErrVersion  = errors.New("session was written by a newer version of the program")
+	ErrLost     = errors.New("session was removed or replaced while it was open")
 )
 
 // A BrokenError is the reason why a log accepts no more facts: the disk is full or has

@@ -146,7 +146,7 @@ func (a *summary) catchUp(d disk, folder string, journal io.ReaderAt, from int, 
 }
 
 // Rename gives a session a title; "" takes it away. It fails with
-// [ErrNotFound], and with [ErrSessionBusy] while someone writes the session.
+// [ErrNotFound], and with [ErrBusy] while someone writes the session.
 func Rename(ctx context.Context, s Store, id, title string) error {
 	return name(ctx, s, id, func(n *event.SessionNamed) { n.Title = title })
 }

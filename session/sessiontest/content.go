@@ -39,7 +39,7 @@ func named(t *testing.T, s session.Store) {
 			t.Fatal(err)
 		}
 	}
-	isErr(t, "renaming a session in use", session.Rename(t.Context(), s, "s", "x"), session.ErrSessionBusy)
+	isErr(t, "renaming a session in use", session.Rename(t.Context(), s, "s", "x"), session.ErrBusy)
 	is("s", "A title", "urgent")
 	if err := log.Close(); err != nil {
 		t.Fatal(err)

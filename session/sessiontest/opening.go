@@ -18,7 +18,7 @@ func busy(t *testing.T, s session.Store) {
 	log := opened(t, s, "s")
 	add(t, log, Prompts(1)...)
 	_, err := s.Open(t.Context(), "s", session.Header{})
-	isErr(t, "second opening", err, session.ErrSessionBusy)
+	isErr(t, "second opening", err, session.ErrBusy)
 	opened(t, s, "other")
 	if err := log.Close(); err != nil {
 		t.Fatal(err)
@@ -38,7 +38,7 @@ func closed(t *testing.T, s session.Store) {
 		t.Errorf("closing again: %v", err)
 	}
 	_, err := s.Open(t.Context(), "s", session.Header{})
-	isErr(t, "opening after the old log was closed again", err, session.ErrSessionBusy)
+	isErr(t, "opening after the old log was closed again", err, session.ErrBusy)
 	if next.Last() != 1 {
 		t.Errorf("last is %d, want 1", next.Last())
 	}
@@ -53,7 +53,7 @@ func manyOpeners(t *testing.T, s session.Store) {
 			for range 20 {
 				log, err := s.Open(context.Background(), "s", session.Header{})
 				if err != nil {
-					if !errors.Is(err, session.ErrSessionBusy) {
+					if !errors.Is(err, session.ErrBusy) {
 						t.Errorf("opening: %v", err)
 					}
 					continue

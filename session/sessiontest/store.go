@@ -152,7 +152,7 @@ func deleted(t *testing.T, s session.Store) {
 	log := opened(t, s, "s")
 	write(t, s, "other", Prompts(1)...)
 	add(t, log, list(prompt("x"), prompt(strings.Repeat("big", 20<<10)))...)
-	isErr(t, "deleting a session in use", d.Delete(t.Context(), "s"), session.ErrSessionBusy)
+	isErr(t, "deleting a session in use", d.Delete(t.Context(), "s"), session.ErrBusy)
 	if got := read(t, s, "s", 0); len(got) != 2 {
 		t.Errorf("%d facts are left, want 2", len(got))
 	}

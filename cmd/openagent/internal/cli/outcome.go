@@ -91,7 +91,7 @@ func mapped(ctx context.Context, err error, advice string) error {
 		return &ExitError{Code: ExitUsage, Err: err}
 	case errors.Is(err, agent.ErrNotResumable):
 		return Usagef("%w; write a prompt", err)
-	case errors.Is(err, session.ErrSessionBusy):
+	case errors.Is(err, session.ErrBusy):
 		return Usagef("the session is in use by another process; wait until it ends, or continue in a copy with --fork-session")
 	case ctx.Err() != nil:
 		return ExitCode(SignalCode(ctx))

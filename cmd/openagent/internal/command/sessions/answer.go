@@ -75,7 +75,7 @@ func answerSession(ctx context.Context, h *cli.IO, o *sessionsOptions, id string
 	defer func() { err = errors.Join(err, s.Close()) }()
 	pending, err := s.Pending(ctx)
 	switch {
-	case errors.Is(err, session.ErrSessionBusy):
+	case errors.Is(err, session.ErrBusy):
 		return cli.Usagef("session %s is in use by another process; answer there", id)
 	case errors.Is(err, agent.ErrNotRunning):
 		return cli.Usagef("session %s has no pending call to answer", id)

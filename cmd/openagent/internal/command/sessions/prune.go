@@ -84,7 +84,7 @@ func pruneOld(ctx context.Context, h *cli.IO, o *sessionsOptions) ([]session.Inf
 			}
 			if !o.DryRun {
 				switch err := s.Delete(ctx, info.Session); {
-				case errors.Is(err, session.ErrSessionBusy), errors.Is(err, session.ErrNotFound):
+				case errors.Is(err, session.ErrBusy), errors.Is(err, session.ErrNotFound):
 					continue
 				case err != nil:
 					return nil, cli.CommandError(ctx, err)

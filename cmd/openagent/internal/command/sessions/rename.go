@@ -25,7 +25,7 @@ func nameSession(ctx context.Context, h *cli.IO, o *sessionsOptions, verb, id, n
 // told returns the user's version of an error from changing a session.
 func told(ctx context.Context, h *cli.IO, id string, err error) error {
 	switch {
-	case errors.Is(err, session.ErrSessionBusy):
+	case errors.Is(err, session.ErrBusy):
 		return cli.Usagef("session %s is in use by another process; wait until it ends", id)
 	case err != nil:
 		return cli.CommandError(ctx, err)
