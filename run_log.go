@@ -57,9 +57,9 @@ func (x *runSetup) recordOf(f event.Fact, tool func(call string) string) (level 
 		} else {
 			level = debug
 		}
-		return level, "call judged", pairs("call", f.Call, "tool", tool(f.Call), "behavior", f.Decision.Behavior, "source", f.Decision.Source, "rule", f.Decision.Rule, "reason", x.Secrets.Text(f.Decision.Reason))
+		return level, "call judged", pairs("call", f.Call, "tool", tool(f.Call), "behavior", f.Decision.Behavior, "source", f.Decision.Source, "rule", f.Decision.Rule, "by", x.Secrets.Text(f.Decision.By), "reason", x.Secrets.Text(f.Decision.Reason))
 	case event.Answered:
-		return info, "call decided", pairs("call", f.Call, "tool", tool(f.Call), "behavior", f.Decision.Behavior, "source", f.Decision.Source, "reason", x.Secrets.Text(f.Decision.Reason))
+		return info, "call decided", pairs("call", f.Call, "tool", tool(f.Call), "behavior", f.Decision.Behavior, "source", f.Decision.Source, "by", x.Secrets.Text(f.Decision.By), "reason", x.Secrets.Text(f.Decision.Reason))
 	case event.ToolStart:
 		return debug, "tool started", pairs("call", f.Call, "tool", tool(f.Call))
 	case event.ToolResult:

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+	"time"
 
 	"github.com/openagent-go/agent/event"
 	"github.com/openagent-go/agent/permission"
@@ -122,6 +123,8 @@ func (s *Session) Pending(ctx context.Context) ([]event.PermissionRequest, error
 // Decide answers a permission question in place of the callback, which is cancelled. call
 // is the id of the call. Allow permits the call, Defer suspends the run, and any other
 // decision denies the call. If the decision changes the input, rules judge it again.
+// The decision's By and Expires are on record. A question whose own Expires has passed can
+// be denied only.
 //
 // Without a run, Decide records the answer to a question of the last run or of its agents.
 // [Session.Resume] then continues the run, also in another process.
@@ -131,6 +134,9 @@ func (s *Session) Decide(ctx context.Context, call string, d permission.Decision
 	}
 	if d.Source == "" {
 		d.Source = permission.FromPerson
+	}
+	if d.Behavior == permission.Allowed && d.Expired(now()) {
+		return fmt.Errorf("agent: deciding about call %s: the decision expired before it was made, at %s", call, d.Expires.UTC().Format(time.RFC3339))
 	}
 	if agent, own, below := strings.Cut(call, "/"); below {
 		return s.decideForAgent(ctx, agent, own, d)
@@ -144,7 +150,7 @@ func (s *Session) Decide(ctx context.Context, call string, d permission.Decision
 		if asked, key, ok = run.conv.Question(run.x.Executor, call); !ok {
 			return ErrNoQuestion
 		}
-		return nil
+		return inTime(run.conv.State.Call(call).Decision, call, d)
 	})
 	if errors.Is(err, ErrNotRunning) {
 		return s.decideLater(ctx, call, d)
@@ -159,6 +165,14 @@ func (s *Session) Decide(ctx context.Context, call string, d permission.Decision
 		}
 		return run.decided(f)
 	})
+}
+
+// inTime returns an error if a decision allows a call after the deadline of its question.
+func inTime(question permission.Decision, call string, d permission.Decision) error {
+	if d.Behavior == permission.Denied || !question.Expired(now()) {
+		return nil
+	}
+	return fmt.Errorf("agent: deciding about call %s: %w: it expired at %s", call, ErrNoQuestion, question.Expires.UTC().Format(time.RFC3339))
 }
 
 // Answer answers a tool's questions in place of the AskUser callback, which is

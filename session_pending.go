@@ -60,6 +60,9 @@ func (s *Session) decideLater(ctx context.Context, id string, d permission.Decis
 	if !ok {
 		return ErrNoQuestion
 	}
+	if err := inTime(s.state.State.Call(id).Decision, id, d); err != nil {
+		return err
+	}
 	var t tool.Tool
 	if t = x.Tool(call.Name); t != nil && d.Input != nil {
 		changed := call

@@ -13,6 +13,10 @@ import (
 
 func (s *State) authorized(f event.Authorized) bool {
 	c := s.calls.find(f.Call)
+	if s.open && s.stop == nil && c != nil && c.phase == running && f.Key == c.key("tool") && f.Decision.Behavior == permission.Asked {
+		c.approvalExpired(f.Decision)
+		return true
+	}
 	if !s.open || s.stop != nil || c == nil || c.phase != proposed || f.Key != c.key("authorize") {
 		return false
 	}
@@ -32,6 +36,13 @@ func (s *State) authorized(f event.Authorized) bool {
 		s.stop = &event.Stopped{Reason: event.HookStopped, Message: f.Stop}
 	}
 	return true
+}
+
+// approvalExpired takes in that a call was not made, because the decision that allowed it
+// had ended. The call is asked about again.
+func (c *call) approvalExpired(d permission.Decision) {
+	c.decision, c.phase = d, asking
+	c.attempt++
 }
 
 func (s *State) personAnswered(f event.Answered) bool {
@@ -143,6 +154,7 @@ func (s *State) judge(c *call, d permission.Decision) {
 		c.phase = asking
 		if d.Reason == "" && asked.Behavior == permission.Asked {
 			c.decision = asked // why it is asked about still holds
+			c.decision.Expires = d.Expires
 		}
 		s.stop = suspended()
 	default:

@@ -118,7 +118,7 @@ func (l *callList) digestStarted(f event.ModelStart, now time.Time) bool {
 func (r *run) deny(c *call, d permission.Decision) {
 	nobody := d.Source == permission.FromDefault
 	r.denials = append(r.denials, event.Denial{Call: c.id, ToolID: c.toolID, Tool: c.name,
-		Reason: d.Reason, Rule: d.Rule, Origin: d.Origin, Source: d.Source, Nobody: nobody})
+		Reason: d.Reason, Rule: d.Rule, Origin: d.Origin, Source: d.Source, By: d.By, Nobody: nobody})
 	switch {
 	case nobody && c.guard != "":
 		r.end, r.endMessage = event.DoomLoop, d.Reason

@@ -557,5 +557,6 @@ type Denial struct {
 	Rule   string            `json:"rule,omitempty"`
 	Origin string            `json:"origin,omitempty"` // where the rule was written
 	Source permission.Source `json:"source,omitempty"`
+	By     string            `json:"by,omitempty"`     // who refused it, if the decision says so
 	Nobody bool              `json:"nobody,omitempty"` // a question was due, but no person was there
 }

@@ -74,6 +74,8 @@ type (
 		// Widths are rules that allow less or more than the Suggestions, which are
 		// among them, the narrowest first.
 		Widths []permission.Suggestion `json:"widths,omitempty"`
+		// Expires, unless zero, is when the call is denied if nobody has answered.
+		Expires time.Time `json:"expires,omitzero"`
 	}
 	// CacheBroken means that the provider's prompt cache held more of a conversation than
 	// the answered request could use, and says why. It comes after the answer, if anyone

@@ -12,6 +12,7 @@ import (
 type Outcome struct {
 	Output         // the joint answer; Context and Message hold a line of each hook
 	Errors []error // of those that failed
+	By     string  // name of the hook whose Permission counts
 }
 
 // A Step is something that is seen of a hook while it is called.
@@ -60,7 +61,9 @@ func (s *Set) run(ctx context.Context, in *Input, watch func(Step)) (all Outcome
 			}
 			out = Output{Block: true, Reason: err.Error()}
 		}
-		all.add(in.Event, &out)
+		if all.add(in.Event, &out) {
+			all.By = h.Name
+		}
 		if out.Input != nil || out.Result != nil {
 			next := *in // one that was left behind may look at the other
 			if in = &next; out.Input != nil {
@@ -74,12 +77,14 @@ func (s *Set) run(ctx context.Context, in *Input, watch func(Step)) (all Outcome
 	return all
 }
 
-// add joins the answer of one more hook.
-func (all *Outcome) add(e Event, out *Output) {
+// add joins the answer of one more hook. It reports whether its Permission counts from now
+// on.
+func (all *Outcome) add(e Event, out *Output) (decides bool) {
 	if out.Block && (e == PreToolUse || e == PermissionRequest) || out.Permission == permission.Denied {
 		out.Block, out.Permission = true, permission.Denied
 	}
 	if stricter(out.Permission, all.Permission) {
+		decides = true
 		all.Permission = out.Permission
 		if out.Reason != "" || !all.Block {
 			all.Reason = out.Reason
@@ -110,6 +115,7 @@ func (all *Outcome) add(e Event, out *Output) {
 	all.Context, all.Message = joined(all.Context, out.Context), joined(all.Message, out.Message)
 	all.Updates = append(all.Updates, out.Updates...)
 	all.Interrupt, all.Retry = all.Interrupt || out.Interrupt, all.Retry || out.Retry
+	return decides
 }
 
 // blockReason is why the hooks so far block.

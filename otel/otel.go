@@ -218,6 +218,9 @@ func outcome(e *trace.End) (attrs []attribute.KeyValue) {
 		usage(f.Usage, f.CostUSD)
 	case event.Answered:
 		attrs = append(attrs, attribute.String("openagent.decision", string(f.Decision.Behavior)))
+		if f.Decision.By != "" {
+			attrs = append(attrs, attribute.String("openagent.decided_by", f.Decision.By))
+		}
 	case event.RunEnd:
 		attrs = append(attrs, attribute.String("openagent.reason", string(f.Reason)), attribute.Int("openagent.turns", f.Turns))
 		usage(f.Usage, f.CostUSD)

@@ -9,7 +9,10 @@
 //	d := p.Decide(request) // d.Behavior, d.Reason, d.Rule
 package permission
 
-import "encoding/json"
+import (
+	"encoding/json"
+	"time"
+)
 
 // A Mode settles calls that no rule, hook or callback has settled.
 type Mode string
@@ -59,6 +62,33 @@ type Decision struct {
 	Rule     string          `json:"rule,omitempty"`   // the rule that decided, as it was written
 	Origin   string          `json:"origin,omitempty"` // where the rule was written, see [Origin]
 	Input    json.RawMessage `json:"input,omitempty"`  // replaces the call's input; judged again
+	// By says who decided, in your words: the id of a user, or of a program. Decisions of
+	// hooks have the hook's name.
+	By string `json:"by,omitempty"`
+	// Expires, unless zero, is when the decision ends. A call that an allowance let run
+	// before is asked about again if it starts later. A question (ask or defer) that nobody
+	// has answered by then is denied.
+	Expires time.Time `json:"expires,omitzero"`
+}
+
+// Expired reports whether the decision has ended.
+func (d Decision) Expired(now time.Time) bool { return !d.Expires.IsZero() && !now.Before(d.Expires) }
+
+// Maker names who decided, for people: By, the rule, or the Source.
+func (d Decision) Maker() string {
+	switch {
+	case d.By != "":
+		return d.By
+	case d.Source == FromRule && d.Rule != "":
+		return "rule " + d.Rule
+	}
+	return makers[d.Source]
+}
+
+// makers names the sources whose decisions name nobody.
+var makers = map[Source]string{
+	FromRule: "a rule", FromMode: "the mode", FromPolicy: "a policy", FromCallback: "CanUseTool", FromHook: "a hook",
+	FromPerson: "a person", FromGuard: "the loop guard", FromDefault: "nobody",
 }
 
 // Allow lets a call run.
@@ -104,6 +134,11 @@ type Access struct {
 
 // A Request is a call to be judged.
 type Request struct {
+	// Session is the session of the call, and Root the one at the root of its tree of
+	// agents, "" where Session is it. Agent is the name of the agent that makes the call.
+	// Rules do not look at them.
+	Session, Root, Agent string
+
 	Tool           string
 	Aliases        []string        // its other names, which rules may use as well
 	Input          json.RawMessage // for judges of one's own; rules look at Access alone

@@ -122,6 +122,7 @@ func (s *sessionSpans) fact(e event.Event) (known bool) {
 	case event.ToolAmended:
 		s.end(f.Key, e, f)
 	case event.Authorized:
+		s.end(f.Key, e, f) // of a call that was not made, because its approval had ended
 		if f.Decision.Behavior == permission.Asked {
 			s.asked[f.Call] = s.begin(e, Span{Kind: Permission, Name: s.tools[f.Call], Call: f.Call})
 		}

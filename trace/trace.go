@@ -213,6 +213,10 @@ func Attributes(s *Span, e *End) map[string]any {
 	case event.Answered:
 		set("behavior", string(f.Decision.Behavior))
 		set("source", string(f.Decision.Source))
+		set("by", f.Decision.By)
+		if !f.Decision.Expires.IsZero() {
+			set("expires", f.Decision.Expires.UTC().Format(time.RFC3339))
+		}
 	case event.RunEnd:
 		set("reason", string(f.Reason))
 		set("turns", f.Turns)

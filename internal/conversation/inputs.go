@@ -27,7 +27,8 @@ func (c *Conversation) Prepare(x *executor.Executor, j *executor.Input) {
 		j.Class, j.Verdict = status.Traits, &status.Decision
 	case engine.RunTool:
 		j.Call = c.call(x, e.Call, e.Dir, e.Mode)
-		j.Class = c.State.Call(e.Call).Traits
+		status := c.State.Call(e.Call)
+		j.Class, j.Expires = status.Traits, status.Decision.Expires
 		j.ID = c.Transcript.Call(e.Call).Use.ID
 	case engine.AskPerson:
 		j.Call = c.Open(x, e.Call)

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"slices"
+	"time"
 
 	"github.com/openagent-go/agent/engine"
 	"github.com/openagent-go/agent/event"
@@ -177,6 +178,9 @@ func (x *Executor) Question(ctx context.Context, e engine.Ask, j *Input) event.F
 			return x.Answer(e.Key(), t, call, d)
 		}
 	}
+	if j.Verdict.Expired(time.Now()) {
+		return event.Answered{Key: e.Key(), Call: call.ID, Decision: unanswered(*j.Verdict)}
+	}
 	callback := x.Driver.CanUseTool()
 	if callback == nil {
 		return event.Answered{Key: e.Key(), Call: call.ID, Decision: noApprover(*j.Verdict)}
@@ -188,10 +192,15 @@ func (x *Executor) Question(ctx context.Context, e engine.Ask, j *Input) event.F
 	defer turn()
 	j.Signals.Show(x.Request(call, j.Class, *j.Verdict))
 	notified := x.Notify(ctx, j, "permission_prompt", fmt.Sprintf("%s needs permission: %s", call.Name, j.Verdict.Reason))
-	d := x.callBack(ctx, callback, call, *j.Verdict)
+	asking, asked := untilExpiry(ctx, *j.Verdict)
+	defer asked()
+	d := x.callBack(asking, callback, call, *j.Verdict)
 	notified()
 	if ctx.Err() != nil {
 		return nil
+	}
+	if context.Cause(asking) == errDeadline {
+		return x.Answer(e.Key(), t, call, unanswered(*j.Verdict))
 	}
 	if d.Behavior == permission.NoOpinion || d.Behavior == permission.Asked {
 		d = noApprover(*j.Verdict)
@@ -221,7 +230,7 @@ func ToolRemoved(call tool.Call) string {
 
 // Answer returns the fact of a decision about a call.
 func (x *Executor) Answer(key string, t tool.Tool, call tool.Call, d permission.Decision) event.Answered {
-	d.Reason = x.Secrets.Text(d.Reason)
+	d.Reason, d.By = x.Secrets.Text(d.Reason), x.Secrets.Text(d.By)
 	f := event.Answered{Key: key, Call: call.ID, Decision: d}
 	if d.Behavior == permission.Allowed && d.Input != nil && t != nil {
 		call.Input = d.Input
@@ -245,10 +254,13 @@ func (x *Executor) callBack(ctx context.Context, callback Callback, call tool.Ca
 	case d.Input != nil && !json.Valid(d.Input):
 		d = permission.Deny("CanUseTool returned an input that is not JSON")
 	}
+	if d.Behavior == permission.Allowed && d.Expired(time.Now()) {
+		d = permission.Deny("the approval had ended when it was given")
+	}
 	if d.Source == "" {
 		d.Source = permission.FromCallback
 	}
-	d.Reason = x.Secrets.Text(d.Reason)
+	d.Reason, d.By = x.Secrets.Text(d.Reason), x.Secrets.Text(d.By)
 	return d
 }
 
@@ -305,7 +317,7 @@ func (x *Executor) subject(call *tool.Call, class *tool.Traits) permission.Reque
 	if len(x.Deciders) > 0 {
 		input = repaired(t, *call).Input
 	}
-	return permission.Request{Tool: call.Name, Aliases: spec.Aliases, Input: input, Access: class.Access, ReadOnly: isSideEffectFree(class),
+	return permission.Request{Session: call.Session, Root: call.Root, Agent: call.Agent, Tool: call.Name, Aliases: spec.Aliases, Input: input, Access: class.Access, ReadOnly: isSideEffectFree(class),
 		NonDestructive: spec.NonDestructive, Confined: class.Confined, WriteProtected: x.writeProtected(class, call.Dir), Unbound: class.IgnoresSkillLimits, Dir: call.Dir, Roots: x.Roots}
 }
 
@@ -325,7 +337,7 @@ func (x *Executor) writeProtected(class *tool.Traits, dir string) (all []string)
 // Request returns the permission question to show.
 func (x *Executor) Request(call tool.Call, class tool.Traits, verdict permission.Decision) event.PermissionRequest {
 	about := x.subject(&call, &class)
-	r := event.PermissionRequest{Call: call, Reason: verdict.Reason, Suggestions: about.Suggest(), Widths: about.Suggestions()}
+	r := event.PermissionRequest{Call: call, Reason: verdict.Reason, Expires: verdict.Expires, Suggestions: about.Suggest(), Widths: about.Suggestions()}
 	if p, ok := x.Tool(call.Name).(tool.Previewer); ok {
 		r.Preview = x.Secrets.Text(safecall.Or(func() string { return p.Preview(call) }, ""))
 	}

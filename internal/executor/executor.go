@@ -187,6 +187,7 @@ type Input struct {
 	Cutting *engine.TruncationPlan // Cut
 	More    []event.Fact           // more facts to record, after the returned one
 	Verdict *permission.Decision   // Ask
+	Expires time.Time              // RunTool: when the decision that allows the call ends; zero: never
 	Signals Signals
 }
 
@@ -249,6 +250,9 @@ func (x *Executor) run(ctx context.Context, e engine.RunTool, j *Input) event.Fa
 	if d, denied := x.Recheck(e.Mode, x.toolOf(j), &j.Call, &j.Class); denied {
 		return event.ToolResult{Key: e.Key(), Call: e.Call, Cause: event.ByDenial, Fault: tool.Refused,
 			Result: *tool.Errorf("Permission denied: %s", d.Reason)}
+	}
+	if !j.Expires.IsZero() && !start.Before(j.Expires) {
+		return x.approvalExpired(e, j)
 	}
 	t, b := x.drafted(j)
 	if b != nil {

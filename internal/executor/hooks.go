@@ -140,7 +140,7 @@ func (x *Executor) before(ctx context.Context, call *tool.Call, j *Input) (d per
 		call.Input = out.Input
 	}
 	if out.Permission != permission.NoOpinion {
-		d = permission.Decision{Behavior: out.Permission, Reason: out.Reason, Source: permission.FromHook}
+		d = permission.Decision{Behavior: out.Permission, Reason: out.Reason, Source: permission.FromHook, By: out.By}
 		if d.Reason == "" && d.Behavior != permission.Allowed {
 			d.Reason = "a PreToolUse hook wants it so"
 		}
@@ -173,7 +173,7 @@ func (x *Executor) requested(ctx context.Context, t tool.Tool, j *Input) (d perm
 		return d, false
 	}
 	x.carry(ctx, j, &in, &out)
-	d = permission.Decision{Behavior: out.Permission, Reason: out.Reason, Source: permission.FromHook}
+	d = permission.Decision{Behavior: out.Permission, Reason: out.Reason, Source: permission.FromHook, By: out.By}
 	if out.Stop {
 		d.Behavior, d.Reason = permission.Denied, stopReason(in.Event, &out)
 	}

@@ -115,6 +115,9 @@ func (m *markdown) answer(a *Answer) {
 			in.Write(c.Input)
 		}
 		m.code("json", in.String())
+		for _, d := range c.Decisions {
+			fmt.Fprintf(m, "\n*%s*\n", inert(d.String()))
+		}
 		switch {
 		case c.Result == nil:
 			m.WriteString("\nNo result yet.\n")

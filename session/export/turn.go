@@ -13,6 +13,7 @@ import (
 	"github.com/openagent-go/agent/internal/redact"
 	"github.com/openagent-go/agent/internal/text"
 	"github.com/openagent-go/agent/llm"
+	"github.com/openagent-go/agent/permission"
 	"github.com/openagent-go/agent/session"
 	"github.com/openagent-go/agent/tool"
 )
@@ -44,10 +45,24 @@ type (
 	}
 	// A Call is a call of a tool.
 	Call struct {
-		ID     string          `json:"id"`
-		Tool   string          `json:"tool"`
-		Input  json.RawMessage `json:"input"`
-		Result *Result         `json:"result,omitempty"` // null: there is none yet
+		ID    string          `json:"id"`
+		Tool  string          `json:"tool"`
+		Input json.RawMessage `json:"input"`
+		// Decisions are the answers to questions about the call, and those that say who
+		// made them. The call may have been asked about again, see [permission.Decision].
+		Decisions []Decision `json:"decisions,omitempty"`
+		Result    *Result    `json:"result,omitempty"` // null: there is none yet
+	}
+	// A Decision says who let a call run, or refused it.
+	Decision struct {
+		Seq      int64               `json:"seq"`
+		Time     time.Time           `json:"time"`
+		Behavior permission.Behavior `json:"behavior"`
+		Source   permission.Source   `json:"source,omitempty"`
+		By       string              `json:"by,omitempty"`
+		Rule     string              `json:"rule,omitempty"`
+		Reason   string              `json:"reason,omitempty"`
+		Expires  time.Time           `json:"expires,omitzero"`
 	}
 	// A Result is the result of a call.
 	Result struct {
@@ -127,6 +142,7 @@ type reader struct {
 	hide   redact.Values
 	yield  func(turn, error) bool
 	answer *Answer // whose results are still coming
+	ends   []End   // of the run that waits for decisions about the calls of answer
 	held   map[string]Said
 	left   bool
 }
@@ -162,12 +178,23 @@ func (r *reader) fact(e event.Event) (known bool) {
 		}
 		r.flush()
 		r.answer = a
+	case event.Authorized:
+		if d.Decision.By != "" {
+			r.decided(e, d.Call, d.Decision)
+		}
+	case event.Answered:
+		r.decided(e, d.Call, d.Decision)
 	case event.ToolResult:
 		r.result(e, d)
 	case event.RunEnd:
-		r.put(End{"end", e.Seq, e.Time, event.EndReason(r.line(string(d.Reason))), r.line(d.Message), d.Turns, d.Usage, d.CostUSD, d.Duration.Milliseconds()})
+		end := End{"end", e.Seq, e.Time, event.EndReason(r.line(string(d.Reason))), r.line(d.Message), d.Turns, d.Usage, d.CostUSD, d.Duration.Milliseconds()}
+		if d.Reason == event.Suspended && r.answer != nil { // its calls may have results yet
+			r.ends = append(r.ends, end)
+		} else {
+			r.put(end)
+		}
 	case event.Configured, event.ModelStart, event.ModelFailed, event.CompactionRequested, event.Compacted, event.Waited,
-		event.Authorized, event.Answered, event.ToolStart, event.ToolDone, event.ToolAmended, event.Checkpointed,
+		event.ToolStart, event.ToolDone, event.ToolAmended, event.Checkpointed,
 		event.ModeChanged, event.ModelChanged, event.FallbacksChanged, event.BudgetChanged, event.CallbackChanged,
 		event.ToolChanged, event.ToolsChanged, event.PermissionsChanged, event.Stopped, event.Resumed, event.Rewound,
 		event.SessionNamed, event.Hooked, event.OutputChecked,
@@ -176,6 +203,32 @@ func (r *reader) fact(e event.Event) (known bool) {
 		return false
 	}
 	return true
+}
+
+// decided adds a decision to its call.
+func (r *reader) decided(e event.Event, call string, d permission.Decision) {
+	if r.answer == nil {
+		return
+	}
+	for i := range r.answer.Calls {
+		if c := &r.answer.Calls[i]; c.ID == call {
+			c.Decisions = append(c.Decisions, Decision{Seq: e.Seq, Time: e.Time, Behavior: permission.Behavior(r.line(string(d.Behavior))), Source: permission.Source(r.line(string(d.Source))),
+				By: r.line(d.By), Rule: r.line(d.Rule), Reason: r.line(d.Reason), Expires: d.Expires})
+		}
+	}
+}
+
+// String says who decided what.
+func (d Decision) String() string {
+	verb, ok := map[permission.Behavior]string{permission.Allowed: "Allowed by ", permission.Asked: "Left to a person by ", permission.Deferred: "Left for later by "}[d.Behavior]
+	if !ok {
+		verb = "Denied by "
+	}
+	said := verb + permission.Decision{By: d.By, Source: d.Source, Rule: d.Rule}.Maker() + ", " + clock(d.Time)
+	if !d.Expires.IsZero() {
+		said += ", until " + clock(d.Expires)
+	}
+	return said
 }
 
 func (r *reader) result(e event.Event, d event.ToolResult) {
@@ -199,6 +252,11 @@ func (r *reader) flush() {
 	if a := r.answer; a != nil {
 		r.answer = nil
 		r.left = r.left || !r.yield(a, nil)
+	}
+	ends := r.ends
+	r.ends = nil
+	for _, end := range ends {
+		r.left = r.left || !r.yield(end, nil)
 	}
 }
 

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"sync"
+	"time"
 
 	"github.com/openagent-go/agent/cmd/openagent/internal/app"
 	"github.com/openagent-go/agent/cmd/openagent/internal/cli"
@@ -64,6 +65,8 @@ type reply struct {
 	Permissions []app.PermissionUpdate `json:"updatedPermissions"`
 	Message     string                 `json:"message"`
 	Interrupt   bool                   `json:"interrupt"`
+	By          string                 `json:"decidedBy"` // who decided, for the record
+	Expires     time.Time              `json:"expiresAt"` // of an allowance
 }
 
 // decide is the session's CanUseTool function.
@@ -146,13 +149,13 @@ func (a *permissionPrompt) settle(ctx context.Context, call tool.Call, r reply) 
 		if len(r.Input) > 0 && string(r.Input) != "null" && !app.SameJSON(r.Input, call.Input) {
 			d.Input = r.Input
 		}
-		d.Source = permission.FromPerson
+		d.Source, d.By, d.Expires = permission.FromPerson, r.By, r.Expires
 		return d, nil
 	case "defer":
-		return permission.Decision{Behavior: permission.Deferred, Source: permission.FromPerson}, nil
+		return permission.Decision{Behavior: permission.Deferred, Source: permission.FromPerson, By: r.By}, nil
 	case "deny":
 		d := permission.Deny(cmp.Or(r.Message, "refused by the user"))
-		d.Source = permission.FromPerson
+		d.Source, d.By = permission.FromPerson, r.By
 		if r.Interrupt { // interrupt after the denial is recorded
 			always := context.WithoutCancel(ctx)
 			if err := a.d.s.Session.Decide(always, call.ID, d); err != nil {

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/openagent-go/agent"
 	"github.com/openagent-go/agent/cmd/openagent/internal/app"
@@ -25,6 +26,8 @@ type answerOptions struct {
 	allow       bool
 	deny        string
 	call, input string
+	by          string
+	expires     time.Duration
 }
 
 func (o *answerOptions) flags() cli.Flags {
@@ -33,6 +36,8 @@ func (o *answerOptions) flags() cli.Flags {
 		{Name: "deny", Arg: "REASON", Help: "refuse the call, with a reason for the model", Set: cli.Text(&o.deny)},
 		{Name: "call", Arg: "ID", Help: "id of the call, if several are pending", Set: cli.Text(&o.call)},
 		{Name: "input", Arg: "JSON", Help: "with --allow: replace the input of the call", Set: cli.Text(&o.input)},
+		{Name: "by", Arg: "NAME", Help: "who decides, for the record", Set: cli.Text(&o.by)},
+		{Name: "expires", Arg: "DURATION", Help: "with --allow: ask again if the call starts later than this", Set: cli.Duration(&o.expires)},
 	}
 }
 
@@ -40,6 +45,10 @@ func (o *answerOptions) check() error {
 	switch {
 	case o.allow && o.deny != "":
 		return cli.Usagef("use --allow or --deny, not both")
+	case o.by != "" && !o.allow && o.deny == "":
+		return cli.Usagef("--by works only with --allow or --deny; add one of them")
+	case o.expires != 0 && !o.allow:
+		return cli.Usagef("--expires works only with --allow; add it")
 	case o.input != "" && !o.allow:
 		return cli.Usagef("--input works only with --allow; add it")
 	case o.input != "" && !json.Valid([]byte(o.input)):
@@ -136,7 +145,10 @@ func answerCall(ctx context.Context, h *cli.IO, o *sessionsOptions, s *agent.Ses
 			d.Input = json.RawMessage(o.answer.input)
 		}
 	}
-	d.Source = permission.FromPerson
+	d.Source, d.By = permission.FromPerson, o.answer.by
+	if o.answer.expires > 0 {
+		d.Expires = time.Now().UTC().Add(o.answer.expires)
+	}
 	if err := s.Decide(ctx, call, d); err != nil {
 		return cli.Usagef("%w", err)
 	}

@@ -14,6 +14,7 @@ import (
 	"github.com/openagent-go/agent/internal/terminal"
 	"github.com/openagent-go/agent/internal/text"
 	"github.com/openagent-go/agent/llm"
+	"github.com/openagent-go/agent/permission"
 	"github.com/openagent-go/agent/session"
 )
 
@@ -82,6 +83,18 @@ func showFact(h *cli.IO, e event.Event) error {
 	return h.Show(string(line))
 }
 
+// decisionLine says who decided about a call.
+func decisionLine(h *cli.IO, d permission.Decision) string {
+	line := fmt.Sprintf("%s by %s", d.Behavior, d.Maker())
+	if !d.Expires.IsZero() {
+		line += " until " + d.Expires.Local().Format(time.DateTime)
+	}
+	if d.Reason != "" {
+		line += ": " + d.Reason
+	}
+	return "  " + text.Runes(h.OneLine(line), 160) + "\n"
+}
+
 // showTurn writes for the user what a fact adds to the conversation.
 func showTurn(h *cli.IO, path string, e event.Event) error {
 	var b strings.Builder
@@ -97,6 +110,12 @@ func showTurn(h *cli.IO, path string, e event.Event) error {
 				fmt.Fprintf(&b, "\n* %s %s\n", terminal.Text(c.Name), text.Runes(h.OneLine(string(c.Input)), 160))
 			}
 		}
+	case event.Authorized:
+		if d.Decision.By != "" {
+			b.WriteString(decisionLine(h, d.Decision))
+		}
+	case event.Answered:
+		b.WriteString(decisionLine(h, d.Decision))
 	case event.ToolResult:
 		mark := "  "
 		if d.Result.IsError {
