@@ -30,9 +30,18 @@ type checkpointer struct {
 	idle error // why it stopped; nil while it works
 }
 
+// sessionDir returns the folder of a store that keeps sessions in one.
+func sessionDir(store session.Store) (session.Dir, bool) {
+	if dir, ok := store.(*session.Dir); ok && dir != nil {
+		return *dir, true
+	}
+	dir, ok := store.(session.Dir)
+	return dir, ok
+}
+
 // addCheckpoints saves the files of sessions that are stored in a folder.
 func (c *Coder) addCheckpoints() {
-	dir, ok := c.Agent.Sessions.(session.Dir)
+	dir, ok := sessionDir(c.Agent.Sessions)
 	if !ok || c.without(Checkpoints) || c.finder.Home == "" {
 		return
 	}

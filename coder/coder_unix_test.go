@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"runtime"
 	"slices"
 	"strconv"
 	"strings"
@@ -488,7 +489,94 @@ func TestTwoCoders(t *testing.T) {
 	}
 }
 
-// Close ends background commands and servers, and removes the folder of the sandbox.
+// Close leaves no goroutine, and no temporary folder of the sandbox.
+func TestCloseLeavesNothing(t *testing.T) {
+	home(t)
+	before := runtime.NumGoroutine()
+	m := llmtest.Script(bash("echo at $TMPDIR"), llmtest.Say("done"))
+	c, err := coder.New(t.Context(), confined(t, t.TempDir(), m))
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := c.Session("")
+	if _, err := s.Prompt(t.Context(), "go"); err != nil {
+		t.Fatal(err)
+	}
+	_, rest, _ := strings.Cut(lastResult(m), "\nat ")
+	temp, _, _ := strings.Cut(rest, "\n")
+	if info, err := os.Stat(temp); err != nil || !info.IsDir() {
+		t.Errorf("the temporary folder is %q: %v\n%s", temp, err, lastResult(m))
+	}
+	if err := errors.Join(s.Close(), c.Close()); err != nil {
+		t.Error(err)
+	}
+	if _, err := os.Stat(temp); err == nil {
+		t.Errorf("%s is still there", temp)
+	}
+	deadline := time.Now().Add(5 * time.Second)
+	for runtime.NumGoroutine() > before && time.Now().Before(deadline) {
+		time.Sleep(10 * time.Millisecond)
+	}
+	if after := runtime.NumGoroutine(); after > before {
+		stacks := make([]byte, 1<<16)
+		t.Errorf("%d goroutines, %d before:\n%s", after, before, stacks[:runtime.Stack(stacks, true)])
+	}
+}
+
+// Managed settings bound the options of a program.
+func TestManagedSettings(t *testing.T) {
+	base := home(t)
+	managed := filepath.Join(base, "managed.json")
+	write(t, base, map[string]string{"managed.json": `{"max_turns":5,"permissions":{"deny":["WebFetch"],"disableBypassPermissionsMode":"disable"}}`})
+	s, err := config.Load(config.Options{Managed: managed})
+	if err != nil {
+		t.Fatal(err)
+	}
+	o := coder.Options{Dir: t.TempDir(), Settings: s, Agent: agent.Agent{Model: llmtest.Script(), Budget: agent.Budget{Turns: 50}}}
+	c := open(t, o)
+	if c.Agent.Budget.Turns != 5 || !slices.Contains(c.Agent.Permissions.Deny, "WebFetch") {
+		t.Errorf("%d turns, deny %v", c.Agent.Budget.Turns, c.Agent.Permissions.Deny)
+	}
+	o.Agent.Permissions.Mode = permission.Bypass
+	if _, err := coder.New(t.Context(), o); err == nil {
+		t.Error("a mode that managed settings forbid is used")
+	}
+}
+
+// Models of the settings count where the options name none, and a model may choose none of another
+// provider.
+func TestModelsByName(t *testing.T) {
+	base := home(t)
+	write(t, base, map[string]string{".openagent/settings.json": `{"model":"claude-haiku-4-5","small_model":"openai/gpt-5-mini"}`})
+	t.Setenv("OPENAI_API_KEY", "k")
+	o := coder.Options{Dir: t.TempDir(), Models: models.Source{Keys: map[string]string{"anthropic": "s3cret-key"}}}
+	c := open(t, o)
+	if got, small := c.Agent.Model.Name(), c.Agent.SmallModel.Name(); got != "claude-haiku-4-5" || small != "gpt-5-mini" {
+		t.Errorf("%s, %s", got, small)
+	}
+	if !slices.Contains(c.Agent.Secrets, "s3cret-key") {
+		t.Error("the key may be shown")
+	}
+	o.Model = "anthropic/claude-sonnet-4-6"
+	if c = open(t, o); c.Agent.Model.Name() != "claude-sonnet-4-6" {
+		t.Errorf("%s in place of the option", c.Agent.Model.Name())
+	}
+	input := `{"prompt":"x","description":"x","subagent_type":"Explore","model":"openai/gpt-5-mini"}`
+	r, err := c.Agent.CallTool(t.Context(), "Agent", json.RawMessage(input))
+	if err != nil || !r.IsError {
+		t.Errorf("%+v, %v", r, err)
+	}
+	m := llmtest.Script(llmtest.Call(llmtest.Use("", "Agent", json.RawMessage(input))), llmtest.Say("done"))
+	o.OpenModels = func(string) (coder.Models, error) {
+		return coder.Models{Main: m, Permits: func(name string) error { return errors.New("not " + name) }}, nil
+	}
+	c = open(t, o)
+	if _, err := c.Prompt(t.Context(), "go"); err != nil || !strings.Contains(lastResult(m), "not openai/gpt-5-mini") {
+		t.Errorf("%v:\n%s", err, lastResult(m))
+	}
+}
+
+// Close ends background commands and servers.
 func TestClose(t *testing.T) {
 	home(t)
 	dir, out := t.TempDir(), t.TempDir()

@@ -54,20 +54,19 @@ func (c *Coder) limits() bool {
 // writableFolders lists the additional folders that confined commands may write. If managed
 // settings enable the sandbox, only their list counts.
 func (c *Coder) writableFolders() []string {
-	const key = "permissions.additionalDirectories"
 	dirs := c.Agent.AdditionalDirs
 	if !c.Settings.ManagedSandbox() {
 		return dirs
 	}
 	var listed, out []string
-	if v, ok := c.Settings.Managed(key); ok {
+	if v, ok := c.Settings.Managed(parts.FoldersKey); ok {
 		_ = json.Unmarshal(v.Value, &listed) // already validated
 	}
 	for _, folder := range dirs {
-		if slices.ContainsFunc(listed, func(name string) bool { return c.resolve(name) == folder }) {
+		if slices.ContainsFunc(listed, func(name string) bool { return parts.ResolveFolder(name, c.Dir) == folder }) {
 			out = append(out, folder)
 		} else {
-			c.warn("", fmt.Errorf("%s is read-only: managed settings enable the sandbox, and their %s does not list the folder", folder, key))
+			c.warn("", fmt.Errorf("%s is read-only: managed settings enable the sandbox, and their %s does not list the folder", folder, parts.FoldersKey))
 		}
 	}
 	return out

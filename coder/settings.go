@@ -6,8 +6,6 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 	"time"
@@ -81,7 +79,7 @@ func (c *Coder) given() ([]config.Given, error) {
 	add("permissions.ask", len(p.Ask) > 0, p.Ask)
 	add("permissions.deny", len(p.Deny) > 0, p.Deny)
 	add("permissions.defaultMode", p.Mode != "", p.Mode)
-	add("permissions.additionalDirectories", len(a.AdditionalDirs) > 0, a.AdditionalDirs)
+	add(parts.FoldersKey, len(a.AdditionalDirs) > 0, a.AdditionalDirs)
 	add("model", c.options.Model != "", c.options.Model)
 	add("tools", len(c.options.Tools) > 0, c.options.Tools)
 	add("max_turns", a.Budget.Turns > 0, a.Budget.Turns)
@@ -153,7 +151,11 @@ func (c *Coder) applySettings() error {
 	}
 	a.Permissions.Allow, a.Permissions.Ask, a.Permissions.Deny, a.Permissions.Origins = p.Allow, p.Ask, p.Deny, p.Origins
 	a.Permissions.Private = append(slices.Clone(a.Permissions.Private), parts.PrivatePaths(c.finder.Home)...)
-	a.AdditionalDirs = c.folders()
+	a.AdditionalDirs = parts.Folders(s, c.Dir, func(err error) {
+		if c.options.Settings == nil { // others were looked through before
+			c.warn(Settings, err)
+		}
+	})
 	s.Decode("max_turns", &a.Budget.Turns)
 	s.Decode("max_budget_usd", &a.Budget.USD)
 	s.Decode("max_tokens", &a.MaxTokens)
@@ -201,41 +203,6 @@ func (c *Coder) thinking() llm.Thought {
 		s.Decode(v.Key, &t.Budget)
 	}
 	return t
-}
-
-// folders returns the absolute paths of the additional folders. It leaves out missing ones.
-func (c *Coder) folders() []string {
-	const key = "permissions.additionalDirectories"
-	var named, out []string
-	c.Settings.Decode(key, &named)
-	for _, name := range named {
-		path := c.resolve(name)
-		if info, err := os.Stat(path); err != nil || !info.IsDir() {
-			if c.options.Settings != nil { // they were looked through before
-				continue
-			}
-			c.warn(Settings, fmt.Errorf("%s: the folder %s does not exist; create it or correct the setting", key, path))
-			continue
-		}
-		if !slices.Contains(out, path) {
-			out = append(out, path)
-		}
-	}
-	return out
-}
-
-// resolve returns the absolute path of a folder in the settings.
-func (c *Coder) resolve(name string) string {
-	path := name
-	if rest, ok := strings.CutPrefix(name, "~/"); ok || name == "~" {
-		if home := c.finder.UserHome; home != "" {
-			path = filepath.Join(home, rest)
-		}
-	}
-	if !filepath.IsAbs(path) {
-		path = filepath.Join(c.Dir, path)
-	}
-	return filepath.Clean(path)
 }
 
 // explicit reports whether an option, not a file, sets a setting.

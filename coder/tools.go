@@ -11,7 +11,6 @@ import (
 	"github.com/openagent-go/agent/internal/parts"
 	"github.com/openagent-go/agent/internal/text"
 	"github.com/openagent-go/agent/mcp/resources"
-	"github.com/openagent-go/agent/session"
 	"github.com/openagent-go/agent/skill"
 	"github.com/openagent-go/agent/team"
 	"github.com/openagent-go/agent/tool"
@@ -60,7 +59,7 @@ func (c *Coder) openTeam(context.Context) error {
 	memory := new(team.Memory)
 	var tasks team.Tasks = memory
 	c.team = memory
-	if dir, ok := c.Agent.Sessions.(session.Dir); ok && !c.without(Team) {
+	if dir, ok := sessionDir(c.Agent.Sessions); ok && !c.without(Team) {
 		d := parts.TeamDir(dir.Path)
 		d.Log = c.log()
 		leases := &team.Leases{List: d}

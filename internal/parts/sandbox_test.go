@@ -23,6 +23,9 @@ func TestSandboxKeys(t *testing.T) {
 	var list func(t reflect.Type, prefix string)
 	list = func(t reflect.Type, prefix string) {
 		for f := range t.Fields() {
+			if !f.IsExported() {
+				continue
+			}
 			name, _, _ := strings.Cut(f.Tag.Get("json"), ",")
 			if f.Type.Kind() == reflect.Struct {
 				list(f.Type, prefix+name+".")

@@ -8,9 +8,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"os"
 	"path/filepath"
-	"slices"
 	"strings"
 
 	"github.com/openagent-go/agent/cmd/openagent/internal/cli"
@@ -59,7 +57,7 @@ func (o *Options) given() []config.Given {
 		{ModeKey, o.Mode != "", o.Mode},
 		{"sandbox.enabled", o.sandbox != "", o.sandbox != sandboxOff},
 		{"sandbox.failIfUnavailable", o.sandbox == sandboxOn || o.sandbox == sandboxAuto, o.sandbox == sandboxOn},
-		{FoldersKey, len(o.Dirs) > 0, o.Dirs},
+		{parts.FoldersKey, len(o.Dirs) > 0, o.Dirs},
 		{"tools", len(o.Tools) > 0, o.Tools},
 		{"max_turns", o.Turns > 0, o.Turns},
 		{"max_budget_usd", o.USD > 0, o.USD},
@@ -144,7 +142,7 @@ func Configure(ctx context.Context, h *cli.IO, o *Options, dir string, ask bool)
 			return nil, cli.Usagef("%s: %w; choose another mode", v.Source, err)
 		}
 	}
-	c.Dirs = folders(h, s, dir)
+	c.Dirs = parts.Folders(s, dir, func(err error) { h.Warn("%v", err) })
 	s.Decode("env", &c.Env)
 	s.Decode("passEnv", &c.Passed)
 	if c.Servers, err = parts.LanguageServers(s); err != nil {
@@ -190,24 +188,6 @@ func (o *Options) SourceOf(key, flag string) string {
 		return v.Source.String()
 	}
 	return flag
-}
-
-// folders returns the absolute paths of the folders from flags and settings. It skips missing
-// folders of settings with a warning. Check has already checked the flags.
-func folders(h *cli.IO, s *config.Settings, dir string) []string {
-	var named, out []string
-	s.Decode(FoldersKey, &named)
-	for _, name := range named {
-		path := ResolveFolder(name, dir)
-		if info, err := os.Stat(path); err != nil || !info.IsDir() {
-			h.Warn("%s: the folder %s does not exist; create it or correct the setting", FoldersKey, path)
-			continue
-		}
-		if !slices.Contains(out, path) {
-			out = append(out, path)
-		}
-	}
-	return out
 }
 
 // SecretValues returns the values of variables for tools and language servers. They must never be
@@ -293,23 +273,6 @@ func (o *Options) Managed(key string) (config.Value, bool) {
 		return config.Value{Key: key}, false
 	}
 	return o.Settings.Managed(key)
-}
-
-// FoldersKey is the settings key of additional working folders.
-const FoldersKey = "permissions.additionalDirectories"
-
-// ResolveFolder resolves a folder from the settings relative to a working folder.
-func ResolveFolder(name, dir string) string {
-	path := name
-	if rest, ok := strings.CutPrefix(name, "~/"); ok || name == "~" {
-		if home, err := os.UserHomeDir(); err == nil {
-			path = filepath.Join(home, rest)
-		}
-	}
-	if !filepath.IsAbs(path) {
-		path = filepath.Join(dir, path)
-	}
-	return filepath.Clean(path)
 }
 
 // ProviderSettings holds the values that settings files set for the provider and its models.
