@@ -321,7 +321,7 @@ func TestDeferredTools(t *testing.T) {
 		}
 	}
 	for i, want := range []string{"ToolSearch double", "ToolSearch double beta", "ToolSearch double beta", "ToolSearch double beta"} {
-		if got := names(m.Requests()[i]); got != want {
+		if got := names(&m.Requests()[i].Request); got != want {
 			t.Errorf("request %d has the tools %s, want %s", i, got, want)
 		}
 	}
@@ -331,14 +331,14 @@ func TestDeferredTools(t *testing.T) {
 	// A search that has nothing to find is not offered.
 	m = llmtest.Script(say("x"))
 	a = &agent.Agent{Model: m, Tools: []tool.Tool{tools.ToolSearch(), double}}
-	if _, err := a.Prompt(t.Context(), "go"); err != nil || names(m.Requests()[0]) != "double" {
-		t.Errorf("tools %s, %v", names(m.Requests()[0]), err)
+	if _, err := a.Prompt(t.Context(), "go"); err != nil || names(&m.Requests()[0].Request) != "double" {
+		t.Errorf("tools %s, %v", names(&m.Requests()[0].Request), err)
 	}
 	// Without a search nothing is hidden.
 	m = llmtest.Script(say("x"))
 	a = &agent.Agent{Model: m, Tools: []tool.Tool{hidden("alpha")}}
-	if _, err := a.Prompt(t.Context(), "go"); err != nil || names(m.Requests()[0]) != "alpha" {
-		t.Errorf("tools %s, %v", names(m.Requests()[0]), err)
+	if _, err := a.Prompt(t.Context(), "go"); err != nil || names(&m.Requests()[0].Request) != "alpha" {
+		t.Errorf("tools %s, %v", names(&m.Requests()[0].Request), err)
 	}
 	// Too many external tools are deferred by themselves.
 	m = llmtest.Script(say("x"))
@@ -348,8 +348,8 @@ func TestDeferredTools(t *testing.T) {
 		many = append(many, tool.Func(tool.Spec{Name: fmt.Sprintf("ext%d", i), Description: strings.Repeat("x", 100)}, func(context.Context, struct{}) (string, error) { return "", nil }))
 	}
 	a = &agent.Agent{Model: m, Tools: []tool.Tool{tools.ToolSearch(), double}, Toolsets: []tool.Set{many}}
-	if _, err := a.Prompt(t.Context(), "go"); err != nil || names(m.Requests()[0]) != "ToolSearch double" {
-		t.Errorf("tools %s, %v", names(m.Requests()[0]), err)
+	if _, err := a.Prompt(t.Context(), "go"); err != nil || names(&m.Requests()[0].Request) != "ToolSearch double" {
+		t.Errorf("tools %s, %v", names(&m.Requests()[0].Request), err)
 	}
 }
 

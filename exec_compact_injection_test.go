@@ -365,8 +365,8 @@ func TestAgentsDuringCompaction(t *testing.T) {
 					notices++
 				}
 			}
-			shown := slices.ContainsFunc(m.Requests(), func(r *llm.Request) bool {
-				return !wantsSummary(r) && strings.Contains(fmt.Sprint(r.Messages), "found it")
+			shown := slices.ContainsFunc(m.Requests(), func(r *llmtest.Request) bool {
+				return !wantsSummary(&r.Request) && strings.Contains(fmt.Sprint(r.Messages), "found it")
 			})
 			if notices != 1 || !shown {
 				t.Errorf("%d notices, seen: %v", notices, shown)

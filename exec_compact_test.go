@@ -142,10 +142,10 @@ func TestCompaction(t *testing.T) {
 		t.Errorf("%q, %q", text, last[1].Text())
 	}
 	for i, r := range requests {
-		if n := tokensOf(r); n > 40_000-10_000 && !wantsSummary(r) {
+		if n := tokensOf(&r.Request); n > 40_000-10_000 && !wantsSummary(&r.Request) {
 			t.Errorf("request %d has %d tokens", i, n)
 		}
-		if !wantsSummary(r) {
+		if !wantsSummary(&r.Request) {
 			continue
 		}
 		// The request for a summary is the one before it and more, so that it is cached.
@@ -458,7 +458,7 @@ func TestLongSession(t *testing.T) {
 		}
 		largest := 0
 		for _, r := range m.Requests() {
-			largest = max(largest, tokensOf(r))
+			largest = max(largest, tokensOf(&r.Request))
 		}
 		t.Logf("%s: %d requests, the largest of %d tokens; %d compactions, on average of %d tokens %d (%d %% less)", kind, len(m.Requests()), largest, len(all), before/len(all), after/len(all), 100-after*100/before)
 	}

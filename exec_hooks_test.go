@@ -410,10 +410,10 @@ func TestHookContext(t *testing.T) {
 		return strings.Join(out, "|")
 	}
 	const first = "go|[SessionStart hook] start|[UserPromptSubmit hook] prompt"
-	if got := texts(m.Requests()[0]); got != first {
+	if got := texts(&m.Requests()[0].Request); got != first {
 		t.Errorf("first %q", got)
 	}
-	if got, want := texts(m.Requests()[1]), first+"||[PreToolUse hook] before|[PostToolUse hook] after\nlook again"; got != want {
+	if got, want := texts(&m.Requests()[1].Request), first+"||[PreToolUse hook] before|[PostToolUse hook] after\nlook again"; got != want {
 		t.Errorf("then  %q\nwant  %q", got, want)
 	}
 }

@@ -101,7 +101,7 @@ func TestTooLargePrompt(t *testing.T) {
 					t.Errorf("%d requests", n)
 				}
 				last := m.Requests()[len(m.Requests())-1]
-				if n := tokensOf(last); n > 10_000 {
+				if n := tokensOf(&last.Request); n > 10_000 {
 					t.Errorf("%d tokens are sent", n)
 				}
 				found := false

@@ -77,10 +77,10 @@ func TestSetTools(t *testing.T) {
 		t.Fatal(err)
 	}
 	reqs := m.Requests()
-	if got := []string{toolNames(reqs[0]), toolNames(reqs[1]), lastResults(reqs[1])}; !slices.Equal(got, []string{"old kept change", "kept new", "changed|old"}) {
+	if got := []string{toolNames(&reqs[0].Request), toolNames(&reqs[1].Request), lastResults(&reqs[1].Request)}; !slices.Equal(got, []string{"old kept change", "kept new", "changed|old"}) {
 		t.Errorf("%q", got)
 	}
-	if got := lastResults(reqs[2]); !strings.Contains(got, "There is no tool") && strings.Count(got, "old") > 1 || !strings.Contains(got, "new|") {
+	if got := lastResults(&reqs[2].Request); !strings.Contains(got, "There is no tool") && strings.Count(got, "old") > 1 || !strings.Contains(got, "new|") {
 		t.Errorf("calls afterwards: %q", got)
 	}
 	if err := s.SetTools(t.Context(), []tool.Tool{named("last")}); err != nil {
@@ -92,8 +92,8 @@ func TestSetTools(t *testing.T) {
 	}
 	s.Prompt(t.Context(), "and more")
 	reqs = m.Requests()
-	if toolNames(reqs[3]) != "last" || toolNames(reqs[4]) != "" {
-		t.Errorf("at rest: %q, %q", toolNames(reqs[3]), toolNames(reqs[4]))
+	if toolNames(&reqs[3].Request) != "last" || toolNames(&reqs[4].Request) != "" {
+		t.Errorf("at rest: %q, %q", toolNames(&reqs[3].Request), toolNames(&reqs[4].Request))
 	}
 	for _, bad := range [][]tool.Tool{{nil}, {misnamed{named("x")}}} {
 		if err := s.SetTools(t.Context(), bad); !errors.Is(err, agent.ErrConfig) {
@@ -404,7 +404,7 @@ func TestSetModelChangesTools(t *testing.T) {
 		t.Fatal(err)
 	}
 	var seen []string
-	for _, r := range []*llm.Request{first.Requests()[0], other.Requests()[0], first.Requests()[1]} {
+	for _, r := range []*llm.Request{&first.Requests()[0].Request, &other.Requests()[0].Request, &first.Requests()[1].Request} {
 		var names []string
 		for _, spec := range r.Tools {
 			names = append(names, spec.Name)
@@ -457,7 +457,7 @@ func TestModelWaitsForItsTools(t *testing.T) {
 		if _, err := s.Prompt(t.Context(), "go"); err != nil {
 			t.Fatal(err)
 		}
-		if got, want := toolsSeen(other.Requests()[0]), "change gate patch"; got != want {
+		if got, want := toolsSeen(&other.Requests()[0].Request), "change gate patch"; got != want {
 			t.Errorf("the model saw %q, want %q", got, want)
 		}
 	})
@@ -502,9 +502,9 @@ func TestFallbackChangesTools(t *testing.T) {
 	}
 	var seen []string
 	for _, r := range slices.Concat(first.Requests(), spare.Requests()) {
-		seen = append(seen, toolsSeen(r))
+		seen = append(seen, toolsSeen(&r.Request))
 	}
-	own, other := strings.Replace(toolsSeen(first.Requests()[0]), "patch", "replace", 1), toolsSeen(spare.Requests()[0])
+	own, other := strings.Replace(toolsSeen(&first.Requests()[0].Request), "patch", "replace", 1), toolsSeen(&spare.Requests()[0].Request)
 	if !strings.Contains(other, "patch") || strings.Contains(other, "replace") || !slices.Equal(seen, []string{own, own, other, other}) {
 		t.Errorf("the models saw %q", seen)
 	}
@@ -514,8 +514,8 @@ func TestFallbackChangesTools(t *testing.T) {
 	if _, err := a.Do(t.Context(), agent.Input{Expansion: &tool.Expansion{Kind: tool.SlashCommand, Name: "x", Text: "do it", Scope: &tool.Scope{Skill: "x", Model: "spare"}}}); err != nil {
 		t.Fatal(err)
 	}
-	if all := spare.Requests(); len(all) != 3 || toolsSeen(all[2]) != own {
-		t.Errorf("with a skill %d requests, the last with %q", len(all), toolsSeen(all[len(all)-1]))
+	if all := spare.Requests(); len(all) != 3 || toolsSeen(&all[2].Request) != own {
+		t.Errorf("with a skill %d requests, the last with %q", len(all), toolsSeen(&all[len(all)-1].Request))
 	}
 }
 

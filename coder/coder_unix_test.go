@@ -86,7 +86,7 @@ func confined(t *testing.T, dir string, m llm.Model) coder.Options {
 
 func lastResult(m *llmtest.Model) string {
 	requests := m.Requests()
-	return (&llmtest.Request{Request: *requests[len(requests)-1]}).Transcript()
+	return requests[len(requests)-1].Transcript()
 }
 
 // The zero value works where a model is known: in the folder of the process.
@@ -437,7 +437,7 @@ func TestSandboxHoldsAll(t *testing.T) {
 		}
 		all := ""
 		for _, r := range m.Requests() {
-			all += (&llmtest.Request{Request: *r}).Transcript()
+			all += r.Transcript()
 		}
 		if !strings.Contains(all, "attempt\n") {
 			t.Errorf("%q: the command did not run:\n%s", isolation, all)

@@ -31,7 +31,7 @@ type Model struct {
 	Facts llm.Info // the result of Info
 
 	mu       sync.Mutex
-	requests []*llm.Request
+	requests []*Request
 	ids      atomic.Int64
 }
 
@@ -41,16 +41,16 @@ func (m *Model) Name() string { return cmp.Or(m.ID, "script") }
 // Info returns the model's Facts.
 func (m *Model) Info() llm.Info { return m.Facts }
 
-// Requests returns the requests so far. Each is a copy that shares the caller's messages
-// but does not see later appends of the caller.
-func (m *Model) Requests() []*llm.Request {
+// Requests returns the requests so far, as [Server.Requests] does. Each is a copy that
+// shares the caller's messages but does not see later appends of the caller.
+func (m *Model) Requests() []*Request {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	return slices.Clone(m.requests)
 }
 
-func (m *Model) record(req *llm.Request) (*llm.Request, int) {
-	own := *req
+func (m *Model) record(req *llm.Request) (*Request, int) {
+	own := Request{Request: *req, Model: m.Name()}
 	own.Messages, own.Tools, own.Stop = slices.Clip(req.Messages), slices.Clip(req.Tools), slices.Clip(req.Stop)
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -63,7 +63,7 @@ func (m *Model) record(req *llm.Request) (*llm.Request, int) {
 func (m *Model) Stream(ctx context.Context, req *llm.Request) iter.Seq2[llm.Delta, error] {
 	return func(yield func(llm.Delta, error) bool) {
 		own, n := m.record(req)
-		s := stepFor(m.Steps, m.Rule, &Request{Request: *own, Model: m.Name()}, n)
+		s := stepFor(m.Steps, m.Rule, own, n)
 		if err := wait(ctx, s.Delay); err != nil {
 			yield(llm.Delta{}, err)
 			return
@@ -76,7 +76,7 @@ func (m *Model) Stream(ctx context.Context, req *llm.Request) iter.Seq2[llm.Delt
 		case s.CutAfter < 0:
 			yield(llm.Delta{}, s.cutFailure())
 		default:
-			m.answer(ctx, own, s, yield)
+			m.answer(ctx, &own.Request, s, yield)
 		}
 	}
 }
