@@ -237,7 +237,7 @@ func (d Dir) compose(ctx context.Context, a *summary, write func(folder string, 
 	}
 	if info, err := os.Lstat(path); err == nil {
 		a.Size = info.Size()
-		_ = writeSummary(disk, folder, a.info()) // the journal is the truth
+		_ = a.write(disk, folder) // the journal is the truth
 	}
 	return lock.release()
 }

@@ -66,10 +66,10 @@ func (l *journal) open(header Header) (err error) {
 		l.about = summary{Info: Info{Header: header, Updated: header.Created}}
 		return l.begin(header)
 	}
-	if now, ok := readSummary(l.disk, l.folder, l.id, l.size); !ok || now.Size != l.size {
+	if now, ok := readSummary(l.disk, l.folder, l.id, l.size); !ok || now.Size != l.size || now.progress.unknown {
 		l.writeSummary()
 	} else {
-		l.told = l.size
+		l.told, l.about.progress = l.size, now.progress
 	}
 	// From now on later facts depend on data that the last writer did not sync.
 	return l.file.Sync()
@@ -78,7 +78,10 @@ func (l *journal) open(header Header) (err error) {
 // writeSummary writes the file for lists. A failure does no harm.
 func (l *journal) writeSummary() {
 	l.about.Size = l.size
-	if writeSummary(l.disk, l.folder, l.about.info()) == nil {
+	if l.about.progress.unknown {
+		l.about.derive(l.path, l.file)
+	}
+	if l.about.write(l.disk, l.folder) == nil {
 		l.told = l.size
 	}
 }

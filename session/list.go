@@ -9,10 +9,12 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"math"
 	"os"
 	"path/filepath"
 
 	"github.com/openagent-go/agent/event"
+	"github.com/openagent-go/agent/internal/durable"
 )
 
 // How much of a journal is read for a list, in bytes.
@@ -43,16 +45,20 @@ func (d Dir) list(ctx context.Context) ([]Info, error) {
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return nil, err
 	}
-	var list []Info
-	for _, e := range entries {
-		if ctx.Err() != nil {
-			break
-		}
-		if !e.IsDir() || CheckID(e.Name()) != nil {
-			continue
+	found := make([]*Info, len(entries))
+	inParallel(len(entries), func(i int) {
+		e := entries[i]
+		if ctx.Err() != nil || !e.IsDir() || CheckID(e.Name()) != nil {
+			return
 		}
 		if info, err := d.stat(filepath.Join(d.Path, e.Name()), e.Name()); err == nil {
-			list = append(list, info)
+			found[i] = &info
+		}
+	})
+	var list []Info
+	for _, info := range found {
+		if info != nil {
+			list = append(list, *info)
 		}
 	}
 	return list, nil
@@ -98,6 +104,16 @@ func (d Dir) Stat(ctx context.Context, id string) (Info, error) {
 
 func (d Dir) stat(folder, id string) (Info, error) {
 	path := filepath.Join(folder, journalName)
+	if file, err := os.Lstat(path); err == nil && file.Mode().IsRegular() {
+		if a, ok := readSummary(d.system(), folder, id, file.Size()); ok && a.Size == file.Size() && !a.progress.unknown {
+			return d.told(&a, folder), nil
+		}
+	}
+	return d.statJournal(folder, id, path)
+}
+
+// statJournal is stat for a session whose summary does not tell everything.
+func (d Dir) statJournal(folder, id, path string) (Info, error) {
 	f, err := d.system().open(path, os.O_RDONLY)
 	if err != nil {
 		return Info{}, err
@@ -109,7 +125,10 @@ func (d Dir) stat(folder, id string) (Info, error) {
 	}
 	if a, ok := readSummary(d.system(), folder, id, file.Size()); ok && a.catchUp(d.system(), folder, f, version, file.Size(), tailSize) == nil {
 		a.Size = file.Size()
-		return a.info(), nil
+		if a.progress.unknown && a.derive(path, f) {
+			a.save(d.system(), folder)
+		}
+		return d.told(&a, folder), nil
 	}
 	s := newScanner(path, io.NewSectionReader(f, 0, headSize), 4<<10)
 	header, err := s.header(id)
@@ -121,7 +140,10 @@ func (d Dir) stat(folder, id string) (Info, error) {
 		a.Size = s.end
 		if a.catchUp(d.system(), folder, f, s.from, file.Size(), tailSize) == nil {
 			a.Size = file.Size()
-			return a.info(), nil
+			if a.progress.unknown {
+				a.derive(path, f)
+			}
+			return d.told(&a, folder), nil
 		}
 	}
 	if err == nil {
@@ -133,7 +155,47 @@ func (d Dir) stat(folder, id string) (Info, error) {
 	case r.Seq > 0:
 		info.Facts, info.Updated = r.Seq, r.Time
 	}
-	return info, nil
+	a := summary{Info: info, progress: progress{unknown: true}}
+	a.derive(path, f)
+	return d.told(&a, folder), nil
+}
+
+// told returns the Info of a session with its state.
+func (d Dir) told(a *summary, folder string) Info {
+	info := a.info()
+	if a.progress.unknown {
+		return info
+	}
+	held := func() bool { return held(filepath.Join(folder, lockName)) }
+	info.State = a.progress.state(held, func(agent string) bool {
+		below, err := d.stat(filepath.Join(folder, agentsName, agent), agent)
+		return err == nil && below.State == StateWaiting
+	})
+	return info
+}
+
+// derive reads a journal for its progress. It reports whether that was possible.
+func (a *summary) derive(path string, journal io.ReaderAt) bool {
+	p, err := readProgress(newScanner(path, io.NewSectionReader(journal, 0, math.MaxInt64), 64<<10), a.Session)
+	if err == nil {
+		a.progress = p
+	}
+	return err == nil
+}
+
+// save writes the summary, so that the journal is not read again. It leaves a session alone
+// that someone writes.
+func (a *summary) save(d disk, folder string) {
+	f, err := durable.Open(filepath.Join(folder, lockName), os.O_RDWR)
+	if err != nil {
+		return
+	}
+	defer f.Close()
+	if ok, err := durable.TryLock(f, durable.Exclusive); !ok || err != nil {
+		return
+	}
+	_ = a.write(d, folder) // the journal is the truth
+	_ = durable.Unlock(f)
 }
 
 // firstPrompt goes through the first facts to the first prompt.

@@ -59,6 +59,21 @@ func lockFile(f *os.File) error {
 	}
 }
 
+// held reports whether someone holds the lock file at path. It disturbs no writer: one that
+// takes the lock at this moment tries again.
+func held(path string) bool {
+	f, err := durable.Open(path, os.O_RDONLY)
+	if err != nil {
+		return false
+	}
+	defer f.Close()
+	ok, err := durable.TryLock(f, durable.Shared)
+	if ok {
+		_ = durable.Unlock(f)
+	}
+	return err == nil && !ok
+}
+
 // held returns ErrLost if the lock file is no longer the one that we locked: another
 // process may have made and locked a new one.
 func (l *lock) held() error { return same(l.file.Name(), l.info) }

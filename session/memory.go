@@ -98,7 +98,7 @@ func (m *Memory) List(ctx context.Context) ([]Info, error) {
 	defer m.mu.Unlock()
 	list := make([]Info, 0, len(m.sessions))
 	for _, s := range m.sessions {
-		list = append(list, s.info())
+		list = append(list, m.info(s))
 	}
 	sortByUpdate(list)
 	return list, nil
@@ -112,7 +112,7 @@ func (m *Memory) Stat(ctx context.Context, id string) (Info, error) {
 	if err := cmp.Or(err, ctx.Err()); err != nil {
 		return Info{}, err
 	}
-	return s.info(), nil
+	return m.info(s), nil
 }
 
 // Delete removes a session. It fails with [ErrBusy] while the session is
@@ -133,12 +133,37 @@ func (m *Memory) Delete(ctx context.Context, id string) error {
 	return nil
 }
 
-func (s *memory) info() Info {
+// info returns the Info of a session. The caller holds the mutex.
+func (m *Memory) info(s *memory) Info {
 	a := summary{Info: Info{Header: s.header, Updated: s.header.Created}}
 	for e := range s.facts.after(0) {
 		a.event(e)
 	}
+	if a.progress.unknown {
+		a.progress = s.progress()
+	}
+	a.State = a.progress.state(func() bool { return s.busy }, func(agent string) bool {
+		below := m.under[s.header.Session]
+		if below == nil {
+			return false
+		}
+		info, err := below.Stat(context.Background(), agent)
+		return err == nil && info.State == StateWaiting
+	})
 	return a.Info
+}
+
+// progress returns the progress of a session that was rewound.
+func (s *memory) progress() progress {
+	var all []node
+	for e := range s.facts.after(0) {
+		n := node{prev: e.Prev}
+		if step, ok := stepOf(e.Data); ok {
+			n.step = &step
+		}
+		all = append(all, n)
+	}
+	return progressOn(all)
 }
 
 // A memoryLog is a session of a [Memory], opened for writing.

@@ -161,22 +161,29 @@ func (b *batch) gather(most int) error {
 
 // decode decodes the records, on as many processors as there are.
 func (b *batch) decode() {
+	inParallel(len(b.items), func(i int) {
+		item := &b.items[i]
+		var err error
+		if item.event, err = item.record.event(b.id, b.load); err != nil {
+			item.err = &CorruptError{Path: b.scanner.path, Line: item.line, Err: err}
+		}
+	})
+}
+
+// inParallel calls do with 0 to n-1, on as many processors as there are.
+func inParallel(n int, do func(i int)) {
 	var next atomic.Int64
 	work := func() {
 		for {
 			i := next.Add(1) - 1
-			if i >= int64(len(b.items)) {
+			if i >= int64(n) {
 				return
 			}
-			item := &b.items[i]
-			var err error
-			if item.event, err = item.record.event(b.id, b.load); err != nil {
-				item.err = &CorruptError{Path: b.scanner.path, Line: item.line, Err: err}
-			}
+			do(int(i))
 		}
 	}
 	var wg sync.WaitGroup
-	for range min(runtime.GOMAXPROCS(0), len(b.items)) - 1 {
+	for range min(runtime.GOMAXPROCS(0), n) - 1 {
 		wg.Go(work)
 	}
 	work()

@@ -99,6 +99,7 @@ type Info struct {
 	Messages int64     `json:"messages"`         // messages of the user, the model and the tools, see [IsMessage]
 	Facts    int64     `json:"facts"`            // how many are recorded
 	Size     int64     `json:"size"`             // bytes, blobs not counted; 0 where not stored as a file
+	State    State     `json:"state,omitempty"`  // "": not known, because the store does not tell it or the session is damaged
 }
 
 // Errors of stores.

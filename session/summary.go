@@ -21,12 +21,14 @@ import (
 // its journal.
 type summary struct {
 	Info
+	progress   progress
 	configured []byte // data of a fact that was not looked into yet
 }
 
 // event takes in the next fact.
 func (a *summary) event(e event.Event) {
 	a.Facts, a.Updated = e.Seq, e.Time.UTC().Round(0)
+	a.progress.event(e)
 	switch d := e.Data.(type) {
 	case event.UserMessage:
 		a.Messages++
@@ -63,6 +65,7 @@ func (a *summary) record(r *record, load func(hash string, limit int64) ([]byte,
 		}
 	}
 	a.Facts, a.Updated = r.Seq, r.Time
+	a.progress.record(r)
 	switch {
 	case IsMessage(r.Type):
 		a.Messages++
@@ -95,11 +98,16 @@ const (
 type summaryLine struct {
 	Version int `json:"openagent"`
 	Info
+	Progress *progress `json:"progress,omitempty"` // nil: not known
 }
 
-// writeSummary stores a for lists.
-func writeSummary(d disk, folder string, info Info) error {
-	data, err := json.Marshal(summaryLine{version, info})
+// write stores the summary for lists.
+func (a *summary) write(d disk, folder string) error {
+	line := summaryLine{Version: version, Info: a.info()}
+	if line.State = ""; !a.progress.unknown { // the state depends on the lock too
+		line.Progress = &a.progress
+	}
+	data, err := json.Marshal(line)
 	if err != nil {
 		return err
 	}
@@ -123,7 +131,11 @@ func readSummary(d disk, folder, id string, size int64) (summary, bool) {
 	if err := json.Unmarshal(data, &line); err != nil || line.Version != version || line.Session != id || line.Size > size {
 		return summary{}, false
 	}
-	return summary{Info: line.Info}, true
+	a := summary{Info: line.Info, progress: progress{unknown: true}}
+	if line.Progress != nil {
+		a.progress = *line.Progress
+	}
+	return a, true
 }
 
 // catchUp takes in what was recorded since a was written, up to limit bytes, in a

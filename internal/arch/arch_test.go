@@ -27,7 +27,7 @@ var rules = map[string][]string{
 	"hook":                {"tool", "llm", "permission"},
 	"hook/shell":          {"hook", "tool", "workspace"},
 	"engine":              {"event", "hook", "tool", "llm", "permission"},
-	"session":             {"session/history", "event", "tool", "llm"},
+	"session":             {"session/history", "event", "permission", "tool", "llm"},
 	"session/export":      {"internal/environ", "internal/redact", "session", "event", "tool", "llm"},
 	"session/transcript":  {"internal/plainfile", "session", "session/history", "event", "llm"},
 	"session/account":     {"engine", "event", "llm"},

@@ -1,0 +1,154 @@
+package session
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/openagent-go/agent/event"
+	"github.com/openagent-go/agent/llm"
+	"github.com/openagent-go/agent/tool"
+)
+
+// A Question is a call that waits for a person.
+type Question struct {
+	Session string          `json:"session"`         // the session that you resume, also for a sub-agent's question
+	Call    string          `json:"call"`            // for Decide of an agent's session; a sub-agent's begins with its session and "/"
+	Agent   string          `json:"agent,omitempty"` // name of the sub-agent
+	Tool    string          `json:"tool"`
+	Input   json.RawMessage `json:"input,omitempty"` // of the call, as the model wrote it
+	Text    string          `json:"text"`            // why it is asked, or what the tool asks
+	Since   time.Time       `json:"since"`
+	// Asks: the call is permitted, and the tool asks for an answer.
+	Asks bool `json:"asks,omitempty"`
+}
+
+// Waiting returns the questions that wait for a person, the oldest first: those of all
+// sessions in the store, or of the named ones. Questions of sub-agents are included. It
+// takes no lock. It reads only sessions whose state is [StateWaiting], or not known.
+func Waiting(ctx context.Context, s Store, ids ...string) ([]Question, error) {
+	all, err := waiting(ctx, s, ids)
+	if err != nil {
+		return nil, fmt.Errorf("listing questions: %w", err)
+	}
+	slices.SortStableFunc(all, func(a, b Question) int { return a.Since.Compare(b.Since) })
+	return all, nil
+}
+
+func waiting(ctx context.Context, s Store, ids []string) (all []Question, err error) {
+	var infos []Info
+	if len(ids) == 0 {
+		infos, err = s.List(ctx)
+	}
+	for _, id := range ids {
+		info, err := Stat(ctx, s, id)
+		if err != nil {
+			return nil, err
+		}
+		infos = append(infos, info)
+	}
+	for _, info := range infos {
+		if info.State != StateWaiting && info.State != "" {
+			continue
+		}
+		questions, failed := questionsOf(ctx, s, info.Session)
+		if failed != nil && len(ids) == 0 && ctx.Err() == nil {
+			continue // deleted in between, or damaged: the others count
+		}
+		err = errors.Join(err, failed)
+		all = append(all, questions...)
+	}
+	return all, err
+}
+
+// questionsOf returns the questions of a session and of its sub-agents.
+func questionsOf(ctx context.Context, s Store, id string) ([]Question, error) {
+	a, err := askedIn(ctx, s, id)
+	if err != nil {
+		return nil, err
+	}
+	var all []Question
+	for _, call := range a.progress.Asking {
+		q := a.asked[call]
+		q.Session, q.Call = id, call
+		q.Tool, q.Input = a.called(call)
+		all = append(all, q)
+	}
+	for _, w := range a.progress.Agents {
+		if CheckID(w.Session) != nil {
+			continue
+		}
+		below, err := questionsOf(ctx, Under(s, id), w.Session)
+		if err != nil && !errors.Is(err, ErrNotFound) {
+			return nil, err
+		}
+		for _, q := range below {
+			if q.Session = id; !strings.Contains(q.Call, "/") {
+				q.Call, q.Agent = w.Session+"/"+q.Call, w.Agent
+			}
+			all = append(all, q)
+		}
+	}
+	return all, nil
+}
+
+// asked is what a session's facts say about its questions.
+type asked struct {
+	progress progress
+	asked    map[string]Question // by call
+	answers  map[int64][]llm.ToolUse
+}
+
+// askedIn reads the facts of a session for its questions.
+func askedIn(ctx context.Context, s Store, id string) (*asked, error) {
+	a := &asked{asked: map[string]Question{}, answers: map[int64][]llm.ToolUse{}}
+	var all []node
+	for e, err := range s.Read(ctx, id, 0) {
+		if err != nil {
+			return nil, err
+		}
+		n := node{prev: e.Prev}
+		if step, ok := stepOf(e.Data); ok {
+			n.step = &step
+		}
+		all = append(all, n)
+		switch d := e.Data.(type) {
+		case event.AssistantMessage:
+			a.answers[e.Seq] = d.Response.Message.ToolUses()
+		case event.Authorized:
+			a.asked[d.Call] = Question{Text: d.Decision.Reason, Since: e.Time}
+		case event.ToolDone:
+			a.asked[d.Call] = Question{Text: joined(d.Result.Questions), Since: e.Time, Asks: true}
+		}
+	}
+	a.progress = progressOn(all)
+	return a, nil
+}
+
+// joined returns the texts of a tool's questions.
+func joined(questions []tool.Question) string {
+	var texts []string
+	for _, q := range questions {
+		texts = append(texts, q.Text)
+	}
+	return strings.Join(texts, " ")
+}
+
+// called returns the tool and the input of a call. Its id is c, the number of the answer's
+// fact, a dot and the number of the call in the answer. A part of a batch has one number
+// more, and gets the name and the input of the batch.
+func (a *asked) called(call string) (name string, input json.RawMessage) {
+	seq, rest, _ := strings.Cut(strings.TrimPrefix(call, "c"), ".")
+	index, _, _ := strings.Cut(rest, ".")
+	answer, err := strconv.ParseInt(seq, 10, 64)
+	i, err2 := strconv.Atoi(index)
+	if uses := a.answers[answer]; err == nil && err2 == nil && i >= 0 && i < len(uses) {
+		return uses[i].Name, uses[i].Input
+	}
+	return "", nil
+}
