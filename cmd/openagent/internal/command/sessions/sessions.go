@@ -10,6 +10,7 @@ import (
 
 	"github.com/openagent-go/agent/cmd/openagent/internal/cli"
 	"github.com/openagent-go/agent/cmd/openagent/internal/rewind"
+	"github.com/openagent-go/agent/session"
 )
 
 // sessionsOptions are the flags of the command sessions.
@@ -17,7 +18,7 @@ type sessionsOptions struct {
 	answer      answerOptions
 	format, Dir string
 	All         bool
-	tag         string
+	tag, state  string
 	limit       int
 	as, file    string
 	olderThan   time.Duration
@@ -35,8 +36,9 @@ func Command(h *cli.IO) cli.Command {
 		return c
 	}
 	return cli.Command{Name: "sessions", Summary: "List, search, export, rewind, check and delete sessions", Default: "list", Subcommands: []cli.Command{
-		verb(o.scopeFlags().Named("all", "tag"), cli.Command{Name: "list", Summary: "List the sessions, the latest first",
-			Examples: []string{"openagent sessions list --all"},
+		verb(append(o.scopeFlags().Named("all", "tag"), o.stateFlag()), cli.Command{Name: "list", Summary: "List the sessions, the latest first",
+			Details:  "Questions that wait for a decision follow the list. Answer them with: openagent sessions answer ID\n",
+			Examples: []string{"openagent sessions list --all", "openagent sessions list --state waiting"},
 			Run:      func(ctx context.Context, _ []string) error { return listSessions(ctx, h, o) }}),
 		verb(o.showFlags(), cli.Command{Name: "show", Args: "ID", MinArgs: 1, MaxArgs: 1, Summary: "Show the conversation of a session",
 			Details:  "ID/AGENT_ID shows what a sub-agent of the session did.\n",
@@ -114,6 +116,11 @@ func (o *sessionsOptions) showFlags() cli.Flags {
 		{Name: "context", Help: "show the model's context by category", Set: cli.SetTrue(&o.context)},
 		{Name: "cache", Help: "show the use of the provider's prompt cache, and why it broke", Set: cli.SetTrue(&o.cache)},
 	}
+}
+
+func (o *sessionsOptions) stateFlag() cli.Flag {
+	states := []string{string(session.StateIdle), string(session.StateRunning), string(session.StateUnfinished), string(session.StateWaiting)}
+	return cli.Flag{Name: "state", Arg: cli.Choice(states), Words: states, Help: "only sessions in this state", Set: cli.OneOf(&o.state, states)}
 }
 
 // exportFlags are the flags of the commands that write a file.
