@@ -41,8 +41,9 @@ func Waiting(ctx context.Context, s Store, ids ...string) ([]Question, error) {
 }
 
 func waiting(ctx context.Context, s Store, ids []string) (all []Question, err error) {
+	_, nested := s.(interface{ Under(session string) Store })
 	var infos []Info
-	if len(ids) == 0 {
+	if len(ids) == 0 || !nested { // agents are in the same list
 		infos, err = s.List(ctx)
 	}
 	for _, id := range ids {
@@ -50,24 +51,48 @@ func waiting(ctx context.Context, s Store, ids []string) (all []Question, err er
 		if err != nil {
 			return nil, err
 		}
-		infos = append(infos, info)
+		if nested {
+			infos = append(infos, info)
+		}
 	}
 	for _, info := range infos {
-		if info.State != StateWaiting && info.State != "" {
+		root := rootOf(info, infos)
+		if info.State != StateWaiting && info.State != "" || len(ids) > 0 && !slices.Contains(ids, root) {
 			continue
 		}
-		questions, failed := questionsOf(ctx, s, info.Session)
+		questions, failed := questionsOf(ctx, s, info.Session, nested)
 		if failed != nil && len(ids) == 0 && ctx.Err() == nil {
 			continue // deleted in between, or damaged: the others count
 		}
 		err = errors.Join(err, failed)
-		all = append(all, questions...)
+		for _, q := range questions {
+			if root != info.Session {
+				q.Session, q.Call, q.Agent = root, info.Session+"/"+q.Call, info.Agent.Name
+			}
+			all = append(all, q)
+		}
 	}
 	return all, err
 }
 
-// questionsOf returns the questions of a session and of its sub-agents.
-func questionsOf(ctx context.Context, s Store, id string) ([]Question, error) {
+// rootOf returns the session that a session of a list works for in the end.
+func rootOf(info Info, infos []Info) string {
+	for range infos { // a circle ends too
+		if info.Agent == nil {
+			break
+		}
+		i := slices.IndexFunc(infos, func(o Info) bool { return o.Session == info.Agent.Session })
+		if i < 0 {
+			break // it is stored under its parent
+		}
+		info = infos[i]
+	}
+	return info.Session
+}
+
+// questionsOf returns the questions of a session and, if they are stored under it, of its
+// sub-agents.
+func questionsOf(ctx context.Context, s Store, id string, nested bool) ([]Question, error) {
 	a, err := askedIn(ctx, s, id)
 	if err != nil {
 		return nil, err
@@ -80,10 +105,10 @@ func questionsOf(ctx context.Context, s Store, id string) ([]Question, error) {
 		all = append(all, q)
 	}
 	for _, w := range a.progress.Agents {
-		if CheckID(w.Session) != nil {
+		if !nested || CheckID(w.Session) != nil {
 			continue
 		}
-		below, err := questionsOf(ctx, Under(s, id), w.Session)
+		below, err := questionsOf(ctx, Under(s, id), w.Session, nested)
 		if err != nil && !errors.Is(err, ErrNotFound) {
 			return nil, err
 		}

@@ -32,7 +32,7 @@ var rules = map[string][]string{
 	"session/transcript":  {"internal/plainfile", "session", "session/history", "event", "llm"},
 	"session/account":     {"engine", "event", "llm"},
 	"session/history":     {"engine", "event", "tool", "llm", "permission"},
-	"session/sessiontest": {"internal/fill", "session", "event", "tool", "llm"},
+	"session/sessiontest": {"internal/fill", "session", "event", "permission", "tool", "llm"},
 	"event":               {"hook", "tool", "llm", "permission"},
 	"tool":                {"internal/environ", "internal/plainfile", "llm", "permission"},
 	"tool/tooltest":       {"tool"},

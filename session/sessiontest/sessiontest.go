@@ -46,6 +46,7 @@ func Run(t *testing.T, open func(t *testing.T) session.Store) {
 		"fork with agents":   agents,
 		"delete":             deleted,
 		"wait":               waiting,
+		"state":              states,
 	} {
 		t.Run(name, func(t *testing.T) { test(t, open(t)) })
 	}
