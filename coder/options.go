@@ -50,7 +50,7 @@ type Options struct {
 	// settings do not name, and need no permission; a rule in Permissions.Ask asks anyway.
 	Sandbox Sandbox
 	// SandboxSettings refine the sandbox: paths, hosts and memory. Their Enabled,
-	// FailIfUnavailable and AutoAllowBash do not count. Nil: those of the settings.
+	// AllowUnconfined and AutoAllowBash do not count. Nil: those of the settings.
 	SandboxSettings *sandbox.Settings
 
 	// Tools are the names of built-in tools that the agent has, or one of "all", "core" and

@@ -17,8 +17,8 @@ func TestRequireWithoutSandbox(t *testing.T) {
 	defer func() { newSandbox = was }()
 	var asked []bool
 	newSandbox = func(s sandbox.Settings, p sandbox.Place) (*sandbox.Sandbox, error) {
-		asked = append(asked, s.FailIfUnavailable)
-		if s.FailIfUnavailable {
+		asked = append(asked, !s.AllowUnconfined)
+		if !s.AllowUnconfined {
 			return nil, fmt.Errorf("sandbox: %w", sandbox.ErrUnavailable)
 		}
 		return was(s, p)

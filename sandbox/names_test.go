@@ -16,9 +16,9 @@ func TestDeniedByEveryName(t *testing.T) {
 		for _, list := range []string{"deniedPaths", "denyRead"} {
 			dir := permission.RealPath(t.TempDir())
 			plantSecret(t, dir)
-			s := sandbox.Settings{Enabled: true, DeniedPaths: []string{setting}}
+			s := sandbox.Settings{Enabled: true, AllowUnconfined: true, DeniedPaths: []string{setting}}
 			if list == "denyRead" {
-				s = sandbox.Settings{Enabled: true, Filesystem: sandbox.Filesystem{DenyRead: []string{setting}}}
+				s = sandbox.Settings{Enabled: true, AllowUnconfined: true, Filesystem: sandbox.Filesystem{DenyRead: []string{setting}}}
 			}
 			ws, box := confinedAt(t, dir, s)
 			names := []string{"secret/key", "secret//key", "./secret/./key", "sub/../secret/key", "link/key", "sub/up/secret/key", "to-key", dir + "/secret/key", "/proc/self/cwd/secret/key", "secret/../secret/key"}

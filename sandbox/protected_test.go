@@ -56,7 +56,7 @@ func TestProtectedFiles(t *testing.T) {
 		"setting": {sandbox.Settings{Filesystem: sandbox.Filesystem{DenyWrite: []string{"tests"}}}, "Edit(/else)"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			tt.settings.Enabled = true
+			tt.settings.Enabled, tt.settings.AllowUnconfined = true, true
 			box, dir := guardedTests(t, tt.settings, tt.deny)
 			ws := &workspace.Workspace{Root: dir, Confine: box.Confiner()}
 			defer ws.Close()

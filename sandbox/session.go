@@ -64,8 +64,8 @@ func (s *Sandbox) open(settings Settings, p Place) (err error) {
 	}
 	if settings.Enabled {
 		s.backend, s.attempts = Detect(Policy{Weaker: settings.WeakerNested, Nested: settings.AllowNested})
-		if s.backend == nil && settings.FailIfUnavailable {
-			return fmt.Errorf("sandbox: %w (%s); leave out failIfUnavailable to be asked about commands instead, or disable the sandbox", ErrUnavailable, s.whyNone())
+		if s.backend == nil && !settings.AllowUnconfined {
+			return fmt.Errorf("sandbox: %w (%s); allow unconfined commands (AllowUnconfined, or failIfUnavailable false in settings) to be asked about them instead, or disable the sandbox", ErrUnavailable, s.whyNone())
 		}
 	}
 	if p.Temp == "" && s.backend != nil {

@@ -1,6 +1,7 @@
 package sandbox
 
 import (
+	"encoding/json"
 	"errors"
 	"fmt"
 	"slices"
@@ -21,9 +22,10 @@ type Settings struct {
 	// Enabled makes the operating system confine commands. The rules about paths and
 	// commands hold without it too, as far as they can be checked before a call.
 	Enabled bool `json:"enabled,omitempty"`
-	// FailIfUnavailable: where the operating system cannot confine, [New] fails.
-	// Otherwise commands that may change something are asked about there.
-	FailIfUnavailable bool `json:"failIfUnavailable,omitempty"`
+	// AllowUnconfined: where the operating system cannot confine, commands that may change
+	// something are asked about. Otherwise [New] fails there with [ErrUnavailable]. In JSON,
+	// "failIfUnavailable": false says the same.
+	AllowUnconfined bool `json:"allowUnconfined,omitempty"`
 	// AutoAllowBash spares confined commands the question that the mode would ask.
 	AutoAllowBash bool `json:"autoAllowBashIfSandboxed,omitempty"`
 	// AllowUnsandboxed lets the model ask for a command to run outside of the
@@ -93,6 +95,23 @@ type Filesystem struct {
 	DenyWrite  []string `json:"denyWrite,omitempty"`  // not written, although below a writable path
 	DenyRead   []string `json:"denyRead,omitempty"`   // neither read nor written, but for AllowRead
 	AllowRead  []string `json:"allowRead,omitempty"`  // read although below DenyRead
+}
+
+// UnmarshalJSON also reads the member failIfUnavailable of settings files, which is the
+// reverse of AllowUnconfined.
+func (s *Settings) UnmarshalJSON(data []byte) error {
+	type plain Settings
+	in := struct {
+		*plain
+		FailIfUnavailable *bool `json:"failIfUnavailable"`
+	}{plain: (*plain)(s)}
+	if err := json.Unmarshal(data, &in); err != nil {
+		return err
+	}
+	if f := in.FailIfUnavailable; f != nil {
+		s.AllowUnconfined = !*f
+	}
+	return nil
 }
 
 // paths lists the settings that are paths, by name.

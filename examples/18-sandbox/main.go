@@ -49,10 +49,9 @@ func run(ctx context.Context, out io.Writer) (err error) {
 	}
 
 	box, err := sandbox.New(sandbox.Settings{
-		Enabled:           true,
-		FailIfUnavailable: true, // rather than asking about each command
-		AutoAllowBash:     true, // confined commands need no question
-		DeniedPaths:       []string{secrets},
+		Enabled:       true,
+		AutoAllowBash: true, // confined commands need no question
+		DeniedPaths:   []string{secrets},
 	}, sandbox.Place{Dir: project})
 	if err != nil {
 		return err

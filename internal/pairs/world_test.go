@@ -66,7 +66,7 @@ func (w *world) agent(model llm.Model) (a *agent.Agent, done func() error, err e
 	a = &agent.Agent{Model: model, Dir: w.project(), Sessions: &session.Dir{Path: w.sessions()}, AwaitAgents: true, Program: "pairs",
 		Permissions: permission.Policy{Mode: permission.Bypass, Deny: []permission.Rule{"Read(denied.txt)", permission.Rule("Edit(/" + w.outside() + "/**)")}}}
 	if on("sandbox") {
-		box, err := sandbox.New(sandbox.Settings{Enabled: true, FailIfUnavailable: true, DeniedPaths: []string{"hidden"}}, sandbox.Place{Dir: w.project()})
+		box, err := sandbox.New(sandbox.Settings{Enabled: true, DeniedPaths: []string{"hidden"}}, sandbox.Place{Dir: w.project()})
 		if err != nil {
 			return nil, done, err
 		}

@@ -27,6 +27,9 @@ func TestSandboxKeys(t *testing.T) {
 				continue
 			}
 			name, _, _ := strings.Cut(f.Tag.Get("json"), ",")
+			if name == "allowUnconfined" {
+				name = "failIfUnavailable" // its reverse in settings files
+			}
 			if f.Type.Kind() == reflect.Struct {
 				list(f.Type, prefix+name+".")
 				continue
@@ -48,7 +51,7 @@ func TestSandboxSettings(t *testing.T) {
 		t.Fatal(err)
 	}
 	got, some, err := SandboxSettings(s)
-	want := sandbox.Settings{Enabled: true, AllowedCommands: []string{}, DeniedPaths: []string{"a"},
+	want := sandbox.Settings{Enabled: true, AllowUnconfined: true, AllowedCommands: []string{}, DeniedPaths: []string{"a"},
 		Network: sandbox.Network{AllowedDomains: []string{"example.com"}}, Filesystem: sandbox.Filesystem{DenyRead: []string{"b"}}}
 	if err != nil || !some || !reflect.DeepEqual(got, want) {
 		t.Errorf("%+v %v %v", got, some, err)
