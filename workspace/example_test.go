@@ -54,3 +54,30 @@ func ExampleMemory() {
 	// Output:
 	// / "Buy milk.\n" <nil>
 }
+
+// The files and commands of an agent are in a container. Here, a shell of this machine takes
+// the place of: docker exec -i box sh -c
+func ExampleRemote() {
+	dir, err := os.MkdirTemp("", "container")
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	defer os.RemoveAll(dir)
+	ws := &workspace.Remote{Root: dir, Exec: workspace.ExecThrough("sh", "-c")}
+	defer ws.Close() // ends every process
+
+	ctx := context.Background()
+	if err := ws.WriteFile(ctx, "", "name", []byte("world")); err != nil {
+		fmt.Println(err)
+		return
+	}
+	out, err := ws.Run(ctx, workspace.CommandLine{Session: "s", Command: `echo "hello, $(cat name)"`})
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	fmt.Printf("%d %q\n", out.Code, out.Text)
+	// Output:
+	// 0 "hello, world\n"
+}

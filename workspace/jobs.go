@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"maps"
-	"os"
 	"path/filepath"
 	"regexp"
 	"slices"
@@ -58,7 +57,7 @@ type job struct {
 // in its session. The job begins with the shell's directory and environment and
 // changes neither. It ends with w or its session. The state is as in [Outcome].
 func (w *Workspace) StartJob(ctx context.Context, l CommandLine) (id string, state json.RawMessage, err error) {
-	if err := l.check(); err != nil {
+	if err := w.checkLine(ctx, l); err != nil {
 		return "", nil, err
 	}
 	sh, leave, err := w.take(ctx, l.Session)
@@ -90,21 +89,29 @@ func (w *Workspace) launchJob(ctx context.Context, sh *shell, j *job, l CommandL
 		return err
 	}
 	folder := filepath.Join(sh.folder, j.id)
-	err := copyState(sh.folder, j.id)
+	var err error
+	if s.away != nil {
+		err = s.away.copyState(ctx, sh.folder, folder)
+	} else {
+		err = copyState(sh.folder, j.id)
+	}
 	if err == nil {
 		var dir string
 		dir, _ = w.shellDir(sh.memory.Dir) // the next line says it if the directory is gone
 		// It outlives the call: Stop, EndSession and Close end it.
 		ctx = context.WithoutCancel(ctx)
-		if l.Outside {
+		switch {
+		case s.away != nil:
+			j.process, err = s.away.start(ctx, s, folder, l, dir, j.output)
+		case l.Outside:
 			j.process, err = w.startOutside(ctx, j.command, dir, j.output)
-		} else {
+		default:
 			j.process, err = w.startShell(ctx, folder, l, dir, false, j.output)
 		}
 	}
 	if err != nil {
 		s.running.Done()
-		return errors.Join(err, os.RemoveAll(folder))
+		return errors.Join(err, s.remove(folder))
 	}
 	s.mu.Lock()
 	sh.jobs = append(sh.jobs, j)
@@ -114,7 +121,7 @@ func (w *Workspace) launchJob(ctx context.Context, sh *shell, j *job, l CommandL
 		defer close(j.done)
 		j.exit = j.process.Wait()
 		j.output.close()
-		_ = os.RemoveAll(folder) // Close and EndSession remove the rest
+		_ = s.remove(folder) // Close and EndSession remove the rest
 	}()
 	return nil
 }

@@ -2,6 +2,7 @@ package workspace
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	_ "embed"
 	"encoding/json"
@@ -108,7 +109,7 @@ var errEnded = errors.New("the session has ended")
 //
 // An error means that the line did not run.
 func (w *Workspace) Run(ctx context.Context, l CommandLine) (*Outcome, error) {
-	if err := l.check(); err != nil {
+	if err := w.checkLine(ctx, l); err != nil {
 		return nil, err
 	}
 	sh, leave, err := w.take(ctx, l.Session)
@@ -126,10 +127,13 @@ func (w *Workspace) Run(ctx context.Context, l CommandLine) (*Outcome, error) {
 	dir, note := w.shellDir(sh.memory.Dir)
 	light := sh.bare && !leavesTrace(l.Command) // saving takes longer than most commands
 	var p Process
-	if l.Outside {
+	switch {
+	case w.shell.away != nil:
+		p, err = w.shell.away.start(ctx, &w.shell, sh.folder, l, dir, out)
+	case l.Outside:
 		light = true
 		p, err = w.startOutside(ctx, l.Command, dir, out)
-	} else {
+	default:
 		p, err = w.startShell(ctx, sh.folder, l, dir, light, out)
 	}
 	if err != nil {
@@ -137,7 +141,9 @@ func (w *Workspace) Run(ctx context.Context, l CommandLine) (*Outcome, error) {
 	}
 	o := &Outcome{Exit: p.Wait(), Note: note, Excerpt: out.take(false)}
 	sh.memory.Dir = dir
-	if !light && !o.Signaled && !o.Stopped {
+	if far, ok := p.(*remoteProcess); ok {
+		o.Note, sh.memory.Dir = far.note, cmp.Or(far.dir, dir)
+	} else if !light && !o.Signaled && !o.Stopped {
 		sh.keep()
 	}
 	o.Dir = sh.memory.Dir
@@ -177,8 +183,10 @@ func (s *shells) session(name string) (*shell, error) {
 		return sh, nil
 	}
 	folder := filepath.Join(s.temp, strconv.FormatInt(s.count.Add(1), 10))
-	if err := os.Mkdir(folder, 0o700); err != nil {
-		return nil, fmt.Errorf("opening a shell: %w", err)
+	if s.away == nil {
+		if err := os.Mkdir(folder, 0o700); err != nil {
+			return nil, fmt.Errorf("opening a shell: %w", err)
+		}
 	}
 	sh := &shell{turn: make(chan struct{}, 1), folder: folder}
 	sh.life, sh.end = context.WithCancelCause(context.Background())
@@ -216,6 +224,9 @@ func (m memory) encode() json.RawMessage {
 
 // shellDir returns dir if it is there, else the working directory and a note.
 func (w *Workspace) shellDir(dir string) (_, note string) {
+	if w.shell.away != nil {
+		return w.shell.away.dir(dir), "" // what runs there sees whether it is gone
+	}
 	work := w.folders().work
 	if dir == "" {
 		return work, ""
@@ -347,6 +358,14 @@ func (l CommandLine) check() error {
 	return err
 }
 
+// checkLine is [CommandLine.check] where the shells of w run.
+func (w *Workspace) checkLine(ctx context.Context, l CommandLine) error {
+	if w.shell.away != nil {
+		return w.shell.away.check(ctx, l)
+	}
+	return l.check()
+}
+
 // keep makes the state that the last line has saved the shell's state, if it is complete:
 // exec may have replaced the shell, or the state may be too large.
 func (sh *shell) keep() {
@@ -387,7 +406,7 @@ func (w *Workspace) EndSession(name string) error {
 	for _, j := range sh.jobs {
 		<-j.done
 	}
-	if err := os.RemoveAll(sh.folder); err != nil {
+	if err := s.remove(sh.folder); err != nil {
 		return fmt.Errorf("removing the files of the shell: %w", err)
 	}
 	return nil

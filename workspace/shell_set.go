@@ -12,7 +12,8 @@ import (
 // shells are the running processes of a Workspace, and the shells and jobs of
 // its sessions. The zero value is ready.
 type shells struct {
-	plain   bool // do without control groups
+	plain   bool      // do without control groups
+	away    shellHost // nil: this machine
 	guard   guard
 	running sync.WaitGroup // processes, and those who wait for them
 	count   atomic.Int64
@@ -44,6 +45,14 @@ func (s *shells) enter() error {
 }
 
 func (s *shells) open() error {
+	if s.away != nil {
+		temp, err := s.away.open()
+		if err != nil {
+			return err
+		}
+		s.temp, s.closing, s.sessions, s.opened = temp, make(chan struct{}), map[string]*shell{}, true
+		return nil
+	}
 	temp, err := os.MkdirTemp("", "openagent-shell-")
 	if err != nil {
 		return fmt.Errorf("making a folder for the shells: %w", err)
@@ -63,6 +72,14 @@ func (s *shells) open() error {
 
 func (s *shells) newID() string { return s.host + strconv.FormatInt(s.count.Add(1), 10) }
 
+// remove removes a folder of a shell.
+func (s *shells) remove(folder string) error {
+	if s.away != nil {
+		return s.away.remove(folder)
+	}
+	return os.RemoveAll(folder)
+}
+
 // closeShells ends every process and waits for it.
 func (w *Workspace) closeShells() error {
 	s := &w.shell
@@ -81,7 +98,7 @@ func (w *Workspace) closeShells() error {
 	if s.group != "" {
 		removeGroup(s.group)
 	}
-	if err := os.RemoveAll(s.temp); err != nil {
+	if err := s.remove(s.temp); err != nil {
 		return fmt.Errorf("removing the folder of the shells: %w", err)
 	}
 	return nil

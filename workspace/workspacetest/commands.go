@@ -15,7 +15,7 @@ var commandCases = []testCase{
 		s.ok("Bash", in{"command": "echo out; echo err >&2; printf 'no end'"}, "out\nerr\nno end")
 		s.fails("Bash", in{"command": "exit 3"}, "Exit code: 3")
 		s.fails("Bash", in{"command": "kill -9 $$"}, "Exit code: 137")
-		s.ok("Bash", in{"command": "mkdir -p 'a b' && cd 'a b' && x='it'\\''s' && export y=\"two\nlines\""})
+		s.ok("Bash", in{"command": "mkdir -p 'a b' && cd 'a b' && x='it'\\''s' && y='two\nlines'; export y"})
 		s.ok("Bash", in{"command": "pwd"}, "/a b\n")
 		s.ok("Bash", in{"command": `echo "$y" > f && cat f`}, "two\nlines")
 		s.ok("Read", in{"file_path": "a b/f"}, "1→two", "2→lines")

@@ -27,10 +27,14 @@ import (
 func Run(t *testing.T, empty func(t *testing.T) tools.Workspace) {
 	t.Helper()
 	for _, c := range fileCases {
-		t.Run(c.name, func(t *testing.T) { c.run(newSession(t, empty(t))) })
+		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
+			c.run(newSession(t, empty(t)))
+		})
 	}
 	for _, c := range commandCases {
 		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
 			ws := empty(t)
 			if _, ok := ws.(tools.Terminal); !ok {
 				t.Skip("this workspace runs no commands")

@@ -1,0 +1,87 @@
+//go:build unix
+
+package workspacetest_test
+
+import (
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"testing"
+
+	"github.com/openagent-go/agent/tools"
+	"github.com/openagent-go/agent/workspace"
+	"github.com/openagent-go/agent/workspace/workspacetest"
+)
+
+func TestRemote(t *testing.T) {
+	workspacetest.Run(t, func(t *testing.T) tools.Workspace {
+		return newRemote(t, workspace.ExecThrough("sh", "-c"))
+	})
+}
+
+func newRemote(t *testing.T, exec workspace.Exec) *workspace.Remote {
+	dir, err := filepath.EvalSymlinks(t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	ws := &workspace.Remote{Root: dir, OutputDir: t.TempDir(), Exec: exec}
+	t.Cleanup(func() {
+		if err := ws.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	return ws
+}
+
+// needs are the programs that the documentation of Remote lists.
+var needs = []string{"sh", "cat", "cksum", "cp", "dd", "env", "find", "grep", "kill", "ln", "mkdir", "mktemp", "mv", "readlink", "rm", "rmdir", "sleep", "tail", "tr", "wc"}
+
+// A place with no other programs than those that are listed: no bash, and no stat either.
+func TestRemotePrograms(t *testing.T) {
+	for name, extra := range map[string][]string{"listed": {"stat"}, "without stat": nil} {
+		t.Run(name, func(t *testing.T) {
+			bin := t.TempDir()
+			for _, p := range append(extra, needs...) {
+				if file, err := exec.LookPath(p); err == nil {
+					if err := os.Symlink(file, filepath.Join(bin, p)); err != nil {
+						t.Fatal(err)
+					}
+				}
+			}
+			workspacetest.Run(t, func(t *testing.T) tools.Workspace {
+				return newRemote(t, workspace.ExecThrough("env", "-i", "PATH="+bin, "HOME=/", filepath.Join(bin, "sh"), "-c"))
+			})
+		})
+	}
+}
+
+// A place with a root of its own: each command has its own mounts and processes.
+func TestRemoteRoot(t *testing.T) {
+	if runtime.GOOS != "linux" || os.Geteuid() != 0 {
+		t.Skip("it needs root on Linux, to make namespaces")
+	}
+	// All mounts are in the namespace of the command.
+	const enter = `R=$1; shift
+for d in usr bin sbin lib lib64 etc; do
+	if [ -L /$d ]; then ln -sfn "$(readlink /$d)" "$R/$d" 2>/dev/null; elif [ -d /$d ]; then mkdir -p "$R/$d" && mount --bind "/$d" "$R/$d" || exit 1; fi
+done
+mkdir -p "$R/proc" "$R/tmp" "$R/work" "$R/dev" && mount -t proc proc "$R/proc" && mount --bind /dev "$R/dev" || exit 1
+exec chroot "$R" sh -c "$1"`
+	through := func(root string) workspace.Exec {
+		return workspace.ExecThrough("unshare", "--mount", "--pid", "--fork", "--kill-child", "sh", "-c", enter, "sh", root)
+	}
+	if out, err := exec.Command("unshare", "--mount", "--pid", "--fork", "--kill-child", "sh", "-c", enter, "sh", t.TempDir(), "true").CombinedOutput(); err != nil {
+		t.Skipf("namespaces do not work here: %v: %s", err, out)
+	}
+	workspacetest.Run(t, func(t *testing.T) tools.Workspace {
+		root := t.TempDir()
+		ws := &workspace.Remote{Root: "/work", OutputDir: t.TempDir(), Exec: through(root)}
+		t.Cleanup(func() {
+			if err := ws.Close(); err != nil {
+				t.Error(err)
+			}
+		})
+		return ws
+	})
+}
