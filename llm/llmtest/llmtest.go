@@ -4,8 +4,9 @@
 // A [Step] is the model's answer to one request. [Script] plays steps in process; a
 // [Server] plays the same steps through the wire formats of the Anthropic Messages API and
 // the OpenAI Chat Completions API, and refuses every request that the real APIs would
-// refuse. [RunModelTests] is the suite that a client of these APIs has to pass. [Replay]
-// answers from a recording of the real thing.
+// refuse. [RunModelTests] is the suite that a client of these APIs has to pass, and
+// [RunContract] that of a model of any protocol. [Replay] answers from a recording of the
+// real thing.
 package llmtest
 
 import (

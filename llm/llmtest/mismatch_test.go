@@ -167,3 +167,14 @@ func TestCast(t *testing.T) {
 		}
 	}
 }
+
+// The client of every protocol keeps the contract of a model.
+func TestContractOfEachProtocol(t *testing.T) {
+	for name, client := range clients(t) {
+		t.Run(name, func(t *testing.T) {
+			llmtest.RunContract(t, func(t *testing.T, steps ...llmtest.Step) llm.Model {
+				return client(llmtest.NewServer(t, steps...).URL, nil)
+			})
+		})
+	}
+}
