@@ -28,7 +28,7 @@ var rules = map[string][]string{
 	"hook/shell":          {"hook", "tool", "workspace"},
 	"engine":              {"event", "hook", "tool", "llm", "permission"},
 	"session":             {"session/history", "event", "permission", "tool", "llm"},
-	"session/export":      {"internal/environ", "internal/redact", "session", "event", "tool", "llm"},
+	"session/export":      {"internal/environ", "internal/redact", "session", "event", "tool", "llm", "permission"},
 	"session/transcript":  {"internal/plainfile", "session", "session/history", "event", "llm"},
 	"session/account":     {"engine", "event", "llm"},
 	"session/history":     {"engine", "event", "tool", "llm", "permission"},
