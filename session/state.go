@@ -65,7 +65,7 @@ func (p *progress) apply(s step) {
 		}
 	case typeAuthorized:
 		if s.Invalid == "" && asks(s.Decision.Behavior) {
-			p.Asking = append(p.Asking, s.Call)
+			p.ask(s.Call)
 		}
 	case typeAnswered:
 		if s.Decision.Behavior != permission.Deferred {
@@ -73,7 +73,7 @@ func (p *progress) apply(s step) {
 		}
 	case typeDone:
 		if len(s.Result.Questions) > 0 {
-			p.Asking = append(p.Asking, s.Call)
+			p.ask(s.Call)
 		}
 	case typeAmended, typeResult:
 		p.settle(s.Call)
@@ -92,6 +92,11 @@ func (p *progress) apply(s step) {
 }
 
 func asks(b permission.Behavior) bool { return b == permission.Asked || b == permission.Deferred }
+
+func (p *progress) ask(call string) {
+	p.settle(call) // an approval that has ended is asked for again
+	p.Asking = append(p.Asking, call)
+}
 
 func (p *progress) settle(call string) {
 	p.Asking = slices.DeleteFunc(p.Asking, func(c string) bool { return c == call })
