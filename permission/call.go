@@ -33,6 +33,9 @@ func (c *call) address(a Access) *address {
 	return at
 }
 
+// elsewhere says why a command line is not judged by the files that it names.
+const elsewhere = "it runs elsewhere, where symlinks cannot be followed"
+
 // nowhere is the place of calls that touch no path: nobody looks at it.
 var nowhere paths.Context
 
@@ -124,6 +127,9 @@ func (c *call) whyWrites(p *Compiled) string {
 		case RunCommand:
 			if a.Later {
 				return "it keeps a command that runs later"
+			}
+			if a.Elsewhere {
+				return elsewhere
 			}
 			secrets := p.secret || len(c.ground.KeptInside(p.private)) > 0
 			if why := c.lines[i].WhyNotRead(secrets); why != "" {
@@ -268,6 +274,9 @@ func (c *call) unchecked(s *ruleSet) (*rule, string) {
 			if a.Kind != RunCommand {
 				continue
 			}
+			if a.Elsewhere && (x.tool == "Read" || x.tool == "Edit") {
+				return x, elsewhere
+			}
 			if why := c.lines[at].uncertain(x, c.req.Tool); why != "" {
 				return x, why
 			}
@@ -286,6 +295,9 @@ func (c *call) doubtful(s *ruleSet) bool {
 	for _, tool := range []string{"Read", "Edit"} {
 		b := s.of(tool)
 		files = files || b != nil && len(b.scoped) > 0
+	}
+	if files && slices.ContainsFunc(c.req.Access, func(a Access) bool { return a.Elsewhere }) {
+		return true
 	}
 	return c.lines == nil || slices.ContainsFunc(c.lines, func(x *shellLine) bool { return x != nil && x.Doubtful(files) })
 }
@@ -317,8 +329,14 @@ func (c *call) allowedBy(s *ruleSet) (*rule, bool) {
 
 func (c *call) covers(s *ruleSet, at int) (*rule, bool) {
 	a := &c.req.Access[at]
-	if a.Kind == RunCommand {
+	switch {
+	case a.Kind != RunCommand:
+	case !a.Elsewhere:
 		return c.lines[at].allowedBy(s, c.req.Tool)
+	case c.lines[at].Writes():
+		return nil, false
+	default:
+		return c.lines[at].coveredBy(s, c.req.Tool, true)
 	}
 	found := c.found[:0]
 	for i, name := range c.tools() {
@@ -415,6 +433,9 @@ func (c *call) danger() string {
 				return trouble
 			}
 		case RunCommand:
+			if a.Elsewhere {
+				return elsewhere
+			}
 			if why := c.lines[i].Danger(); why != "" {
 				return why
 			}

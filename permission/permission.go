@@ -130,6 +130,11 @@ type Access struct {
 	// Later: the command line does not run now. The call keeps it, which changes
 	// something even where the command only reads.
 	Later bool `json:"later,omitempty"`
+	// Elsewhere: the command line runs in another file system, such as a container's, whose
+	// symlinks cannot be followed here. The line does not count as one that only reads. Read
+	// and Edit rules with a pattern that deny or ask cannot be checked for it, and such
+	// rules allow no file that it redirects into.
+	Elsewhere bool `json:"elsewhere,omitempty"`
 }
 
 // A Request is a call to be judged.

@@ -89,7 +89,8 @@ func (b bash) Secrets() []string {
 
 // Bash returns the tool that runs command lines in the shell of the session. in is the
 // sandbox of the shell. Its calls count as confined only if in is set and the shell has a
-// method Confines() bool that returns true. The tool's method Notices(session string)
+// method Confines() bool that returns true. Rules do not follow the symlinks of a shell with a
+// method Elsewhere() bool that returns true, see [permission.Access]. The tool's method Notices(session string)
 // []string returns, once each, notes for the model about background commands that have
 // ended. EndSession(session string) error ends the shell and the background commands of a
 // session.
@@ -106,6 +107,8 @@ func Bash(shell Shell, in ...Sandbox) tool.Tool {
 		// Its own timeout comes first, and the end of a process tree takes a moment.
 		Timeout: maxTimeout*time.Millisecond + time.Minute,
 	}
+	e, ok := shell.(interface{ Elsewhere() bool })
+	away := ok && e.Elsewhere()
 	if !box.mayLeave() {
 		spec.Input = tool.New[bashInput](tool.Spec{Name: spec.Name}, nil).Spec().Input
 	}
@@ -123,7 +126,7 @@ func Bash(shell Shell, in ...Sandbox) tool.Tool {
 		}
 		return runCommand(ctx, shell, l, in.bashInput)
 	}).OnClassify(func(call tool.Call, in leavingInput) tool.Traits {
-		c := tool.Traits{Access: []permission.Access{{Kind: permission.RunCommand, Target: in.Command, Dir: box.dir(call)}}}
+		c := tool.Traits{Access: []permission.Access{{Kind: permission.RunCommand, Target: in.Command, Dir: box.dir(call), Elsewhere: away}}}
 		c.Confined = box.sandbox != nil && !box.leaves(call, in)
 		if box.mayLeave() && in.Leave {
 			c.ConfirmReason = "the command would run outside of the sandbox"

@@ -59,6 +59,9 @@ func (r *Remote) Notices(session string) []string { return r.place().here.Notice
 // EndSession is [Workspace.EndSession].
 func (r *Remote) EndSession(session string) error { return r.place().here.EndSession(session) }
 
+// Elsewhere reports that commands run in another file system than that of this machine.
+func (r *Remote) Elsewhere() bool { return true }
+
 // Secrets is [Workspace.Secrets].
 func (r *Remote) Secrets() []string { return r.place().here.Secrets() }
 

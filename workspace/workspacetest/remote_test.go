@@ -9,6 +9,8 @@ import (
 	"runtime"
 	"testing"
 
+	"github.com/openagent-go/agent/tool"
+	"github.com/openagent-go/agent/tool/tooltest"
 	"github.com/openagent-go/agent/tools"
 	"github.com/openagent-go/agent/workspace"
 	"github.com/openagent-go/agent/workspace/workspacetest"
@@ -84,4 +86,13 @@ exec chroot "$R" sh -c "$1"`
 		})
 		return ws
 	})
+}
+
+// Rules know that the commands of a Remote run elsewhere.
+func TestRemoteIsElsewhere(t *testing.T) {
+	ws := newRemote(t, workspace.ExecThrough("sh", "-c"))
+	traits := tools.Bash(ws).(tool.Classifier).Classify(tool.Call{Name: "Bash", Dir: ws.Root, Input: tooltest.Input(t, map[string]string{"command": "ls"})})
+	if len(traits.Access) != 1 || !traits.Access[0].Elsewhere || traits.Access[0].Dir != ws.Root {
+		t.Errorf("%+v", traits)
+	}
 }
