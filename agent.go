@@ -20,6 +20,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/openagent-go/agent/event"
@@ -116,7 +117,10 @@ type Agent struct {
 	Stop             []string       // stop sequences
 	MaxParallelCalls int            // independent calls that run at the same time; 0: 10
 
-	Sessions session.Store // nil keeps each session in memory
+	// Sessions stores sessions. Nil: the Agent keeps those with an id of yours in memory, as
+	// long as it lives, and others only until they are closed. A copy of the Agent keeps its
+	// own, unless the Agent had kept one when you copied it.
+	Sessions session.Store
 	// Checkpoint saves the files before the first call of a prompt that may change some.
 	// Nil: they are not saved.
 	Checkpoint CheckpointFunc
@@ -128,7 +132,36 @@ type Agent struct {
 	// Trace gets the steps of runs and of their sub-agents as spans. Nil: no tracing.
 	Trace trace.Func
 
-	parentLink *parentLink // of a sub-agent; nil: no other agent started it
+	parentLink *parentLink     // of a sub-agent; nil: no other agent started it
+	kept       *session.Memory // named sessions, without a store; guarded by keptMu
+}
+
+// keptMu guards the field kept of every Agent without a store.
+var keptMu sync.Mutex
+
+// copied returns a copy of the Agent that keeps no sessions yet.
+func (a *Agent) copied() Agent {
+	if a.Sessions == nil {
+		keptMu.Lock()
+		defer keptMu.Unlock()
+	}
+	own := *a
+	own.kept = nil
+	return own
+}
+
+// keptSessions returns the store of the Agent's named sessions. Without Sessions it lives
+// as long as the Agent.
+func (a *Agent) keptSessions() session.Store {
+	if a.Sessions != nil {
+		return a.Sessions
+	}
+	keptMu.Lock()
+	defer keptMu.Unlock()
+	if a.kept == nil {
+		a.kept = new(session.Memory)
+	}
+	return a.kept
 }
 
 // A CanUseToolFunc decides about a call. The verdict is the result of rules, hooks and
@@ -190,15 +223,18 @@ func (a *Agent) Stream(ctx context.Context, text string, more ...llm.Block) iter
 }
 
 // Session returns the session with the given id, which may be new. "" makes a new id. The
-// session opens at its first use. Close it when you are done.
+// session opens at its first use. Close it when you are done: until then, another Session of
+// the same id fails with [ErrBusy].
 func (a *Agent) Session(id string) *Session {
 	made := &struct { // one allocation: a program may hold many idle sessions
 		session Session
 		agent   Agent
-	}{agent: *a}
+	}{agent: a.copied()}
 	s, own := &made.session, &made.agent
 	s.ID = cmp.Or(id, session.NewID())
-	if own.Sessions == nil {
+	if id != "" {
+		own.Sessions = a.keptSessions()
+	} else if own.Sessions == nil {
 		own.Sessions = new(session.Memory)
 	}
 	s.agent.Store(own)

@@ -21,7 +21,7 @@ func (a *Agent) CallTool(ctx context.Context, name string, input json.RawMessage
 	if !json.Valid(input) {
 		return nil, errors.New("agent: calling " + name + ": the input is not JSON")
 	}
-	b := *a
+	b := a.copied()
 	b.Model, b.Fallbacks, b.Sessions = direct{name, input}, nil, nil
 	b.Budget = Budget{Time: a.Budget.Time}
 	s := b.Session("")

@@ -252,7 +252,7 @@ func (p *Parent) prepareSubagent(ctx context.Context, c Child, id string, backgr
 	agents := p.session.subagents()
 	err := p.session.withSession(ctx, func(f *conversation.Conversation, record func(...event.Fact) error) error {
 		w.toolID = f.ProviderID(c.Call)
-		own := inherit(p.session.definition(), *c.Agent, c.Mode, p.now(f))
+		own := inherit(p.session.definition(), c.Agent.copied(), c.Mode, p.now(f))
 		own.Sessions = store
 		own.Name = name
 		start := event.AgentStart{Key: w.key, Call: c.Call, Session: id, Agent: name, Background: background}
