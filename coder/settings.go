@@ -83,6 +83,7 @@ func (c *Coder) given() ([]config.Given, error) {
 	add("model", c.options.Model != "", c.options.Model)
 	add("tools", len(c.options.Tools) > 0, c.options.Tools)
 	add("max_turns", a.Budget.Turns > 0, a.Budget.Turns)
+	add("max_model_calls", a.Budget.ModelCalls > 0, a.Budget.ModelCalls)
 	add("max_budget_usd", a.Budget.USD > 0, a.Budget.USD)
 	add("timeout", a.Budget.Time > 0, a.Budget.Time.String())
 	add("max_tokens", a.MaxTokens > 0, a.MaxTokens)
@@ -157,6 +158,7 @@ func (c *Coder) applySettings() error {
 		}
 	})
 	s.Decode("max_turns", &a.Budget.Turns)
+	s.Decode("max_model_calls", &a.Budget.ModelCalls)
 	s.Decode("max_budget_usd", &a.Budget.USD)
 	s.Decode("max_tokens", &a.MaxTokens)
 	a.Budget.Time = cmp.Or(s.Duration("timeout"), a.Budget.Time)

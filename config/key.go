@@ -159,6 +159,7 @@ var keys = append([]Key{
 	{Name: "passEnv", Type: Texts, Doc: "names of variables to pass to commands although they look secret, such as GH_TOKEN; their values are not shown", Joined: true},
 	{Name: "tools", Type: Texts, Doc: "the tools that the model gets: core, all, none, or names", Flag: "tools"},
 	{Name: "max_turns", Type: Whole, Doc: "the most turns per prompt, those of sub-agents included", Flag: "max-turns", tighter: lowerNumber},
+	{Name: "max_model_calls", Type: Whole, Doc: "the most requests to models per prompt, retries and those of sub-agents included", Flag: "max-model-calls", tighter: lowerNumber},
 	{Name: "max_budget_usd", Type: Amount, Doc: "the most that a prompt may cost, in USD", Flag: "max-budget-usd", tighter: lowerNumber},
 	{Name: "rate_limits.requests", Type: Whole, Doc: "requests per minute to each model; not set: the provider's limit", tighter: lowerNumber},
 	{Name: "rate_limits.input_tokens", Type: Whole, Doc: "input tokens per minute, without tokens read from a cache", tighter: lowerNumber},

@@ -12,7 +12,7 @@ func (o *Options) PermitsBudget(b agent.Budget) error {
 	for _, l := range []struct {
 		key   string
 		value float64
-	}{{"max_turns", float64(b.Turns)}, {"max_budget_usd", b.USD}, {"timeout", float64(b.Time)}} {
+	}{{"max_turns", float64(b.Turns)}, {"max_model_calls", float64(b.ModelCalls)}, {"max_budget_usd", b.USD}, {"timeout", float64(b.Time)}} {
 		v, ok := o.Managed(l.key)
 		if !ok {
 			continue

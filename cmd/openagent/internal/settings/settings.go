@@ -60,6 +60,7 @@ func (o *Options) given() []config.Given {
 		{parts.FoldersKey, len(o.Dirs) > 0, o.Dirs},
 		{"tools", len(o.Tools) > 0, o.Tools},
 		{"max_turns", o.Turns > 0, o.Turns},
+		{"max_model_calls", o.ModelCalls > 0, o.ModelCalls},
 		{"max_budget_usd", o.USD > 0, o.USD},
 		{"max_tokens", o.MaxTokens > 0, o.MaxTokens},
 		{"timeout", o.Timeout > 0, o.Timeout.String()},
