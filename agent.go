@@ -103,6 +103,9 @@ type Agent struct {
 	AllowRuleGrant func(permission.Rule) error
 
 	Budget Budget
+	// Quota limits the cost of model calls beyond one prompt, such as that of a user in a
+	// day. It counts all calls of the agent and its sub-agents. Nil: there is no such limit.
+	Quota Quota
 	// AwaitAgents: a run does not complete while its background agents work. It delivers
 	// their results first. Prompt, Do and Stream of an Agent always wait.
 	AwaitAgents      bool
@@ -180,6 +183,13 @@ type AskUserFunc func(ctx context.Context, call tool.Call, questions []tool.Ques
 // on record. It ignores a message whose ID is already on record. The function should return
 // when ctx ends. The agent logs its errors.
 type InboxFunc func(ctx context.Context, session string, keep func([]Input) error) error
+
+// A Quota counts the model calls of agents that share it. A call that does not fit fails
+// with [llm.OverQuota], and the run ends as max_budget. [quota.Account] is one.
+type Quota interface {
+	// Meter returns the model with its calls counted.
+	Meter(llm.Model) llm.Model
+}
 
 // A Budget limits one prompt, with all its sub-agents. A sub-agent gets a share of the
 // rest, which stays reserved until it ends. So agents that work at once cannot exceed the

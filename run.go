@@ -23,10 +23,11 @@ type activeRun struct {
 	state *sessionState
 	conv  *conversation.Conversation // part of state
 
-	span *watchedRun              // nil without tracing
-	to   atomic.Pointer[audience] // who may watch the run; nil until someone asks
-	poll noticePoll
-	told toldExecutor
+	span   *watchedRun              // nil without tracing
+	to     atomic.Pointer[audience] // who may watch the run; nil until someone asks
+	poll   noticePoll
+	warned bool // about the budget
+	told   toldExecutor
 
 	// The outcome. Other goroutines read it once the run is done.
 	result *Result // for the caller
@@ -106,6 +107,7 @@ func (l *activeRun) Recorded(events []event.Event) {
 	if l.Observed() {
 		l.audience().facts(events)
 	}
+	l.warn()
 	if n := l.state.torn; n > 0 && (l.Events() != nil || l.Observed()) {
 		l.state.torn = 0
 		l.Show(event.JournalCut{Bytes: n})
@@ -126,6 +128,21 @@ func (l *activeRun) audience() *audience {
 		l.to.Store(to)
 	}
 	return to
+}
+
+// warnAt is the share of the budget from which on a warning comes.
+const warnAt = 0.8
+
+// warn shows, once in a run, that much of the budget is spent.
+func (l *activeRun) warn() {
+	if l.warned || l.Events() == nil {
+		return
+	}
+	limit, spent := l.conv.State.Config().Limits.USD, l.conv.State.SpentUSD()
+	if limit > 0 && spent >= warnAt*limit {
+		l.warned = true
+		l.Show(event.BudgetWarning{SpentUSD: spent, LimitUSD: limit})
+	}
 }
 
 func (l *activeRun) ended(end event.RunEnd) {

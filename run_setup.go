@@ -69,6 +69,9 @@ func newRunSetup(s *Session, a *Agent, hooks *hook.Set, known *secrets.Redactor,
 		Transcript: journalOf(a.Sessions, s.ID), Hooks: hooks, Secrets: known, Log: a.logger(), Logs: a.Log != nil, Trace: a.Trace,
 		Deciders: a.Deciders, Bypass: a.Permissions.Mode == permission.Bypass, AllowModeChange: a.AllowModeChange, AllowRuleGrant: a.AllowRuleGrant,
 		AskUser: a.AskUser, FindByName: a.Models, Summarizes: a.SmallModel != nil, SummarizeOver: a.SummarizeOver, Output: a.output(), Retry: a.retry().after, Roots: roots}
+	if a.Quota != nil {
+		c.Meter = a.Quota.Meter
+	}
 	if a.Checkpoint != nil {
 		c.Checkpoint = x.takeCheckpoint
 	}

@@ -96,6 +96,7 @@ func inherit(from *Agent, own Agent, mode permission.Mode, now parentNow) *Agent
 	if own.SmallModel == nil {
 		own.SmallModel, own.SummarizeOver = from.SmallModel, cmp.Or(own.SummarizeOver, from.SummarizeOver)
 	}
+	own.Quota = from.Quota // all calls of the tree count
 	own.Loop = cmp.Or(own.Loop, from.Loop)
 	own.Compaction = cmp.Or(own.Compaction, from.Compaction)
 	own.Cache.Off = own.Cache.Off || from.Cache.Off // no TTL is inherited: a child does not wait for a person

@@ -143,6 +143,8 @@ func (s *State) modelFailed(seq int64, f event.ModelFailed) bool {
 		if !s.context.tooLong(&s.settings, end) {
 			s.need = end
 		}
+	case f.Class == llm.OverQuota:
+		s.need = need{needEnd, event.MaxBudget, f.Message, f.Class, f.Status, f.RequestID}
 	default:
 		s.need = need{needEnd, event.ModelError, f.Message, f.Class, f.Status, f.RequestID}
 	}

@@ -93,7 +93,9 @@ func (r *run) endFact(reason event.EndReason, n need, queued []string) event.Run
 	case event.MaxModelCalls:
 		f.Message = "the limit of model calls is reached"
 	case event.MaxBudget:
-		f.Message = "the next call of the model would not fit the USD left of the budget"
+		if n.class == "" { // it is the run's own budget
+			f.Message = "the next call of the model would not fit the USD left of the budget"
+		}
 	}
 	return f
 }

@@ -150,6 +150,9 @@ func (s *State) SoFar() (event.RunEnd, bool) {
 	return end, s.open
 }
 
+// SpentUSD returns what counts against the run's limit in USD, without reservations.
+func (s *State) SpentUSD() float64 { return plus(s.run.cost, s.run.lost) }
+
 // Turns returns how many answers the model has given in this run.
 func (s *State) Turns() int { return s.run.turns }
 

@@ -147,6 +147,12 @@ type (
 		Ahead  int           `json:"ahead,omitempty"` // requests that are served first
 		Least  time.Duration `json:"least,omitempty"` // that it takes, as far as it is known
 	}
+	// BudgetWarning means that four fifths of a limit in USD are spent.
+	BudgetWarning struct {
+		Account  string  `json:"account,omitempty"` // key of the quota; "": the prompt's own budget
+		SpentUSD float64 `json:"spent_usd"`
+		LimitUSD float64 `json:"limit_usd"`
+	}
 	// UserQuestion means that the run waits for a person's answers.
 	UserQuestion struct {
 		Call      tool.Call       `json:"call"`

@@ -65,6 +65,7 @@ var signals = []struct {
 	{"tool_input_delta", ToolInputDelta{}},
 	{"tool_progress", ToolProgress{}},
 	{"permission_request", PermissionRequest{}},
+	{"budget_warning", BudgetWarning{}},
 	{"user_question", UserQuestion{}},
 	{"cache_broken", CacheBroken{}},
 	{"journal_cut", JournalCut{}},
@@ -184,6 +185,7 @@ func (ThinkingDelta) data()     {}
 func (ToolInputDelta) data()    {}
 func (ToolProgress) data()      {}
 func (PermissionRequest) data() {}
+func (BudgetWarning) data()     {}
 func (UserQuestion) data()      {}
 func (CacheBroken) data()       {}
 func (JournalCut) data()        {}
@@ -201,6 +203,7 @@ func (ThinkingDelta) signal()     {}
 func (ToolInputDelta) signal()    {}
 func (ToolProgress) signal()      {}
 func (PermissionRequest) signal() {}
+func (BudgetWarning) signal()     {}
 func (UserQuestion) signal()      {}
 func (CacheBroken) signal()       {}
 func (JournalCut) signal()        {}

@@ -25,6 +25,7 @@ const (
 	TooLarge    Class = "too_large"        // 413
 	TooLong     Class = "context_overflow" // the prompt exceeds the context window
 	Billing     Class = "billing"          // no credit
+	OverQuota   Class = "over_quota"       // the call does not fit the caller's own quota
 	Oversized   Class = "oversized_answer" // an answer above [MaxAnswer] or [MaxBlocks]
 	TLS         Class = "tls"              // bad certificate: trying again does not help
 	Unavailable Class = "unavailable"      // retry-after is longer than the caller waits

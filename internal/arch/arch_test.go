@@ -69,6 +69,7 @@ var rules = map[string][]string{
 	"llm/transport":   {"internal/plainfile"},
 	"llm/catalog":     {"llm"},
 	"llm/limit":       {"llm"},
+	"quota":           {"llm", "internal/durable", "internal/plainfile"},
 	"llm/prompttools": {"llm", "internal/wire"},
 	"llm/llmtest":     {"llm", "internal/wire", "internal/..."},
 	// Neither session nor the root: the meaning of facts does not depend on who records
@@ -79,7 +80,7 @@ var rules = map[string][]string{
 	"internal/eventqueue":   {"event"},
 	"internal/watchers":     {"internal/eventqueue", "event"},
 	// Not session, and not the root: whose run it is and where facts are recorded is said in two interfaces.
-	"internal/driver":  {"internal/conversation", "internal/eventqueue", "internal/executor", "internal/safecall", "engine", "event", "llm/limit", "permission", "tool", "trace"},
+	"internal/driver":  {"internal/conversation", "internal/eventqueue", "internal/executor", "internal/safecall", "engine", "event", "llm/limit", "permission", "quota", "tool", "trace"},
 	"internal/durable": {},
 	// Not session, and not the root: effects do not depend on the driver and the store.
 	"internal/executor":   {"internal/jsonanswer", "internal/jsonfix", "internal/safecall", "internal/secrets", "internal/summary", "engine", "event", "hook", "llm", "permission", "tool", "trace"},

@@ -10,6 +10,7 @@ import (
 	"github.com/openagent-go/agent/internal/executor"
 	"github.com/openagent-go/agent/internal/safecall"
 	"github.com/openagent-go/agent/llm/limit"
+	"github.com/openagent-go/agent/quota"
 	"github.com/openagent-go/agent/trace"
 )
 
@@ -33,8 +34,15 @@ func (n *Context) Value(key any) any {
 		return n.run.host
 	case limit.NoticeKey:
 		return limit.NoticeFunc(n.waits)
+	case quota.WarningKey:
+		return n.warns
 	}
 	return n.Context.Value(key)
+}
+
+// warns shows that much of a quota is spent.
+func (n *Context) warns(w quota.Warning) {
+	n.Show(event.BudgetWarning{Account: w.Key, SpentUSD: w.SpentUSD, LimitUSD: w.LimitUSD})
 }
 
 func (n *Context) Watched() bool { return n.run.events != nil || n.run.host.Observed() }

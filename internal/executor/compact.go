@@ -34,7 +34,7 @@ func (x *Executor) compact(ctx context.Context, e engine.Compact, j *Input) even
 	}
 	var res *llm.Response
 	streamed, first := 0, false
-	for d, err := range j.Model.Stream(ctx, j.Short.Ask) {
+	for d, err := range x.metered(j.Model).Stream(ctx, j.Short.Ask) {
 		if err != nil {
 			failed := x.failure(engine.CallModel{Model: e.Model, Tries: e.Tries}, err)
 			failed.Key, failed.Duration = e.Key(), time.Since(start)

@@ -80,6 +80,15 @@ type Config struct {
 	// called after the call.
 	Services func(call tool.Call, to Signals) (services tool.RunServices, end func())
 	Retry    func(err *llm.APIError, failures int) Retry
+	Meter    func(llm.Model) llm.Model // counts the calls of a model for a quota; nil: there is none
+}
+
+// metered returns the model with its calls counted.
+func (c *Config) metered(m llm.Model) llm.Model {
+	if c.Meter == nil {
+		return m
+	}
+	return c.Meter(m)
 }
 
 // A Retry says whether to repeat a failed call.

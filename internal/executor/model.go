@@ -22,7 +22,7 @@ func (x *Executor) model(ctx context.Context, e engine.CallModel, j *Input) even
 	defer r.calls.end(ctx)
 	defer x.Models.addRotatedSecrets(j.Model)
 	x.Drafts.keep(e.Key(), &r.calls)
-	for d, err := range j.Model.Stream(ctx, j.Request) {
+	for d, err := range x.metered(j.Model).Stream(ctx, j.Request) {
 		if err != nil {
 			return r.failed(err)
 		}

@@ -48,7 +48,7 @@ func (x *Executor) summarizeResult(ctx context.Context, e engine.Digest, j *Inpu
 	req := &llm.Request{System: digestSystem, MaxTokens: e.MaxTokens, Blocking: true,
 		Messages: []llm.Message{llm.UserText("<content>\n" + text + "\n</content>\n\n" + j.Done.Digest)}}
 	f.Model = e.Model
-	res, err := llm.Collect(ctx, m, req)
+	res, err := llm.Collect(ctx, x.metered(m), req)
 	if err != nil {
 		x.Log.Warn("digesting a result", "tool", j.Call.Name, "error", err)
 		return f

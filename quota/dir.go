@@ -1,0 +1,93 @@
+package quota
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"time"
+
+	"github.com/openagent-go/agent/internal/durable"
+)
+
+// A Dir is a [Store] in a folder, for the processes of one machine. Each book has a file, and
+// a file beside it that locks it. A crash at any moment leaves a book whole.
+type Dir struct{ Path string }
+
+const lockPause = 2 * time.Millisecond
+
+// with changes a book under its lock.
+func (d Dir) with(ctx context.Context, book string, do func(*ledger)) (err error) {
+	if err := os.MkdirAll(d.Path, 0o700); err != nil {
+		return fmt.Errorf("making the folder of quotas: %w", err)
+	}
+	sum := sha256.Sum256([]byte(book))
+	path := filepath.Join(d.Path, hex.EncodeToString(sum[:16])+".json")
+	lock, err := durable.Open(path+".lock", os.O_RDWR|os.O_CREATE)
+	if err != nil {
+		return fmt.Errorf("locking the quota %s: %w", book, err)
+	}
+	defer func() { err = errors.Join(err, lock.Close()) }()
+	for {
+		held, err := durable.TryLock(lock, durable.Exclusive)
+		if err != nil {
+			return fmt.Errorf("locking the quota %s: %w", book, err)
+		}
+		if held {
+			break
+		}
+		select {
+		case <-ctx.Done():
+			return fmt.Errorf("locking the quota %s: %w", book, context.Cause(ctx))
+		case <-time.After(lockPause):
+		}
+	}
+	defer func() { err = errors.Join(err, durable.Unlock(lock)) }()
+	return change(path, book, do)
+}
+
+// change changes the book in a file.
+func change(path, book string, do func(*ledger)) error {
+	file := struct {
+		Book string `json:"book"`
+		ledger
+	}{Book: book}
+	data, err := os.ReadFile(path)
+	if err == nil {
+		err = json.Unmarshal(data, &file)
+	}
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return fmt.Errorf("reading the quota %s: %w", book, err)
+	}
+	do(&file.ledger)
+	changed, err := json.Marshal(file)
+	if err == nil && string(changed) != string(data) {
+		err = durable.Replacement{Temp: durable.TempName(path)}.Bytes(path, changed)
+	}
+	if err != nil {
+		return fmt.Errorf("writing the quota %s: %w", book, err)
+	}
+	return nil
+}
+
+// Reserve implements [Store].
+func (d Dir) Reserve(ctx context.Context, r Reservation) (b Balance, err error) {
+	err = d.with(ctx, r.Book, func(l *ledger) { b = l.reserve(r, time.Now()) })
+	return b, err
+}
+
+// Settle implements [Store].
+func (d Dir) Settle(ctx context.Context, book, id string, usd float64) error {
+	return d.with(ctx, book, func(l *ledger) { l.settle(id, usd) })
+}
+
+// Balance implements [Store].
+func (d Dir) Balance(ctx context.Context, book string) (b Balance, err error) {
+	err = d.with(ctx, book, func(l *ledger) { l.expire(time.Now()); b = l.balance() })
+	return b, err
+}

@@ -1,0 +1,45 @@
+package quota
+
+import (
+	"context"
+	"sync"
+	"time"
+)
+
+// A Memory is a [Store] for one process. The zero Memory is empty.
+type Memory struct {
+	mu    sync.Mutex
+	books map[string]*ledger
+}
+
+func (m *Memory) with(book string, do func(*ledger)) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	l := m.books[book]
+	if l == nil {
+		l = new(ledger)
+		if m.books == nil {
+			m.books = map[string]*ledger{}
+		}
+		m.books[book] = l
+	}
+	do(l)
+}
+
+// Reserve implements [Store].
+func (m *Memory) Reserve(_ context.Context, r Reservation) (b Balance, err error) {
+	m.with(r.Book, func(l *ledger) { b = l.reserve(r, time.Now()) })
+	return b, nil
+}
+
+// Settle implements [Store].
+func (m *Memory) Settle(_ context.Context, book, id string, usd float64) error {
+	m.with(book, func(l *ledger) { l.settle(id, usd) })
+	return nil
+}
+
+// Balance implements [Store].
+func (m *Memory) Balance(_ context.Context, book string) (b Balance, err error) {
+	m.with(book, func(l *ledger) { l.expire(time.Now()); b = l.balance() })
+	return b, nil
+}

@@ -1,0 +1,66 @@
+// Package quota limits what model calls cost over many prompts: for a user, a tenant, a day.
+// Sessions, sub-agents and processes share an [Account] by its [Store].
+//
+//	today := &quota.Account{Store: quota.Dir{Path: "quotas"}, Key: "user/ada", Period: quota.Day, USD: 2}
+//	a := &agent.Agent{Model: model, Quota: today}
+package quota
+
+import (
+	"context"
+	"errors"
+	"time"
+)
+
+// ErrExhausted is matched by the error of a prompt whose next model call does not fit an
+// account.
+var ErrExhausted = errors.New("the quota is used up")
+
+// A Store keeps the books of accounts. Each call is atomic, also between processes. It is
+// safe for concurrent use.
+type Store interface {
+	// Reserve reserves the cost of a call, as much of it as fits. Nothing is reserved
+	// (Granted is 0) if less than r.Least fits. Reserving an id again changes nothing.
+	Reserve(ctx context.Context, r Reservation) (Balance, error)
+	// Settle replaces a reservation by the cost of the call, which may be 0. The cost of an
+	// id that is not reserved is added. Settling an id twice is an error of the caller.
+	Settle(ctx context.Context, book, id string, usd float64) error
+	// Balance returns the state of a book, which may be new.
+	Balance(ctx context.Context, book string) (Balance, error)
+}
+
+// A Reservation is the cost that a call can have.
+type Reservation struct {
+	Book        string // key and period of the account
+	ID          string // of the call
+	Least, Most float64
+	Limit       float64 // that all costs and reservations of the book keep to
+	// From Expires on, the call counts as broken: its cost is Expected.
+	Expires  time.Time
+	Expected float64
+}
+
+// A Balance is the state of a book, in USD.
+type Balance struct {
+	Spent    float64
+	Reserved float64 // by calls that have not ended, Granted included
+	Granted  float64 // to the reservation of this call of Reserve
+}
+
+// Day is the period of a calendar day in UTC.
+func Day(now time.Time) string { return now.UTC().Format("2006-01-02") }
+
+// Month is the period of a calendar month in UTC.
+func Month(now time.Time) string { return now.UTC().Format("2006-01") }
+
+// A Warning says that the costs of an account have reached a share of its limit.
+type Warning struct {
+	Key      string
+	SpentUSD float64
+	LimitUSD float64
+}
+
+type warningKey struct{}
+
+// WarningKey is the key of a func([Warning]) among a context's values. Model calls with the
+// context tell it the warnings of their accounts.
+var WarningKey any = warningKey{}
