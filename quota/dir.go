@@ -13,13 +13,17 @@ import (
 	"time"
 
 	"github.com/openagent-go/agent/internal/durable"
+	"github.com/openagent-go/agent/internal/plainfile"
 )
 
 // A Dir is a [Store] in a folder, for the processes of one machine. Each book has a file, and
 // a file beside it that locks it. A crash at any moment leaves a book whole.
 type Dir struct{ Path string }
 
-const lockPause = 2 * time.Millisecond
+const (
+	lockPause = 2 * time.Millisecond
+	maxBook   = 16 << 20 // bytes
+)
 
 // with changes a book under its lock.
 func (d Dir) with(ctx context.Context, book string, do func(*ledger)) (err error) {
@@ -57,7 +61,7 @@ func change(path, book string, do func(*ledger)) error {
 		Book string `json:"book"`
 		ledger
 	}{Book: book}
-	data, err := os.ReadFile(path)
+	data, err := plainfile.ReadFile(path, maxBook)
 	if err == nil {
 		err = json.Unmarshal(data, &file)
 	}
