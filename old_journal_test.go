@@ -52,6 +52,11 @@ func TestOldJournalReads(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	// That version did not list states.
+	if info.State != session.StateWaiting {
+		t.Errorf("the session is %s", info.State)
+	}
+	info.State = ""
 	book, err := account.Read(store.Read(t.Context(), "greeting", 0))
 	if err != nil {
 		t.Fatal(err)
