@@ -72,8 +72,9 @@ func TestQuotaOfTree(t *testing.T) {
 	}
 }
 
-// A run warns once when most of its own budget is spent.
-func TestBudgetWarning(t *testing.T) {
+// nearlySpent returns a session whose first prompt spends most of its budget of 0.0145 USD
+// with the fourth of its five answers.
+func nearlySpent() *agent.Session {
 	m := &llmtest.Model{Facts: llm.Info{Price: &llm.Price{Input: 0.01, Output: 1}}, Rule: func(_ *llmtest.Request, n int) llmtest.Step {
 		if n == 4 {
 			return say("end")
@@ -82,7 +83,12 @@ func TestBudgetWarning(t *testing.T) {
 		s.Usage = llm.Usage{Input: 10, Output: 3_000}
 		return s
 	}}
-	s := (&agent.Agent{Model: m, MaxTokens: 4000, Tools: []tool.Tool{double}, Budget: agent.Budget{USD: 0.0145}}).Session("")
+	return (&agent.Agent{Model: m, MaxTokens: 4000, Tools: []tool.Tool{double}, Budget: agent.Budget{USD: 0.0145}}).Session("")
+}
+
+// A run warns once when most of its own budget is spent.
+func TestBudgetWarning(t *testing.T) {
+	s := nearlySpent()
 	defer s.Close()
 	var got []event.BudgetWarning
 	answers := 0

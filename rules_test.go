@@ -442,6 +442,8 @@ func TestEveryEvent(t *testing.T) {
 	s = torn.Session("torn")
 	watch(s).Close()
 	feedEvents(t, seen)
+	s = nearlySpent()
+	watch(s).Close()
 	for _, name := range event.Types() {
 		if !seen[name] {
 			t.Errorf("%s never happened", name)

@@ -30,10 +30,15 @@ var inheritedFields = map[string]string{
 	"SmallModel": completed, "SummarizeOver": completed, "Models": completed, "Tools": completed, "Toolsets": completed, "Context": completed,
 	"Retry": completed, "Compaction": completed, "Loop": completed, "Output": completed, "Log": completed, "Trace": completed,
 	"DisallowedTools": joined, "Secrets": joined, "Hooks": joined,
-	"AskUser": parents, "AllowModeChange": parents, "AllowRuleGrant": parents,
+	"AskUser": parents, "Quota": parents, "AllowModeChange": parents, "AllowRuleGrant": parents,
 	"CanUseTool": dropped, "Checkpoint": dropped,
 	"Model": byItself, "Fallbacks": byItself, "Thinking": byItself, "Dir": byItself, "AdditionalDirs": byItself, "Permissions": byItself, "Deciders": byItself, "Cache": byItself, "AwaitAgents": byItself, "DeferredTools": byItself, "DeferAbove": byItself, "parentLink": byItself, "kept": byItself,
 }
+
+// A numberedQuota limits nothing. Its number tells it from others.
+type numberedQuota int
+
+func (numberedQuota) Meter(m llm.Model) llm.Model { return m }
 
 // some returns a value of a field's type that is not the zero value, another one for each n.
 func some(t *testing.T, f reflect.StructField, n int) reflect.Value {
@@ -41,6 +46,8 @@ func some(t *testing.T, f reflect.StructField, n int) reflect.Value {
 	switch f.Type {
 	case reflect.TypeFor[llm.Model]():
 		return reflect.ValueOf(llm.Model(llmtest.Script(make([]llmtest.Step, n)...)))
+	case reflect.TypeFor[Quota]():
+		return reflect.ValueOf(numberedQuota(n))
 	case reflect.TypeFor[[]hook.Hook]():
 		fn := func(context.Context, *hook.Input) (hook.Output, error) { return hook.Output{}, nil }
 		return reflect.ValueOf([]hook.Hook{{On: hook.Stop, Func: fn}})
