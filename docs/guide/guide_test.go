@@ -511,7 +511,7 @@ func (p *program) run(t *testing.T, dir string) string {
 	defer cancel()
 	cmd := exec.CommandContext(ctx, filepath.Join(dir, "bin", p.name()))
 	cmd.Dir = t.TempDir()
-	cmd.Env = append(environ(), "HOME="+cmd.Dir, "ANTHROPIC_API_KEY=none", "ANTHROPIC_BASE_URL="+server.URL, "OPENAI_API_KEY=none", "OPENAI_BASE_URL="+server.URL+"/v1")
+	cmd.Env = append(environ(), "HOME="+cmd.Dir, "GOCACHE="+buildCache(t), "ANTHROPIC_API_KEY=none", "ANTHROPIC_BASE_URL="+server.URL, "OPENAI_API_KEY=none", "OPENAI_BASE_URL="+server.URL+"/v1")
 	out, err := cmd.CombinedOutput()
 	if err != nil {
 		t.Fatalf("%s:%d: %v\n%s", p.page, p.line, err, out)
@@ -520,6 +520,17 @@ func (p *program) run(t *testing.T, dir string) string {
 		t.Errorf("%s:%d: %v", p.page, p.line, v)
 	}
 	return string(out)
+}
+
+// buildCache returns the folder of the build cache, for programs that run go with a home
+// of their own.
+func buildCache(t *testing.T) string {
+	t.Helper()
+	out, err := exec.Command("go", "env", "GOCACHE").Output()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return strings.TrimSpace(string(out))
 }
 
 // environ returns the environment without keys and settings of the machine.
