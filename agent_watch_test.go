@@ -82,7 +82,7 @@ func TestWatchAnAgent(t *testing.T) {
 					}
 					last[e.Session] = max(e.Seq, last[e.Session])
 				}
-				if parents != "  onehelper  twohelper" || byType["session_began"] != 4 || byType["session_ended"] != 4 || byType["run_end"] != 4 || byType["text_delta"] != 4 || byType["missed"] != 0 {
+				if parents != "  onehelper  twohelper" || byType["session_began"] != 4 || byType["session_ended"] != 4 || byType["run_end"] != 4 || byType["text_delta"] < 4 || byType["missed"] != 0 {
 					t.Errorf("%v,%s", byType, parents)
 				}
 				if len(last) != 4 || last["one"] != facts["one"] || last["two"] != facts["two"] {

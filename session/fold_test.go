@@ -33,7 +33,10 @@ func TestSummary(t *testing.T) {
 		event.ModelChanged{Model: "second"},
 		event.SessionNamed{Title: "build", Tag: "ci"},
 		event.UserMessage{ID: "n", Delivery: event.AsPrompt, Message: llm.UserText("More.")},
+		event.RunEnd{Reason: event.Completed},
+		event.Rewound{}, // to the first prompt's answer: that run has no end
 	}
+	const rewound, to = 7, 3
 	for name, store := range map[string]session.Store{"memory": new(session.Memory), "folder": session.Dir{Path: t.TempDir()}} {
 		log, err := store.Open(t.Context(), "s", header)
 		if err != nil {
@@ -47,19 +50,26 @@ func TestSummary(t *testing.T) {
 				t.Fatal(err)
 			}
 			want.Size = 0
+			if want.State == session.StateRunning {
+				want.State = session.StateUnfinished // a Summary does not know that the session is open
+			}
 			if got := sum.Info(); fmt.Sprint(got) != fmt.Sprint(want) {
 				t.Errorf("%s, %d facts:\n%+v, want\n%+v", name, i, got, want)
 			}
 			if i == len(facts) {
 				break
 			}
-			e := event.Event{Seq: int64(i + 1), Prev: int64(i), Time: header.Created.Add(time.Duration(i+1) * time.Minute), Session: "s", Data: facts[i]}
+			prev := int64(i)
+			if i == rewound {
+				prev = to
+			}
+			e := event.Event{Seq: int64(i + 1), Prev: prev, Time: header.Created.Add(time.Duration(i+1) * time.Minute), Session: "s", Data: facts[i]}
 			if err := log.Append(t.Context(), int64(i), false, e); err != nil {
 				t.Fatal(err)
 			}
 			sum.Add(e)
 		}
-		if got := sum.Info(); got.Prompt != "Fix the build." || got.Model != "second" || got.Title != "build" || got.Messages != 3 || got.Facts != 6 {
+		if got := sum.Info(); got.Prompt != "Fix the build." || got.Model != "second" || got.Title != "build" || got.Messages != 3 || got.Facts != 8 || got.State != session.StateUnfinished {
 			t.Errorf("%s: %+v", name, got)
 		}
 	}
