@@ -7,6 +7,7 @@ import "github.com/openagent-go/agent/event"
 // Summary beside each open session, and needs no second reading to list it.
 type Summary struct {
 	Header Header // of the session
+	Locked bool   // a program has the session open for writing
 	facts  summary
 	path   []node
 }
@@ -21,18 +22,15 @@ func (s *Summary) Add(e event.Event) {
 	s.path = append(s.path, n)
 }
 
-// Info returns the Info so far. Its Size is 0. Its State is idle, waiting or unfinished. A
-// Summary does not know locks and other sessions: the store turns unfinished into running
-// while the session is open for writing, and idle or unfinished into waiting while a
-// sub-agent waits.
+// Info returns the Info so far. Its Size is 0. Its State does not know the sessions of
+// sub-agents: if one of them waits for a person, the session waits too.
 func (s *Summary) Info() Info {
 	s.facts.Header = s.Header
 	if s.facts.progress.unknown {
 		s.facts.progress = progressOn(s.path)
 	}
 	info := s.facts.info()
-	no := func(string) bool { return false }
-	info.State = s.facts.progress.state(func() bool { return false }, no)
+	info.State = s.facts.progress.state(func() bool { return s.Locked }, func(string) bool { return false })
 	if info.Facts == 0 {
 		info.Updated = s.Header.Created
 	}
