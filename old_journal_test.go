@@ -8,10 +8,10 @@ import (
 
 	"github.com/openagent-go/agent"
 	"github.com/openagent-go/agent/event"
+	"github.com/openagent-go/agent/internal/account"
 	"github.com/openagent-go/agent/llm/llmtest"
 	"github.com/openagent-go/agent/permission"
 	"github.com/openagent-go/agent/session"
-	"github.com/openagent-go/agent/session/account"
 	"github.com/openagent-go/agent/tool"
 	"github.com/openagent-go/agent/tools"
 	"github.com/openagent-go/agent/workspace"

@@ -6,10 +6,10 @@ import (
 	"slices"
 	"sync/atomic"
 
-	"github.com/openagent-go/agent/engine"
 	"github.com/openagent-go/agent/event"
 	"github.com/openagent-go/agent/internal/conversation"
 	"github.com/openagent-go/agent/internal/driver"
+	"github.com/openagent-go/agent/internal/engine"
 	"github.com/openagent-go/agent/internal/watchers"
 	"github.com/openagent-go/agent/permission"
 )

@@ -4,8 +4,8 @@ import (
 	"context"
 	"slices"
 
-	"github.com/openagent-go/agent/engine"
 	"github.com/openagent-go/agent/event"
+	"github.com/openagent-go/agent/internal/engine"
 	"github.com/openagent-go/agent/internal/safecall"
 	"github.com/openagent-go/agent/permission"
 	"github.com/openagent-go/agent/tool"

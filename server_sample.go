@@ -10,9 +10,9 @@ import (
 	"reflect"
 	"strings"
 
-	"github.com/openagent-go/agent/engine"
 	"github.com/openagent-go/agent/event"
 	"github.com/openagent-go/agent/internal/elicitform"
+	"github.com/openagent-go/agent/internal/engine"
 	"github.com/openagent-go/agent/internal/executor"
 	"github.com/openagent-go/agent/llm"
 	"github.com/openagent-go/agent/permission"

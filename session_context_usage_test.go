@@ -8,7 +8,7 @@ import (
 	"testing"
 
 	agent "github.com/openagent-go/agent"
-	"github.com/openagent-go/agent/engine"
+	"github.com/openagent-go/agent/internal/engine"
 	"github.com/openagent-go/agent/llm"
 	"github.com/openagent-go/agent/llm/anthropic"
 	"github.com/openagent-go/agent/llm/llmtest"

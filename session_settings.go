@@ -6,8 +6,8 @@ import (
 	"fmt"
 	"slices"
 
-	"github.com/openagent-go/agent/engine"
 	"github.com/openagent-go/agent/event"
+	"github.com/openagent-go/agent/internal/engine"
 	"github.com/openagent-go/agent/internal/same"
 	"github.com/openagent-go/agent/llm"
 	"github.com/openagent-go/agent/permission"

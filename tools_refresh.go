@@ -6,9 +6,9 @@ import (
 	"slices"
 	"sort"
 
-	"github.com/openagent-go/agent/engine"
 	"github.com/openagent-go/agent/event"
 	"github.com/openagent-go/agent/internal/driver"
+	"github.com/openagent-go/agent/internal/engine"
 	"github.com/openagent-go/agent/internal/safecall"
 	"github.com/openagent-go/agent/llm"
 	"github.com/openagent-go/agent/tool"

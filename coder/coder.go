@@ -14,7 +14,7 @@
 // Files of the project and of plugins may name programs that run by themselves, or loosen
 // permissions: settings, hooks, MCP servers, sub-agents, skills and tools. They count only if
 // [Options].Trust trusts them. Its zero value trusts nothing. AGENTS.md and CLAUDE.md are texts: the
-// model gets them without trust, and permissions and the sandbox hold whatever they say. Settings of
+// model gets them without trust, and permissions and the sandbox apply regardless of what they say. Settings of
 // a project that only restrict count without trust, too.
 //
 // # Permissions
@@ -36,8 +36,8 @@ import (
 
 	"github.com/openagent-go/agent"
 	"github.com/openagent-go/agent/checkpoint"
-	"github.com/openagent-go/agent/config"
 	"github.com/openagent-go/agent/event"
+	"github.com/openagent-go/agent/internal/config"
 	"github.com/openagent-go/agent/internal/parts"
 	"github.com/openagent-go/agent/internal/wire"
 	"github.com/openagent-go/agent/llm"

@@ -19,8 +19,8 @@ import (
 
 	"github.com/openagent-go/agent"
 	"github.com/openagent-go/agent/coder"
-	"github.com/openagent-go/agent/config"
 	"github.com/openagent-go/agent/hook"
+	"github.com/openagent-go/agent/internal/config"
 	"github.com/openagent-go/agent/llm"
 	"github.com/openagent-go/agent/llm/llmtest"
 	"github.com/openagent-go/agent/models"

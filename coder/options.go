@@ -10,7 +10,7 @@ import (
 	"time"
 
 	"github.com/openagent-go/agent"
-	"github.com/openagent-go/agent/config"
+	"github.com/openagent-go/agent/internal/config"
 	"github.com/openagent-go/agent/internal/trusted"
 	"github.com/openagent-go/agent/mcp"
 	"github.com/openagent-go/agent/models"

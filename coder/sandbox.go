@@ -8,7 +8,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/openagent-go/agent/config"
+	"github.com/openagent-go/agent/internal/config"
 	"github.com/openagent-go/agent/internal/parts"
 	"github.com/openagent-go/agent/sandbox"
 	"github.com/openagent-go/agent/tool"

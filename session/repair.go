@@ -12,8 +12,8 @@ import (
 	"time"
 
 	"github.com/openagent-go/agent/event"
+	"github.com/openagent-go/agent/internal/history"
 	"github.com/openagent-go/agent/llm"
-	"github.com/openagent-go/agent/session/history"
 	"github.com/openagent-go/agent/tool"
 )
 

@@ -12,9 +12,9 @@ import (
 	"unicode/utf8"
 
 	"github.com/openagent-go/agent"
-	"github.com/openagent-go/agent/config"
 	"github.com/openagent-go/agent/hook"
 	hookshell "github.com/openagent-go/agent/hook/shell"
+	"github.com/openagent-go/agent/internal/config"
 	"github.com/openagent-go/agent/internal/front"
 	"github.com/openagent-go/agent/internal/text"
 	"github.com/openagent-go/agent/permission"

@@ -4,8 +4,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/openagent-go/agent/internal/teamtest"
 	"github.com/openagent-go/agent/team"
-	"github.com/openagent-go/agent/team/teamtest"
 )
 
 // BenchmarkLook reads a task that has not changed.

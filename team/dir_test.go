@@ -17,9 +17,9 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/openagent-go/agent/internal/teamtest"
 	"github.com/openagent-go/agent/session"
 	"github.com/openagent-go/agent/team"
-	"github.com/openagent-go/agent/team/teamtest"
 )
 
 func TestDir(t *testing.T) {

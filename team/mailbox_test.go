@@ -5,8 +5,8 @@ import (
 	"os"
 	"testing"
 
+	"github.com/openagent-go/agent/internal/teamtest"
 	"github.com/openagent-go/agent/team"
-	"github.com/openagent-go/agent/team/teamtest"
 )
 
 // TestMailbox10000: a sender of ten thousand messages to an agent that does not read gets

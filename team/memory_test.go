@@ -7,8 +7,8 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/openagent-go/agent/internal/teamtest"
 	"github.com/openagent-go/agent/team"
-	"github.com/openagent-go/agent/team/teamtest"
 )
 
 func TestMemory(t *testing.T) {

@@ -7,7 +7,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/openagent-go/agent/config"
+	"github.com/openagent-go/agent/internal/config"
 	"github.com/openagent-go/agent/internal/installed"
 	"github.com/openagent-go/agent/internal/parts"
 	"github.com/openagent-go/agent/llm/llmtest"

@@ -15,7 +15,6 @@ import (
 
 	"github.com/openagent-go/agent"
 	"github.com/openagent-go/agent/attach"
-	"github.com/openagent-go/agent/engine"
 	"github.com/openagent-go/agent/event"
 	"github.com/openagent-go/agent/examples/internal/pick"
 	"github.com/openagent-go/agent/llm"
@@ -69,9 +68,9 @@ func run(ctx context.Context, out io.Writer) (err error) {
 		return err
 	}
 	a := &agent.Agent{Model: pick.Model(
-		llmtest.Say("The total is 7.80 at Corner Bakery."),                                                                        // no JSON: corrected
-		llmtest.Call(llmtest.Use("", engine.OutputTool, map[string]any{"shop": "Corner Bakery", "items": []any{}, "total": 7.8})), // no cents: corrected
-		llmtest.Call(llmtest.Use("", engine.OutputTool, map[string]any{"shop": "Corner Bakery", "total": 780, "items": []Item{{"Rye bread", 420}, {"Croissants", 360}}})),
+		llmtest.Say("The total is 7.80 at Corner Bakery."),                                                                         // no JSON: corrected
+		llmtest.Call(llmtest.Use("", "StructuredOutput", map[string]any{"shop": "Corner Bakery", "items": []any{}, "total": 7.8})), // no cents: corrected
+		llmtest.Call(llmtest.Use("", "StructuredOutput", map[string]any{"shop": "Corner Bakery", "total": 780, "items": []Item{{"Rye bread", 420}, {"Croissants", 360}}})),
 	)}
 	s := a.Session("")
 	defer s.Close()

@@ -27,7 +27,7 @@ var opensFiles = map[string]string{
 	"cmd/openagent/internal/demo/*.go": "files that the demo has just made",
 	"internal/plainfile/open.go":       "the package that opens files for reading",
 	"internal/durable/open*.go":        "folders to sync, and files of its own, without waiting for pipes",
-	"config/file.go":                   "it opens without waiting, reads only regular files, and no more than a bound",
+	"internal/config/file.go":          "it opens without waiting, reads only regular files, and no more than a bound",
 }
 
 // Production code opens files whose place others choose by internal/plainfile.

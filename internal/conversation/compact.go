@@ -3,7 +3,7 @@ package conversation
 import (
 	"slices"
 
-	"github.com/openagent-go/agent/engine"
+	"github.com/openagent-go/agent/internal/engine"
 	"github.com/openagent-go/agent/internal/executor"
 	"github.com/openagent-go/agent/internal/summary"
 	"github.com/openagent-go/agent/llm"

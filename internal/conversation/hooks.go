@@ -3,8 +3,8 @@ package conversation
 import (
 	"encoding/json"
 
-	"github.com/openagent-go/agent/engine"
 	"github.com/openagent-go/agent/hook"
+	"github.com/openagent-go/agent/internal/engine"
 	"github.com/openagent-go/agent/internal/executor"
 )
 

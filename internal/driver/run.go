@@ -9,9 +9,9 @@ import (
 	"runtime/debug"
 	"slices"
 
-	"github.com/openagent-go/agent/engine"
 	"github.com/openagent-go/agent/event"
 	"github.com/openagent-go/agent/internal/conversation"
+	"github.com/openagent-go/agent/internal/engine"
 	"github.com/openagent-go/agent/internal/eventqueue"
 	"github.com/openagent-go/agent/internal/executor"
 	"github.com/openagent-go/agent/internal/safecall"

@@ -7,9 +7,9 @@ import (
 	"slices"
 	"time"
 
-	"github.com/openagent-go/agent/engine"
 	"github.com/openagent-go/agent/event"
 	"github.com/openagent-go/agent/hook"
+	"github.com/openagent-go/agent/internal/engine"
 	"github.com/openagent-go/agent/internal/safecall"
 	"github.com/openagent-go/agent/permission"
 	"github.com/openagent-go/agent/tool"

@@ -4,8 +4,8 @@ import (
 	"context"
 	"time"
 
-	"github.com/openagent-go/agent/engine"
 	"github.com/openagent-go/agent/event"
+	"github.com/openagent-go/agent/internal/engine"
 	"github.com/openagent-go/agent/internal/safecall"
 )
 

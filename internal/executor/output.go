@@ -3,8 +3,8 @@ package executor
 import (
 	"encoding/json"
 
-	"github.com/openagent-go/agent/engine"
 	"github.com/openagent-go/agent/event"
+	"github.com/openagent-go/agent/internal/engine"
 	"github.com/openagent-go/agent/internal/jsonanswer"
 	"github.com/openagent-go/agent/tool"
 )

@@ -9,7 +9,7 @@ import (
 	"github.com/openagent-go/agent/internal/walk"
 )
 
-// errEnough ends a search of which no more is wanted.
+// errEnough stops a search that has enough results.
 var errEnough = errors.New("enough")
 
 // Tree is [Search.Files] for a tree that is on no disk of this machine. It searches one

@@ -36,9 +36,9 @@ var also = map[string]string{
 	"plan mode × resume": "`agent.TestModeOfNextSession` `cmd/openagent/testdata/planmode.txtar`",
 	"plan mode × fork":   "`cmd/openagent/testdata/planmode.txtar`",
 	"plan mode × defer":  "`cmd/openagent/testdata/planmode.txtar`",
-	"resume × defer":     "`agent.TestSuspendedRunCountsOnce` `engine/testdata/idletime.txtar`",
+	"resume × defer":     "`agent.TestSuspendedRunCountsOnce` `internal/engine/testdata/idletime.txtar`",
 	"sub-agent × resume": "`agent.TestToolThatKills`",
-	"resume × batch":     "`agent.TestToolThatKills` `engine/testdata/repeats.txtar`",
+	"resume × batch":     "`agent.TestToolThatKills` `internal/engine/testdata/repeats.txtar`",
 	"defer × hook":       "`agent.TestChangedInputIsAskedAbout`",
 	"hook × batch":       "`agent.TestChangedInputIsAskedAbout`",
 }

@@ -18,9 +18,9 @@ import (
 	"testing"
 
 	"github.com/openagent-go/agent/event"
+	"github.com/openagent-go/agent/internal/account"
 	"github.com/openagent-go/agent/sandbox"
 	"github.com/openagent-go/agent/session"
-	"github.com/openagent-go/agent/session/account"
 )
 
 var (

@@ -5,7 +5,7 @@ import (
 	"time"
 
 	"github.com/openagent-go/agent/checkpoint"
-	"github.com/openagent-go/agent/config"
+	"github.com/openagent-go/agent/internal/config"
 	"github.com/openagent-go/agent/session"
 )
 

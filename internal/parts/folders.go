@@ -7,7 +7,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/openagent-go/agent/config"
+	"github.com/openagent-go/agent/internal/config"
 )
 
 // FoldersKey is the settings key of additional working folders.

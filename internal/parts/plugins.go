@@ -11,9 +11,9 @@ import (
 	"path/filepath"
 	"slices"
 
-	"github.com/openagent-go/agent/config"
 	"github.com/openagent-go/agent/hook"
 	hookshell "github.com/openagent-go/agent/hook/shell"
+	"github.com/openagent-go/agent/internal/config"
 	"github.com/openagent-go/agent/internal/text"
 	"github.com/openagent-go/agent/skill"
 	"github.com/openagent-go/agent/subagent"

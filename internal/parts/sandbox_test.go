@@ -8,7 +8,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/openagent-go/agent/config"
+	"github.com/openagent-go/agent/internal/config"
 	"github.com/openagent-go/agent/sandbox"
 )
 

@@ -3,8 +3,8 @@ package subagents
 import (
 	"time"
 
-	"github.com/openagent-go/agent/engine"
 	"github.com/openagent-go/agent/event"
+	"github.com/openagent-go/agent/internal/engine"
 )
 
 // Least returns the smaller of two limits. 0 means no limit.

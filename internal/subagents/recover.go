@@ -8,8 +8,8 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/openagent-go/agent/engine"
 	"github.com/openagent-go/agent/event"
+	"github.com/openagent-go/agent/internal/engine"
 	"github.com/openagent-go/agent/llm"
 	"github.com/openagent-go/agent/session"
 )

@@ -10,7 +10,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/openagent-go/agent/engine"
+	"github.com/openagent-go/agent/internal/engine"
 	"github.com/openagent-go/agent/internal/text"
 )
 

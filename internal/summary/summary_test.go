@@ -6,7 +6,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/openagent-go/agent/engine"
+	"github.com/openagent-go/agent/internal/engine"
 	"github.com/openagent-go/agent/internal/summary"
 )
 

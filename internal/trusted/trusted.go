@@ -13,7 +13,7 @@ import (
 	"syscall"
 	"time"
 
-	"github.com/openagent-go/agent/config"
+	"github.com/openagent-go/agent/internal/config"
 	"github.com/openagent-go/agent/internal/plainfile"
 )
 

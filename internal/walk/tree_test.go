@@ -120,7 +120,7 @@ func (h hostile) ReadDirs(_ context.Context, names []string, yield func(int, []f
 			list = append(list, named{n, n == "deeper"})
 		}
 		if strings.Count(name, "/") > 300 {
-			return errors.New("it goes on for ever")
+			return errors.New("the walk does not end")
 		}
 		yield(i, list, nil)
 	}

@@ -51,7 +51,7 @@ func RunContract[T Runner[T]](t T, newModel func(t T, steps ...Step) llm.Model) 
 	}
 }
 
-// A contract is one test of a model, whatever its protocol.
+// A contract is one test that models of every protocol must pass.
 type contract struct {
 	*suite
 	open func(steps ...Step) llm.Model

@@ -6,7 +6,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/openagent-go/agent/config"
+	"github.com/openagent-go/agent/internal/config"
 	"github.com/openagent-go/agent/llm/limit"
 )
 

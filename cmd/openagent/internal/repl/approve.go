@@ -13,8 +13,8 @@ import (
 	"github.com/openagent-go/agent/cmd/openagent/internal/preview"
 	"github.com/openagent-go/agent/cmd/openagent/internal/settings"
 	"github.com/openagent-go/agent/cmd/openagent/internal/term"
-	"github.com/openagent-go/agent/config"
 	"github.com/openagent-go/agent/event"
+	"github.com/openagent-go/agent/internal/config"
 	"github.com/openagent-go/agent/permission"
 	"github.com/openagent-go/agent/tool"
 )

@@ -6,7 +6,7 @@ import (
 
 	"github.com/openagent-go/agent/cmd/openagent/internal/term"
 	"github.com/openagent-go/agent/cmd/openagent/internal/usage"
-	"github.com/openagent-go/agent/session/account"
+	"github.com/openagent-go/agent/internal/account"
 )
 
 func (c *REPL) showContext(ctx context.Context) error {

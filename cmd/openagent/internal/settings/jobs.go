@@ -4,7 +4,7 @@ import (
 	"slices"
 
 	"github.com/openagent-go/agent/cmd/openagent/internal/cli"
-	"github.com/openagent-go/agent/config"
+	"github.com/openagent-go/agent/internal/config"
 )
 
 // notForJobs are the prompt flags that make no sense for unattended runs.

@@ -3,7 +3,7 @@ package settings
 import (
 	"github.com/openagent-go/agent/cmd/openagent/internal/cli"
 	"github.com/openagent-go/agent/cmd/openagent/internal/term"
-	"github.com/openagent-go/agent/config"
+	"github.com/openagent-go/agent/internal/config"
 )
 
 // NewScreen returns the screen on stdout. It uses colours if the terminal supports them.

@@ -13,7 +13,7 @@ import (
 
 	"github.com/openagent-go/agent/cmd/openagent/internal/cli"
 	"github.com/openagent-go/agent/cmd/openagent/internal/ratelimit"
-	"github.com/openagent-go/agent/config"
+	"github.com/openagent-go/agent/internal/config"
 	"github.com/openagent-go/agent/internal/parts"
 	"github.com/openagent-go/agent/internal/providers"
 	"github.com/openagent-go/agent/internal/text"

@@ -7,7 +7,7 @@ import (
 	"strings"
 
 	"github.com/openagent-go/agent/cmd/openagent/internal/cli"
-	"github.com/openagent-go/agent/config"
+	"github.com/openagent-go/agent/internal/config"
 	"github.com/openagent-go/agent/internal/trusted"
 	"github.com/openagent-go/agent/tools/custom"
 )

@@ -5,7 +5,7 @@ import (
 	"testing"
 
 	"github.com/openagent-go/agent/cmd/openagent/internal/cli"
-	"github.com/openagent-go/agent/config"
+	"github.com/openagent-go/agent/internal/config"
 )
 
 // The question about trust shows all that a file says: what would run comes first.

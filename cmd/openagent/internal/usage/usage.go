@@ -8,8 +8,8 @@ import (
 	"github.com/openagent-go/agent"
 	"github.com/openagent-go/agent/cmd/openagent/internal/cli"
 	"github.com/openagent-go/agent/event"
+	"github.com/openagent-go/agent/internal/account"
 	"github.com/openagent-go/agent/llm"
-	"github.com/openagent-go/agent/session/account"
 )
 
 // ContextLines shows what fills the model's context, a bar for each category.

@@ -6,7 +6,7 @@ import (
 	"errors"
 
 	"github.com/openagent-go/agent/cmd/openagent/internal/cli"
-	"github.com/openagent-go/agent/config"
+	"github.com/openagent-go/agent/internal/config"
 )
 
 // explained is a setting with its value in each layer, as JSON.

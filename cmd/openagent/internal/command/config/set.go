@@ -7,7 +7,7 @@ import (
 
 	"github.com/openagent-go/agent/cmd/openagent/internal/cli"
 	"github.com/openagent-go/agent/cmd/openagent/internal/settings"
-	"github.com/openagent-go/agent/config"
+	"github.com/openagent-go/agent/internal/config"
 	"github.com/openagent-go/agent/permission"
 )
 

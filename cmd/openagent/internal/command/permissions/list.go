@@ -9,7 +9,7 @@ import (
 	"github.com/openagent-go/agent/cmd/openagent/internal/app"
 	"github.com/openagent-go/agent/cmd/openagent/internal/cli"
 	"github.com/openagent-go/agent/cmd/openagent/internal/settings"
-	"github.com/openagent-go/agent/config"
+	"github.com/openagent-go/agent/internal/config"
 )
 
 // listRules shows the mode, and the rules of all layers with their sources.

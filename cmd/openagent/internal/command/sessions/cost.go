@@ -7,7 +7,7 @@ import (
 	"github.com/openagent-go/agent/cmd/openagent/internal/cli"
 	"github.com/openagent-go/agent/cmd/openagent/internal/sessionstore"
 	"github.com/openagent-go/agent/cmd/openagent/internal/usage"
-	"github.com/openagent-go/agent/session/account"
+	"github.com/openagent-go/agent/internal/account"
 )
 
 // spending reads the usage of a session.

@@ -11,8 +11,8 @@ import (
 	"github.com/openagent-go/agent/cmd/openagent/internal/cli"
 	"github.com/openagent-go/agent/cmd/openagent/internal/sessionstore"
 	"github.com/openagent-go/agent/cmd/openagent/internal/settings"
+	"github.com/openagent-go/agent/internal/transcript"
 	"github.com/openagent-go/agent/session"
-	"github.com/openagent-go/agent/session/transcript"
 )
 
 // An imported is the import result of a file.

@@ -10,10 +10,10 @@ import (
 	"time"
 
 	"github.com/openagent-go/agent"
+	"github.com/openagent-go/agent/internal/transcript"
 	"github.com/openagent-go/agent/llm"
 	"github.com/openagent-go/agent/llm/llmtest"
 	"github.com/openagent-go/agent/session"
-	"github.com/openagent-go/agent/session/transcript"
 )
 
 const sample = `{

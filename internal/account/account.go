@@ -12,8 +12,8 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/openagent-go/agent/engine"
 	"github.com/openagent-go/agent/event"
+	"github.com/openagent-go/agent/internal/engine"
 	"github.com/openagent-go/agent/llm"
 )
 

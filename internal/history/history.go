@@ -1,6 +1,6 @@
 // Package history makes facts from conversations of which only the messages are known:
 // those of other programs, and the rest of a damaged session. An agent continues them
-// like its own. Package session/transcript uses it.
+// like its own. Package internal/transcript uses it.
 package history
 
 import (
@@ -10,8 +10,8 @@ import (
 	"strings"
 	"time"
 
-	"github.com/openagent-go/agent/engine"
 	"github.com/openagent-go/agent/event"
+	"github.com/openagent-go/agent/internal/engine"
 	"github.com/openagent-go/agent/llm"
 	"github.com/openagent-go/agent/permission"
 	"github.com/openagent-go/agent/tool"

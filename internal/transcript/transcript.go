@@ -19,11 +19,11 @@ import (
 	"time"
 
 	"github.com/openagent-go/agent/event"
+	"github.com/openagent-go/agent/internal/history"
 	"github.com/openagent-go/agent/internal/plainfile"
 	"github.com/openagent-go/agent/internal/text"
 	"github.com/openagent-go/agent/llm"
 	"github.com/openagent-go/agent/session"
-	"github.com/openagent-go/agent/session/history"
 )
 
 // Name is what the files are called.

@@ -10,10 +10,10 @@ import (
 
 	"github.com/openagent-go/agent"
 	"github.com/openagent-go/agent/event"
+	"github.com/openagent-go/agent/internal/history"
 	"github.com/openagent-go/agent/llm"
 	"github.com/openagent-go/agent/llm/llmtest"
 	"github.com/openagent-go/agent/session"
-	"github.com/openagent-go/agent/session/history"
 )
 
 func user(text string, blocks ...llm.Block) history.Turn {

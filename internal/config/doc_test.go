@@ -16,8 +16,8 @@ func TestDocs(t *testing.T) {
 	ofSandbox := func(k Key) bool { return strings.HasPrefix(k.Name, "sandbox.") }
 	others := func(k Key) bool { return !ofSandbox(k) }
 	for file, tables := range map[string]map[string]string{
-		"../docs/settings.md": {"keys": keyTable(others), "others": foreignTable()},
-		"../docs/sandbox.md":  {"keys": keyTable(ofSandbox)},
+		"../../docs/settings.md": {"keys": keyTable(others), "others": foreignTable()},
+		"../../docs/sandbox.md":  {"keys": keyTable(ofSandbox)},
 	} {
 		golden.Tables(t, file, tables, *update)
 	}

@@ -5,7 +5,7 @@ import (
 	"os"
 	"path/filepath"
 
-	"github.com/openagent-go/agent/config"
+	"github.com/openagent-go/agent/internal/config"
 )
 
 // Load reads the layers of settings. A project's file may forbid; what it allows counts
