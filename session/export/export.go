@@ -57,8 +57,22 @@ func heading(info session.Info) string { return cmp.Or(info.Title, info.Prompt, 
 //
 //	{"openagent_export": 1, "session": {…}, "turns": [{"kind": "said", …}, {"kind": "answer", …}, {"kind": "end", …}, …]}
 //
-// session is a [session.Info], turns are objects [Said], [Answer] and [End] in
-// their order. It fails as reading the session does.
+// session is a [session.Info]. turns are in the order of the conversation, and each has a
+// kind, the number of its fact in seq, and a time:
+//
+//   - said is a message of the user, or of the program in its place: uuid, delivery (an
+//     [event.Delivery]) and content (text, images and documents of [llm.Blocks]).
+//   - answer is an answer of the model: uuid, model, content (text and thinking), calls,
+//     usage (an [llm.Usage]) and cost_usd, which is null if it is not known.
+//   - end is the end of a run: reason (an [event.EndReason]), message, turns, usage,
+//     cost_usd and duration_ms.
+//
+// A call has id, tool, input, decisions and result. A decision has seq, time and the fields of a
+// [permission.Decision] that say who made it: behavior, source, by, rule, reason and expires.
+// A result has seq, time, title, content, details, is_error, cause (an [event.Cause]) and
+// duration_ms; a call without one has none yet. Empty fields may be absent.
+//
+// It fails as reading the session does.
 func JSON(ctx context.Context, w io.Writer, s session.Store, id string, o Options) error {
 	hide := o.hide()
 	info, err := about(ctx, s, id, hide)
@@ -124,10 +138,10 @@ func diffOf(raw json.RawMessage) string {
 }
 
 // Diff returns the diff that a tool has left of a file's change, "" where it has none.
-func (r *Result) Diff() string { return r.diff }
+func (r *result) Diff() string { return r.diff }
 
 // line is the text of a folded call.
-func line(c Call) string {
+func line(c call) string {
 	if c.Result != nil && c.Result.Title != "" {
 		return c.Result.Title
 	}
@@ -135,7 +149,7 @@ func line(c Call) string {
 }
 
 // state tells how a call ended: "ok", "error", or "none" while it has not.
-func state(c Call) string {
+func state(c call) string {
 	switch {
 	case c.Result == nil:
 		return "none"

@@ -146,9 +146,16 @@ func TestJSON(t *testing.T) {
 			UUID    string
 			Content llm.Blocks
 			Model   string
-			Calls   []export.Call
-			Cost    *float64 `json:"cost_usd"`
-			Reason  string
+			Calls   []struct {
+				ID     string
+				Result *struct {
+					Seq        int64
+					DurationMS int64 `json:"duration_ms"`
+					IsError    bool  `json:"is_error"`
+				}
+			}
+			Cost   *float64 `json:"cost_usd"`
+			Reason string
 		}
 	}
 	if err := json.Unmarshal([]byte(exported(t, "JSON", usual(t), export.Options{})), &got); err != nil {

@@ -9,7 +9,7 @@ import (
 // An export knows every fact.
 func TestEveryFactIsKnown(t *testing.T) {
 	for _, f := range event.Facts() {
-		r := &reader{yield: func(turn, error) bool { return true }, held: map[string]Said{}}
+		r := &reader{yield: func(turn, error) bool { return true }, held: map[string]said{}}
 		if !r.fact(event.Event{Data: f}) {
 			t.Errorf("reader.fact in session/export/turn.go neither handles nor ignores %T", f)
 		}

@@ -57,11 +57,11 @@ func HTML(ctx context.Context, w io.Writer, s session.Store, id string, o Option
 		}
 		name := ""
 		switch t.(type) {
-		case Said:
+		case said:
 			name = "said"
-		case *Answer:
+		case *answer:
 			name = "answer"
-		case End:
+		case runEnd:
 			name = "end"
 		}
 		if err := page.ExecuteTemplate(b, name, t); err != nil {

@@ -33,12 +33,12 @@ func Markdown(ctx context.Context, w io.Writer, s session.Store, id string, o Op
 			return exporting(id, err)
 		}
 		switch t := t.(type) {
-		case Said:
+		case said:
 			fmt.Fprintf(m, "\n## %s · %s\n", speaker(t.Delivery), clock(t.Time))
 			m.quote(t.Content)
-		case *Answer:
+		case *answer:
 			m.answer(t)
-		case End:
+		case runEnd:
 			fmt.Fprintf(m, "\n---\n\n*%s*", inert(string(t.Reason)))
 			if t.Message != "" {
 				fmt.Fprintf(m, ": %s", inert(t.Message))
@@ -93,7 +93,7 @@ func (m *markdown) quote(content llm.Blocks) {
 	}
 }
 
-func (m *markdown) answer(a *Answer) {
+func (m *markdown) answer(a *answer) {
 	fmt.Fprintf(m, "\n## %s · %s\n", inert(a.Model), clock(a.Time))
 	for _, b := range a.Content {
 		switch b := b.(type) {

@@ -18,12 +18,12 @@ import (
 	"github.com/openagent-go/agent/tool"
 )
 
-// A turn is a [Said], an [Answer] or an [End].
+// A turn is a [said], an [answer] or an [runEnd].
 type turn interface{ turn() }
 
 type (
-	// Said is a message of the user, or of the program in its place. Kind is "said".
-	Said struct {
+	// said is a message of the user, or of the program in its place. Kind is "said".
+	said struct {
 		Kind     string         `json:"kind"`
 		Seq      int64          `json:"seq"`
 		UUID     string         `json:"uuid"`
@@ -31,30 +31,30 @@ type (
 		Delivery event.Delivery `json:"delivery"`
 		Content  llm.Blocks     `json:"content"` // text, images, documents
 	}
-	// Answer is the model's text and its tool calls. Kind is "answer".
-	Answer struct {
+	// answer is the model's text and its tool calls. Kind is "answer".
+	answer struct {
 		Kind    string     `json:"kind"`
 		Seq     int64      `json:"seq"`
 		UUID    string     `json:"uuid"`
 		Time    time.Time  `json:"time"`
 		Model   string     `json:"model"`
 		Content llm.Blocks `json:"content"` // text and thinking
-		Calls   []Call     `json:"calls,omitempty"`
+		Calls   []call     `json:"calls,omitempty"`
 		Usage   llm.Usage  `json:"usage,omitzero"`
 		CostUSD *float64   `json:"cost_usd"` // null: not known
 	}
-	// A Call is a call of a tool.
-	Call struct {
+	// A call is a call of a tool.
+	call struct {
 		ID    string          `json:"id"`
 		Tool  string          `json:"tool"`
 		Input json.RawMessage `json:"input"`
 		// Decisions are the answers to questions about the call, and those that say who
 		// made them. The call may have been asked about again, see [permission.Decision].
-		Decisions []Decision `json:"decisions,omitempty"`
-		Result    *Result    `json:"result,omitempty"` // null: there is none yet
+		Decisions []decision `json:"decisions,omitempty"`
+		Result    *result    `json:"result,omitempty"` // null: there is none yet
 	}
-	// A Decision says who let a call run, or refused it.
-	Decision struct {
+	// A decision says who let a call run, or refused it.
+	decision struct {
 		Seq      int64               `json:"seq"`
 		Time     time.Time           `json:"time"`
 		Behavior permission.Behavior `json:"behavior"`
@@ -64,8 +64,8 @@ type (
 		Reason   string              `json:"reason,omitempty"`
 		Expires  time.Time           `json:"expires,omitzero"`
 	}
-	// A Result is the result of a call.
-	Result struct {
+	// A result is the result of a call.
+	result struct {
 		Seq        int64           `json:"seq"`
 		Time       time.Time       `json:"time"`
 		Title      string          `json:"title,omitempty"`
@@ -77,8 +77,8 @@ type (
 
 		diff string // of the details
 	}
-	// End is the end of a run. Kind is "end".
-	End struct {
+	// runEnd is the end of a run. Kind is "end".
+	runEnd struct {
 		Kind       string          `json:"kind"`
 		Seq        int64           `json:"seq"`
 		Time       time.Time       `json:"time"`
@@ -91,9 +91,9 @@ type (
 	}
 )
 
-func (Said) turn()    {}
-func (*Answer) turn() {}
-func (End) turn()     {}
+func (said) turn()    {}
+func (*answer) turn() {}
+func (runEnd) turn()  {}
 
 // turns yields the conversation of a session as it now stands, without secrets.
 // One answer with its results is in memory at a time.
@@ -104,7 +104,7 @@ func turns(ctx context.Context, s session.Store, id string, hide redact.Values) 
 			yield(nil, err)
 			return
 		}
-		r := reader{hide: hide, yield: yield, held: map[string]Said{}}
+		r := reader{hide: hide, yield: yield, held: map[string]said{}}
 		for e, err := range s.Read(ctx, id, 0) {
 			if err != nil {
 				yield(nil, err)
@@ -141,9 +141,9 @@ func path(ctx context.Context, s session.Store, id string) ([]bool, error) {
 type reader struct {
 	hide   redact.Values
 	yield  func(turn, error) bool
-	answer *Answer // whose results are still coming
-	ends   []End   // of the run that waits for decisions about the calls of answer
-	held   map[string]Said
+	answer *answer  // whose results are still coming
+	ends   []runEnd // of the run that waits for decisions about the calls of answer
+	held   map[string]said
 	left   bool
 }
 
@@ -157,24 +157,24 @@ func (r *reader) add(e event.Event) bool {
 func (r *reader) fact(e event.Event) (known bool) {
 	switch d := e.Data.(type) {
 	case event.UserMessage:
-		said := Said{"said", e.Seq, e.UUID(), e.Time, event.Delivery(r.line(string(d.Delivery))), r.blocks(d.Message.Content)}
+		m := said{"said", e.Seq, e.UUID(), e.Time, event.Delivery(r.line(string(d.Delivery))), r.blocks(d.Message.Content)}
 		if d.Delivery == event.AsPrompt || d.Delivery == event.AsContinue {
-			r.put(said)
+			r.put(m)
 		} else {
-			r.held[d.ID] = said
+			r.held[d.ID] = m
 		}
 	case event.Delivered:
 		for _, id := range d.IDs {
-			if said, ok := r.held[id]; ok {
+			if m, ok := r.held[id]; ok {
 				delete(r.held, id)
-				r.put(said)
+				r.put(m)
 			}
 		}
 	case event.AssistantMessage:
-		a := &Answer{Kind: "answer", Seq: e.Seq, UUID: e.UUID(), Time: e.Time, Model: r.line(d.Model),
+		a := &answer{Kind: "answer", Seq: e.Seq, UUID: e.UUID(), Time: e.Time, Model: r.line(d.Model),
 			Content: r.blocks(d.Response.Message.Content), Usage: d.Response.Usage, CostUSD: d.CostUSD}
 		for i, u := range d.Response.Message.ToolUses() {
-			a.Calls = append(a.Calls, Call{ID: fmt.Sprintf("c%d.%d", e.Seq, i), Tool: r.line(u.Name), Input: r.input(u)})
+			a.Calls = append(a.Calls, call{ID: fmt.Sprintf("c%d.%d", e.Seq, i), Tool: r.line(u.Name), Input: r.input(u)})
 		}
 		r.flush()
 		r.answer = a
@@ -187,7 +187,7 @@ func (r *reader) fact(e event.Event) (known bool) {
 	case event.ToolResult:
 		r.result(e, d)
 	case event.RunEnd:
-		end := End{"end", e.Seq, e.Time, event.EndReason(r.line(string(d.Reason))), r.line(d.Message), d.Turns, d.Usage, d.CostUSD, d.Duration.Milliseconds()}
+		end := runEnd{"end", e.Seq, e.Time, event.EndReason(r.line(string(d.Reason))), r.line(d.Message), d.Turns, d.Usage, d.CostUSD, d.Duration.Milliseconds()}
 		if d.Reason == event.Suspended && r.answer != nil { // its calls may have results yet
 			r.ends = append(r.ends, end)
 		} else {
@@ -212,23 +212,23 @@ func (r *reader) decided(e event.Event, call string, d permission.Decision) {
 	}
 	for i := range r.answer.Calls {
 		if c := &r.answer.Calls[i]; c.ID == call {
-			c.Decisions = append(c.Decisions, Decision{Seq: e.Seq, Time: e.Time, Behavior: permission.Behavior(r.line(string(d.Behavior))), Source: permission.Source(r.line(string(d.Source))),
+			c.Decisions = append(c.Decisions, decision{Seq: e.Seq, Time: e.Time, Behavior: permission.Behavior(r.line(string(d.Behavior))), Source: permission.Source(r.line(string(d.Source))),
 				By: r.line(d.By), Rule: r.line(d.Rule), Reason: r.line(d.Reason), Expires: d.Expires})
 		}
 	}
 }
 
 // String says who decided what.
-func (d Decision) String() string {
+func (d decision) String() string {
 	verb, ok := map[permission.Behavior]string{permission.Allowed: "Allowed by ", permission.Asked: "Left to a person by ", permission.Deferred: "Left for later by "}[d.Behavior]
 	if !ok {
 		verb = "Denied by "
 	}
-	said := verb + permission.Decision{By: d.By, Source: d.Source, Rule: d.Rule}.Maker() + ", " + clock(d.Time)
+	out := verb + permission.Decision{By: d.By, Source: d.Source, Rule: d.Rule}.Maker() + ", " + clock(d.Time)
 	if !d.Expires.IsZero() {
-		said += ", until " + clock(d.Expires)
+		out += ", until " + clock(d.Expires)
 	}
-	return said
+	return out
 }
 
 func (r *reader) result(e event.Event, d event.ToolResult) {
@@ -237,7 +237,7 @@ func (r *reader) result(e event.Event, d event.ToolResult) {
 	}
 	for i := range r.answer.Calls {
 		if c := &r.answer.Calls[i]; c.ID == d.Call && c.Result == nil {
-			c.Result = &Result{Seq: e.Seq, Time: e.Time, Title: r.line(d.Result.Title), Content: r.blocks(d.Result.Content), Details: r.hide.JSON(d.Result.Details),
+			c.Result = &result{Seq: e.Seq, Time: e.Time, Title: r.line(d.Result.Title), Content: r.blocks(d.Result.Content), Details: r.hide.JSON(d.Result.Details),
 				diff: r.text(diffOf(d.Result.Details)), IsError: d.Result.IsError, Cause: event.Cause(r.line(string(d.Cause))), DurationMS: d.Duration.Milliseconds()}
 		}
 	}
