@@ -26,27 +26,27 @@ func Example() {
 	}
 
 	store := &checkpoint.Store{Dir: filepath.Join(dir, "checkpoints")}
-	before, err := store.Take(ctx, checkpoint.Mark{Session: "s", Seq: 1}, project)
+	before, err := store.Take(ctx, "s", 1, project)
 	if err != nil {
 		log.Fatal(err)
 	}
 	if err := os.WriteFile(notes, []byte("new\n"), 0o644); err != nil { // by any program
 		log.Fatal(err)
 	}
-	changes, err := store.Changes(ctx, "s", before.ID, "")
+	changes, err := store.Changes(ctx, "s", before, "")
 	if err != nil {
 		log.Fatal(err)
 	}
 	for _, c := range changes {
-		fmt.Println(c.Kind, c.Path)
+		fmt.Println(c.Kind, filepath.Base(c.Path))
 		fmt.Print(c.Diff)
 	}
-	report, err := store.Restore(ctx, "s", before.ID, checkpoint.Restoring{})
-	if err != nil {
+	undo := ""
+	if _, err := store.Restore(ctx, "s", before, func(id string) error { undo = id; return nil }); err != nil {
 		log.Fatal(err)
 	}
 	text, err := os.ReadFile(notes)
-	fmt.Printf("%q, %v, can be undone: %t\n", text, err, report.Undo != "")
+	fmt.Printf("%q, %v, can be undone: %t\n", text, err, undo != "")
 	// Output:
 	// changed notes.txt
 	// --- notes.txt

@@ -11,7 +11,7 @@ import (
 	"time"
 
 	"github.com/openagent-go/agent"
-	"github.com/openagent-go/agent/checkpoint"
+	"github.com/openagent-go/agent/internal/checkpoint"
 	"github.com/openagent-go/agent/internal/parts"
 	"github.com/openagent-go/agent/session"
 )

@@ -8,7 +8,7 @@ import (
 	"testing"
 
 	"github.com/openagent-go/agent"
-	"github.com/openagent-go/agent/checkpoint"
+	"github.com/openagent-go/agent/internal/checkpoint"
 	"github.com/openagent-go/agent/session"
 )
 

@@ -35,8 +35,8 @@ import (
 	"slices"
 
 	"github.com/openagent-go/agent"
-	"github.com/openagent-go/agent/checkpoint"
 	"github.com/openagent-go/agent/event"
+	"github.com/openagent-go/agent/internal/checkpoint"
 	"github.com/openagent-go/agent/internal/config"
 	"github.com/openagent-go/agent/internal/parts"
 	"github.com/openagent-go/agent/internal/wire"

@@ -12,6 +12,7 @@ import (
 	"log"
 	"os"
 	"path/filepath"
+	"strings"
 
 	"github.com/openagent-go/agent"
 	"github.com/openagent-go/agent/checkpoint"
@@ -58,8 +59,7 @@ func run(ctx context.Context, out io.Writer) (err error) {
 		Sessions:    session.Dir{Path: filepath.Join(dir, "sessions")},
 		// Called before the first call of a prompt that may change files.
 		Checkpoint: func(ctx context.Context, at agent.CheckpointPlace) (string, error) {
-			c, err := kept.Take(ctx, checkpoint.Mark{Session: at.Session, Seq: at.Prompt}, at.Roots...)
-			return c.ID, err
+			return kept.Take(ctx, at.Session, at.Prompt, at.Roots...)
 		},
 	}
 	s := a.Session("notes")
@@ -75,21 +75,21 @@ func run(ctx context.Context, out io.Writer) (err error) {
 		return err
 	}
 
-	// A dry run says what would change.
+	// First see how the files would change.
 	id, err := s.CheckpointBefore(ctx, before)
 	if err != nil {
 		return err
 	}
-	report, err := kept.Restore(ctx, s.ID, id, checkpoint.Restoring{Dry: true})
+	changes, err := kept.Changes(ctx, s.ID, "", id)
 	if err != nil {
 		return err
 	}
-	for _, c := range report.Changes {
-		fmt.Fprintln(out, "  would be", c.Kind, c.Path)
+	for _, c := range changes {
+		fmt.Fprintln(out, "  would be", c.Kind, strings.TrimPrefix(c.Path, project+string(filepath.Separator)))
 	}
 
 	restore := func(ctx context.Context, id string, record func(undo string) error) error {
-		_, err := kept.Restore(ctx, s.ID, id, checkpoint.Restoring{Kept: record})
+		_, err := kept.Restore(ctx, s.ID, id, record)
 		return err
 	}
 	if err := s.RewindFiles(ctx, before, restore); err != nil {

@@ -21,10 +21,10 @@ var locks = map[string]bool{"Flock": true, "FcntlFlock": true, "LockFileEx": tru
 // renames lists the other files that rename files, and why they do.
 var renames = map[string]string{
 	"session/disk.go":                                   "a step of durable.Replacement that tests let fail",
-	"checkpoint/disk.go":                                "a file that is written gets the hash of its content as its name; readers check the hash",
-	"checkpoint/apply.go":                               "a restore stays in an os.Root and replaces only files that nobody has changed since",
-	"checkpoint/sys_unix.go":                            "a restore moves files between open folders",
-	"checkpoint/sys_windows.go":                         "a restore moves files between open folders",
+	"internal/checkpoint/disk.go":                       "a file that is written gets the hash of its content as its name; readers check the hash",
+	"internal/checkpoint/apply.go":                      "a restore stays in an os.Root and replaces only files that nobody has changed since",
+	"internal/checkpoint/sys_unix.go":                   "a restore moves files between open folders",
+	"internal/checkpoint/sys_windows.go":                "a restore moves files between open folders",
 	"workspace/files.go":                                "an edit stays in an os.Root, keeps the owner and replaces only files that nobody has changed since",
 	"workspace/transaction.go":                          "a transaction renames several files, or none",
 	"workspace/shell.go":                                "a shell wrote the file",

@@ -17,7 +17,7 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/openagent-go/agent"
-	"github.com/openagent-go/agent/checkpoint"
+	"github.com/openagent-go/agent/internal/checkpoint"
 	"github.com/openagent-go/agent/llm/llmtest"
 	"github.com/openagent-go/agent/permission"
 )

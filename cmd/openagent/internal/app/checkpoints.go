@@ -7,9 +7,9 @@ import (
 	"io/fs"
 	"os"
 
-	"github.com/openagent-go/agent/checkpoint"
 	"github.com/openagent-go/agent/cmd/openagent/internal/cli"
 	"github.com/openagent-go/agent/cmd/openagent/internal/settings"
+	"github.com/openagent-go/agent/internal/checkpoint"
 	"github.com/openagent-go/agent/internal/config"
 	"github.com/openagent-go/agent/internal/parts"
 	"github.com/openagent-go/agent/session"

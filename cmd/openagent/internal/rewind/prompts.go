@@ -5,7 +5,7 @@ import (
 	"strconv"
 	"time"
 
-	"github.com/openagent-go/agent/checkpoint"
+	"github.com/openagent-go/agent/internal/checkpoint"
 	"github.com/openagent-go/agent/internal/parts"
 	"github.com/openagent-go/agent/internal/text"
 	"github.com/openagent-go/agent/session"

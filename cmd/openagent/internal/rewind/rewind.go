@@ -10,8 +10,8 @@ import (
 	"strings"
 
 	"github.com/openagent-go/agent"
-	"github.com/openagent-go/agent/checkpoint"
 	"github.com/openagent-go/agent/cmd/openagent/internal/cli"
+	"github.com/openagent-go/agent/internal/checkpoint"
 	"github.com/openagent-go/agent/internal/parts"
 	"github.com/openagent-go/agent/session"
 )

@@ -4,7 +4,7 @@ import (
 	"slices"
 	"testing"
 
-	"github.com/openagent-go/agent/checkpoint"
+	"github.com/openagent-go/agent/internal/checkpoint"
 )
 
 // A file's name cannot pass for a line of the program's, nor for another name.

@@ -7,10 +7,10 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/openagent-go/agent/checkpoint"
 	"github.com/openagent-go/agent/cmd/openagent/internal/app"
 	"github.com/openagent-go/agent/cmd/openagent/internal/cli"
 	"github.com/openagent-go/agent/cmd/openagent/internal/sessionstore"
+	"github.com/openagent-go/agent/internal/checkpoint"
 	"github.com/openagent-go/agent/internal/text"
 	"github.com/openagent-go/agent/session"
 )

@@ -11,7 +11,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/openagent-go/agent/checkpoint"
+	"github.com/openagent-go/agent/internal/checkpoint"
 )
 
 // noise is content of n bytes that nothing else has.

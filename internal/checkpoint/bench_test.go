@@ -7,7 +7,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/openagent-go/agent/checkpoint"
+	"github.com/openagent-go/agent/internal/checkpoint"
 )
 
 // forest makes a tree of n files of some kilobytes in n/20 folders and those above and returns

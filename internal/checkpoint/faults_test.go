@@ -12,7 +12,7 @@ import (
 	"syscall"
 	"testing"
 
-	"github.com/openagent-go/agent/checkpoint"
+	"github.com/openagent-go/agent/internal/checkpoint"
 )
 
 // Every write of a Take, a Restore and a Prune fails once: the old data stays whole, and

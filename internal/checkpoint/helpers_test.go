@@ -10,7 +10,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/openagent-go/agent/checkpoint"
+	"github.com/openagent-go/agent/internal/checkpoint"
 )
 
 const session = "s"

@@ -10,7 +10,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/openagent-go/agent/checkpoint"
+	"github.com/openagent-go/agent/internal/checkpoint"
 )
 
 // A gardener changes a tree at random, as commands do. Its links lead anywhere;

@@ -11,7 +11,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/openagent-go/agent/checkpoint"
+	"github.com/openagent-go/agent/internal/checkpoint"
 )
 
 // A change of the same size right after a checkpoint is seen, even where the time
