@@ -256,58 +256,62 @@ func (a *Agent) Session(id string) *Session {
 var ErrConfig = errors.New("bad configuration")
 
 func (a *Agent) check() error {
-	bad := func(format string, args ...any) error {
-		return fmt.Errorf("agent: %w: %s", ErrConfig, fmt.Sprintf(format, args...))
-	}
 	if a.Model == nil {
-		return bad("Model is nil")
+		return configError("Model is nil")
 	}
 	b := a.Budget
 	if b.Turns < 0 || b.ModelCalls < 0 || b.USD < 0 || b.Time < 0 || b.USD != b.USD {
-		return bad("a Budget must not be negative: %+v", b)
+		return configError("a Budget must not be negative: %+v", b)
 	}
 	if a.MaxTokens < 0 || a.MaxParallelCalls < 0 {
-		return bad("MaxTokens and MaxParallelCalls must not be negative")
+		return configError("MaxTokens and MaxParallelCalls must not be negative")
 	}
 	all := a.models()
 	for i, m := range all {
 		if m == nil || strings.TrimSpace(m.Name()) == "" {
-			return bad("a model is nil or has no name")
+			return configError("a model is nil or has no name")
 		}
 		for _, other := range all[:i] { // the second one would never be asked
 			if x, y := llm.InfoOf(other).Provider, llm.InfoOf(m).Provider; other.Name() == m.Name() && x != y {
-				return bad("two models are named %q, of %q and of %q; give one another name with llm.Named", m.Name(), x, y)
+				return configError("two models are named %q, of %q and of %q; give one another name with llm.Named", m.Name(), x, y)
 			}
 		}
 		if b.USD > 0 && llm.InfoOf(m).Price == nil {
-			return bad("the price of model %q is not known, so its cost cannot be bounded; register it in a catalog.Table or leave out the USD budget", m.Name())
+			return configError("the price of model %q is not known, so its cost cannot be bounded; register it in a catalog.Table or leave out the USD budget", m.Name())
 		}
 	}
 	if slices.Contains(a.Tools, nil) || slices.Contains(a.Toolsets, nil) {
-		return bad("Tools or Toolsets hold nil")
+		return configError("Tools or Toolsets hold nil")
 	}
 	if err := a.Thinking.Check(); err != nil {
-		return bad("Thinking: %v", err)
+		return configError("Thinking: %v", err)
 	}
 	if err := a.Cache.Check(); err != nil {
-		return bad("Cache: %v", err)
+		return configError("Cache: %v", err)
 	}
 	if a.Loop.Repeats < 0 || a.Loop.Failures < 0 {
-		return bad("a Loop must not have negative numbers: %+v", a.Loop)
+		return configError("a Loop must not have negative numbers: %+v", a.Loop)
 	}
 	if err := a.Compaction.check(); err != nil {
-		return bad("%v", err)
+		return configError("%v", err)
 	}
 	if err := a.Permissions.Check(); err != nil {
-		return bad("Permissions: %v", err)
+		return configError("Permissions: %v", err)
 	}
 	if slices.Contains(a.Deciders, nil) {
-		return bad("Deciders hold nil")
+		return configError("Deciders hold nil")
 	}
 	if _, err := hook.Compile(a.Hooks); err != nil {
-		return bad("Hooks: %v", err)
+		return configError("Hooks: %v", err)
 	}
 	return nil
+}
+
+// configError returns an error of kind [ErrConfig].
+//
+//go:noinline // called from many places: every program stays smaller
+func configError(format string, args ...any) error {
+	return fmt.Errorf("agent: %w: %s", ErrConfig, fmt.Sprintf(format, args...))
 }
 
 // models returns all models of the agent: Model, Fallbacks, SmallModel and the model of

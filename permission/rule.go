@@ -86,6 +86,8 @@ type rule struct {
 }
 
 // name is the rule as it was written, and where.
+//
+//go:noinline // called from many places: every program stays smaller
 func (x *rule) name() string {
 	if x.origin == "" {
 		return string(x.source)

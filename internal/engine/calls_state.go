@@ -67,6 +67,8 @@ func (c *call) key(kind string) string {
 }
 
 // refuse settles a call that does not run.
+//
+//go:noinline // called from many places: every program stays smaller
 func (c *call) refuse(cause event.Cause, fault tool.Fault, format string, args ...any) {
 	c.phase = refused
 	c.verdict = &event.ToolResult{Call: c.id, Cause: cause, Fault: fault, Result: *tool.Errorf(format, args...)}

@@ -19,6 +19,8 @@ type hookQueue struct {
 }
 
 // add makes hooks wanted, if there are any for the event.
+//
+//go:noinline // called from many places: every program stays smaller
 func (q *hookQueue) add(t *settings, f CallHooks) {
 	if t.fires(f.Event) {
 		q.due = append(q.due, f)

@@ -31,6 +31,7 @@ type planner struct {
 	effects []Effect
 }
 
+//go:noinline // called from many places: every program stays smaller
 func (p *planner) add(e Effect) { p.effects = append(p.effects, e) }
 
 // record wants facts recorded, and nothing else until they are.

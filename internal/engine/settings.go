@@ -34,6 +34,8 @@ type knownModel struct {
 func (t *settings) tools() toolset { return t.cfg.Tools }
 
 // fires reports whether the run has hooks for an event.
+//
+//go:noinline // called from many places: every program stays smaller
 func (t *settings) fires(e hook.Event) bool { return slices.Contains(t.cfg.Hooks, e) }
 
 // stopEvent is that of the run's end.

@@ -3,9 +3,9 @@ package redact
 
 import (
 	"bytes"
-	"cmp"
 	"encoding/json"
 	"slices"
+	"sort"
 	"strings"
 
 	"github.com/openagent-go/agent/internal/text"
@@ -22,7 +22,11 @@ type Values struct{ replacer *strings.Replacer }
 // they are and as they stand in JSON strings, with and without escapes for HTML.
 func New(values []string) Values {
 	values = slices.Clone(values)
-	slices.SortFunc(values, func(a, b string) int { return cmp.Or(len(b)-len(a), strings.Compare(a, b)) }) // the longest first
+	// The longest first. With slices.SortFunc every program would be 12 kB larger.
+	sort.Slice(values, func(i, j int) bool {
+		a, b := values[i], values[j]
+		return len(a) > len(b) || len(a) == len(b) && a < b
+	})
 	var pairs []string
 	for _, v := range slices.Compact(values) {
 		if len(v) < shortest {

@@ -9,38 +9,54 @@ import (
 )
 
 // Or returns the result of fn, or another value if fn panics.
-func Or[T any](fn func() T, otherwise T) (v T) {
+func Or[T any](fn func() T, otherwise T) T {
+	var v T
+	if finishes(func() { v = fn() }) {
+		return v
+	}
+	return otherwise
+}
+
+// finishes calls fn and reports whether it returned without a panic.
+func finishes(fn func()) (ok bool) {
 	defer func() {
-		if recover() != nil {
-			v = otherwise
+		if !ok {
+			recover()
 		}
 	}()
-	return fn()
+	fn()
+	return true
 }
 
 // Within calls fn in its own goroutine and returns when fn does or ctx
 // ends, whichever is first. A panic or a Goexit in fn is an error.
 func Within[T any](ctx context.Context, fn func() (T, error)) (T, error) {
-	type outcome struct {
-		value T
-		err   error
+	v := new(T)
+	returned, err := within(ctx, func() (err error) { *v, err = fn(); return err })
+	if !returned { // fn may still write *v
+		var zero T
+		return zero, err
 	}
-	done := make(chan outcome, 1)
+	return *v, err
+}
+
+// within is Within without a value. It also reports whether fn has ended.
+func within(ctx context.Context, fn func() error) (returned bool, err error) {
+	done := make(chan error, 1)
 	go func() {
-		out := outcome{err: errors.New("the callback called runtime.Goexit instead of returning")}
+		err := errors.New("the callback called runtime.Goexit instead of returning")
 		defer func() {
 			if v := recover(); v != nil {
-				out.err = fmt.Errorf("the callback panicked: %v", v)
+				err = fmt.Errorf("the callback panicked: %v", v)
 			}
-			done <- out
+			done <- err
 		}()
-		out.value, out.err = fn()
+		err = fn()
 	}()
 	select {
-	case out := <-done:
-		return out.value, out.err
+	case err := <-done:
+		return true, err
 	case <-ctx.Done():
-		var zero T
-		return zero, context.Cause(ctx)
+		return false, context.Cause(ctx)
 	}
 }

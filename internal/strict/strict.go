@@ -457,6 +457,7 @@ func parse(raw json.RawMessage) (object, error) {
 	return o, nil
 }
 
+//go:noinline // called from many places: every program stays smaller
 func (o object) value(name string) json.RawMessage {
 	for _, m := range o {
 		if m.name == name {

@@ -150,6 +150,7 @@ func (l lists) take(name string) []string {
 	return members
 }
 
+//go:noinline // called from many places: every program stays smaller
 func (l lists) takeSet(name string) set {
 	members := set{}
 	for _, m := range l.take(name) {

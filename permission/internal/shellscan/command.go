@@ -112,6 +112,7 @@ func room[T any](from *[]T, n int) []T {
 	return all
 }
 
+//go:noinline // called from many places: every program stays smaller
 func (s *shell) fail(format string, args ...any) {
 	if s.Unclear == "" {
 		s.Unclear = fmt.Sprintf(format, args...)

@@ -31,12 +31,14 @@ func writeForm(stmts []*syntax.Stmt, size int) (form Form, odd string) {
 	return Form{string(w.out), w.bash}, w.odd
 }
 
+//go:noinline // called from many places: every program stays smaller
 func (w *formWriter) refuse(why string) {
 	if w.odd == "" {
 		w.odd = why
 	}
 }
 
+//go:noinline // called from many places: every program stays smaller
 func (w *formWriter) text(s string) {
 	w.out = append(w.out, s...)
 	for i := range len(s) {

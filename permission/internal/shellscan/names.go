@@ -17,43 +17,50 @@ func FirstWord(text string) string {
 
 // findHeads returns the words by which the commands of the list may be called.
 func (c *Commands) findHeads() []string {
-	var all []string
-	many := map[string]bool(nil)
-	note := func(head string) {
-		switch {
-		case many != nil:
-			if many[head] {
-				return
-			}
-			many[head] = true
-		case slices.Contains(all, head):
-			return
-		case len(all) == 16:
-			many = map[string]bool{head: true}
-			for _, h := range all {
-				many[h] = true
-			}
-		}
-		all = append(all, head)
-	}
+	var all heads
 	for i := range c.List {
 		x := &c.List[i]
-		note(FirstWord(x.Raw))
-		note(x.Path)
-		note(strings.TrimSuffix(x.Name, ".exe"))
+		all.add(FirstWord(x.Raw))
+		all.add(x.Path)
+		all.add(strings.TrimSuffix(x.Name, ".exe"))
 		if strings.Contains(x.Path, " ") {
-			note(FirstWord(x.Path))
+			all.add(FirstWord(x.Path))
 		}
 		base := x.baseName()
-		note(FirstWord(base))
+		all.add(FirstWord(base))
 		if paths.FoldCase {
-			note(FirstWord(strings.ToLower(base)))
+			all.add(FirstWord(strings.ToLower(base)))
 		}
 		if len(x.Env) > 0 {
-			note(FirstWord(x.Env[0]))
+			all.add(FirstWord(x.Env[0]))
 		}
 	}
-	return all
+	return all.list
+}
+
+// heads are different words, in order.
+type heads struct {
+	list []string
+	seen map[string]bool // nil while the list is short
+}
+
+//go:noinline // called from many places: every program stays smaller
+func (h *heads) add(word string) {
+	switch {
+	case h.seen != nil:
+		if h.seen[word] {
+			return
+		}
+		h.seen[word] = true
+	case slices.Contains(h.list, word):
+		return
+	case len(h.list) == 16:
+		h.seen = map[string]bool{word: true}
+		for _, w := range h.list {
+			h.seen[w] = true
+		}
+	}
+	h.list = append(h.list, word)
 }
 
 // baseName is the name of the program without its folder, [shellword.Unknown] if not known.

@@ -33,26 +33,17 @@ func PathForms(w Word) []Word {
 	if w.Text == "" {
 		return nil
 	}
-	var out []Word
+	var out pathForms
 	flag := strings.HasPrefix(w.Text, "-")
 	if !flag {
-		out = append(out, w)
-	}
-	part := func(text string) {
-		if text != "" {
-			x := Word{Text: text}
-			if strings.HasPrefix(text, "~/") {
-				x.Home, x.Rest = true, text[1:] // many programs expand it
-			}
-			out = append(out, x)
-		}
+		out.list = append(out.list, w)
 	}
 	if _, v, ok := strings.Cut(w.Text, "="); ok {
 		v = strings.Trim(strings.TrimLeft(v, "@<"), `"`)
-		part(v)
+		out.add(v)
 		if at := strings.IndexAny(v, ";,"); at > 0 { // "f=@a;type=b" of curl
 			for piece := range strings.FieldsFuncSeq(v, func(r rune) bool { return r == ';' || r == ',' || r == '"' }) {
-				part(piece)
+				out.add(piece)
 			}
 		}
 	}
@@ -60,22 +51,37 @@ func PathForms(w Word) []Word {
 		if !flag && front != "" && strings.Contains(w.Text, Unknown) {
 			v = Unknown
 		}
-		part(v)
+		out.add(v)
 	}
 	if flag && len(w.Text) > 2 && w.Text[1] != '-' {
-		part(strings.TrimLeft(w.Text[2:], "@<"))
+		out.add(strings.TrimLeft(w.Text[2:], "@<"))
 		if i := strings.IndexByte(w.Text[2:], '/'); i > 0 && w.Glob == "" && !strings.ContainsAny(w.Text, "=:") {
-			part(w.Text[2+i:]) // after letters of other options
+			out.add(w.Text[2+i:]) // after letters of other options
 		}
 	}
 	if file, ok := FileAddress(w.Text); ok {
-		part(file)
+		out.add(file)
 	}
 	if front, back, ok := strings.Cut(w.Text, ":"); ok && !strings.HasPrefix(back, "//") {
 		if !flag {
-			part(front) // host:path, revision:path
+			out.add(front) // host:path, revision:path
 		}
-		part(back)
+		out.add(back)
 	}
-	return out
+	return out.list
+}
+
+// pathForms are the parts of a word that may be paths.
+type pathForms struct{ list []Word }
+
+//go:noinline // called from many places: every program stays smaller
+func (f *pathForms) add(text string) {
+	if text == "" {
+		return
+	}
+	w := Word{Text: text}
+	if strings.HasPrefix(text, "~/") {
+		w.Home, w.Rest = true, text[1:] // many programs expand it
+	}
+	f.list = append(f.list, w)
 }

@@ -22,6 +22,7 @@ type Word struct {
 	Found bool // the name of a file that a program found, which does not begin with "-"
 }
 
+//go:noinline // called from many places: every program stays smaller
 func (w Word) Unknown() bool { return strings.Contains(w.Text, Unknown) }
 
 // Hidden reports whether the word is not known, not even as a path.
