@@ -12,23 +12,18 @@ import (
 	"testing"
 
 	"github.com/openagent-go/agent/internal/installed"
+	"github.com/openagent-go/agent/internal/outside"
 )
 
 var update = flag.Bool("update", false, "write what the examples print into testdata")
 
+// TestExamples builds copies of the examples outside the module, and runs them.
 func TestExamples(t *testing.T) {
 	dirs, err := filepath.Glob("[0-9]*")
 	if err != nil || len(dirs) == 0 {
 		t.Fatal("no examples", err)
 	}
-	bin := t.TempDir()
-	args := []string{"build", "-o", bin}
-	for _, dir := range dirs {
-		args = append(args, "./"+dir)
-	}
-	if out, err := exec.Command("go", args...).CombinedOutput(); err != nil {
-		t.Fatalf("%v\n%s", err, out)
-	}
+	bin := build(t, dirs)
 	for _, dir := range dirs {
 		t.Run(dir, func(t *testing.T) {
 			t.Parallel()
@@ -43,6 +38,22 @@ func TestExamples(t *testing.T) {
 		t.Parallel()
 		play(t, filepath.Join(bin, "12-lsp"), "12-lsp-search", "")
 	})
+}
+
+// build builds the examples in a module of their own. It returns the folder of the programs.
+func build(t *testing.T, dirs []string) string {
+	t.Helper()
+	module, bin := outside.Module(t), t.TempDir()
+	args := []string{"-ldflags", "-s -w", "-o", bin}
+	for _, dir := range dirs {
+		if err := os.CopyFS(filepath.Join(module, dir), os.DirFS(dir)); err != nil {
+			t.Fatal(err)
+		}
+		args = append(args, "./"+dir)
+	}
+	outside.Go(t, module, "build", args...)
+	outside.Go(t, module, "vet", "./08-test-your-agent") // it has a test
+	return bin
 }
 
 // withGopls returns a PATH on which gopls is.

@@ -26,3 +26,20 @@ func TestReadme(t *testing.T) {
 		t.Error("README.md has a second program that nothing compiles")
 	}
 }
+
+// TestIndex checks that README.md of this folder lists every example.
+func TestIndex(t *testing.T) {
+	page, err := os.ReadFile("README.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	dirs, err := filepath.Glob("[0-9]*")
+	if err != nil || len(dirs) == 0 {
+		t.Fatal("no examples", err)
+	}
+	for _, dir := range dirs {
+		if !strings.Contains(string(page), "]("+dir+"/") {
+			t.Errorf("README.md does not list %s", dir)
+		}
+	}
+}

@@ -25,6 +25,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/openagent-go/agent/internal/outside"
 	"github.com/openagent-go/agent/llm/llmtest"
 )
 
@@ -427,43 +428,16 @@ func flat(text string) string {
 	return strings.Join(lines, "\n")
 }
 
-// module writes the programs into a module of their own, which uses the library as
-// another project would.
+// module writes the programs into a module of their own.
 func module(t *testing.T, all []*program) string {
 	t.Helper()
-	root, err := filepath.Abs(filepath.Join("..", ".."))
-	if err != nil {
-		t.Fatal(err)
-	}
-	dir := t.TempDir()
-	mod, err := os.ReadFile(filepath.Join(root, "go.mod"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	_, needs, _ := strings.Cut(string(mod), "\nrequire (")
-	head := "module example.com/guides\n\ngo 1.26.0\n\nrequire github.com/openagent-go/agent v0.0.0\n\nreplace github.com/openagent-go/agent => " + root + "\n\nrequire ("
-	write(t, filepath.Join(dir, "go.mod"), head+needs)
-	sum, err := os.ReadFile(filepath.Join(root, "go.sum"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	write(t, filepath.Join(dir, "go.sum"), string(sum))
+	dir := outside.Module(t)
 	for _, p := range all {
 		for name, text := range p.files {
-			write(t, filepath.Join(dir, p.name(), filepath.FromSlash(name)), text)
+			outside.Write(t, filepath.Join(dir, p.name(), filepath.FromSlash(name)), []byte(text))
 		}
 	}
 	return dir
-}
-
-func write(t *testing.T, path, text string) {
-	t.Helper()
-	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
-		t.Fatal(err)
-	}
 }
 
 // build builds the programs, and the tests of those that are tests.
@@ -473,29 +447,19 @@ func build(t *testing.T, dir string, all []*program) {
 	if err := os.Mkdir(bin, 0o700); err != nil {
 		t.Fatal(err)
 	}
-	args := []string{"build", "-mod=mod", "-o", bin + string(filepath.Separator)}
+	args := []string{"-o", bin + string(filepath.Separator)}
 	for _, p := range all {
 		if !p.isTest() {
 			args = append(args, "./"+p.name())
 		}
 	}
-	goCommand(t, dir, args...)
+	outside.Go(t, dir, "build", args...)
 	for _, p := range all {
 		if p.isTest() {
-			goCommand(t, dir, "test", "-mod=mod", "-c", "-o", filepath.Join(bin, p.name()), "./"+p.name())
+			outside.Go(t, dir, "test", "-c", "-o", filepath.Join(bin, p.name()), "./"+p.name())
 		}
 	}
-	goCommand(t, dir, "vet", "-mod=mod", "./...")
-}
-
-func goCommand(t *testing.T, dir string, args ...string) {
-	t.Helper()
-	cmd := exec.Command("go", args...)
-	cmd.Dir = dir
-	cmd.Env = append(os.Environ(), "GOWORK=off", "GOPROXY=off")
-	if out, err := cmd.CombinedOutput(); err != nil {
-		t.Fatalf("go %s: %v\n%s", args[0], err, out)
-	}
+	outside.Go(t, dir, "vet", "./...")
 }
 
 // run runs the program in an empty folder. It returns what the program prints, without

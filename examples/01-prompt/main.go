@@ -11,8 +11,6 @@ import (
 	"os"
 
 	"github.com/openagent-go/agent"
-	"github.com/openagent-go/agent/examples/internal/pick"
-	"github.com/openagent-go/agent/llm/llmtest"
 )
 
 func main() {
@@ -23,7 +21,7 @@ func main() {
 
 func run(ctx context.Context, out io.Writer) error {
 	a := &agent.Agent{
-		Model:  pick.Model(llmtest.Step{Text: "2 + 2 = 4."}),
+		Model:  model(),
 		System: "Answer in one short sentence.",
 		Budget: agent.Budget{Turns: 5},
 	}

@@ -13,8 +13,6 @@ import (
 
 	"github.com/openagent-go/agent"
 	"github.com/openagent-go/agent/event"
-	"github.com/openagent-go/agent/examples/internal/pick"
-	"github.com/openagent-go/agent/llm/llmtest"
 	"github.com/openagent-go/agent/tool"
 	"github.com/openagent-go/agent/tools"
 	"github.com/openagent-go/agent/workspace"
@@ -38,9 +36,7 @@ func run(ctx context.Context, out io.Writer) error {
 	ws := &workspace.Workspace{Root: dir}
 	defer ws.Close()
 	a := &agent.Agent{
-		Model: pick.Model(
-			llmtest.Call(llmtest.Use("", "Read", map[string]any{"file_path": "poem.txt"})),
-			llmtest.Step{Text: "The poem says that roses are red."}),
+		Model: model(),
 		Tools: []tool.Tool{tools.Read(ws)},
 		Dir:   dir,
 	}

@@ -12,8 +12,6 @@ import (
 	"os"
 
 	"github.com/openagent-go/agent"
-	"github.com/openagent-go/agent/examples/internal/pick"
-	"github.com/openagent-go/agent/llm/llmtest"
 	"github.com/openagent-go/agent/tool"
 )
 
@@ -38,11 +36,7 @@ func run(ctx context.Context, out io.Writer) error {
 		return "sunny, 24 degrees", nil
 	})
 	a := &agent.Agent{
-		Model: pick.Model(
-			llmtest.Call(
-				llmtest.Use("", "get_weather", place{City: "Paris"}),
-				llmtest.Use("", "get_weather", map[string]any{"town": "Rome"})), // the model errs, and reads how
-			llmtest.Step{Text: "Take sunglasses to Paris."}),
+		Model: model(),
 		Tools: []tool.Tool{weather},
 	}
 	res, err := a.Prompt(ctx, "What should I pack for Paris?")

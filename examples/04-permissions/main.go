@@ -11,8 +11,6 @@ import (
 	"os"
 
 	"github.com/openagent-go/agent"
-	"github.com/openagent-go/agent/examples/internal/pick"
-	"github.com/openagent-go/agent/llm/llmtest"
 	"github.com/openagent-go/agent/permission"
 	"github.com/openagent-go/agent/tool"
 	"github.com/openagent-go/agent/tools"
@@ -34,12 +32,8 @@ func run(ctx context.Context, out io.Writer) error {
 	ws := &workspace.Workspace{Root: dir}
 	defer ws.Close()
 
-	bash := func(command string) llmtest.Step {
-		return llmtest.Call(llmtest.Use("", "Bash", map[string]any{"command": command}))
-	}
 	a := &agent.Agent{
-		Model: pick.Model(bash("echo hello"), bash("touch notes.txt"), bash("echo gone; rm -rf notes.txt"), bash("curl example.com"),
-			llmtest.Step{Text: "I made notes.txt; removing it and the network were not allowed."}),
+		Model: model(),
 		Tools: []tool.Tool{tools.Bash(ws)},
 		Dir:   dir,
 		Permissions: permission.Policy{

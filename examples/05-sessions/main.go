@@ -11,8 +11,6 @@ import (
 	"os"
 
 	"github.com/openagent-go/agent"
-	"github.com/openagent-go/agent/examples/internal/pick"
-	"github.com/openagent-go/agent/llm/llmtest"
 	"github.com/openagent-go/agent/session"
 )
 
@@ -29,10 +27,7 @@ func run(ctx context.Context, out io.Writer) error {
 	}
 	defer os.RemoveAll(dir)
 	a := &agent.Agent{
-		Model: pick.Model(
-			llmtest.Step{Text: "Noted: your favourite colour is green."},
-			llmtest.Step{Text: "It is green."},
-			llmtest.Step{Text: "Let us say it is blue."}),
+		Model:    model(),
 		Sessions: &session.Dir{Path: dir},
 	}
 	s := a.Session("colours")

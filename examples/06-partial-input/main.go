@@ -15,8 +15,6 @@ import (
 
 	"github.com/openagent-go/agent"
 	"github.com/openagent-go/agent/event"
-	"github.com/openagent-go/agent/examples/internal/pick"
-	"github.com/openagent-go/agent/llm/llmtest"
 	"github.com/openagent-go/agent/permission"
 	"github.com/openagent-go/agent/tool"
 )
@@ -44,9 +42,7 @@ func run(ctx context.Context, out io.Writer) error {
 			}
 		})
 	a := &agent.Agent{
-		Model: pick.Model(
-			llmtest.Call(llmtest.Use("", "save_post", post{"Go", strings.Repeat("word ", 40)})),
-			llmtest.Step{Text: "The post is saved."}),
+		Model:       model(),
 		Tools:       []tool.Tool{draft},
 		Permissions: permission.Policy{Allow: []permission.Rule{"save_post"}},
 	}

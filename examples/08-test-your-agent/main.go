@@ -11,9 +11,7 @@ import (
 	"os"
 
 	"github.com/openagent-go/agent"
-	"github.com/openagent-go/agent/examples/internal/pick"
 	"github.com/openagent-go/agent/llm"
-	"github.com/openagent-go/agent/llm/llmtest"
 	"github.com/openagent-go/agent/tool"
 )
 
@@ -33,9 +31,7 @@ func support(m llm.Model, status func(id int) (string, error)) *agent.Agent {
 }
 
 func main() {
-	m := pick.Model(
-		llmtest.Call(llmtest.Use("", "order_status", order{42})),
-		llmtest.Step{Text: "Order 42 is on its way."})
+	m := model()
 	res, err := support(m, func(id int) (string, error) { return fmt.Sprintf("order %d: shipped", id), nil }).Prompt(context.Background(), "Where is order 42?")
 	if err != nil {
 		log.Fatal(err)

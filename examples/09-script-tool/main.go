@@ -15,8 +15,6 @@ import (
 	"path/filepath"
 
 	"github.com/openagent-go/agent"
-	"github.com/openagent-go/agent/examples/internal/pick"
-	"github.com/openagent-go/agent/llm/llmtest"
 	"github.com/openagent-go/agent/tool"
 	"github.com/openagent-go/agent/tools/custom"
 	"github.com/openagent-go/agent/workspace"
@@ -63,11 +61,7 @@ func run(ctx context.Context, out io.Writer) (err error) {
 		},
 	}
 	a := &agent.Agent{
-		Model: pick.Model(
-			llmtest.Call(
-				llmtest.Use("", "tides", map[string]string{"port": "Brest"}),
-				llmtest.Use("", "tides", map[string]string{"port": "Bern"})),
-			llmtest.Step{Text: "At Brest the tide is high at 06:12 and 18:31; Bern has none."}),
+		Model:    model(),
 		Toolsets: []tool.Set{set},
 		Dir:      dir,
 	}

@@ -15,8 +15,6 @@ import (
 	"sync"
 
 	"github.com/openagent-go/agent"
-	"github.com/openagent-go/agent/examples/internal/pick"
-	"github.com/openagent-go/agent/llm/llmtest"
 	"github.com/openagent-go/agent/permission"
 	"github.com/openagent-go/agent/tool"
 )
@@ -71,12 +69,7 @@ func main() {
 
 func run(ctx context.Context, out io.Writer) error {
 	a := &agent.Agent{
-		Model: pick.Model(
-			llmtest.Call(llmtest.Use("", "save_backup", backup{"monday"})),
-			llmtest.Step{Text: "Saved as monday."},
-			llmtest.Call(llmtest.Use("", "restore_backup", backup{"sunday"})), // there is none: the schema says so
-			llmtest.Call(llmtest.Use("", "restore_backup", backup{"monday"})),
-			llmtest.Step{Text: "There is no backup of sunday; monday is back."}),
+		Model:       model(),
 		Toolsets:    []tool.Set{new(backups)},
 		Permissions: permission.Policy{Allow: []permission.Rule{"save_backup", "restore_backup"}},
 	}

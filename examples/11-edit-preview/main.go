@@ -18,7 +18,6 @@ import (
 
 	"github.com/openagent-go/agent"
 	"github.com/openagent-go/agent/event"
-	"github.com/openagent-go/agent/examples/internal/pick"
 	"github.com/openagent-go/agent/hook"
 	"github.com/openagent-go/agent/llm/llmtest"
 	"github.com/openagent-go/agent/permission"
@@ -78,10 +77,7 @@ func run(ctx context.Context, out io.Writer) (err error) {
 	edit.Pieces, edit.EventDelay = 12, 60*time.Millisecond // as slow as a model
 	var before string
 	a := &agent.Agent{
-		Model: pick.Model(
-			llmtest.Call(llmtest.Use("", "Read", map[string]string{"file_path": "song.txt"})),
-			edit,
-			llmtest.Step{Text: "The song is complete."}),
+		Model:       model(edit),
 		Tools:       []tool.Tool{tools.Read(ws), watched{tools.Edit(ws).(editor), dir}},
 		Dir:         dir,
 		Permissions: permission.Policy{Mode: permission.AcceptEdits},

@@ -15,9 +15,7 @@ import (
 	"strings"
 
 	"github.com/openagent-go/agent"
-	"github.com/openagent-go/agent/examples/internal/pick"
 	"github.com/openagent-go/agent/hook"
-	"github.com/openagent-go/agent/llm/llmtest"
 	"github.com/openagent-go/agent/permission"
 	"github.com/openagent-go/agent/tool"
 	"github.com/openagent-go/agent/tools"
@@ -53,12 +51,8 @@ func run(ctx context.Context, out io.Writer) (err error) {
 	languages := tools.NewLanguages(ws, nil) // those that are known; each is started when it is first asked
 	defer func() { err = errors.Join(err, languages.Close()) }()
 
-	ask := func(operation, name string) llmtest.Step {
-		return llmtest.Call(llmtest.Use("", "LSP", map[string]any{"operation": operation, "file_path": "sum.go", "line": 3, "query": name}))
-	}
 	a := &agent.Agent{
-		Model: pick.Model(ask("goToDefinition", "Circle"), ask("findReferences", "Square"),
-			llmtest.Step{Text: "Circle is declared in circle.go, and sum.go makes use of Square."}),
+		Model:       model(),
 		Tools:       []tool.Tool{tools.LSP(languages)},
 		Dir:         dir,
 		Permissions: permission.Policy{Allow: []permission.Rule{"LSP(gopls *)"}}, // a server is a program that is started

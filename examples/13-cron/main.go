@@ -17,8 +17,6 @@ import (
 
 	"github.com/openagent-go/agent"
 	"github.com/openagent-go/agent/cron"
-	"github.com/openagent-go/agent/examples/internal/pick"
-	"github.com/openagent-go/agent/llm/llmtest"
 	"github.com/openagent-go/agent/permission"
 	"github.com/openagent-go/agent/tool"
 	"github.com/openagent-go/agent/tools"
@@ -42,14 +40,8 @@ func run(ctx context.Context, out io.Writer) (err error) {
 		return err
 	}
 	defer ws.Close()
-	job := func(name, what, text string) llmtest.Step {
-		return llmtest.Call(llmtest.Use("", "CronCreate", map[string]string{"name": name, "schedule": "@every 1s", what: text}))
-	}
 	a := &agent.Agent{
-		Model: pick.Model(
-			job("greeting", "prompt", "Say hello."), job("stock", "command", "ls | wc -l"), job("tidy", "command", "rm -rf ."),
-			llmtest.Step{Text: "Greeting, stock-taking and tidying are scheduled, each every second."},
-			llmtest.Step{Text: "Hello!"}),
+		Model:       model(),
 		Dir:         ws.Root,
 		Permissions: permission.Policy{Allow: []permission.Rule{"CronCreate", "Bash(ls)", "Bash(wc *)"}},
 	}

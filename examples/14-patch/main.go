@@ -15,36 +15,12 @@ import (
 	"strings"
 
 	"github.com/openagent-go/agent"
-	"github.com/openagent-go/agent/examples/internal/pick"
 	"github.com/openagent-go/agent/hook"
-	"github.com/openagent-go/agent/llm/llmtest"
 	"github.com/openagent-go/agent/permission"
 	"github.com/openagent-go/agent/tool"
 	"github.com/openagent-go/agent/tools"
 	"github.com/openagent-go/agent/workspace"
 )
-
-const good = `*** Begin Patch
-*** Update File: greet.go
-@@ func greet() string {
--	return "hello"
-+	return "good morning"
-*** Update File: README
-*** Move to: README.md
- A program
--that says hello.
-+that wishes a good morning.
-*** End Patch`
-
-// The second file has no such line, so the first stays as it is too.
-const bad = `*** Begin Patch
-*** Update File: greet.go
--	return "good morning"
-+	return "good night"
-*** Update File: README.md
--that says goodbye.
-+that wishes a good night.
-*** End Patch`
 
 func main() {
 	if err := run(context.Background(), os.Stdout); err != nil {
@@ -68,15 +44,8 @@ func run(ctx context.Context, out io.Writer) (err error) {
 	}
 	ws := &workspace.Workspace{Root: dir}
 	defer ws.Close()
-	read := func(name string) llmtest.Step {
-		return llmtest.Call(llmtest.Use("", "Read", map[string]string{"file_path": name}))
-	}
-	apply := func(patch string) llmtest.Step {
-		return llmtest.Call(llmtest.Use("", "ApplyPatch", map[string]string{"input": patch}))
-	}
 	a := &agent.Agent{
-		Model: pick.Model(read("greet.go"), read("README"), apply(good), apply(bad),
-			llmtest.Step{Text: "The program wishes a good morning; wishing a good night did not work."}),
+		Model:       model(),
 		Tools:       []tool.Tool{tools.Read(ws), tools.ApplyPatch(ws)},
 		Dir:         dir,
 		Permissions: permission.Policy{Mode: permission.AcceptEdits},

@@ -13,8 +13,6 @@ import (
 
 	"github.com/openagent-go/agent"
 	"github.com/openagent-go/agent/event"
-	"github.com/openagent-go/agent/examples/internal/pick"
-	"github.com/openagent-go/agent/llm/llmtest"
 	"github.com/openagent-go/agent/session"
 )
 
@@ -32,11 +30,7 @@ func run(ctx context.Context, out io.Writer) error {
 	defer os.RemoveAll(dir)
 	store := session.Dir{Path: dir}
 	a := &agent.Agent{
-		Model: pick.Model(
-			llmtest.Step{Text: "Noted: shopping."},
-			llmtest.Step{Text: "Noted: the trip goes to Lisbon."},
-			llmtest.Step{Text: "Then it goes to Porto."},
-			llmtest.Step{Text: "It goes to Lisbon."}),
+		Model:    model(),
 		Sessions: store,
 	}
 	if err := hold(ctx, a, "shopping", "Let us talk about shopping."); err != nil {

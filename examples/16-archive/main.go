@@ -14,8 +14,6 @@ import (
 	"time"
 
 	"github.com/openagent-go/agent"
-	"github.com/openagent-go/agent/examples/internal/pick"
-	"github.com/openagent-go/agent/llm/llmtest"
 	"github.com/openagent-go/agent/session"
 	"github.com/openagent-go/agent/session/export"
 )
@@ -34,7 +32,7 @@ func run(ctx context.Context, out io.Writer) error {
 	defer os.RemoveAll(dir)
 	store := session.Dir{Path: dir}
 	a := &agent.Agent{
-		Model:    pick.Model(llmtest.Step{Text: "A door will do; the code is 4711-0815."}, llmtest.Step{Text: "Use cron."}),
+		Model:    model(),
 		Sessions: store,
 	}
 	if err := ask(ctx, a, "doors", "How do I keep a lion out?"); err != nil {

@@ -17,8 +17,6 @@ import (
 	"github.com/openagent-go/agent"
 	"github.com/openagent-go/agent/checkpoint"
 	"github.com/openagent-go/agent/event"
-	"github.com/openagent-go/agent/examples/internal/pick"
-	"github.com/openagent-go/agent/llm/llmtest"
 	"github.com/openagent-go/agent/permission"
 	"github.com/openagent-go/agent/session"
 	"github.com/openagent-go/agent/tool"
@@ -46,13 +44,8 @@ func run(ctx context.Context, out io.Writer) (err error) {
 	defer ws.Close()
 
 	kept := &checkpoint.Store{Dir: filepath.Join(dir, "checkpoints")}
-	shell := func(command string) llmtest.Step {
-		return llmtest.Call(llmtest.Use("", "Bash", map[string]string{"command": command}))
-	}
 	a := &agent.Agent{
-		Model: pick.Model(
-			shell("echo draft > notes.txt"), llmtest.Step{Text: "There are notes."},
-			shell("rm notes.txt; mkdir notes; echo one > notes/1.txt"), llmtest.Step{Text: "The notes are a folder now."}),
+		Model:       model(),
 		Tools:       []tool.Tool{tools.Bash(ws)},
 		Dir:         project,
 		Permissions: permission.Policy{Mode: permission.Bypass},

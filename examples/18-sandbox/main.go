@@ -16,8 +16,6 @@ import (
 	"strings"
 
 	"github.com/openagent-go/agent"
-	"github.com/openagent-go/agent/examples/internal/pick"
-	"github.com/openagent-go/agent/llm/llmtest"
 	"github.com/openagent-go/agent/permission"
 	"github.com/openagent-go/agent/sandbox"
 	"github.com/openagent-go/agent/tool"
@@ -60,17 +58,9 @@ func run(ctx context.Context, out io.Writer) (err error) {
 	ws := &workspace.Workspace{Root: project, Confine: box.Confiner()}
 	defer ws.Close()
 
-	bash := func(command string) llmtest.Step {
-		return llmtest.Call(llmtest.Use("", "Bash", map[string]string{"command": command}))
-	}
 	outside := filepath.Join(dir, "outside.txt")
 	a := &agent.Agent{
-		Model: pick.Model(
-			bash("echo mine > notes.txt && cat notes.txt"),
-			bash("echo theirs > "+outside),                       // not in the project
-			bash(`f=$(echo `+dir+`/sec*/key); cat "$f"`),         // no rule sees where this leads
-			bash("exec 3<>/dev/tcp/127.0.0.1/80; echo open >&3"), // there is no network
-			llmtest.Step{Text: "I wrote notes.txt. The rest is closed to me."}),
+		Model:       model(dir, outside),
 		Tools:       []tool.Tool{tools.Bash(ws, box)},
 		Dir:         project,
 		Permissions: permission.Policy{AllowConfined: box.AutoAllow()},

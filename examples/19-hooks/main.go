@@ -14,11 +14,9 @@ import (
 	"path/filepath"
 
 	"github.com/openagent-go/agent"
-	"github.com/openagent-go/agent/examples/internal/pick"
 	"github.com/openagent-go/agent/hook"
 	"github.com/openagent-go/agent/hook/shell"
 	"github.com/openagent-go/agent/llm"
-	"github.com/openagent-go/agent/llm/llmtest"
 	"github.com/openagent-go/agent/permission"
 	"github.com/openagent-go/agent/tools"
 	"github.com/openagent-go/agent/workspace"
@@ -45,16 +43,9 @@ func run(ctx context.Context, out io.Writer) (err error) {
 	ws := &workspace.Workspace{Root: dir}
 	defer ws.Close()
 
-	write := func(name, text string) llmtest.Step {
-		return llmtest.Call(llmtest.Use("", "Write", map[string]string{"file_path": name, "content": text}))
-	}
 	tested := false
 	a := &agent.Agent{
-		Model: pick.Model(
-			write("secrets/key", "mine"), write("main.txt", "hello"),
-			llmtest.Step{Text: "Done."},
-			llmtest.Call(llmtest.Use("", "Bash", map[string]string{"command": "test -s main.txt"})),
-			llmtest.Step{Text: "Done, and tested."}),
+		Model:       model(),
 		Tools:       tools.Core(ws),
 		Dir:         dir,
 		Permissions: permission.Policy{Mode: permission.Bypass}, // hooks hold in every mode

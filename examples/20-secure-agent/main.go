@@ -16,9 +16,7 @@ import (
 	"strings"
 
 	"github.com/openagent-go/agent"
-	"github.com/openagent-go/agent/examples/internal/pick"
 	"github.com/openagent-go/agent/hook"
-	"github.com/openagent-go/agent/llm/llmtest"
 	"github.com/openagent-go/agent/permission"
 	"github.com/openagent-go/agent/sandbox"
 	"github.com/openagent-go/agent/session"
@@ -65,18 +63,8 @@ func run(ctx context.Context, out io.Writer) (err error) {
 		fmt.Fprintf(out, "  "+format+"\n", args...)
 		return hook.Output{}, nil
 	}
-	use := func(tool string, input map[string]string) llmtest.Step {
-		return llmtest.Call(llmtest.Use("", tool, input))
-	}
 	a := &agent.Agent{
-		Model: pick.Model(
-			use("Read", map[string]string{"file_path": "main.go"}),
-			use("Write", map[string]string{"file_path": "main.go", "content": "gone"}), // denied by the read-only policy alone
-			use("Bash", map[string]string{"command": "cat main.go"}),                   // by the deny list alone
-			use("Read", map[string]string{"file_path": "private/plan.txt"}),            // by the sandbox alone
-			llmtest.Step{Text: "It is a Go program; I may only read."},
-			use("Write", map[string]string{"file_path": "new.go", "content": "package main"}),
-			llmtest.Step{Text: "I still may only read."}),
+		Model:  model(),
 		System: "You analyse code. You read files and change nothing.",
 		Tools:  tools.Core(ws),
 		Dir:    project,

@@ -16,8 +16,6 @@ import (
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/openagent-go/agent"
-	"github.com/openagent-go/agent/examples/internal/pick"
-	"github.com/openagent-go/agent/llm/llmtest"
 	"github.com/openagent-go/agent/mcp"
 	"github.com/openagent-go/agent/permission"
 	"github.com/openagent-go/agent/tool"
@@ -62,9 +60,7 @@ func run(ctx context.Context, out io.Writer) error {
 	defer servers.Close()
 	servers.Start()
 	a := &agent.Agent{
-		Model: pick.Model(
-			llmtest.Call(llmtest.Use("", "mcp__words__length", word{"Größe"})),
-			llmtest.Step{Text: "The word has 5 letters."}),
+		Model:       model(),
 		Toolsets:    []tool.Set{servers},
 		Permissions: permission.Policy{Allow: []permission.Rule{"mcp__words"}}, // all tools of the server
 	}

@@ -12,8 +12,6 @@ import (
 	"os"
 
 	"github.com/openagent-go/agent"
-	"github.com/openagent-go/agent/examples/internal/pick"
-	"github.com/openagent-go/agent/llm/llmtest"
 	"github.com/openagent-go/agent/mcp"
 	"github.com/openagent-go/agent/tool"
 )
@@ -39,11 +37,7 @@ func run(ctx context.Context, out io.Writer) error {
 	servers := mcp.New(map[string]mcp.Config{"weather": {Tools: []tool.Tool{weather}}}, mcp.Options{})
 	defer servers.Close()
 	a := &agent.Agent{
-		Model: pick.Model(
-			llmtest.Call(llmtest.Use("", "mcp__weather__get_weather", city{"Rom"})),
-			llmtest.Call(llmtest.Use("", "mcp__weather__get_weather", city{"Rome"})),
-			llmtest.Step{Text: "It is sunny in Rome."},
-			llmtest.Step{Text: "I cannot see the weather any more."}),
+		Model:    model(),
 		Toolsets: []tool.Set{servers},
 	}
 	s := a.Session("")

@@ -17,8 +17,6 @@ import (
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/openagent-go/agent"
-	"github.com/openagent-go/agent/examples/internal/pick"
-	"github.com/openagent-go/agent/llm/llmtest"
 	"github.com/openagent-go/agent/mcp/agentserver"
 	"github.com/openagent-go/agent/mcp/server"
 	"github.com/openagent-go/agent/session"
@@ -45,11 +43,7 @@ func serve(ctx context.Context, out io.Writer) error {
 		return "ordered: " + in.Dish, nil
 	})
 	a := &agent.Agent{
-		Model: pick.Model(
-			llmtest.Call(llmtest.Use("", "order", order{"pizza"})),
-			llmtest.Step{Text: "The pizza is on its way."},
-			llmtest.Call(llmtest.Use("", "order", order{"caviar"})),
-			llmtest.Step{Text: "I was not allowed to."}),
+		Model:    model(),
 		Tools:    []tool.Tool{orders},
 		Sessions: new(session.Memory), // so that clients can go on with one
 	}

@@ -1,6 +1,6 @@
 // Mcp-oauth uses an MCP server that requires a login. The program registers itself, the user agrees
 // in a browser, and expired tokens are renewed. Here the MCP server and the authorisation server
-// are in this program, and the browser is an HTTP request. Any server on the network works.
+// are in this program (login.go), and the browser is an HTTP request. Any server on the network works.
 //
 // Run it with: go run ./examples/24-mcp-oauth
 package main
@@ -18,9 +18,6 @@ import (
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/openagent-go/agent"
-	"github.com/openagent-go/agent/examples/internal/pick"
-	"github.com/openagent-go/agent/internal/authserver"
-	"github.com/openagent-go/agent/llm/llmtest"
 	"github.com/openagent-go/agent/mcp"
 	"github.com/openagent-go/agent/mcp/oauth"
 	"github.com/openagent-go/agent/permission"
@@ -46,7 +43,7 @@ func run(ctx context.Context, out io.Writer) error {
 	}
 	defer os.RemoveAll(dir)
 
-	servers := mcp.New(map[string]mcp.Config{"notes": {URL: guard.ResourceURL(), AlwaysLoad: true}}, mcp.Options{
+	servers := mcp.New(map[string]mcp.Config{"notes": {URL: guard.URL + "/mcp", AlwaysLoad: true}}, mcp.Options{
 		Logins: &oauth.Dir{Path: filepath.Join(dir, "logins")}, // kept for the next time
 		Changed: func(s mcp.Status) {
 			if s.State == mcp.NeedsAuth || s.State == mcp.Connected {
@@ -63,11 +60,7 @@ func run(ctx context.Context, out io.Writer) error {
 		return err
 	}
 	a := &agent.Agent{
-		Model: pick.Model(
-			llmtest.Call(llmtest.Use("", "mcp__notes__read", note{"milk"})),
-			llmtest.Step{Text: "Two bottles."},
-			llmtest.Call(llmtest.Use("", "mcp__notes__read", note{"milk"})),
-			llmtest.Step{Text: "Still two bottles."}),
+		Model:       model(),
 		Toolsets:    []tool.Set{servers},
 		Permissions: permission.Policy{Allow: []permission.Rule{"mcp__notes"}},
 	}
@@ -79,20 +72,20 @@ func run(ctx context.Context, out io.Writer) error {
 			return err
 		}
 		fmt.Fprintf(out, "> %s\n%s\n", prompt, res.Text)
-		guard.Expire(false) // the access token ends; nobody notices
+		guard.expire() // the access token ends; nobody notices
 	}
-	fmt.Fprintf(out, "%d login, %d renewal\n", guard.Count("code"), guard.Count("refresh"))
+	fmt.Fprintf(out, "%d login, %d renewal\n", guard.logins, guard.renewals)
 	return nil
 }
 
 // serve starts the server behind its authorisation server.
-func serve() *authserver.Server {
+func serve() *loginServer {
 	server := sdk.NewServer(&sdk.Implementation{Name: "notes", Version: "1.0.0"}, nil)
 	sdk.AddTool(server, &sdk.Tool{Name: "read", Description: "Reads a note."},
 		func(_ context.Context, _ *sdk.CallToolRequest, in note) (*sdk.CallToolResult, any, error) {
 			return &sdk.CallToolResult{Content: []sdk.Content{&sdk.TextContent{Text: in.Name + ": two bottles"}}}, nil, nil
 		})
-	return authserver.New(&authserver.Server{Resource: sdk.NewStreamableHTTPHandler(func(*http.Request) *sdk.Server { return server }, nil)})
+	return newLoginServer(sdk.NewStreamableHTTPHandler(func(*http.Request) *sdk.Server { return server }, nil))
 }
 
 // browse is the person's browser.

@@ -17,9 +17,6 @@ import (
 
 	"github.com/openagent-go/agent"
 	"github.com/openagent-go/agent/event"
-	"github.com/openagent-go/agent/examples/internal/pick"
-	"github.com/openagent-go/agent/llm"
-	"github.com/openagent-go/agent/llm/llmtest"
 	"github.com/openagent-go/agent/subagent"
 	"github.com/openagent-go/agent/tools"
 	"github.com/openagent-go/agent/workspace"
@@ -74,22 +71,4 @@ func run(ctx context.Context, out io.Writer) error {
 	}
 	fmt.Fprintln(out, res.Text)
 	return nil
-}
-
-// model plays the coordinator and both agents.
-func model() llm.Model {
-	explore := func(what, file string) llmtest.Step {
-		return llmtest.Call(llmtest.Use("", "Agent", map[string]string{"subagent_type": "Explore", "name": what, "description": "Look at the " + what,
-			"prompt": "What does the " + what + " do? Look at " + file + " and answer in a sentence."}))
-	}
-	both := explore("server", "server.go")
-	both.Calls = append(both.Calls, explore("client", "client.go").Calls...)
-	read := func(file string) llmtest.Step {
-		return llmtest.Call(llmtest.Use("", "Read", map[string]string{"file_path": file}))
-	}
-	return pick.Cast(map[string]llmtest.Rule{
-		"What do the server":       llmtest.Steps(both, llmtest.Step{Text: "The server listens on 8080; the client tries 3 times."}),
-		"What does the server do?": llmtest.Steps(read("server.go"), llmtest.Step{Text: "It listens on 8080."}),
-		"What does the client do?": llmtest.Steps(read("client.go"), llmtest.Step{Text: "It tries 3 times."}),
-	})
 }

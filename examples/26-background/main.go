@@ -13,9 +13,6 @@ import (
 	"time"
 
 	"github.com/openagent-go/agent"
-	"github.com/openagent-go/agent/examples/internal/pick"
-	"github.com/openagent-go/agent/llm"
-	"github.com/openagent-go/agent/llm/llmtest"
 	"github.com/openagent-go/agent/permission"
 	"github.com/openagent-go/agent/subagent"
 	"github.com/openagent-go/agent/team"
@@ -61,16 +58,3 @@ func run(ctx context.Context, out io.Writer) error {
 	}
 	return nil
 }
-
-// model plays both agents.
-func model() llm.Model {
-	start := llmtest.Call(llmtest.Use("", "Agent", map[string]any{"subagent_type": "general-purpose", "description": "Slow check",
-		"prompt": "Run the slow check: sleep 1", "run_in_background": true}))
-	sleep := llmtest.Call(llmtest.Use("", "Bash", map[string]string{"command": "sleep 1"}))
-	return pick.Cast(map[string]llmtest.Rule{
-		"Run the slow check, and": llmtest.Steps(start, say("The check runs. A goroutine walks into a bar and blocks."), say("It has passed.")),
-		"Run the slow check: ":    llmtest.Steps(sleep, say("The check has passed.")),
-	})
-}
-
-func say(text string) llmtest.Step { return llmtest.Step{Text: text} }

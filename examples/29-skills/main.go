@@ -14,8 +14,6 @@ import (
 	"path/filepath"
 
 	"github.com/openagent-go/agent"
-	"github.com/openagent-go/agent/examples/internal/pick"
-	"github.com/openagent-go/agent/llm/llmtest"
 	"github.com/openagent-go/agent/permission"
 	"github.com/openagent-go/agent/skill"
 	"github.com/openagent-go/agent/tools"
@@ -58,13 +56,8 @@ func run(ctx context.Context, out io.Writer) error {
 
 	ws := &workspace.Workspace{Root: dir}
 	defer ws.Close()
-	use := func(command string) llmtest.Step {
-		return llmtest.Call(llmtest.Use("", "Bash", map[string]string{"command": command}))
-	}
 	a := &agent.Agent{
-		Model: pick.Model(
-			use("wc -l poem.txt"), use("rm poem.txt"), llmtest.Step{Text: "It has 3 lines."}, // with the skill
-			use("rm poem.txt"), llmtest.Step{Text: "It is gone."}), // without
+		Model:       model(),
 		Dir:         dir,
 		Permissions: permission.Policy{Mode: permission.Bypass},
 		Tools:       append(tools.Core(ws), tools.Skill(skills)), // models run skills too

@@ -16,7 +16,6 @@ import (
 	"github.com/openagent-go/agent"
 	"github.com/openagent-go/agent/attach"
 	"github.com/openagent-go/agent/event"
-	"github.com/openagent-go/agent/examples/internal/pick"
 	"github.com/openagent-go/agent/llm"
 	"github.com/openagent-go/agent/llm/llmtest"
 )
@@ -67,11 +66,7 @@ func run(ctx context.Context, out io.Writer) (err error) {
 	if err != nil {
 		return err
 	}
-	a := &agent.Agent{Model: pick.Model(
-		llmtest.Say("The total is 7.80 at Corner Bakery."),                                                                         // no JSON: corrected
-		llmtest.Call(llmtest.Use("", "StructuredOutput", map[string]any{"shop": "Corner Bakery", "items": []any{}, "total": 7.8})), // no cents: corrected
-		llmtest.Call(llmtest.Use("", "StructuredOutput", map[string]any{"shop": "Corner Bakery", "total": 780, "items": []Item{{"Rye bread", 420}, {"Croissants", 360}}})),
-	)}
+	a := &agent.Agent{Model: model()}
 	s := a.Session("")
 	defer s.Close()
 	r, res, err := agent.PromptAs[Receipt](ctx, s, "What was bought?", blocks...)

@@ -14,9 +14,6 @@ import (
 
 	"github.com/openagent-go/agent"
 	"github.com/openagent-go/agent/event"
-	"github.com/openagent-go/agent/examples/internal/pick"
-	"github.com/openagent-go/agent/llm"
-	"github.com/openagent-go/agent/llm/llmtest"
 	"github.com/openagent-go/agent/session"
 	"github.com/openagent-go/agent/tool"
 )
@@ -40,11 +37,7 @@ var read = tool.Func(tool.Spec{Name: "read_chapter", Description: "Reads a chapt
 func run(ctx context.Context, out io.Writer) error {
 	store := new(session.Memory)
 	a := &agent.Agent{
-		Model: pick.Model(reads(300), reads(2100), reads(3900), // old chapters are cleared here
-			reads(2400), reads(3400), // and here
-			llmtest.Step{Text: "Five days of ships, counted by their keeper, one day like the other.", Usage: llm.Usage{Input: 2800, Output: 20}},
-			llmtest.Say("<memory>\n- decision: ships are counted by day\n</memory>\n<summary>The book is read: a lighthouse keeper counts the ships of five days.</summary>"),
-			llmtest.Say("The lighthouse keeper.")),
+		Model:    model(),
 		Tools:    []tool.Tool{read},
 		Sessions: store,
 		// 5,000 of the 128,000 tokens that are assumed of a model that nobody knows, so that there is something to see.
@@ -98,14 +91,4 @@ func run(ctx context.Context, out io.Writer) error {
 	}
 	fmt.Fprintf(out, "%d messages before the model, %d chapters on record.\n", len(messages), chapters)
 	return nil
-}
-
-var next int
-
-// reads is a call for the next chapter; the request for it has so many tokens.
-func reads(tokens int) llmtest.Step {
-	next++
-	s := llmtest.Call(llmtest.Use(fmt.Sprint("read-", next), "read_chapter", chapter{next}))
-	s.Usage = llm.Usage{Input: tokens, Output: 20}
-	return s
 }

@@ -1,22 +1,22 @@
 // Cost keeps the prompt in the provider's cache and reports when the cache breaks. It shows what
-// fills the context, and the cost of each model, agent and tool.
+// fills the context, the cost of each model, and the cost without the cache.
 //
 // Run it with: go run ./examples/35-cost
 package main
 
 import (
-	"cmp"
 	"context"
 	"fmt"
 	"io"
 	"log"
+	"maps"
 	"os"
+	"slices"
 	"strings"
 	"time"
 
 	"github.com/openagent-go/agent"
 	"github.com/openagent-go/agent/event"
-	"github.com/openagent-go/agent/internal/account"
 	"github.com/openagent-go/agent/llm"
 	"github.com/openagent-go/agent/llm/anthropic"
 	"github.com/openagent-go/agent/llm/llmtest"
@@ -48,11 +48,17 @@ func run(ctx context.Context, out io.Writer) error {
 			return strings.Repeat("an empty line\n", 100), nil
 		})
 	}
-	facts := new(session.Memory)
-	a := &agent.Agent{Model: client.Model("claude-sonnet-4-6"), Tools: []tool.Tool{look("Looks at a page.")}, Sessions: facts,
+	model := client.Model("claude-sonnet-4-6")
+	price := llm.InfoOf(model).Price // nil if the price is not known
+	if price == nil {
+		return fmt.Errorf("%s has no price", model.Name())
+	}
+	a := &agent.Agent{Model: model, Tools: []tool.Tool{look("Looks at a page.")}, Sessions: new(session.Memory),
 		Cache: llm.Cache{TTL: time.Hour}} // people think between prompts
 	s := a.Session("")
 	defer s.Close()
+	cost, withoutCache := 0.0, 0.0
+	models, calls := map[string]float64{}, map[string]int{}
 	for i, prompt := range []string{"Look at page 1.", "Look again.", "And again."} {
 		if i == 2 { // a description that changes costs the whole conversation once
 			if err := s.ReplaceTool(ctx, look("Looks at one page.")); err != nil {
@@ -66,10 +72,19 @@ func run(ctx context.Context, out io.Writer) error {
 			switch d := e.Data.(type) {
 			case event.AssistantMessage:
 				u := d.Response.Usage
+				withoutCache += price.Cost(llm.Usage{Input: u.Context(), Output: u.Output})
 				fmt.Fprintf(out, "%5d tokens in, %5d of them from the cache\n", u.Context(), u.CacheRead)
 			case event.CacheBroken:
 				fmt.Fprintf(out, "the cache was broken: %s\n", d.Text)
 			}
+		}
+		res := s.Result() // of this prompt, sub-agents and summaries included
+		cost += *res.CostUSD
+		for name, spent := range res.Models {
+			models[name] += *spent.CostUSD
+		}
+		for name, use := range res.Tools {
+			calls[name] += use.Calls
 		}
 	}
 
@@ -82,20 +97,12 @@ func run(ctx context.Context, out io.Writer) error {
 		fmt.Fprintf(out, "  %-9s %5d\n", c.Name, c.Tokens)
 	}
 
-	book, err := account.Read(facts.Read(ctx, s.ID, 0))
-	if err != nil {
-		return err
+	fmt.Fprintf(out, "\n$%.4f, and $%.4f more without the cache\n", cost, withoutCache-cost)
+	for _, name := range slices.Sorted(maps.Keys(models)) {
+		fmt.Fprintf(out, "  model %s: $%.4f\n", name, models[name])
 	}
-	cost := book.Cost()
-	fmt.Fprintf(out, "\n$%.4f, and $%.4f more without the cache\n", *cost.USD, *cost.Cache.SavedUSD)
-	for _, l := range cost.Models {
-		fmt.Fprintf(out, "  model %s: $%.4f\n", l.Name, *l.USD)
-	}
-	for _, l := range cost.Agents {
-		fmt.Fprintf(out, "  agent %s: $%.4f\n", cmp.Or(l.Name, "itself"), *l.USD)
-	}
-	for _, t := range cost.Tools {
-		fmt.Fprintf(out, "  tool %s: %d calls, $%.4f of the input\n", t.Name, t.Calls, *t.USD)
+	for _, name := range slices.Sorted(maps.Keys(calls)) {
+		fmt.Fprintf(out, "  tool %s: %d calls\n", name, calls[name])
 	}
 	return nil
 }

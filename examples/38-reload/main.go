@@ -19,12 +19,9 @@ import (
 	"strconv"
 	"strings"
 	"sync"
-	"time"
 
 	"github.com/openagent-go/agent"
 	"github.com/openagent-go/agent/event"
-	"github.com/openagent-go/agent/examples/internal/pick"
-	"github.com/openagent-go/agent/llm/llmtest"
 	"github.com/openagent-go/agent/session"
 )
 
@@ -94,9 +91,8 @@ func run(ctx context.Context, out io.Writer) error {
 		return err
 	}
 	defer os.RemoveAll(dir)
-	answer := "The page was away. The answer was not."
 	s := &service{agent: &agent.Agent{
-		Model:    pick.Model(llmtest.Step{Text: answer, EventDelay: 20 * time.Millisecond}),
+		Model:    model(),
 		Sessions: session.Dir{Path: dir},
 	}}
 	server := httptest.NewServer(s.handler())

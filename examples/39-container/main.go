@@ -16,8 +16,6 @@ import (
 	"path/filepath"
 
 	"github.com/openagent-go/agent"
-	"github.com/openagent-go/agent/examples/internal/pick"
-	"github.com/openagent-go/agent/llm/llmtest"
 	"github.com/openagent-go/agent/permission"
 	"github.com/openagent-go/agent/tools"
 	"github.com/openagent-go/agent/workspace"
@@ -48,11 +46,7 @@ func run(ctx context.Context, out io.Writer, exec workspace.Exec, root string) (
 	defer func() { err = errors.Join(err, ws.Close()) }() // ends every process there
 
 	a := &agent.Agent{
-		Model: pick.Model(
-			llmtest.Call(llmtest.Use("", "Write", map[string]string{"file_path": "greet.sh", "content": "echo \"hello, $1\"\n"})),
-			llmtest.Call(llmtest.Use("", "Bash", map[string]string{"command": "sh greet.sh world"})),
-			llmtest.Call(llmtest.Use("", "Grep", map[string]string{"pattern": "hello", "output_mode": "content"})),
-			llmtest.Step{Text: "greet.sh greets: hello, world"}),
+		Model: model(),
 		Tools: tools.Core(ws),
 		Dir:   root,
 		// The container bounds what a command can do, so none needs a question.

@@ -1,5 +1,5 @@
 // Package authserver is an OAuth 2.1 authorisation server with a resource that it
-// guards, for tests and examples: real HTTP, tokens in memory, and a person who
+// guards, for tests: real HTTP, tokens in memory, and a person who
 // agrees to everything.
 package authserver
 

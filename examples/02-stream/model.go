@@ -1,0 +1,19 @@
+package main
+
+import (
+	"os"
+
+	"github.com/openagent-go/agent/llm"
+	"github.com/openagent-go/agent/llm/anthropic"
+	"github.com/openagent-go/agent/llm/llmtest"
+)
+
+// model returns Claude if ANTHROPIC_API_KEY is set. Otherwise it plays the answers below.
+func model() llm.Model {
+	if os.Getenv("ANTHROPIC_API_KEY") != "" {
+		return anthropic.Model("claude-sonnet-4-6")
+	}
+	return llmtest.Script(
+		llmtest.Call(llmtest.Use("", "Read", map[string]any{"file_path": "poem.txt"})),
+		llmtest.Step{Text: "The poem says that roses are red."})
+}

@@ -1,0 +1,22 @@
+package main
+
+import (
+	"os"
+
+	"github.com/openagent-go/agent/llm"
+	"github.com/openagent-go/agent/llm/anthropic"
+	"github.com/openagent-go/agent/llm/llmtest"
+)
+
+// model returns Claude if ANTHROPIC_API_KEY is set. Otherwise it plays the answers below.
+func model() llm.Model {
+	if os.Getenv("ANTHROPIC_API_KEY") != "" {
+		return anthropic.Model("claude-sonnet-4-6")
+	}
+	return llmtest.Script(
+		llmtest.Call(llmtest.Use("", "save_backup", backup{"monday"})),
+		llmtest.Step{Text: "Saved as monday."},
+		llmtest.Call(llmtest.Use("", "restore_backup", backup{"sunday"})), // there is none: the schema says so
+		llmtest.Call(llmtest.Use("", "restore_backup", backup{"monday"})),
+		llmtest.Step{Text: "There is no backup of sunday; monday is back."})
+}

@@ -1,0 +1,19 @@
+package main
+
+import (
+	"os"
+
+	"github.com/openagent-go/agent/llm"
+	"github.com/openagent-go/agent/llm/anthropic"
+	"github.com/openagent-go/agent/llm/llmtest"
+)
+
+// model returns Claude if ANTHROPIC_API_KEY is set. Otherwise it plays the answers below.
+func model() llm.Model {
+	if os.Getenv("ANTHROPIC_API_KEY") != "" {
+		return anthropic.Model("claude-sonnet-4-6")
+	}
+	return llmtest.Script(
+		llmtest.Call(llmtest.Use("", "mcp__words__length", word{"Größe"})),
+		llmtest.Step{Text: "The word has 5 letters."})
+}

@@ -1,0 +1,18 @@
+package main
+
+import (
+	"os"
+	"time"
+
+	"github.com/openagent-go/agent/llm"
+	"github.com/openagent-go/agent/llm/anthropic"
+	"github.com/openagent-go/agent/llm/llmtest"
+)
+
+// model returns Claude if ANTHROPIC_API_KEY is set. Otherwise it plays the answers below.
+func model() llm.Model {
+	if os.Getenv("ANTHROPIC_API_KEY") != "" {
+		return anthropic.Model("claude-sonnet-4-6")
+	}
+	return llmtest.Script(llmtest.Step{Text: "The page was away. The answer was not.", EventDelay: 20 * time.Millisecond})
+}
