@@ -179,7 +179,7 @@ func limitedModel(t *testing.T, style, base string, hc *http.Client, l *limit.Li
 		return m
 	case "bedrock":
 		messages.APIKey = ""
-		return (&bedrock.Client{Client: messages, Region: "us-east-1", Credentials: bedrock.Static("AKID", "secret-of-aws", "")}).Model("us.anthropic.claude-sonnet-4-6")
+		return (&bedrock.Client{Client: messages, Region: "us-east-1", Credentials: awsCredentials}).Model("us.anthropic.claude-sonnet-4-6")
 	case "vertex":
 		return (&vertex.Client{Client: messages, Project: "p", Tokens: func(context.Context) (vertex.Token, error) { return vertex.Token{Value: "token-of-google"}, nil }}).Model("claude-sonnet-4-6")
 	}

@@ -26,7 +26,7 @@ import (
 // platforms make a model of Bedrock and of Vertex.
 var platforms = map[string]func(base string, hc *http.Client) llm.Model{
 	"bedrock": func(base string, hc *http.Client) llm.Model {
-		c := &bedrock.Client{Region: "us-east-1", Credentials: bedrock.Static("AKID", "secret-of-aws", ""), Client: anthropic.Client{BaseURL: base, HTTP: hc}}
+		c := &bedrock.Client{Region: "us-east-1", Credentials: awsCredentials, Client: anthropic.Client{BaseURL: base, HTTP: hc}}
 		return c.Model("us.anthropic.claude-sonnet-4-6")
 	},
 	"vertex": func(base string, hc *http.Client) llm.Model {
@@ -179,4 +179,8 @@ func classOf(err error) llm.Class {
 		return e.Class
 	}
 	return ""
+}
+
+func awsCredentials(context.Context) (bedrock.Credentials, error) {
+	return bedrock.Credentials{AccessKeyID: "AKID", SecretAccessKey: "secret-of-aws"}, nil
 }

@@ -8,10 +8,10 @@ import (
 	"time"
 
 	"github.com/openagent-go/agent/event"
+	"github.com/openagent-go/agent/internal/chat"
 	"github.com/openagent-go/agent/internal/faultserver"
 	"github.com/openagent-go/agent/llm"
 	"github.com/openagent-go/agent/llm/llmtest"
-	"github.com/openagent-go/agent/llm/openai"
 )
 
 // A complaint is an error as a host words it.
@@ -101,14 +101,14 @@ var compatibles = []compatible{
 
 // provider returns the host as the fault tests want it.
 func (c compatible) provider(t *testing.T) provider {
-	p, ok := openai.ProfileOf(c.name)
+	p, ok := chat.ProfileOf(c.name)
 	if !ok {
 		t.Fatalf("there is no profile %q", c.name)
 	}
 	own := *p
 	own.KeyHeader = "" // the strict server looks for a bearer
 	return provider{name: c.name, text: `"content":"`, input: `"arguments":"`, final: `"finish_reason":"`, model: func(url string, client *http.Client) llm.Model {
-		return (&openai.Client{APIKey: "k", BaseURL: url, HTTP: client, Profile: &own}).Model(c.model)
+		return (&chat.Client{APIKey: "k", BaseURL: url, HTTP: client, Profile: &own}).Model(c.model)
 	}}
 }
 
@@ -200,7 +200,7 @@ func TestFaultsOfHosts(t *testing.T) {
 			})
 		}
 	}
-	for _, p := range openai.Profiles() {
+	for _, p := range chat.Profiles() {
 		if !known[p.Name] {
 			t.Errorf("the profile %s is not tested", p.Name)
 		}

@@ -30,11 +30,7 @@ func main() {
 }
 
 func run(ctx context.Context, out io.Writer) error {
-	ollama, ok := openai.ProfileOf("ollama")
-	if !ok {
-		return fmt.Errorf("no profile of Ollama among %d", len(openai.Profiles()))
-	}
-	client := &openai.Client{Profile: ollama, BaseURL: os.Getenv("OLLAMA_HOST")}
+	client := &openai.Client{Profile: &openai.Profile{Like: "ollama"}, BaseURL: os.Getenv("OLLAMA_HOST")}
 	name := os.Getenv("OLLAMA_MODEL")
 	if name == "" {
 		name = "qwen3:8b"

@@ -60,11 +60,11 @@ var rules = map[string][]string{
 	"project":             {"", "event", "internal/plainfile", "tool"},
 	"skill":               {"internal/front", "internal/plainfile", "tool", "permission"},
 	"mcp/resources":       {"mcp", "tools"},
-	"llm/anthropic":       {"llm", "llm/catalog", "llm/limit", "internal/wire", "internal/..."},
-	"llm/openai":          {"llm", "llm/catalog", "llm/limit", "internal/wire"},
+	"llm/anthropic":       {"internal/claude", "llm", "llm/catalog", "llm/limit"},
+	"llm/openai":          {"internal/chat", "internal/wire", "llm", "llm/catalog", "llm/limit"},
 	"llm/responses":       {"llm", "llm/catalog", "llm/limit", "internal/wire"},
-	"llm/bedrock":         {"llm", "llm/anthropic", "internal/wire", "internal/..."},
-	"llm/vertex":          {"llm", "llm/anthropic", "internal/wire", "internal/..."},
+	"llm/bedrock":         {"internal/bedrock", "llm", "llm/anthropic"},
+	"llm/vertex":          {"internal/vertex", "llm", "llm/anthropic"},
 	"llm/azure":           {"llm", "llm/openai"},
 	"llm/helper":          {"llm", "internal/wire", "internal/..."},
 	"llm/transport":       {"internal/plainfile"},
@@ -87,7 +87,7 @@ var rules = map[string][]string{
 	"internal/executor":   {"internal/jsonanswer", "internal/jsonfix", "internal/safecall", "internal/secrets", "internal/summary", "internal/engine", "event", "hook", "llm", "permission", "tool", "trace"},
 	"internal/jsonanswer": {"tool"},
 	// Of the models of all providers. Package models and the command are built on it.
-	"internal/providers": {"llm", "llm/anthropic", "llm/azure", "llm/bedrock", "llm/catalog", "llm/limit", "llm/openai", "llm/prompttools", "llm/responses", "llm/vertex", "tool"},
+	"internal/providers": {"internal/bedrock", "internal/chat", "internal/claude", "internal/vertex", "llm", "llm/anthropic", "llm/azure", "llm/catalog", "llm/limit", "llm/openai", "llm/prompttools", "llm/responses", "tool"},
 	"internal/safecall":  {},
 	"internal/secrets":   {"internal/environ", "internal/redact", "event", "llm", "tool"},
 	// Not the root: they know the agents of a session by a type of their user's.
@@ -100,8 +100,12 @@ var rules = map[string][]string{
 	// The parts of a coding agent that coder and the command's lists find in the same way.
 	"internal/parts":   {"internal/plainfile", "internal/checkpoint", "internal/config", "hook", "hook/shell", "llm", "llm/catalog", "mcp", "mcp/oauth", "project", "sandbox", "session", "skill", "subagent", "team", "tool", "tools", "tools/custom", "workspace"},
 	"internal/trusted": {"internal/plainfile", "internal/config"},
+	"internal/bedrock": {"internal/claude", "internal/wire", "internal/...", "llm", "llm/anthropic"},
+	"internal/chat":    {"internal/wire", "llm", "llm/catalog", "llm/limit"},
+	"internal/claude":  {"internal/wire", "internal/...", "llm", "llm/catalog", "llm/limit"},
+	"internal/vertex":  {"internal/claude", "internal/wire", "internal/...", "llm", "llm/anthropic"},
 	"internal/...":     {"internal/..."},
-	"cmd/...":          {"", "cmd/openagent/internal/...", "attach", "internal/checkpoint", "coder", "internal/config", "cron", "internal/engine", "event", "hook", "hook/shell", "internal/connlimit", "internal/parts", "internal/plainfile", "internal/providers", "internal/terminal", "internal/trusted", "internal/wire", "llm", "llm/...", "mcp", "mcp/agentserver", "mcp/oauth", "mcp/server", "permission", "sandbox", "session", "internal/account", "session/export", "internal/transcript", "skill", "subagent", "tool", "tools", "tools/custom", "tools/search", "trace", "trigger", "workspace"},
+	"cmd/...":          {"", "cmd/openagent/internal/...", "attach", "internal/checkpoint", "coder", "internal/config", "cron", "internal/engine", "event", "hook", "hook/shell", "internal/connlimit", "internal/parts", "internal/plainfile", "internal/providers", "internal/terminal", "internal/trusted", "internal/wire", "llm", "llm/...", "mcp", "mcp/agentserver", "mcp/oauth", "mcp/server", "permission", "sandbox", "session", "internal/account", "session/export", "internal/transcript", "skill", "subagent", "tool", "tools", "tools/custom", "tools/search", "trace", "trigger", "workspace", "internal/chat"},
 	"examples/...":     {"..."},
 
 	"workspace/workspacetest": {"permission", "tool", "tool/tooltest", "tools", "workspace"},

@@ -11,9 +11,9 @@ import (
 // copies lists the functions outside internal/text that shorten, join or quote texts
 // themselves, and why.
 var copies = map[string]string{
-	"llm/bedrock: signedHeaders": "AWS defines the form of a header that is signed",
-	"llm/bedrock: readSection":   "AWS defines the names of sections in its files",
-	"tools: bigrams":             "it compares bytes",
+	"internal/bedrock: signedHeaders": "AWS defines the form of a header that is signed",
+	"internal/bedrock: readSection":   "AWS defines the names of sections in its files",
+	"tools: bigrams":                  "it compares bytes",
 }
 
 // Text is shortened, put on one line and quoted by internal/text. There once were 24

@@ -3,22 +3,22 @@ package providers
 import (
 	"slices"
 
+	"github.com/openagent-go/agent/internal/chat"
 	"github.com/openagent-go/agent/llm"
-	"github.com/openagent-go/agent/llm/openai"
 	"github.com/openagent-go/agent/llm/prompttools"
 )
 
 // profile returns what the host of p wants different, nil if it is none of Chat Completions.
-func (p Provider) profile() *openai.Profile {
+func (p Provider) profile() *chat.Profile {
 	if p.Name.Value == OpenAIName {
-		return openai.ProfileAt(p.BaseURL.Value)
+		return chat.ProfileAt(p.BaseURL.Value)
 	}
 	if slices.Contains(Hosts, p.Name.Value) {
-		host, _ := openai.ProfileOf(p.Name.Value)
+		host, _ := chat.ProfileOf(p.Name.Value)
 		return host
 	}
 	if p.ownHost() {
-		host := *openai.ProfileAt(p.BaseURL.Value)
+		host := *chat.ProfileAt(p.BaseURL.Value)
 		host.Name, host.Keys, host.Keyless = p.Name.Value, Variables("API_KEY", p.Name.Value)[1:], true
 		return &host
 	}

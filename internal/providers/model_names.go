@@ -7,9 +7,9 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/openagent-go/agent/internal/chat"
 	"github.com/openagent-go/agent/llm"
 	"github.com/openagent-go/agent/llm/azure"
-	"github.com/openagent-go/agent/llm/openai"
 	"github.com/openagent-go/agent/tool"
 )
 
@@ -37,7 +37,7 @@ func (p Provider) HasTags(base Setting) bool {
 	case ollamaName:
 		return true
 	case OpenAIName, "":
-		at := openai.ProfileAt(base.Value)
+		at := chat.ProfileAt(base.Value)
 		return base.Value != "" && (at.Name == ollamaName || at.Name == "local")
 	}
 	return false

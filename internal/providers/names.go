@@ -5,10 +5,10 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/openagent-go/agent/llm/bedrock"
-	"github.com/openagent-go/agent/llm/openai"
+	"github.com/openagent-go/agent/internal/bedrock"
+	"github.com/openagent-go/agent/internal/chat"
+	"github.com/openagent-go/agent/internal/vertex"
 	"github.com/openagent-go/agent/llm/responses"
-	"github.com/openagent-go/agent/llm/vertex"
 )
 
 // Names of providers.
@@ -61,7 +61,7 @@ func (s Setting) Or(other Setting) Setting {
 // because it has no fixed address. You reach it with --provider openai and --base-url.
 var Hosts = func() []string {
 	var names []string
-	for _, p := range openai.Profiles() {
+	for _, p := range chat.Profiles() {
 		if p.Name != OpenAIName && p.BaseURL != "" {
 			names = append(names, p.Name)
 		}

@@ -14,16 +14,18 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/openagent-go/agent/internal/bedrock"
+	"github.com/openagent-go/agent/internal/chat"
+	"github.com/openagent-go/agent/internal/claude"
 	"github.com/openagent-go/agent/internal/text"
+	"github.com/openagent-go/agent/internal/vertex"
 	"github.com/openagent-go/agent/llm"
 	"github.com/openagent-go/agent/llm/anthropic"
 	"github.com/openagent-go/agent/llm/azure"
-	"github.com/openagent-go/agent/llm/bedrock"
 	"github.com/openagent-go/agent/llm/catalog"
 	"github.com/openagent-go/agent/llm/limit"
 	"github.com/openagent-go/agent/llm/openai"
 	"github.com/openagent-go/agent/llm/responses"
-	"github.com/openagent-go/agent/llm/vertex"
 )
 
 // IsPlatform reports whether a provider has credentials of its own kind and no key.
@@ -134,7 +136,7 @@ func (p Provider) DefaultSmall() Setting {
 		return Setting{Value: vertexSmall, Source: "default"}
 	case p.Name.Value == AnthropicName && p.VendorOf(p.Model.Value) == AnthropicName:
 		return Setting{Value: anthropicSmall, Source: "default"}
-	case Vendor(p.Name.Value) == OpenAIName && strings.TrimRight(p.BaseURL.Value, "/") == openai.DefaultBaseURL:
+	case Vendor(p.Name.Value) == OpenAIName && strings.TrimRight(p.BaseURL.Value, "/") == chat.DefaultBaseURL:
 		return Setting{Value: openaiSmall, Source: "default"}
 	}
 	return Setting{Value: p.Model.Value, Source: "model"}
@@ -146,14 +148,14 @@ func DefaultBase(provider string) Setting {
 	}
 	switch Vendor(provider) {
 	case OpenAIName:
-		return Setting{Value: openai.DefaultBaseURL, Source: "default"}
+		return Setting{Value: chat.DefaultBaseURL, Source: "default"}
 	case DemoName:
 		return Setting{}
 	}
-	if host, ok := openai.ProfileOf(provider); ok && slices.Contains(Hosts, provider) {
+	if host, ok := chat.ProfileOf(provider); ok && slices.Contains(Hosts, provider) {
 		return Setting{Value: host.BaseURL, Source: "provider"} // models of other makers are reached there too
 	}
-	return Setting{Value: anthropic.DefaultBaseURL, Source: "default"}
+	return Setting{Value: claude.DefaultBaseURL, Source: "default"}
 }
 
 // Guess tells the provider by the model, and by what the environment knows of.
@@ -255,7 +257,7 @@ func (p Provider) native(name string) llm.Model {
 		return p.Demo
 	}
 	if host := p.profile(); host != nil {
-		return (&openai.Client{APIKey: p.Key.Value, BaseURL: p.BaseURL.Value, Profile: host, Catalog: p.Models, Limiter: p.limiter(), HTTP: p.HTTP, Key: p.Helper}).Model(name)
+		return (&chat.Client{APIKey: p.Key.Value, BaseURL: p.BaseURL.Value, Profile: host, Catalog: p.Models, Limiter: p.limiter(), HTTP: p.HTTP, Key: p.Helper}).Model(name)
 	}
 	return (&anthropic.Client{APIKey: p.Key.Value, BaseURL: p.BaseURL.Value, Catalog: p.Models, Limiter: p.limiter(), HTTP: p.HTTP, Key: p.Helper, Fast: p.Fast}).Model(name)
 }

@@ -60,9 +60,7 @@ func (c *Client) Model(deployment string) (llm.Model, error) {
 	inner := c.Client
 	inner.BaseURL = base
 	if inner.Profile == nil {
-		if p, ok := openai.ProfileOf("azure"); ok { // for every name of the host
-			inner.Profile = p
-		}
+		inner.Profile = &openai.Profile{Like: "azure"} // for every name of the host
 	}
 	return inner.Model(deployment), nil
 }

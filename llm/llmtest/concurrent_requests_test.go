@@ -9,9 +9,9 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/openagent-go/agent/internal/bedrock"
 	"github.com/openagent-go/agent/llm"
 	"github.com/openagent-go/agent/llm/anthropic"
-	"github.com/openagent-go/agent/llm/bedrock"
 	"github.com/openagent-go/agent/llm/llmtest"
 	"github.com/openagent-go/agent/llm/openai"
 	"github.com/openagent-go/agent/llm/responses"

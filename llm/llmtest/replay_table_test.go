@@ -11,11 +11,11 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/openagent-go/agent/internal/chat"
 	"github.com/openagent-go/agent/internal/golden"
 	"github.com/openagent-go/agent/internal/wire/wiretest"
 	"github.com/openagent-go/agent/llm"
 	"github.com/openagent-go/agent/llm/llmtest"
-	"github.com/openagent-go/agent/llm/openai"
 )
 
 var (
@@ -40,11 +40,11 @@ func numbered(format string) func(int) string {
 func origins() []origin {
 	profile := func(name string) func(*http.Client, string, string) llm.Model {
 		return func(h *http.Client, _, model string) llm.Model {
-			p, ok := openai.ProfileOf(name)
+			p, ok := chat.ProfileOf(name)
 			if !ok {
 				panic("no profile " + name)
 			}
-			return (&openai.Client{APIKey: key, Profile: p, HTTP: h, BaseURL: azureBase(name)}).Model(model)
+			return (&chat.Client{APIKey: key, Profile: p, HTTP: h, BaseURL: azureBase(name)}).Model(model)
 		}
 	}
 	search := llm.Blocks{

@@ -1,6 +1,6 @@
 // Package openai is a client of the OpenAI Chat Completions API
-// (https://platform.openai.com/docs/api-reference/chat), streamed and blocking. A
-// [Profile] describes how a compatible host differs.
+// (https://platform.openai.com/docs/api-reference/chat), streamed and blocking. It knows how
+// many compatible hosts differ. A [Profile] describes another host.
 //
 //	m := openai.Model("gpt-5.2") // key from OPENAI_API_KEY
 //	local := (&openai.Client{BaseURL: "http://localhost:11434/v1"}).Model("llama3.3:70b")
@@ -10,31 +10,21 @@ import (
 	"context"
 	"iter"
 	"net/http"
-	"os"
-	"regexp"
-	"slices"
-	"strings"
 	"time"
 
-	"github.com/openagent-go/agent/internal/wire"
+	"github.com/openagent-go/agent/internal/chat"
 	"github.com/openagent-go/agent/llm"
 	"github.com/openagent-go/agent/llm/catalog"
 	"github.com/openagent-go/agent/llm/limit"
 )
 
-const (
-	provider = "openai"
-	// DefaultBaseURL is used where neither Client nor OPENAI_BASE_URL names one.
-	DefaultBaseURL = "https://api.openai.com/v1"
-)
-
 // A Client connects to a Chat Completions API. The zero Client is ready to use. Do not
 // change its fields once a model of it is in use. It never retries.
 type Client struct {
-	APIKey  string         // "": the profile's variables, else OPENAI_API_KEY. A loopback BaseURL needs none
+	APIKey  string         // "": the host's variables, else OPENAI_API_KEY. A loopback BaseURL needs none
 	Key     llm.KeyFunc    // called for each request, instead of APIKey
-	BaseURL string         // "": that of Profile, else OPENAI_BASE_URL, else DefaultBaseURL. /chat/completions is appended, before a query
-	Profile *Profile       // the host's differences; nil: chosen by BaseURL
+	BaseURL string         // "": that of Profile.Like, else OPENAI_BASE_URL, else https://api.openai.com/v1. /chat/completions is appended, before a query
+	Profile *Profile       // how the host differs from others; nil: chosen by BaseURL
 	HTTP    *http.Client   // nil: http.DefaultClient. Redirects to other hosts are never followed
 	Header  http.Header    // sent too; they replace headers of the same name
 	Catalog *catalog.Table // nil: catalog.Embedded()
@@ -50,110 +40,31 @@ type Client struct {
 // Model returns the model of that name, reached through the zero Client.
 func Model(name string) llm.Model { return new(Client).Model(name) }
 
-// Model returns the model with the given name. It implements [llm.Informed].
+// Model returns the model with the given name. It implements [llm.Informed]. With an
+// unknown Profile.Like every request fails with class [llm.Invalid].
 func (c *Client) Model(name string) llm.Model {
-	base, profile := c.where()
-	entry := profile.entry(c.Catalog, name)
-	entry.Formats = entry.Formats && profile.Formats
-	ask := profile.target(name).ask
-	return &model{client: c, Model: wire.Model{ID: name, Entry: entry, Local: entry.Window == 0 && wire.Loopback(wire.Host(base))},
-		inside: (ask == AskObject || ask == AskGoogle) && entry.Thinking != catalog.ThinkingNone}
-}
-
-type model struct {
-	wire.Model // its entry's Formats holds for the host too
-	client     *Client
-	inside     bool // a thinking budget counts as output at this host
-}
-
-func (m *model) Info() llm.Info {
-	i := m.Model.Info()
-	i.ThinksInside = m.inside
-	return i
-}
-
-// Describe implements [llm.Described].
-func (m *model) Describe() llm.ModelInfo {
-	i := m.Model.Describe()
-	_, profile := m.client.where()
-	i.PlainTools = profile.target(m.ID).plainTools
-	return i
-}
-
-// Secrets returns the secrets of the client: its key, and the credentials in its headers
-// and base URL.
-func (m *model) Secrets() []string {
-	base, profile := m.client.where()
-	at := m.client.place(base, profile)
-	return at.Secrets(&m.Keys)
-}
-
-// key returns the fixed key, "" if there is none or Key provides it.
-func (c *Client) key(profile *Profile) string {
-	if c.Key != nil {
-		return ""
-	}
-	if c.Profile != nil && c.Profile.Keyless {
-		return wire.First(c.APIKey, profile.key()) // OpenAI's key is not for this host
-	}
-	return wire.First(c.APIKey, profile.key(), os.Getenv("OPENAI_API_KEY"))
-}
-
-// where returns the base URL and the profile of its host.
-func (c *Client) where() (string, *Profile) {
-	if c.Profile != nil {
-		return wire.First(c.BaseURL, c.Profile.BaseURL, os.Getenv("OPENAI_BASE_URL"), DefaultBaseURL), c.Profile
-	}
-	base := wire.First(c.BaseURL, os.Getenv("OPENAI_BASE_URL"), DefaultBaseURL)
-	return base, profileAt(base)
-}
-
-var (
-	reasoner = regexp.MustCompile(`^(o\d|gpt-[5-9])`)
-	// formatter matches models that accept a schema for their answer, if their host does.
-	formatter = regexp.MustCompile(`^(gpt-4o|gpt-4\.|gpt-[5-9]|o[13-9]|grok-[3-9]|claude-[a-z]+-(4[.-][5-9]|[5-9])|claude-(fable|mythos))`)
-)
-
-// guess returns the features of a model that is not in the catalogue, from its name. It
-// does not guess prices and sizes.
-func guess(name string) catalog.Entry {
-	e := catalog.Entry{Name: name, Provider: provider}
-	own := name[strings.LastIndexByte(name, '/')+1:]
-	e.Formats = formatter.MatchString(own)
-	if reasoner.MatchString(own) && !strings.Contains(own, "-chat") {
-		e.Thinking, e.NoSamplers, e.MaxCompletionTokens = catalog.ThinkingEffort, true, true
-	}
-	return e
-}
-
-// Stream implements [llm.Model].
-func (m *model) Stream(ctx context.Context, req *llm.Request) iter.Seq2[llm.Delta, error] {
-	return wire.Stream(ctx, m.client.Limiter, m.ID, req, func() (*wire.Exchange, wire.Decoder, error) {
-		base, profile := m.client.where()
-		body, err := m.encode(req, profile.target(m.ID))
-		if err != nil {
-			return nil, nil, err
-		}
-		at := m.client.place(base, profile)
-		x, err := at.Exchange(req.Blocking, body, &m.Keys)
-		return x, &decoder{}, err
-	})
-}
-
-// place returns the place of the client's requests.
-func (c *Client) place(base string, host *Profile) wire.Place {
-	at := wire.Place{
-		Provider: provider, URL: wire.Join(base, "/chat/completions"), HTTP: c.HTTP, Header: c.Header,
-		Key: c.key(host), Ask: c.Key, KeyHeader: host.KeyHeader, Entra: true,
+	inner := &chat.Client{
+		APIKey: c.APIKey, Key: c.Key, BaseURL: c.BaseURL, HTTP: c.HTTP, Header: c.Header, Catalog: c.Catalog, Limiter: c.Limiter,
 		HeaderTimeout: c.HeaderTimeout, IdleTimeout: c.IdleTimeout, TotalTimeout: c.TotalTimeout, BlockingTimeout: c.BlockingTimeout,
 	}
-	if at.Key == "" && !host.Keyless {
-		at.Wanted = host.Keys
-		if !slices.Contains(host.Keys, "OPENAI_API_KEY") {
-			at.Wanted = append(slices.Clone(host.Keys), "OPENAI_API_KEY")
+	if c.Profile != nil {
+		p, err := c.Profile.whole(c.BaseURL)
+		if err != nil {
+			return broken{name, err}
 		}
+		inner.Profile = p
 	}
-	return at
+	return inner.Model(name)
 }
 
-func invalid(format string, args ...any) error { return wire.Invalid(provider, format, args...) }
+// broken is a model that cannot be reached.
+type broken struct {
+	name string
+	err  error
+}
+
+func (b broken) Name() string { return b.name }
+
+func (b broken) Stream(context.Context, *llm.Request) iter.Seq2[llm.Delta, error] {
+	return func(yield func(llm.Delta, error) bool) { yield(llm.Delta{}, b.err) }
+}

@@ -7,24 +7,12 @@ package vertex
 
 import (
 	"context"
-	"encoding/json"
-	"errors"
-	"fmt"
 	"net/http"
-	"net/url"
-	"regexp"
-	"strings"
 	"time"
 
-	"github.com/openagent-go/agent/internal/wire"
+	google "github.com/openagent-go/agent/internal/vertex"
 	"github.com/openagent-go/agent/llm"
 	"github.com/openagent-go/agent/llm/anthropic"
-)
-
-const (
-	// Name is the provider in errors, in llm.Info and in catalogues.
-	Name    = "vertex"
-	version = "vertex-2023-10-16"
 )
 
 // A Client reaches the models of a project. The zero Client is ready to use: it takes
@@ -41,9 +29,33 @@ const (
 // provider vertex and the name of a model.
 type Client struct {
 	anthropic.Client
-	Project string      // "": ANTHROPIC_VERTEX_PROJECT_ID, GOOGLE_CLOUD_PROJECT, GCLOUD_PROJECT, else that of the credentials' file
-	Region  string      // "": CLOUD_ML_REGION, GOOGLE_CLOUD_LOCATION, else global
-	Tokens  TokenSource // nil: Key, else Default()
+	Project string // "": ANTHROPIC_VERTEX_PROJECT_ID, GOOGLE_CLOUD_PROJECT, GCLOUD_PROJECT, else that of the credentials' file
+	Region  string // "": CLOUD_ML_REGION, GOOGLE_CLOUD_LOCATION, else global
+	// Tokens gives the access tokens of requests. It is asked again 5 minutes before they
+	// expire, and when Google refuses them. An error ends the request. Nil: Key, else the
+	// places where Google's own programs look: the file of GOOGLE_APPLICATION_CREDENTIALS,
+	// gcloud's file, the metadata server. [FromJSON] makes it of a file of credentials.
+	Tokens func(ctx context.Context) (Token, error)
+}
+
+// A Token is an access token of Google Cloud.
+type Token struct {
+	Value   string
+	Expires time.Time // zero: never
+}
+
+// FromJSON returns the Tokens of a file of credentials: of a service account (a JWT signed by
+// its key is exchanged for a token), or of a user who logged in with gcloud. client reaches
+// the token server; nil: http.DefaultClient.
+func FromJSON(data []byte, client *http.Client) (func(ctx context.Context) (Token, error), error) {
+	source, err := google.FromJSON(data, client)
+	if err != nil {
+		return nil, err
+	}
+	return func(ctx context.Context) (Token, error) {
+		t, err := source(ctx)
+		return Token{Value: t.Value, Expires: t.Expires}, err
+	}, nil
 }
 
 // Model returns the model of that name (claude-sonnet-4-5@20250929), reached through
@@ -52,133 +64,12 @@ func Model(name string) llm.Model { return new(Client).Model(name) }
 
 // Model returns the model of that name. It implements [llm.Informed].
 func (c *Client) Model(name string) llm.Model {
-	s := &session{client: c, source: c.source()}
-	inner := c.Client
-	inner.Platform = &anthropic.Platform{
-		Name: Name, Version: version, Streaming: true,
-		URL: s.url, Count: s.tally, Base: Base, Authorize: s.authorize, Secrets: s.secrets,
+	inner := &google.Client{Client: c.Client, Project: c.Project, Region: c.Region}
+	if c.Tokens != nil {
+		inner.Tokens = func(ctx context.Context) (google.Token, error) {
+			t, err := c.Tokens(ctx)
+			return google.Token{Value: t.Value, Expires: t.Expires}, err
+		}
 	}
 	return inner.Model(name)
 }
-
-func (c *Client) source() TokenSource {
-	if c.Tokens != nil {
-		return c.Tokens
-	}
-	return Default(c.HTTP)
-}
-
-// A Found says what a Client would use, for people: it holds no secret.
-type Found struct {
-	Project, Region string
-	Source          string // of the tokens
-}
-
-// Find looks for project and region, and gets a token, without making a request
-// for a model.
-func (c *Client) Find(ctx context.Context) (Found, error) {
-	f := Found{Project: c.project(), Region: c.region()}
-	if c.Tokens == nil && c.Key != nil {
-		f.Source = "the program"
-		return f, nil
-	}
-	t, err := c.source()(ctx)
-	f.Source = t.Source
-	return f, err
-}
-
-func (c *Client) region() string {
-	return wire.First(c.Region, env("CLOUD_ML_REGION"), env("GOOGLE_CLOUD_LOCATION"), "global")
-}
-
-func (c *Client) project() string {
-	if p := wire.First(c.Project, env("ANTHROPIC_VERTEX_PROJECT_ID"), env("GOOGLE_CLOUD_PROJECT"), env("GCLOUD_PROJECT")); p != "" {
-		return p
-	}
-	_, data, err := credentials()
-	var f file
-	if err != nil || json.Unmarshal(data, &f) != nil {
-		return "" // what is wrong with the file is said of its credentials
-	}
-	return wire.First(f.ProjectID, f.QuotaProject)
-}
-
-// session is what the requests of a model share.
-type session struct {
-	client  *Client
-	source  TokenSource
-	current wire.Renewed[Token]
-	keys    wire.Keys
-}
-
-var generation = regexp.MustCompile(`-v\d+@`)
-
-// Base returns the name that Anthropic has for a model of Vertex: that of
-// claude-haiku-4-5@20251001 is claude-haiku-4-5-20251001.
-func Base(name string) string {
-	name = generation.ReplaceAllString(strings.TrimSuffix(name, "@default"), "@")
-	return strings.Replace(name, "@", "-", 1)
-}
-
-var place = regexp.MustCompile(`^[a-z]+(-[a-z]+\d+)?$`)
-
-// host returns the host of a region: of the world, of a continent, of one place.
-func host(region string) string {
-	switch region {
-	case "global":
-		return "https://aiplatform.googleapis.com"
-	case "us", "eu":
-		return "https://aiplatform." + region + ".rep.googleapis.com"
-	}
-	return "https://" + region + "-aiplatform.googleapis.com"
-}
-
-func (s *session) url(model string, stream bool) (string, error) {
-	if stream {
-		return s.at(s.client.region(), model, "streamRawPredict")
-	}
-	return s.at(s.client.region(), model, "rawPredict")
-}
-
-// at returns where a model in a region is asked for what verb names.
-func (s *session) at(region, model, verb string) (string, error) {
-	project := s.client.project()
-	switch {
-	case project == "":
-		return "", errors.New("no project of Google Cloud: set ANTHROPIC_VERTEX_PROJECT_ID or GOOGLE_CLOUD_PROJECT")
-	case !place.MatchString(region):
-		return "", fmt.Errorf("%.40q is not a region of Google Cloud; one is us-east5, or global", region)
-	}
-	base := wire.First(s.client.BaseURL, env("ANTHROPIC_VERTEX_BASE_URL"), host(region))
-	return strings.TrimSuffix(strings.TrimRight(base, "/"), "/v1") + "/v1/projects/" + url.PathEscape(project) + "/locations/" + region +
-		"/publishers/anthropic/models/" + url.PathEscape(model) + ":" + verb, nil
-}
-
-func (s *session) authorize(r *http.Request, again bool) error {
-	ctx := r.Context()
-	sent := strings.TrimPrefix(r.Header.Get("Authorization"), "Bearer ")
-	if s.client.Tokens == nil && s.client.Key != nil {
-		token, err := s.keys.Ask(ctx, Name, s.client.Key, again)
-		if err == nil {
-			r.Header.Set("Authorization", "Bearer "+token)
-		}
-		return err
-	}
-	t, err := s.current.Get(ctx, func(t Token) bool { return again && t.Value == sent }, func(ctx context.Context) (Token, time.Time, error) {
-		t, err := s.source(ctx)
-		return t, t.Expires, err
-	})
-	switch {
-	case err != nil:
-		return err
-	case t.Value == "":
-		return errors.New("the source of tokens gave an empty token")
-	case again && t.Value == sent:
-		return wire.ErrSame
-	}
-	s.keys.Learn(t.Value)
-	r.Header.Set("Authorization", "Bearer "+t.Value)
-	return nil
-}
-
-func (s *session) secrets() ([]string, int) { return s.keys.Secrets(), s.keys.Count() }

@@ -11,11 +11,11 @@ import (
 
 	"github.com/openagent-go/agent/cmd/openagent/internal/cli"
 	"github.com/openagent-go/agent/cmd/openagent/internal/settings"
+	"github.com/openagent-go/agent/internal/chat"
 	"github.com/openagent-go/agent/internal/config"
 	"github.com/openagent-go/agent/internal/providers"
 	"github.com/openagent-go/agent/internal/wire"
 	"github.com/openagent-go/agent/llm"
-	"github.com/openagent-go/agent/llm/openai"
 )
 
 // TestNames goes through names of models as people give them.
@@ -199,7 +199,7 @@ func TestHostsAreProviders(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, p := range openai.Profiles() {
+	for _, p := range chat.Profiles() {
 		if p.Name == "" {
 			continue // any other host
 		}

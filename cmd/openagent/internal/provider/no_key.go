@@ -5,8 +5,8 @@ import (
 	"strings"
 
 	"github.com/openagent-go/agent/cmd/openagent/internal/cli"
+	"github.com/openagent-go/agent/internal/chat"
 	"github.com/openagent-go/agent/internal/providers"
-	"github.com/openagent-go/agent/llm/openai"
 )
 
 // A missingKeyError says that there is no key, which variables were looked at, and
@@ -47,7 +47,7 @@ func (p Provider) elsewhere() string {
 		return ""
 	}
 	for _, name := range providers.Hosts {
-		host, _ := openai.ProfileOf(name)
+		host, _ := chat.ProfileOf(name)
 		if key := p.Environ.First(host.Keys...); key.Value != "" {
 			flags := "--provider " + name
 			if p.Model.Source == "default" {
