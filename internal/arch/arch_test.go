@@ -100,6 +100,7 @@ var rules = map[string][]string{
 	// The parts of a coding agent that coder and the command's lists find in the same way.
 	"internal/parts":   {"internal/plainfile", "internal/checkpoint", "internal/config", "hook", "hook/shell", "llm", "llm/catalog", "mcp", "mcp/oauth", "project", "sandbox", "session", "skill", "subagent", "team", "tool", "tools", "tools/custom", "workspace"},
 	"internal/trusted": {"internal/plainfile", "internal/config"},
+	// The clients behind packages of llm.
 	"internal/bedrock": {"internal/claude", "internal/wire", "internal/...", "llm", "llm/anthropic"},
 	"internal/chat":    {"internal/wire", "llm", "llm/catalog", "llm/limit"},
 	"internal/claude":  {"internal/wire", "internal/...", "llm", "llm/catalog", "llm/limit"},
