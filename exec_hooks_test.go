@@ -150,7 +150,7 @@ var moments = []moment{
 	{hook.SubagentStart, "helper", `{"agent_type":"helper","agent_id":"*"}`, helperWorks},
 	{hook.SubagentStop, "helper", `{"agent_type":"helper","agent_id":"*","reason":"completed","last_assistant_message":"done","stop_hook_active":false}`, helperWorks},
 	{hook.TeammateIdle, "", `{"teammate_name":"ann","team_name":"team_1"}`, func(t *testing.T, w *stage) {
-		mates := new(team.Memory)
+		mates := team.Memory()
 		manager := &subagent.Manager{Team: mates, Agents: []*agent.Agent{{Name: "helper", Model: llmtest.Script(say("done"))}}}
 		if _, err := mates.CreateTeam(t.Context(), "s", "red", "main", nil, ""); err != nil {
 			t.Fatal(err)
@@ -229,7 +229,7 @@ func elicits(t *testing.T, w *stage) {
 }
 
 func tasks(t *testing.T, w *stage) {
-	list := new(team.Memory)
+	list := team.Memory()
 	w.agent.Tools, w.agent.Permissions = []tool.Tool{tools.TaskCreate(list), tools.TaskUpdate(list)}, bypass
 	w.play(t, llmtest.Call(llmtest.Use("", "TaskCreate", map[string]string{"subject": "a task", "description": "d"})),
 		llmtest.Call(llmtest.Use("", "TaskUpdate", map[string]string{"id": "task_1", "status": "completed"})), say("end"))

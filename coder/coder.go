@@ -46,6 +46,7 @@ import (
 	"github.com/openagent-go/agent/sandbox"
 	"github.com/openagent-go/agent/skill"
 	"github.com/openagent-go/agent/subagent"
+	"github.com/openagent-go/agent/team"
 	"github.com/openagent-go/agent/tools"
 	"github.com/openagent-go/agent/workspace"
 )
@@ -74,7 +75,7 @@ type Coder struct {
 	notes     *project.Notes // nil: the model gets no notes about the folder
 	manager   *subagent.Manager
 	models    Models
-	team      sharedTeam
+	team      *team.Store
 	closers   []func() error // of parts that New opened, in order
 	secrets   []string       // complete when New returns
 }

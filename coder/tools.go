@@ -43,38 +43,19 @@ func (c *Coder) findSkills(ctx context.Context) error {
 	return err
 }
 
-// A sharedTeam holds the state that the agents of a session share.
-type sharedTeam interface {
-	team.Tasks
-	team.Teams
-	team.Mail
-	team.Agents
-	team.Watcher
-}
-
 // openTeam stores tasks, teams and mail in the folders of the sessions. If sessions are not kept in
 // folders, they stay in memory.
 func (c *Coder) openTeam(context.Context) error {
-	k := &c.options.Builtins
-	memory := new(team.Memory)
-	var tasks team.Tasks = memory
-	c.team = memory
+	c.team = c.options.Builtins.Team
+	if c.team != nil {
+		return nil
+	}
+	c.team = team.Memory()
 	if dir, ok := sessionDir(c.Agent.Sessions); ok && !c.without(Team) {
-		d := parts.TeamDir(dir.Path)
-		d.Log = c.log()
-		leases := &team.Leases{List: d}
-		c.team, tasks = d, leases
-		c.closers = append(c.closers, leases.Close, d.Close)
+		c.team = parts.OpenTeam(dir.Path, c.log())
+		c.closers = append(c.closers, c.team.Close)
 	}
-	if k.Tasks == nil {
-		k.Tasks = tasks
-	}
-	if k.Teams == nil {
-		k.Teams = c.team
-	}
-	if k.Mail == nil {
-		k.Mail = c.team
-	}
+	c.options.Builtins.Team = c.team
 	return nil
 }
 

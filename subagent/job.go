@@ -12,7 +12,7 @@ import (
 
 	"github.com/openagent-go/agent"
 	"github.com/openagent-go/agent/event"
-	"github.com/openagent-go/agent/team"
+	"github.com/openagent-go/agent/internal/teamstore"
 	"github.com/openagent-go/agent/tool"
 	"github.com/openagent-go/agent/tools"
 )
@@ -70,11 +70,11 @@ func (j *job) see(e event.Event) {
 // ends. An agent whose message reached no one stays.
 func leaves(r tool.Result, name string) bool {
 	var sent struct { // the answer of SendMessage about a message
-		From    string           `json:"from"`
-		Type    team.MessageType `json:"type"`
-		Reached []string         `json:"reached"`
+		From    string                `json:"from"`
+		Type    teamstore.MessageType `json:"type"`
+		Reached []string              `json:"reached"`
 	}
-	return !r.IsError && json.Unmarshal(r.Details, &sent) == nil && sent.Type == team.ShutdownResponse && sent.From == name && len(sent.Reached) > 0
+	return !r.IsError && json.Unmarshal(r.Details, &sent) == nil && sent.Type == teamstore.ShutdownResponse && sent.From == name && len(sent.Reached) > 0
 }
 
 // atEnd has something done when the agent has ended, the last first.

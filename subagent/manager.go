@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/openagent-go/agent"
+	"github.com/openagent-go/agent/internal/teamstore"
 	"github.com/openagent-go/agent/team"
 	"github.com/openagent-go/agent/tool"
 	"github.com/openagent-go/agent/tools"
@@ -33,10 +34,10 @@ type Manager struct {
 	// Worktrees makes git worktrees for agents that are to be apart. Nil: there are none.
 	Worktrees Worktrees
 	// Team is what members of a team share. Nil: agents join no teams.
-	Team Team
+	Team *team.Store
 	// Tasks is the list that agents work on: what an agent that ends has not finished is
 	// free again. Nil: nothing is freed.
-	Tasks team.Tasks
+	Tasks *team.Store
 	// Skill returns the text of a skill, for kinds that begin with some.
 	Skill func(ctx context.Context, name string) (string, error)
 	// Connect returns the tools of MCP servers that kinds bring along, and what is to be
@@ -45,14 +46,6 @@ type Manager struct {
 
 	mu    sync.Mutex
 	trees map[string]*tree // by the session at the root
-}
-
-// A Team is what the agents of a team share, such as [team.Memory] and [team.Dir].
-type Team interface {
-	team.Teams
-	team.Agents
-	team.Mail
-	team.Watcher
 }
 
 const (
@@ -68,6 +61,11 @@ type tree struct {
 	names map[string]*job // that are taken
 	count int             // at work, and about to be
 }
+
+func sharedOf(s *team.Store) teamstore.Shared { return (*teamstore.Store)(s).Shared() }
+
+// shared is what members of a team share.
+func (c *Manager) shared() teamstore.Shared { return sharedOf(c.Team) }
 
 // definitions returns the kinds of agents, the one for any work first.
 func (c *Manager) definitions() []Definition {
@@ -285,7 +283,7 @@ const releasing = 5 * time.Second
 func (c *Manager) release(j *job) {
 	if c.Tasks != nil {
 		ctx, cancel := context.WithTimeout(context.Background(), releasing)
-		_, _ = team.Release(ctx, c.Tasks, j.root, j.name) // a lease frees what this does not
+		_, _ = teamstore.Release(ctx, sharedOf(c.Tasks), j.root, j.name) // a lease frees what this does not
 		cancel()
 	}
 	j.finish()

@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/openagent-go/agent"
+	"github.com/openagent-go/agent/internal/teamstore"
 	"github.com/openagent-go/agent/llm"
 	"github.com/openagent-go/agent/llm/llmtest"
 	"github.com/openagent-go/agent/permission"
@@ -33,18 +34,19 @@ type stage struct {
 	ws      *workspace.Workspace
 	manager *subagent.Manager
 	agent   *agent.Agent
-	team    *team.Memory
+	team    *teamstore.Memory
 
 	mu    sync.Mutex
 	parts map[string]func(r *llmtest.Request) llmtest.Step
 }
 
 func newStage(t *testing.T, kinds ...*agent.Agent) *stage {
-	s := &stage{t: t, dir: t.TempDir(), team: new(team.Memory), parts: map[string]func(*llmtest.Request) llmtest.Step{}}
+	s := &stage{t: t, dir: t.TempDir(), team: new(teamstore.Memory), parts: map[string]func(*llmtest.Request) llmtest.Step{}}
 	s.ws = &workspace.Workspace{Root: s.dir}
 	t.Cleanup(func() { s.ws.Close() })
-	s.manager = &subagent.Manager{Team: s.team, Worktrees: s.ws, Agents: kinds}
-	kit := tools.Builtins{Workspace: s.ws, Tasks: s.team, Teams: s.team, Mail: s.team, Agents: s.manager, Background: []tools.Background{s.manager}}
+	store := (*team.Store)(teamstore.NewStore(s.team))
+	s.manager = &subagent.Manager{Team: store, Worktrees: s.ws, Agents: kinds}
+	kit := tools.Builtins{Workspace: s.ws, Team: store, Agents: s.manager, Background: []tools.Background{s.manager}}
 	s.agent = &agent.Agent{Dir: s.dir, Permissions: permission.Policy{Mode: permission.Bypass}, Sessions: new(session.Memory), Inbox: s.manager.Inbox("")}
 	for _, e := range kit.Tools() {
 		s.agent.Tools = append(s.agent.Tools, e.Tool)
@@ -333,7 +335,7 @@ func TestTeam(t *testing.T) {
 // Unfinished tasks of an agent that ends are free again.
 func TestTasksFreed(t *testing.T) {
 	s := newStage(t)
-	s.manager.Tasks = s.team
+	s.manager.Tasks = s.manager.Team
 	s.plays("work", use("TaskUpdate", map[string]any{"id": "1", "status": "in_progress"}), "I give up")
 	s.plays("go", use("TaskCreate", map[string]any{"subject": "x"}), spawn("work", map[string]any{"name": "ann"}), use("TaskGet", map[string]any{"id": "1"}),
 		func(r *llmtest.Request) llmtest.Step { return llmtest.Step{Text: r.Results()[0].Text} })

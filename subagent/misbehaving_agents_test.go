@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/openagent-go/agent/event"
+	"github.com/openagent-go/agent/internal/teamstore"
 	"github.com/openagent-go/agent/llm"
 	"github.com/openagent-go/agent/llm/llmtest"
 	"github.com/openagent-go/agent/session"
@@ -143,12 +144,12 @@ func TestStoppedWhileItStarts(t *testing.T) {
 
 // A flaky team forgets to take mail out once: its program died after it was on record.
 type flaky struct {
-	*team.Memory
+	*teamstore.Memory
 	died atomic.Bool
 }
 
-func (f *flaky) Take(ctx context.Context, space, name string, keep func([]team.Message) error) error {
-	return f.Memory.Take(ctx, space, name, func(mail []team.Message) error {
+func (f *flaky) Take(ctx context.Context, space, name string, keep func([]teamstore.Message) error) error {
+	return f.Memory.Take(ctx, space, name, func(mail []teamstore.Message) error {
 		err := keep(mail)
 		if err == nil && name == "ann" && !f.died.Swap(true) {
 			err = errors.New("gone")
@@ -161,7 +162,7 @@ func (f *flaky) Take(ctx context.Context, space, name string, keep func([]team.M
 func TestMailOnRecord(t *testing.T) {
 	s := newStage(t)
 	synctest.Test(t, func(t *testing.T) {
-		s.manager.Team = &flaky{Memory: s.team}
+		s.manager.Team = (*team.Store)(teamstore.NewStore(&flaky{Memory: s.team}))
 		var reads atomic.Int32
 		read := func(r *llmtest.Request) llmtest.Step {
 			reads.Add(1)
@@ -182,7 +183,7 @@ func TestMailOnRecord(t *testing.T) {
 		if n := reads.Load(); n != 1 {
 			t.Errorf("ann has read %d times", n)
 		}
-		if err := s.team.Take(t.Context(), run.ID, "ann", func(left []team.Message) error {
+		if err := s.team.Take(t.Context(), run.ID, "ann", func(left []teamstore.Message) error {
 			return fmt.Errorf("in the box: %v", left)
 		}); err != nil {
 			t.Error(err)
@@ -227,7 +228,7 @@ func TestTeammateLost(t *testing.T) {
 		t.Fatal(err)
 	}
 	store.lost.Store(true)
-	if _, err := s.team.Send(t.Context(), run.ID, team.Message{From: "main", To: "ann", Content: "hello"}); err != nil {
+	if _, err := s.team.Send(t.Context(), run.ID, teamstore.Message{From: "main", To: "ann", Content: "hello"}); err != nil {
 		t.Fatal(err)
 	}
 	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
@@ -237,7 +238,7 @@ func TestTeammateLost(t *testing.T) {
 		t.Fatal(err)
 	}
 	<-mail
-	if err := s.team.Take(ctx, run.ID, "main", func(m []team.Message) error { last = m[0].Content; return nil }); err != nil {
+	if err := s.team.Take(ctx, run.ID, "main", func(m []teamstore.Message) error { last = m[0].Content; return nil }); err != nil {
 		t.Fatal(err)
 	}
 	if !strings.Contains(last, "ann could not be put to work again") {

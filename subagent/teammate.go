@@ -11,7 +11,7 @@ import (
 	"github.com/openagent-go/agent"
 	"github.com/openagent-go/agent/event"
 	"github.com/openagent-go/agent/hook"
-	"github.com/openagent-go/agent/team"
+	"github.com/openagent-go/agent/internal/teamstore"
 	"github.com/openagent-go/agent/tools"
 )
 
@@ -30,12 +30,12 @@ func (c *Manager) join(ctx context.Context, s tools.Spawn, j *job, a *agent.Agen
 	if s.Name == "" {
 		return nil
 	}
-	t, err := c.Team.TeamOf(ctx, j.root, s.Name)
+	t, err := c.shared().TeamOf(ctx, j.root, s.Name)
 	switch {
-	case errors.Is(err, team.ErrNoTeam) && s.Team == "":
+	case errors.Is(err, teamstore.ErrNoTeam) && s.Team == "":
 		return nil // a name is all that it has
-	case errors.Is(err, team.ErrNoTeam):
-		if t, err = c.Team.AddMember(ctx, j.root, s.Team, s.Name); err != nil {
+	case errors.Is(err, teamstore.ErrNoTeam):
+		if t, err = c.shared().AddMember(ctx, j.root, s.Team, s.Name); err != nil {
 			return err
 		}
 	case err != nil:
@@ -43,11 +43,11 @@ func (c *Manager) join(ctx context.Context, s tools.Spawn, j *job, a *agent.Agen
 	case s.Team != "" && s.Team != t.ID && s.Team != t.Name:
 		return fmt.Errorf("%s is a member of %s (%s) already", s.Name, t.Name, t.ID)
 	}
-	if err := c.Team.Register(ctx, j.root, team.Agent{Name: s.Name, Type: s.Type, Session: s.Resume}); err != nil {
+	if err := c.shared().Register(ctx, j.root, teamstore.Agent{Name: s.Name, Type: s.Type, Session: s.Resume}); err != nil {
 		return err
 	}
 	j.team = t.ID
-	j.atEnd(func() { _ = c.Team.Unregister(context.WithoutCancel(ctx), j.root, s.Name) })
+	j.atEnd(func() { _ = c.shared().Unregister(context.WithoutCancel(ctx), j.root, s.Name) })
 	a.Inbox = func(ctx context.Context, _ string, keep func([]agent.Input) error) error {
 		return c.deliver(ctx, j.root, s.Name, keep)
 	}
@@ -72,10 +72,10 @@ func (c *Manager) Inbox(name string) agent.InboxFunc {
 
 // deliver has the mail of an agent put on record.
 func (c *Manager) deliver(ctx context.Context, root, name string, keep func([]agent.Input) error) error {
-	return c.Team.Take(ctx, root, name, func(mail []team.Message) error {
+	return c.shared().Take(ctx, root, name, func(mail []teamstore.Message) error {
 		var all []agent.Input
 		for _, m := range mail {
-			all = append(all, agent.Input{ID: "mail:" + m.ID, Text: team.Text([]team.Message{m})})
+			all = append(all, agent.Input{ID: "mail:" + m.ID, Text: teamstore.Text([]teamstore.Message{m})})
 		}
 		return keep(all)
 	})
@@ -90,7 +90,7 @@ func (c *Manager) roused(ctx context.Context, root string) error {
 	for _, j := range c.members(root) {
 		for !j.busy() {
 			waits := false
-			err := c.Team.Take(ctx, root, j.name, func([]team.Message) error { waits = true; return errLeft })
+			err := c.shared().Take(ctx, root, j.name, func([]teamstore.Message) error { waits = true; return errLeft })
 			if err != nil && !errors.Is(err, errLeft) {
 				return err
 			}
@@ -137,7 +137,7 @@ func (c *Manager) idle(p *agent.Parent, j *job, child agent.Child) (waits bool) 
 		j.mu.Lock()
 		j.rouse = cancel
 		j.mu.Unlock()
-		mail, err := c.Team.Watch(ctx, j.root, j.name)
+		mail, err := c.shared().Watch(ctx, j.root, j.name)
 		for err == nil {
 			if _, open := <-mail; !open || !c.stays(ctx, j) {
 				break
@@ -159,12 +159,12 @@ func (c *Manager) idle(p *agent.Parent, j *job, child agent.Child) (waits bool) 
 
 // report tells the leader of an agent that it could not be put to work again.
 func (c *Manager) report(ctx context.Context, j *job, why error) {
-	t, err := c.Team.TeamOf(ctx, j.root, j.name)
+	t, err := c.shared().TeamOf(ctx, j.root, j.name)
 	if err != nil {
 		return
 	}
 	text := fmt.Sprintf("(%s could not be put to work again and has left: %v. What was sent to it waits for an agent of its name.)", j.name, why)
-	_, _ = c.Team.Send(ctx, j.root, team.Message{From: j.name, To: t.Leader(), Content: text})
+	_, _ = c.shared().Send(ctx, j.root, teamstore.Message{From: j.name, To: t.Leader(), Content: text})
 }
 
 // stays reports whether an agent that is done remains a member of its team.
@@ -175,15 +175,15 @@ func (c *Manager) stays(ctx context.Context, j *job) bool {
 	if leaving || ctx.Err() != nil {
 		return false
 	}
-	t, err := c.Team.TeamOf(ctx, j.root, j.name)
+	t, err := c.shared().TeamOf(ctx, j.root, j.name)
 	return err == nil && t.ID == j.team
 }
 
 // resume puts an idle agent to work with the mail that has come, if there is some. The
 // mail is taken out once it is on record.
 func (c *Manager) resume(ctx context.Context, p *agent.Parent, j *job, child agent.Child) (begun bool, err error) {
-	err = c.Team.Take(ctx, j.root, j.name, func(mail []team.Message) error {
-		child.Input = agent.Input{ID: "mail:" + mail[0].ID, Text: team.Text(mail)}
+	err = c.shared().Take(ctx, j.root, j.name, func(mail []teamstore.Message) error {
+		child.Input = agent.Input{ID: "mail:" + mail[0].ID, Text: teamstore.Text(mail)}
 		recorded := make(chan struct{}, 1)
 		child.Watch = func(e event.Event) {
 			if m, ok := e.Data.(event.UserMessage); ok && m.ID == child.Input.ID {

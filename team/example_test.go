@@ -11,16 +11,16 @@ import (
 
 // A worker does what there is to do, one task after the other. Its lease lets
 // others have a task again if the worker dies with it.
-func ExampleClaim() {
+func ExampleStore() {
 	ctx := context.Background()
-	var tasks team.Tasks = new(team.Memory)
+	tasks := team.Memory()
 	for _, t := range []team.Task{{Subject: "build"}, {Subject: "test", BlockedBy: []string{"task_1"}}} {
 		if _, err := tasks.AddTask(ctx, "session", t); err != nil {
 			fmt.Println(err)
 		}
 	}
 	for {
-		t, err := team.Claim(ctx, tasks, "session", "worker", time.Minute)
+		t, err := tasks.Claim(ctx, "session", "worker", time.Minute)
 		if errors.Is(err, team.ErrNone) {
 			break
 		}

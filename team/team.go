@@ -1,157 +1,134 @@
+// Package team holds the things that agents share: a list of tasks, teams, mail and the
+// names of the agents. They are in a space, named by the session at the root of a tree of
+// agents. Agents of different spaces do not know each other. [Memory] keeps all of it in
+// memory, [Dir] in files.
+//
+//	store := team.Dir("/home/me/.myapp/teams", nil)
+//	defer store.Close()
+//	t, err := store.Claim(ctx, space, "worker-1", time.Minute)
+//	t, err = store.UpdateTask(ctx, space, t.ID, team.Change{Status: team.Completed})
+//
+// A Store is the value for the tools of tasks and teams, and for the manager of sub-agents.
 package team
 
 import (
 	"context"
-	"errors"
-	"fmt"
-	"slices"
-	"strings"
+	"log/slog"
 	"time"
-	"unicode"
-	"unicode/utf8"
 
-	"github.com/openagent-go/agent/internal/text"
+	"github.com/openagent-go/agent/internal/teamstore"
 )
 
-// A Role is the role of a member in a team.
-type Role string
+// A Store holds tasks, teams, mail and the names of running agents, for each space. Several
+// agents and programs can share it. It is safe for concurrent use. Make one with [Memory] or
+// [Dir].
+//
+// A change is made as a whole or not at all. Tasks that are returned are copies. Unknown ids
+// give an error that matches [ErrNotFound].
+type Store teamstore.Store
 
-const (
-	Leader     Role = "leader"
-	RoleMember Role = "member"
-)
+// Memory returns a store that keeps everything while the program runs.
+func Memory() *Store { return (*Store)(teamstore.NewStore(new(teamstore.Memory))) }
 
-// A Member is an agent of a team, known by its name. It need not have been
-// started yet.
-type Member struct {
-	Name string `json:"name"`
-	Role Role   `json:"role"`
-}
+// Dir returns a store in a folder, for all programs of this machine that are given the same
+// one. It makes the folder if need be. A change whose method returns without an error is on
+// the disk. log hears about the repair after a crash; nil: no report. Close the store when you
+// are done.
+//
+// A task that an agent starts has a lease of a minute. The store renews it while the program
+// lives. When the program dies, others have the task again at the end of the lease. When the
+// session or the store is closed, they have it at once.
+func Dir(path string, log *slog.Logger) *Store { return (*Store)(teamstore.Open(path, "", log)) }
 
-// A TeamStatus says whether a team is running.
-type TeamStatus string
-
-const (
-	Active    TeamStatus = "active"
-	Disbanded TeamStatus = "disbanded" // kept, and changed no more
-)
-
-// A Team is a leader and members that may write to each other. An agent is in
-// one active team at most.
-type Team struct {
-	ID        string     `json:"id"`   // team_1, team_2, …
-	Name      string     `json:"name"` // unique among the active teams
-	Task      string     `json:"task,omitempty"`
-	Status    TeamStatus `json:"status"`
-	Members   []Member   `json:"members"` // the leader first
-	CreatedAt time.Time  `json:"createdAt"`
-	UpdatedAt time.Time  `json:"updatedAt"`
-}
-
-// Leader returns the name of the team's leader.
-func (t Team) Leader() string {
-	for _, m := range t.Members {
-		if m.Role == Leader {
-			return m.Name
-		}
-	}
-	return ""
-}
-
-// Others returns the names of the members but one, in the order in which they
-// came.
-func (t Team) Others(name string) []string {
-	var names []string
-	for _, m := range t.Members {
-		if m.Name != name {
-			names = append(names, m.Name)
-		}
-	}
-	return names
-}
-
-// Has reports whether an agent is a member.
-func (t Team) Has(name string) bool {
-	return slices.ContainsFunc(t.Members, func(m Member) bool { return m.Name == name })
-}
-
-// Limits of teams. Beyond them methods fail with [ErrLimit].
-const (
-	MaxTeams    = 1000 // in a space, disbanded ones included
-	MaxMembers  = 100
-	MaxName     = 64     // characters
-	MaxTeamTask = 16_000 // bytes
-	MaxAgents   = 1000   // registered in a space at a time
-)
-
-// Errors of [Teams] and [Agents].
+// Errors of a [Store].
 var (
-	ErrNoTeam    = errors.New("there is no such team")
-	ErrDisbanded = errors.New("the team is disbanded")
-	ErrNameTaken = errors.New("the name is taken")
-	ErrNoMember  = errors.New("no member of the team")
+	ErrNotFound = teamstore.ErrNotFound // there is no such task
+	ErrTaken    = teamstore.ErrTaken    // the task is another agent's
+	ErrNone     = teamstore.ErrNone     // no task can be started
+	ErrInvalid  = teamstore.ErrInvalid  // a mistake in the arguments
 )
 
-// Teams are the teams of each space. It may be shared by several programs.
-// A team is named by its id or, while it is active, by its name.
-type Teams interface {
-	// CreateTeam makes a team of a leader and members. task may be empty.
-	CreateTeam(ctx context.Context, space, name, leader string, members []string, task string) (Team, error)
-	// Disband ends a team permanently; it is kept.
-	Disband(ctx context.Context, space, team string) (Team, error)
-	AddMember(ctx context.Context, space, team, agent string) (Team, error)
-	// RemoveMember takes a member out. A leader stays.
-	RemoveMember(ctx context.Context, space, team, agent string) (Team, error)
-	// TeamOf returns the active team of an agent, or [ErrNoTeam].
-	TeamOf(ctx context.Context, space, agent string) (Team, error)
-	// Teams returns all teams in the order of their creation.
-	Teams(ctx context.Context, space string) ([]Team, error)
+func (s *Store) shared() teamstore.Shared { return (*teamstore.Store)(s).Shared() }
+
+// AddTask adds a task: Subject, and any of Description, Status (Pending if empty), Owner,
+// Output, BlockedBy, Blocks, Metadata and, of a task in progress, LeaseUntil. It returns the
+// task with its id. The same rules hold as for a [Change].
+func (s *Store) AddTask(ctx context.Context, space string, t Task) (Task, error) {
+	return public(s.shared().AddTask(ctx, space, t.inner()))
 }
 
-// An Agent is a running agent.
-type Agent struct {
-	Name    string    `json:"name"` // unique in its space
-	Type    string    `json:"type,omitempty"`
-	Session string    `json:"session,omitempty"` // its own
-	Started time.Time `json:"started"`
+// Task returns a task by its id.
+func (s *Store) Task(ctx context.Context, space, id string) (Task, error) {
+	return public(s.shared().Task(ctx, space, id))
 }
 
-// check returns the first mistake in an agent's data.
-func (a Agent) check() error {
-	for _, s := range []string{a.Type, a.Session} {
-		if len(s) > maxAbout || !utf8.ValidString(s) {
-			return fmt.Errorf("%w agent %q: type and session have at most %d bytes of UTF-8", ErrInvalid, text.Bytes(a.Name, maxShown), maxAbout)
+// Tasks returns all tasks in the order of their creation.
+func (s *Store) Tasks(ctx context.Context, space string) ([]Task, error) {
+	found, err := s.shared().Tasks(ctx, space, teamstore.Filter{})
+	var all []Task
+	for _, t := range found {
+		all = append(all, taskOf(t))
+	}
+	return all, err
+}
+
+// UpdateTask changes a task and returns it as it is then.
+func (s *Store) UpdateTask(ctx context.Context, space, id string, c Change) (Task, error) {
+	return public(s.shared().UpdateTask(ctx, space, id, c.inner()))
+}
+
+// Claim starts, for owner, the oldest task that can be started, see [Change]. lease is
+// [Change.Lease]. It fails with [ErrNone] if there is none at present: the list is empty, or
+// all tasks are blocked or taken.
+func (s *Store) Claim(ctx context.Context, space, owner string, lease time.Duration) (Task, error) {
+	return public(teamstore.Claim(ctx, s.shared(), space, owner, lease))
+}
+
+// CreateTeam makes a team of a leader and members that may write to each other, and returns its
+// id. task may be empty. Names are unique among active teams, and an agent is in one of them at
+// most.
+func (s *Store) CreateTeam(ctx context.Context, space, name, leader string, members []string, task string) (id string, err error) {
+	t, err := s.shared().CreateTeam(ctx, space, name, leader, members, task)
+	return t.ID, err
+}
+
+// Disband ends a team, named by its id or name, permanently.
+func (s *Store) Disband(ctx context.Context, space, team string) error {
+	_, err := s.shared().Disband(ctx, space, team)
+	return err
+}
+
+// Send puts a message into the mailbox of a member of the sender's team, or of all of them
+// (To is "*"), and returns the recipients that it has reached. The error names the others, and
+// the agents that you can reach. A message to everyone is still delivered to the rest. Time is
+// set.
+func (s *Store) Send(ctx context.Context, space string, m Message) (reached []string, err error) {
+	return s.shared().Send(ctx, space, teamstore.Message{ID: m.ID, From: m.From, To: m.To, Content: m.Content, Time: m.Time, Type: teamstore.MessageType(m.Type)})
+}
+
+// Take hands all messages in an agent's mailbox, oldest first, to keep. It removes them when
+// keep returns nil: each message is read once. If keep fails or the program dies the messages
+// stay, so a message that was kept and not yet removed comes again, with the same id. Takes of
+// one mailbox follow one another. keep is not called for an empty mailbox; its error is
+// returned.
+func (s *Store) Take(ctx context.Context, space, agent string, keep func([]Message) error) error {
+	return s.shared().Take(ctx, space, agent, func(mail []teamstore.Message) error {
+		all := make([]Message, len(mail))
+		for i, m := range mail {
+			all[i] = Message{ID: m.ID, From: m.From, To: m.To, Content: m.Content, Time: m.Time, Type: string(m.Type)}
 		}
-	}
-	return CheckName(a.Name)
+		return keep(all)
+	})
 }
 
-// maxAbout is how many bytes the type and the session of an [Agent] may have.
-const maxAbout = 500
-
-// Agents are the running agents in each space.
-type Agents interface {
-	// Register takes a name, or fails with [ErrNameTaken].
-	Register(ctx context.Context, space string, a Agent) error
-	// Unregister frees a name. Mail to a member that was registered bounces until it is
-	// registered again. An unknown name is not an error.
-	Unregister(ctx context.Context, space, name string) error
-	// Agents returns the agents in the order in which they came.
-	Agents(ctx context.Context, space string) ([]Agent, error)
+// Watch returns a channel that gets a value when mail has come for an agent, and at once if
+// some waits already. A value stands for any number of messages, and sometimes for none: call
+// [Store.Take]. The channel is closed when ctx ends. Mail of other programs is noticed within
+// 200 ms.
+func (s *Store) Watch(ctx context.Context, space, agent string) (<-chan struct{}, error) {
+	return s.shared().Watch(ctx, space, agent)
 }
 
-// CheckName returns the mistake in the name of an agent or a team. A name has 1 to
-// [MaxName] printable characters, may have spaces inside, and is not "*".
-func CheckName(name string) error {
-	switch n := utf8.RuneCountInString(name); {
-	case name == "" || strings.TrimSpace(name) != name:
-		return fmt.Errorf("%w name %q: it is empty or begins or ends with a space", ErrInvalid, text.Bytes(name, maxShown))
-	case n > MaxName:
-		return fmt.Errorf("%w name %q: it has %d characters, more than %d", ErrInvalid, text.Bytes(name, maxShown), n, MaxName)
-	case name == Everyone:
-		return fmt.Errorf("%w name: * stands for all", ErrInvalid)
-	case !utf8.ValidString(name) || strings.ContainsFunc(name, func(r rune) bool { return !unicode.IsPrint(r) }):
-		return fmt.Errorf("%w name %q: it holds characters that cannot be printed", ErrInvalid, text.Bytes(name, maxShown))
-	}
-	return nil
-}
+// Close frees the unfinished tasks of this program's agents and closes all files. The store can
+// be used again.
+func (s *Store) Close() error { return (*teamstore.Store)(s).Close() }

@@ -10,9 +10,9 @@ import (
 	"strings"
 	"time"
 
+	"github.com/openagent-go/agent/internal/teamstore"
 	"github.com/openagent-go/agent/llm"
 	"github.com/openagent-go/agent/permission"
-	"github.com/openagent-go/agent/team"
 	"github.com/openagent-go/agent/tool"
 )
 
@@ -203,7 +203,7 @@ func (o Offer) spawn(call tool.Call, in agentInput) (_ Spawn, problem string) {
 		}
 	}
 	if in.Name != "" {
-		if err := team.CheckName(in.Name); err != nil {
+		if err := teamstore.CheckName(in.Name); err != nil {
 			return Spawn{}, err.Error()
 		}
 	}

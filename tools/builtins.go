@@ -36,14 +36,13 @@ type Builtins struct {
 	Search    SearchProvider
 	Languages *Languages // LSP
 
-	Tasks team.Tasks // the Task tools
+	// Team is for the Task tools, TeamCreate, TeamDelete and SendMessage.
+	Team *team.Store
 	// Background is work that TaskGet, TaskOutput and TaskStop reach, besides
 	// background commands of the workspace.
 	Background []Background
-	Teams      team.Teams // TeamCreate and TeamDelete
-	Mail       team.Mail  // SendMessage
-	Agents     Spawner    // Agent
-	Skills     Skills     // Skill
+	Agents     Spawner // Agent
+	Skills     Skills  // Skill
 
 	Crontab   *Crontab  // the Cron tools
 	Triggers  *Triggers // RemoteTrigger
@@ -115,19 +114,14 @@ func (k Builtins) advanced() []tool.Tool {
 	if k.Skills != nil {
 		all = append(all, Skill(k.Skills))
 	}
-	if k.Tasks != nil {
+	if k.Team != nil {
 		background := slices.Clone(k.Background)
 		if jobs, ok := k.Workspace.(Jobs); ok {
 			background = append(background, Shells(jobs))
 		}
-		all = append(all, TaskCreate(k.Tasks), TaskGet(k.Tasks, background...), TaskList(k.Tasks), TaskOutput(k.Tasks, background...),
-			TaskStop(k.Tasks, background...), TaskUpdate(k.Tasks))
-	}
-	if k.Mail != nil {
-		all = append(all, SendMessage(k.Mail))
-	}
-	if k.Teams != nil {
-		all = append(all, TeamCreate(k.Teams), TeamDelete(k.Teams))
+		all = append(all, TaskCreate(k.Team), TaskGet(k.Team, background...), TaskList(k.Team), TaskOutput(k.Team, background...),
+			TaskStop(k.Team, background...), TaskUpdate(k.Team),
+			SendMessage(k.Team), TeamCreate(k.Team), TeamDelete(k.Team))
 	}
 	if k.Workspace != nil {
 		all = append(all, NotebookEdit(k.Workspace))

@@ -39,9 +39,8 @@ func fullKit(t *testing.T) tools.Builtins {
 			t.Error(err)
 		}
 	})
-	m := new(team.Memory)
 	return tools.Builtins{
-		Workspace: ws, Web: &tools.Web{}, Languages: languages, Tasks: m, Teams: m, Mail: m, Agents: oneAgent{}, Skills: noSkills{},
+		Workspace: ws, Web: &tools.Web{}, Languages: languages, Team: team.Memory(), Agents: oneAgent{}, Skills: noSkills{},
 		Crontab: &tools.Crontab{Jobs: new(cron.Memory)}, Triggers: &tools.Triggers{Store: new(trigger.Memory)},
 		Settings: new(tools.SettingsFile), Resources: noResources{}, Completion: true,
 	}

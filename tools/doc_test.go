@@ -326,7 +326,7 @@ func (d *doc) constant(pkg, name string) int64 {
 }
 
 var codeFolders = map[string]string{
-	"tools": ".", "attach": "../attach", "custom": "custom", "engine": "../engine", "team": "../team", "cron": "../cron", "tool": "../tool", "workspace": "../workspace",
+	"tools": ".", "attach": "../attach", "custom": "custom", "engine": "../internal/engine", "team": "../internal/teamstore", "cron": "../cron", "tool": "../tool", "workspace": "../workspace",
 	"trigger": "../trigger", "search": "search", "agent": "..",
 }
 

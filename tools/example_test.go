@@ -46,7 +46,7 @@ func ExampleCore() {
 
 // Builtins makes the tools for which you give it something to work on.
 func ExampleBuiltins() {
-	for _, e := range (tools.Builtins{Tasks: new(team.Memory)}).Tools() {
+	for _, e := range (tools.Builtins{Team: team.Memory()}).Tools() {
 		if name := e.Tool.Spec().Name; strings.HasPrefix(name, "Task") {
 			fmt.Println(name)
 		}

@@ -8,7 +8,7 @@ import (
 	"path/filepath"
 	"testing"
 
-	"github.com/openagent-go/agent/team"
+	"github.com/openagent-go/agent/internal/teamstore"
 	"github.com/openagent-go/agent/tool"
 	"github.com/openagent-go/agent/tools/search"
 	"github.com/openagent-go/agent/workspace"
@@ -44,21 +44,21 @@ func (h halfwaySettings) Set(key string, value json.RawMessage) error {
 }
 
 type halfwayMail struct {
-	team.Mail
+	teamstore.Shared
 	cancel context.CancelFunc
 }
 
-func (h halfwayMail) Send(ctx context.Context, space string, m team.Message) ([]string, error) {
+func (h halfwayMail) Send(ctx context.Context, space string, m teamstore.Message) ([]string, error) {
 	h.cancel()
-	return h.Mail.Send(ctx, space, m)
+	return h.Shared.Send(ctx, space, m)
 }
 
 type halfwayTasks struct {
-	*team.Memory
+	*teamstore.Memory
 	cancel context.CancelFunc
 }
 
-func (h halfwayTasks) AddTask(ctx context.Context, space string, t team.Task) (team.Task, error) {
+func (h halfwayTasks) AddTask(ctx context.Context, space string, t teamstore.Task) (teamstore.Task, error) {
 	h.cancel()
 	return h.Memory.AddTask(ctx, space, t)
 }
@@ -175,17 +175,17 @@ func TestKeptWhenCancelledHalfway(t *testing.T) {
 	if entries, err := os.ReadDir(filepath.Dir(f.Path)); err == nil && len(entries) != 1 {
 		t.Errorf("Config: %v are left", entries)
 	}
-	store := new(team.Memory)
+	store := new(teamstore.Memory)
 	if _, err := store.CreateTeam(t.Context(), "s", "red", "main", []string{"ann"}, ""); err != nil {
 		t.Fatal(err)
 	}
-	done = run(func(cancel context.CancelFunc) tool.Tool { return SendMessage(halfwayMail{store, cancel}) }, `{"to":"ann","message":"hi"}`)
+	done = run(func(cancel context.CancelFunc) tool.Tool { return SendMessage(stored(halfwayMail{store, cancel})) }, `{"to":"ann","message":"hi"}`)
 	got := 0
-	if err := store.Take(t.Context(), "s", "ann", func(ms []team.Message) error { got = len(ms); return nil }); err != nil || done != (got == 1) {
+	if err := store.Take(t.Context(), "s", "ann", func(ms []teamstore.Message) error { got = len(ms); return nil }); err != nil || done != (got == 1) {
 		t.Errorf("SendMessage: done %v, %d messages, %v", done, got, err)
 	}
-	done = run(func(cancel context.CancelFunc) tool.Tool { return TaskCreate(halfwayTasks{store, cancel}) }, `{"subject":"x"}`)
-	if tasks, err := store.Tasks(t.Context(), "s", team.Filter{}); err != nil || done != (len(tasks) == 1) {
+	done = run(func(cancel context.CancelFunc) tool.Tool { return TaskCreate(stored(halfwayTasks{store, cancel})) }, `{"subject":"x"}`)
+	if tasks, err := store.Tasks(t.Context(), "s", teamstore.Filter{}); err != nil || done != (len(tasks) == 1) {
 		t.Errorf("TaskCreate: done %v, %d tasks, %v", done, len(tasks), err)
 	}
 }

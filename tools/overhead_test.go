@@ -363,8 +363,8 @@ func overTodos(b *testing.B) {
 
 // overTasks works with a hundred tasks in memory.
 func overTasks(b *testing.B) {
-	tasks := func(b *testing.B, n int) *team.Memory {
-		m := new(team.Memory)
+	tasks := func(b *testing.B, n int) *team.Store {
+		m := team.Memory()
 		l := ledger{b: b, tool: TaskCreate(m)}
 		for i := range n {
 			l.call(tooltest.Input(b, map[string]any{"subject": "Task " + strconv.Itoa(i)}))
@@ -376,19 +376,19 @@ func overTasks(b *testing.B) {
 		input := tooltest.Input(b, map[string]any{"subject": "A task"})
 		timed(b, func(i int) {
 			if i%100 == 0 {
-				l.tool = TaskCreate(new(team.Memory))
+				l.tool = TaskCreate(team.Memory())
 			}
 			l.call(input)
 		})
 	})
 	for _, c := range []struct {
 		name string
-		tool func(*team.Memory) tool.Tool
+		tool func(*team.Store) tool.Tool
 		in   map[string]any
 	}{
-		{"update", func(m *team.Memory) tool.Tool { return TaskUpdate(m) }, map[string]any{"id": "task_50", "subject": "Another"}},
-		{"get", func(m *team.Memory) tool.Tool { return TaskGet(m) }, map[string]any{"id": "task_50"}},
-		{"list", func(m *team.Memory) tool.Tool { return TaskList(m) }, map[string]any{}},
+		{"update", func(m *team.Store) tool.Tool { return TaskUpdate(m) }, map[string]any{"id": "task_50", "subject": "Another"}},
+		{"get", func(m *team.Store) tool.Tool { return TaskGet(m) }, map[string]any{"id": "task_50"}},
+		{"list", func(m *team.Store) tool.Tool { return TaskList(m) }, map[string]any{}},
 	} {
 		b.Run(c.name, func(b *testing.B) {
 			l := ledger{b: b, tool: c.tool(tasks(b, 100))}

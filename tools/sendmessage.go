@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/openagent-go/agent/internal/teamstore"
 	"github.com/openagent-go/agent/team"
 	"github.com/openagent-go/agent/tool"
 )
@@ -21,15 +22,16 @@ type sendMessageInput struct {
 
 // SendMessage returns the tool with which the members of a team write to each
 // other.
-func SendMessage(mail team.Mail) tool.Tool {
+func SendMessage(store *team.Store) tool.Tool {
+	mail := sharedOf(store)
 	return tool.New(tool.Spec{
 		Name: "SendMessage", Title: "Send a message", Description: sendMessageText, NonDestructive: true, Idempotent: true,
 	}, func(ctx context.Context, call tool.Call, in sendMessageInput) (*tool.Result, error) {
-		kind, err := team.ParseMessageType(in.Type)
+		kind, err := teamstore.ParseMessageType(in.Type)
 		if err != nil {
 			return teamFailure(err)
 		}
-		m := team.Message{From: caller(call), To: in.To, Content: in.Message, Type: kind}
+		m := teamstore.Message{From: caller(call), To: in.To, Content: in.Message, Type: kind}
 		if call.ID != "" {
 			m.ID = call.Session + "/" + call.ID // repeated after a crash, the message arrives once
 		}
@@ -39,9 +41,9 @@ func SendMessage(mail team.Mail) tool.Tool {
 		}
 		text := fmt.Sprintf("Message sent to %s.", in.To)
 		switch {
-		case in.To == team.Everyone && len(reached) == 0:
+		case in.To == teamstore.Everyone && len(reached) == 0:
 			text = "There is nobody else in your team: the message went to nobody."
-		case in.To == team.Everyone:
+		case in.To == teamstore.Everyone:
 			text = fmt.Sprintf("Message sent to %s.", strings.Join(reached, ", "))
 		}
 		if err != nil {

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/openagent-go/agent/internal/teamstore"
 	"github.com/openagent-go/agent/internal/text"
 	"github.com/openagent-go/agent/team"
 	"github.com/openagent-go/agent/tool"
@@ -67,18 +68,18 @@ func taskIDs(ids []string) []string {
 // teamFailure tells the model of an error of package team that it can correct. Any
 // other error is the program's.
 func teamFailure(err error) (*tool.Result, error) {
-	if errors.Is(err, team.ErrNotFound) {
+	if errors.Is(err, teamstore.ErrNotFound) {
 		return tool.Errorf("%v; TaskList shows what there is", err), nil
 	}
 	for _, known := range []error{
-		team.ErrTaken, team.ErrBlocked, team.ErrCycle, team.ErrLimit, team.ErrInvalid,
-		team.ErrNoTeam, team.ErrDisbanded, team.ErrNameTaken, team.ErrNoMember, team.ErrUnreachable, team.ErrBoxFull,
+		teamstore.ErrTaken, teamstore.ErrBlocked, teamstore.ErrCycle, teamstore.ErrLimit, teamstore.ErrInvalid,
+		teamstore.ErrNoTeam, teamstore.ErrDisbanded, teamstore.ErrNameTaken, teamstore.ErrNoMember, teamstore.ErrUnreachable, teamstore.ErrBoxFull,
 	} {
 		if errors.Is(err, known) {
 			return tool.Errorf("%v", err), nil
 		}
 	}
-	var status *team.StatusError
+	var status *teamstore.StatusError
 	if errors.As(err, &status) {
 		return tool.Errorf("%v", err), nil
 	}
@@ -86,7 +87,7 @@ func teamFailure(err error) (*tool.Result, error) {
 }
 
 // taskLine shows a task in a line.
-func taskLine(t team.Task) string {
+func taskLine(t teamstore.Task) string {
 	line := fmt.Sprintf("[%s] %s - %s", t.ID, t.Status, t.Subject)
 	if t.Owner != "" {
 		line += " (owner: " + t.Owner + ")"
@@ -95,7 +96,7 @@ func taskLine(t team.Task) string {
 }
 
 // taskText shows all of a task but its output.
-func taskText(t team.Task) string {
+func taskText(t teamstore.Task) string {
 	var b strings.Builder
 	line := func(name, value string) {
 		if value != "" {
@@ -119,12 +120,15 @@ func taskText(t team.Task) string {
 }
 
 // taskResult shows a task to the model as text, and to programs as a whole.
-func taskResult(text string, t team.Task) *tool.Result {
+func taskResult(text string, t teamstore.Task) *tool.Result {
 	r := tool.Text(text)
 	r.Title = taskLine(t)
-	r.Details = details(map[string]team.Task{"task": t})
+	r.Details = details(map[string]teamstore.Task{"task": t})
 	return r
 }
+
+// sharedOf returns what the tools do with a store.
+func sharedOf(store *team.Store) teamstore.Shared { return (*teamstore.Store)(store).Shared() }
 
 // A sessionStore is a store that keeps things for each session.
 type sessionStore interface{ EndSession(session string) error }
@@ -143,6 +147,6 @@ func clipLine(s string, most int) string {
 }
 
 // taskHappened describes a task for hooks.
-func taskHappened(event string, t team.Task) []tool.SideEvent {
+func taskHappened(event string, t teamstore.Task) []tool.SideEvent {
 	return []tool.SideEvent{{Event: event, Fields: map[string]string{"task_id": t.ID, "task_subject": t.Subject, "task_description": t.Description}}}
 }

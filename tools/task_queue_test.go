@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/openagent-go/agent"
+	"github.com/openagent-go/agent/internal/teamstore"
 	"github.com/openagent-go/agent/llm/llmtest"
 	"github.com/openagent-go/agent/team"
 	"github.com/openagent-go/agent/tool"
@@ -16,23 +17,26 @@ import (
 )
 
 // A queue is one list of tasks for all sessions.
-type queue struct{ list team.Tasks }
+type queue struct {
+	teamstore.Shared
+	list teamstore.Tasks
+}
 
 const queueSpace = "queue"
 
-func (q queue) AddTask(ctx context.Context, _ string, t team.Task) (team.Task, error) {
+func (q queue) AddTask(ctx context.Context, _ string, t teamstore.Task) (teamstore.Task, error) {
 	return q.list.AddTask(ctx, queueSpace, t)
 }
 
-func (q queue) Task(ctx context.Context, _, id string) (team.Task, error) {
+func (q queue) Task(ctx context.Context, _, id string) (teamstore.Task, error) {
 	return q.list.Task(ctx, queueSpace, id)
 }
 
-func (q queue) Tasks(ctx context.Context, _ string, f team.Filter) ([]team.Task, error) {
+func (q queue) Tasks(ctx context.Context, _ string, f teamstore.Filter) ([]teamstore.Task, error) {
 	return q.list.Tasks(ctx, queueSpace, f)
 }
 
-func (q queue) UpdateTask(ctx context.Context, _, id string, c team.Change) (team.Task, error) {
+func (q queue) UpdateTask(ctx context.Context, _, id string, c teamstore.Change) (teamstore.Task, error) {
 	return q.list.UpdateTask(ctx, queueSpace, id, c)
 }
 
@@ -80,19 +84,20 @@ func worker(had func(id string)) llmtest.Rule {
 // memory and on disk. Each task is done once.
 func TestWorkQueue(t *testing.T) {
 	const tasks, agents = 200, 8
-	dir := &team.Dir{Path: t.TempDir()}
+	dir := &teamstore.Dir{Path: t.TempDir()}
 	t.Cleanup(func() {
 		if err := dir.Close(); err != nil {
 			t.Error(err)
 		}
 	})
-	for name, store := range map[string]team.Tasks{"memory": &team.Memory{}, "dir": dir} {
+	for name, store := range map[string]teamstore.Shared{"memory": &teamstore.Memory{}, "dir": dir} {
 		t.Run(name, func(t *testing.T) {
-			leases := &team.Leases{List: store}
+			leases := &teamstore.Leases{List: store}
 			defer leases.Close()
-			q := queue{leases}
+			q := queue{store, leases}
+			list := (*team.Store)(teamstore.NewStore(q))
 			for i := range tasks {
-				x := team.Task{Subject: fmt.Sprintf("part %d", i+1)}
+				x := teamstore.Task{Subject: fmt.Sprintf("part %d", i+1)}
 				if i%10 == 9 {
 					x.BlockedBy = []string{fmt.Sprintf("task_%d", i-3)}
 				}
@@ -110,7 +115,7 @@ func TestWorkQueue(t *testing.T) {
 			var wg sync.WaitGroup
 			for i := range agents {
 				a := &agent.Agent{Name: fmt.Sprintf("worker-%d", i+1), Model: &llmtest.Model{Rule: worker(had)},
-					Tools: []tool.Tool{tools.TaskList(q), tools.TaskUpdate(q)}}
+					Tools: []tool.Tool{tools.TaskList(list), tools.TaskUpdate(list)}}
 				wg.Go(func() {
 					if _, err := a.Prompt(t.Context(), "Do the tasks of the list."); err != nil {
 						t.Errorf("%s: %v", a.Name, err)
@@ -118,12 +123,12 @@ func TestWorkQueue(t *testing.T) {
 				})
 			}
 			wg.Wait()
-			all, err := q.Tasks(t.Context(), "", team.Filter{})
+			all, err := q.Tasks(t.Context(), "", teamstore.Filter{})
 			if err != nil || len(all) != tasks {
 				t.Fatalf("%d tasks, %v", len(all), err)
 			}
 			for _, x := range all {
-				if times[x.ID] != 1 || x.Status != team.Completed || x.Output != "done" || x.Owner == "" {
+				if times[x.ID] != 1 || x.Status != teamstore.Completed || x.Output != "done" || x.Owner == "" {
 					t.Errorf("%s was had %d times and is %s, owned by %q", x.ID, times[x.ID], x.Status, x.Owner)
 				}
 			}

@@ -30,7 +30,7 @@ func (instantAgents) Spawn(_ context.Context, s tools.Spawn) (*tools.Spawned, er
 // start agents. Calls of one answer run in order if they depend on each other, and rules
 // name kinds of agents.
 func TestTeamworkRun(t *testing.T) {
-	store := &team.Memory{}
+	store := team.Memory()
 	use := func(name string, input map[string]any) llm.ToolUse { return llmtest.Use("", name, input) }
 	model := llmtest.Script(
 		llmtest.Call(

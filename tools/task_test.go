@@ -8,6 +8,7 @@ import (
 	"sync"
 	"testing"
 
+	"github.com/openagent-go/agent/internal/teamstore"
 	"github.com/openagent-go/agent/team"
 	"github.com/openagent-go/agent/tool"
 	"github.com/openagent-go/agent/tool/tooltest"
@@ -17,16 +18,22 @@ import (
 // An office is agents of a session with the tools for working together.
 type office struct {
 	testing.TB
-	store *team.Memory
+	store *teamstore.Memory
 	tools map[string]tool.Tool
 	calls int
 }
 
+// stored makes a store of what a test shares.
+func stored(shared teamstore.Shared) *team.Store {
+	return (*team.Store)(teamstore.NewStore(shared))
+}
+
 func newOffice(t testing.TB, background ...Background) *office {
-	o := &office{TB: t, store: &team.Memory{}, tools: map[string]tool.Tool{}}
+	o := &office{TB: t, store: &teamstore.Memory{}, tools: map[string]tool.Tool{}}
+	store := stored(o.store)
 	for _, x := range []tool.Tool{
-		TaskCreate(o.store), TaskGet(o.store, background...), TaskList(o.store), TaskUpdate(o.store), TaskStop(o.store, background...),
-		TaskOutput(o.store, background...), TeamCreate(o.store), TeamDelete(o.store), SendMessage(o.store),
+		TaskCreate(store), TaskGet(store, background...), TaskList(store), TaskUpdate(store), TaskStop(store, background...),
+		TaskOutput(store, background...), TeamCreate(store), TeamDelete(store), SendMessage(store),
 	} {
 		o.tools[x.Spec().Name] = x
 	}
@@ -61,7 +68,7 @@ func TestTaskTools(t *testing.T) {
 	o := newOffice(t)
 	o.says("TaskList", `{}`, `^No tasks found\.$`)
 	r := o.says("TaskCreate", `{"subject":"Build","description":"all","metadata":{"n":1.50}}`, `^Task created: task_1 - "Build" \(pending\)$`)
-	var d struct{ Task team.Task }
+	var d struct{ Task teamstore.Task }
 	if err := json.Unmarshal(r.Details, &d); err != nil || d.Task.ID != "task_1" || string(d.Task.Metadata["n"]) != "1.50" {
 		t.Errorf("details %s, %v", r.Details, err)
 	}
@@ -143,7 +150,7 @@ func TestTaskToolsRefuse(t *testing.T) {
 			t.Errorf("%s: an error of %d bytes", x[0], len(r.Text()))
 		}
 	}
-	if got, _ := o.store.Tasks(t.Context(), "s", team.Filter{}); len(got) != 1 {
+	if got, _ := o.store.Tasks(t.Context(), "s", teamstore.Filter{}); len(got) != 1 {
 		t.Errorf("refused calls left %d tasks", len(got))
 	}
 }
@@ -151,7 +158,7 @@ func TestTaskToolsRefuse(t *testing.T) {
 func TestTaskListBounded(t *testing.T) {
 	o := newOffice(t)
 	for range maxListedTasks + 50 {
-		if _, err := o.store.AddTask(t.Context(), "s", team.Task{Subject: strings.Repeat("x", team.MaxSubject), Output: "secret"}); err != nil {
+		if _, err := o.store.AddTask(t.Context(), "s", teamstore.Task{Subject: strings.Repeat("x", teamstore.MaxSubject), Output: "secret"}); err != nil {
 			t.Fatal(err)
 		}
 	}

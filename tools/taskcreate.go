@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/openagent-go/agent/internal/teamstore"
 	"github.com/openagent-go/agent/team"
 	"github.com/openagent-go/agent/tool"
 )
@@ -27,12 +28,13 @@ type taskCreateInput struct {
 // taskCreate is the tool TaskCreate. It tells the store of a session's end.
 type taskCreate struct {
 	spelled[taskCreateInput]
-	tasks team.Tasks
+	tasks teamstore.Tasks
 }
 
 // TaskCreate returns the tool that adds tasks. If tasks has a method
 // EndSession(session string) error, the tool has it too.
-func TaskCreate(tasks team.Tasks) tool.Tool {
+func TaskCreate(store *team.Store) tool.Tool {
+	tasks := sharedOf(store)
 	return taskCreate{tasks: tasks, spelled: spelledTool(tool.Spec{
 		Name: "TaskCreate", Title: "Create a task", Description: taskCreateText, NonDestructive: true,
 	}, func(ctx context.Context, call tool.Call, in taskCreateInput) (*tool.Result, error) {
@@ -43,22 +45,22 @@ func TaskCreate(tasks team.Tasks) tool.Tool {
 // EndSession ends the store's work for a session.
 func (t taskCreate) EndSession(session string) error { return endSession(t.tasks, session) }
 
-func createTask(ctx context.Context, tasks team.Tasks, call tool.Call, in taskCreateInput) (*tool.Result, error) {
-	status := team.Pending
+func createTask(ctx context.Context, tasks teamstore.Tasks, call tool.Call, in taskCreateInput) (*tool.Result, error) {
+	status := teamstore.Pending
 	if in.Status != "" {
 		var err error
-		if status, err = team.ParseStatus(in.Status); err != nil {
+		if status, err = teamstore.ParseStatus(in.Status); err != nil {
 			return tool.Errorf("%v", err), nil
 		}
-		if status != team.Pending && status != team.InProgress {
+		if status != teamstore.Pending && status != teamstore.InProgress {
 			return tool.Errorf("a new task cannot be %s; its status is pending or in_progress", status), nil
 		}
 	}
 	owner := agentName(call, in.Owner)
-	if owner == "" && status == team.InProgress {
+	if owner == "" && status == teamstore.InProgress {
 		owner = caller(call)
 	}
-	made, err := tasks.AddTask(ctx, spaceOf(call), team.Task{
+	made, err := tasks.AddTask(ctx, spaceOf(call), teamstore.Task{
 		Subject: in.Subject, Description: in.Description, Owner: owner, Status: status,
 		BlockedBy: taskIDs(in.BlockedBy), Blocks: taskIDs(in.Blocks), Metadata: in.Metadata,
 	})

@@ -16,7 +16,8 @@ type taskGetInput struct {
 }
 
 // TaskGet returns the tool that shows a task, or how background work stands.
-func TaskGet(tasks team.Tasks, background ...Background) tool.Tool {
+func TaskGet(store *team.Store, background ...Background) tool.Tool {
+	tasks := sharedOf(store)
 	return spelledTool(tool.Spec{
 		Name: "TaskGet", Title: "Show a task", Description: taskGetText, ReadOnly: true,
 	}, func(ctx context.Context, call tool.Call, in taskGetInput) (*tool.Result, error) {

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/openagent-go/agent/internal/teamstore"
 	"github.com/openagent-go/agent/internal/text"
 	"github.com/openagent-go/agent/team"
 	"github.com/openagent-go/agent/tool"
@@ -21,14 +22,15 @@ type taskListInput struct {
 }
 
 // TaskList returns the tool that lists tasks.
-func TaskList(tasks team.Tasks) tool.Tool {
+func TaskList(store *team.Store) tool.Tool {
+	tasks := sharedOf(store)
 	return tool.New(tool.Spec{
 		Name: "TaskList", Title: "List the tasks", Description: taskListText, ReadOnly: true,
 	}, func(ctx context.Context, call tool.Call, in taskListInput) (*tool.Result, error) {
-		filter := team.Filter{Owner: agentName(call, in.Owner)}
+		filter := teamstore.Filter{Owner: agentName(call, in.Owner)}
 		if in.Status != "" {
 			var err error
-			if filter.Status, err = team.ParseStatus(in.Status); err != nil {
+			if filter.Status, err = teamstore.ParseStatus(in.Status); err != nil {
 				return tool.Errorf("%v", err), nil
 			}
 		}
@@ -37,8 +39,8 @@ func TaskList(tasks team.Tasks) tool.Tool {
 			return teamFailure(err)
 		}
 		all := found
-		if filter != (team.Filter{}) && slices.ContainsFunc(found, func(t team.Task) bool { return len(t.BlockedBy) > 0 }) {
-			if all, err = tasks.Tasks(ctx, spaceOf(call), team.Filter{}); err != nil {
+		if filter != (teamstore.Filter{}) && slices.ContainsFunc(found, func(t teamstore.Task) bool { return len(t.BlockedBy) > 0 }) {
+			if all, err = tasks.Tasks(ctx, spaceOf(call), teamstore.Filter{}); err != nil {
 				return teamFailure(err)
 			}
 		}
@@ -48,18 +50,18 @@ func TaskList(tasks team.Tasks) tool.Tool {
 
 // A listedTask is a task in the Details of TaskList.
 type listedTask struct {
-	ID        string      `json:"id"`
-	Subject   string      `json:"subject"`
-	Status    team.Status `json:"status"`
-	Owner     string      `json:"owner,omitempty"`
-	BlockedBy []string    `json:"blockedBy,omitempty"`
+	ID        string           `json:"id"`
+	Subject   string           `json:"subject"`
+	Status    teamstore.Status `json:"status"`
+	Owner     string           `json:"owner,omitempty"`
+	BlockedBy []string         `json:"blockedBy,omitempty"`
 }
 
 // listTasks shows tasks and which of all they still wait for.
-func listTasks(found, all []team.Task) *tool.Result {
+func listTasks(found, all []teamstore.Task) *tool.Result {
 	done := map[string]bool{}
 	for _, t := range all {
-		done[t.ID] = t.Status == team.Completed
+		done[t.ID] = t.Status == teamstore.Completed
 	}
 	lines := []string{}
 	listed := []listedTask{}

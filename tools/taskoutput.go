@@ -19,7 +19,8 @@ type taskOutputInput struct {
 
 // TaskOutput returns the tool that shows the output of tasks and of background
 // work.
-func TaskOutput(tasks team.Tasks, background ...Background) tool.Tool {
+func TaskOutput(store *team.Store, background ...Background) tool.Tool {
+	tasks := sharedOf(store)
 	return spelledTool(tool.Spec{
 		Name: "TaskOutput", Title: "Show a task's output", Description: taskOutputText, ReadOnly: true,
 		Timeout: maxTimeout*time.Millisecond + time.Minute,

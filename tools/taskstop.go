@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/openagent-go/agent/internal/teamstore"
 	"github.com/openagent-go/agent/team"
 	"github.com/openagent-go/agent/tool"
 )
@@ -19,7 +20,8 @@ type taskStopInput struct {
 }
 
 // TaskStop returns the tool that cancels tasks and ends background work.
-func TaskStop(tasks team.Tasks, background ...Background) tool.Tool {
+func TaskStop(store *team.Store, background ...Background) tool.Tool {
+	tasks := sharedOf(store)
 	return spelledTool(tool.Spec{
 		Name: "TaskStop", Title: "Stop a task", Description: taskStopText, Idempotent: true,
 	}, func(ctx context.Context, call tool.Call, in taskStopInput) (*tool.Result, error) {
@@ -53,18 +55,18 @@ func TaskStop(tasks team.Tasks, background ...Background) tool.Tool {
 
 // stopTask cancels a task of the list and keeps its output. It also returns the name of
 // another agent that works on it.
-func stopTask(ctx context.Context, tasks team.Tasks, call tool.Call, in taskStopInput) (t team.Task, working string, err error) {
+func stopTask(ctx context.Context, tasks teamstore.Tasks, call tool.Call, in taskStopInput) (t teamstore.Task, working string, err error) {
 	id := taskID(in.ID)
 	was, err := tasks.Task(ctx, spaceOf(call), id)
 	if err != nil {
 		return was, "", err
 	}
-	c := team.Change{Status: team.Cancelled}
-	if note := strings.TrimSuffix("Stopped: "+in.Reason, ": "); was.Status != team.Cancelled {
+	c := teamstore.Change{Status: teamstore.Cancelled}
+	if note := strings.TrimSuffix("Stopped: "+in.Reason, ": "); was.Status != teamstore.Cancelled {
 		output := strings.TrimPrefix(was.Output+"\n"+note, "\n")
 		c.Output = &output
 	}
-	if was.Status == team.InProgress && was.Owner != caller(call) {
+	if was.Status == teamstore.InProgress && was.Owner != caller(call) {
 		working = was.Owner
 	}
 	t, err = tasks.UpdateTask(ctx, spaceOf(call), id, c)

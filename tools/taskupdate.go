@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"fmt"
 
+	"github.com/openagent-go/agent/internal/teamstore"
 	"github.com/openagent-go/agent/team"
 	"github.com/openagent-go/agent/tool"
 )
@@ -26,7 +27,8 @@ type taskUpdateInput struct {
 }
 
 // TaskUpdate returns the tool that changes tasks.
-func TaskUpdate(tasks team.Tasks) tool.Tool {
+func TaskUpdate(store *team.Store) tool.Tool {
+	tasks := sharedOf(store)
 	return spelledTool(tool.Spec{
 		Name: "TaskUpdate", Title: "Change a task", Description: taskUpdateText, NonDestructive: true,
 	}, func(ctx context.Context, call tool.Call, in taskUpdateInput) (*tool.Result, error) {
@@ -34,16 +36,16 @@ func TaskUpdate(tasks team.Tasks) tool.Tool {
 	}, func(call tool.Call, _ taskUpdateInput) tool.Traits { return tasksClass(call, false) })
 }
 
-func updateTask(ctx context.Context, tasks team.Tasks, call tool.Call, in taskUpdateInput) (*tool.Result, error) {
+func updateTask(ctx context.Context, tasks teamstore.Tasks, call tool.Call, in taskUpdateInput) (*tool.Result, error) {
 	if in.Status == "" && in.Subject == nil && in.Description == nil && in.Owner == nil && in.Output == nil &&
 		in.BlockedBy == nil && in.Blocks == nil && in.Metadata == nil {
 		return tool.Errorf("nothing to change: give at least one field beside id"), nil
 	}
-	c := team.Change{Subject: in.Subject, Description: in.Description, Output: in.Output,
+	c := teamstore.Change{Subject: in.Subject, Description: in.Description, Output: in.Output,
 		BlockedBy: taskIDs(in.BlockedBy), Blocks: taskIDs(in.Blocks), Metadata: in.Metadata}
 	if in.Status != "" {
 		var err error
-		if c.Status, err = team.ParseStatus(in.Status); err != nil {
+		if c.Status, err = teamstore.ParseStatus(in.Status); err != nil {
 			return tool.Errorf("%v", err), nil
 		}
 	}
@@ -51,18 +53,18 @@ func updateTask(ctx context.Context, tasks team.Tasks, call tool.Call, in taskUp
 	case in.Owner != nil:
 		owner := agentName(call, *in.Owner)
 		c.Owner = &owner
-	case c.Status == team.InProgress:
+	case c.Status == teamstore.InProgress:
 		self := caller(call)
 		c.Owner = &self
 	}
-	ends := c.Status == team.Completed || c.Status == team.Failed
-	was := team.Task{}
+	ends := c.Status == teamstore.Completed || c.Status == teamstore.Failed
+	was := teamstore.Task{}
 	if ends {
 		var err error
 		if was, err = tasks.Task(ctx, spaceOf(call), taskID(in.ID)); err != nil {
 			return teamFailure(err)
 		}
-		if was.Status == team.InProgress {
+		if was.Status == teamstore.InProgress {
 			if r := othersTask(call, was, c.Owner); r != nil {
 				return r, nil
 			}
@@ -78,7 +80,7 @@ func updateTask(ctx context.Context, tasks team.Tasks, call tool.Call, in taskUp
 		text += " (owner: " + t.Owner + ")"
 	}
 	r := taskResult(text, t)
-	if t.Status == team.Completed && was.Status != team.Completed && ends {
+	if t.Status == teamstore.Completed && was.Status != teamstore.Completed && ends {
 		r.Patch.Happened = taskHappened("TaskCompleted", t)
 	}
 	return r, nil
@@ -87,7 +89,7 @@ func updateTask(ctx context.Context, tasks team.Tasks, call tool.Call, in taskUp
 // othersTask refuses to end a task that another agent has in progress, unless the call
 // names a new owner. An agent that has lost a task with its lease must not report for its
 // new owner.
-func othersTask(call tool.Call, t team.Task, owner *string) *tool.Result {
+func othersTask(call tool.Call, t teamstore.Task, owner *string) *tool.Result {
 	if t.Owner == caller(call) || owner != nil {
 		return nil
 	}

@@ -9,7 +9,7 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/openagent-go/agent/team"
+	"github.com/openagent-go/agent/internal/teamstore"
 	"github.com/openagent-go/agent/tool"
 	"github.com/openagent-go/agent/tool/tooltest"
 )
@@ -82,25 +82,25 @@ func TestTaskUpdateOthers(t *testing.T) {
 }
 
 // A fickle list gives a task to bob as soon as someone has looked at it.
-type fickle struct{ *team.Memory }
+type fickle struct{ *teamstore.Memory }
 
-func (f fickle) Task(ctx context.Context, space, id string) (team.Task, error) {
+func (f fickle) Task(ctx context.Context, space, id string) (teamstore.Task, error) {
 	t, err := f.Memory.Task(ctx, space, id)
 	if err == nil {
 		bob := "bob"
-		_, err = f.Memory.UpdateTask(ctx, space, id, team.Change{Owner: &bob})
+		_, err = f.Memory.UpdateTask(ctx, space, id, teamstore.Change{Owner: &bob})
 	}
 	return t, err
 }
 
 // Between the look at a task and its end it may become another agent's.
 func TestTaskUpdateLost(t *testing.T) {
-	store := &team.Memory{}
-	if _, err := store.AddTask(t.Context(), "s", team.Task{Subject: "x", Status: team.InProgress, Owner: "ann"}); err != nil {
+	store := &teamstore.Memory{}
+	if _, err := store.AddTask(t.Context(), "s", teamstore.Task{Subject: "x", Status: teamstore.InProgress, Owner: "ann"}); err != nil {
 		t.Fatal(err)
 	}
-	r := tooltest.RunCall(t, TaskUpdate(fickle{store}), tool.Call{Session: "s", Agent: "ann", Input: json.RawMessage(`{"id":"task_1","status":"completed"}`)})
-	if got, err := store.Task(t.Context(), "s", "task_1"); err != nil || !r.IsError || got.Status != team.InProgress {
+	r := tooltest.RunCall(t, TaskUpdate(stored(fickle{store})), tool.Call{Session: "s", Agent: "ann", Input: json.RawMessage(`{"id":"task_1","status":"completed"}`)})
+	if got, err := store.Task(t.Context(), "s", "task_1"); err != nil || !r.IsError || got.Status != teamstore.InProgress {
 		t.Errorf("%s: %+v, %v", r.Text(), got, err)
 	}
 }
@@ -110,7 +110,7 @@ func TestTeamDeleteAtWork(t *testing.T) {
 	o := newOffice(t)
 	o.says("TeamCreate", `{"name":"red","members":["ann","bob"],"taskDescription":"win"}`, `team_1`)
 	for _, name := range []string{"main", "ann", "eve"} {
-		if err := o.store.Register(t.Context(), "s", team.Agent{Name: name}); err != nil {
+		if err := o.store.Register(t.Context(), "s", teamstore.Agent{Name: name}); err != nil {
 			t.Fatal(err)
 		}
 	}

@@ -5,7 +5,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/openagent-go/agent/team"
+	"github.com/openagent-go/agent/internal/teamstore"
 	"github.com/openagent-go/agent/tool"
 	"github.com/openagent-go/agent/tool/tooltest"
 )
@@ -14,7 +14,7 @@ import (
 func (o *office) inbox(agent string) string {
 	o.Helper()
 	var lines []string
-	err := o.store.Take(o.Context(), "s", agent, func(messages []team.Message) error {
+	err := o.store.Take(o.Context(), "s", agent, func(messages []teamstore.Message) error {
 		for _, m := range messages {
 			lines = append(lines, m.From+": "+m.Content+" ("+string(m.Type)+")")
 		}
@@ -30,7 +30,7 @@ func TestTeamTools(t *testing.T) {
 	o := newOffice(t)
 	o.says("SendMessage", `{"to":"ann","message":"hi"}`, `!there is no such team: "main" is in no team`)
 	r := o.says("TeamCreate", `{"name":"red","members":["self","ann","bob","main"],"task_description":"win"}`, `^Team created: team_1 "red" with 2 members, led by main: ann, bob$`)
-	var d struct{ Team team.Team }
+	var d struct{ Team teamstore.Team }
 	if err := json.Unmarshal(r.Details, &d); err != nil || d.Team.Leader() != "main" || d.Team.Task != "win" {
 		t.Errorf("details %s, %v", r.Details, err)
 	}
@@ -46,7 +46,7 @@ func TestTeamTools(t *testing.T) {
 	o.says("SendMessage", `{"to":"eve","message":"hi"}`, `!cannot be reached`)
 	o.says("SendMessage", `{"to":"ann","message":""}`, `!it is empty`)
 	o.says("SendMessage", `{"to":"ann","message":"x","type":"y"}`, `!unknown type of message "y"`)
-	o.says("SendMessage", `{"to":"ann","message":"`+strings.Repeat("x", team.MaxMessage+1)+`"}`, `!put it into a file`)
+	o.says("SendMessage", `{"to":"ann","message":"`+strings.Repeat("x", teamstore.MaxMessage+1)+`"}`, `!put it into a file`)
 	o.saysTo("eve", "SendMessage", `{"to":"*","message":"hi"}`, `nobody else in your team`)
 	if got := o.inbox("ann"); got != "main: hi (text)\nmain: all (text)" {
 		t.Errorf("ann got %q", got)
@@ -73,7 +73,7 @@ func TestTeamTools(t *testing.T) {
 func TestSendMessagePartly(t *testing.T) {
 	o := newOffice(t)
 	o.says("TeamCreate", `{"name":"red","members":["ann","bob"]}`, `team_1`)
-	if err := o.store.Register(t.Context(), "s", team.Agent{Name: "bob"}); err != nil {
+	if err := o.store.Register(t.Context(), "s", teamstore.Agent{Name: "bob"}); err != nil {
 		t.Fatal(err)
 	}
 	if err := o.store.Unregister(t.Context(), "s", "bob"); err != nil {

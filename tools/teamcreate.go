@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/openagent-go/agent/internal/teamstore"
 	"github.com/openagent-go/agent/internal/text"
 	"github.com/openagent-go/agent/team"
 	"github.com/openagent-go/agent/tool"
@@ -24,12 +25,13 @@ type teamCreateInput struct {
 // teamCreate is the tool TeamCreate. It tells the store of a session's end.
 type teamCreate struct {
 	spelled[teamCreateInput]
-	teams team.Teams
+	teams teamstore.Teams
 }
 
 // TeamCreate returns the tool that makes teams. If teams has a method
 // EndSession(session string) error, the tool has it too.
-func TeamCreate(teams team.Teams) tool.Tool {
+func TeamCreate(store *team.Store) tool.Tool {
+	teams := sharedOf(store)
 	return teamCreate{teams: teams, spelled: spelledTool(tool.Spec{
 		Name: "TeamCreate", Title: "Make a team", Description: teamCreateText, NonDestructive: true,
 	}, func(ctx context.Context, call tool.Call, in teamCreateInput) (*tool.Result, error) {
@@ -57,9 +59,9 @@ func teamsClass(call tool.Call) tool.Traits {
 	return tool.Traits{Internal: true, Touches: []string{teamsKey(call)}}
 }
 
-func teamResult(text string, t team.Team) *tool.Result {
+func teamResult(text string, t teamstore.Team) *tool.Result {
 	r := tool.Text(text)
 	r.Title = fmt.Sprintf("%s %q (%s)", t.ID, t.Name, t.Status)
-	r.Details = details(map[string]team.Team{"team": t})
+	r.Details = details(map[string]teamstore.Team{"team": t})
 	return r
 }

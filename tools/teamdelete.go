@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/openagent-go/agent/internal/teamstore"
 	"github.com/openagent-go/agent/team"
 	"github.com/openagent-go/agent/tool"
 )
@@ -18,8 +19,9 @@ type teamDeleteInput struct {
 }
 
 // TeamDelete returns the tool with which a leader disbands its team. If teams has the
-// methods of [team.Agents], the result names members that are still running.
-func TeamDelete(teams team.Teams) tool.Tool {
+// methods of [teamstore.Agents], the result names members that are still running.
+func TeamDelete(store *team.Store) tool.Tool {
+	teams := sharedOf(store)
 	return tool.New(tool.Spec{
 		Name: "TeamDelete", Title: "Disband a team", Description: teamDeleteText,
 	}, func(ctx context.Context, call tool.Call, in teamDeleteInput) (*tool.Result, error) {
@@ -29,7 +31,7 @@ func TeamDelete(teams team.Teams) tool.Tool {
 		}
 		var names []string
 		for _, t := range all {
-			if t.Status != team.Active {
+			if t.Status != teamstore.Active {
 				continue
 			}
 			names = append(names, fmt.Sprintf("%s (%s)", t.ID, t.Name))
@@ -58,8 +60,8 @@ func TeamDelete(teams team.Teams) tool.Tool {
 }
 
 // atWork names the members of a team, but for the caller, that are running.
-func atWork(ctx context.Context, teams team.Teams, call tool.Call, t team.Team) ([]string, error) {
-	registry, ok := teams.(team.Agents)
+func atWork(ctx context.Context, teams teamstore.Teams, call tool.Call, t teamstore.Team) ([]string, error) {
+	registry, ok := teams.(teamstore.Agents)
 	if !ok {
 		return nil, nil
 	}

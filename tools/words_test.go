@@ -48,7 +48,7 @@ func TestOneOfAThing(t *testing.T) {
 	if r = tooltest.Run(t, Read(ws), map[string]any{"file_path": "a.txt", "offset": 5}); !strings.Contains(r.Text(), "has 1 line:") {
 		t.Errorf("got %q", r.Text())
 	}
-	if r = tooltest.Run(t, TaskList(newOffice(t).store), nil); r.Title != "0 tasks" {
+	if r = tooltest.Run(t, TaskList(stored(newOffice(t).store)), nil); r.Title != "0 tasks" {
 		t.Errorf("got %q", r.Title)
 	}
 	if r = tooltest.Run(t, Config(&SettingsFile{Settings: []Setting{{Key: "a"}}}), `{"action":"list"}`); r.Title != "1 setting" {

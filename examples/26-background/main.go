@@ -36,7 +36,7 @@ func run(ctx context.Context, out io.Writer) error {
 	defer ws.Close()
 
 	manager := &subagent.Manager{}
-	list := new(team.Memory)
+	list := team.Memory()
 	a := &agent.Agent{
 		Model:       model(),
 		Dir:         dir,

@@ -35,7 +35,7 @@ func run(ctx context.Context, out io.Writer) error {
 	ws := &workspace.Workspace{Root: dir}
 	defer ws.Close()
 
-	shared := new(team.Memory) // a team.Dir outlives the program and serves several
+	shared := team.Memory() // a teamstore.Dir outlives the program and serves several
 	manager := &subagent.Manager{Team: shared}
 	a := &agent.Agent{
 		Model:       model(),

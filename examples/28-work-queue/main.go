@@ -27,7 +27,7 @@ func main() {
 }
 
 func run(ctx context.Context, out io.Writer) error {
-	list := new(team.Memory)
+	list := team.Memory()
 	manager := &subagent.Manager{Turns: 50}
 	a := &agent.Agent{
 		Model: model(),
@@ -40,7 +40,7 @@ func run(ctx context.Context, out io.Writer) error {
 		return err
 	}
 	fmt.Fprintln(out, res.Text)
-	tasks, err := list.Tasks(ctx, s.ID, team.Filter{})
+	tasks, err := list.Tasks(ctx, s.ID)
 	if err != nil {
 		return err
 	}
@@ -51,10 +51,10 @@ func run(ctx context.Context, out io.Writer) error {
 }
 
 // claim is a tool of our own: it takes the next task for the agent that calls it.
-func claim(list team.Tasks) tool.Tool {
+func claim(list *team.Store) tool.Tool {
 	return tool.New(tool.Spec{Name: "Claim", Description: "Takes the next task of the list for you, or says that there is none."},
 		func(ctx context.Context, call tool.Call, _ struct{}) (*tool.Result, error) {
-			t, err := team.Claim(ctx, list, cmp.Or(call.Root, call.Session), call.Agent, 0)
+			t, err := list.Claim(ctx, cmp.Or(call.Root, call.Session), call.Agent, 0)
 			if err != nil {
 				return tool.Text("none: " + err.Error()), nil
 			}

@@ -37,13 +37,14 @@ var rules = map[string][]string{
 	"tool":                {"internal/environ", "internal/plainfile", "llm", "permission"},
 	"tool/tooltest":       {"tool"},
 	"attach":              {"internal/plainfile", "llm"},
-	"tools":               {"attach", "tool", "llm", "permission", "workspace", "tools/search", "cron", "team", "trigger", "internal/wire", "internal/..."},
+	"tools":               {"attach", "tool", "llm", "permission", "workspace", "tools/search", "cron", "team", "trigger", "internal/wire", "internal/...", "internal/teamstore"},
 	"tools/custom":        {"internal/plainfile", "tool", "llm", "workspace"},
 	"tools/search":        {"internal/wire", "internal/..."},
 	"cron":                {},
-	"team":                {},
-	"internal/teamtest":   {"team"},
-	"subagent":            {"", "event", "session", "tool", "tools", "permission", "hook", "hook/shell", "internal/config", "workspace", "team", "internal/..."},
+	"team":                {"internal/teamstore"},
+	"internal/teamstore":  {},
+	"internal/teamtest":   {"internal/teamstore"},
+	"subagent":            {"", "event", "session", "tool", "tools", "permission", "hook", "hook/shell", "internal/config", "workspace", "team", "internal/...", "internal/teamstore"},
 	// With everything that a coding agent works with; the command is built on it.
 	"coder":               {"", "internal/checkpoint", "internal/config", "event", "hook/shell", "internal/parts", "internal/trusted", "internal/wire", "llm", "mcp", "mcp/resources", "models", "project", "sandbox", "session", "skill", "subagent", "team", "tool", "tools", "tools/search", "workspace"},
 	"trigger":             {"internal/connlimit", "internal/web"},
@@ -98,7 +99,7 @@ var rules = map[string][]string{
 	"internal/wire":          {"llm", "llm/catalog", "llm/limit", "internal/..."},
 	"internal/wire/wiretest": {"llm", "internal/..."},
 	// The parts of a coding agent that coder and the command's lists find in the same way.
-	"internal/parts":   {"internal/plainfile", "internal/checkpoint", "internal/config", "hook", "hook/shell", "llm", "llm/catalog", "mcp", "mcp/oauth", "project", "sandbox", "session", "skill", "subagent", "team", "tool", "tools", "tools/custom", "workspace"},
+	"internal/parts":   {"internal/plainfile", "internal/checkpoint", "internal/config", "hook", "hook/shell", "llm", "llm/catalog", "mcp", "mcp/oauth", "project", "sandbox", "session", "skill", "subagent", "team", "tool", "tools", "tools/custom", "workspace", "internal/teamstore"},
 	"internal/trusted": {"internal/plainfile", "internal/config"},
 	// The clients behind packages of llm.
 	"internal/bedrock": {"internal/claude", "internal/wire", "internal/...", "llm", "llm/anthropic"},
@@ -283,7 +284,7 @@ func TestCoreLinks(t *testing.T) {
 	if !strings.Contains(string(out), "/tools.(") { // the core tools are in it
 		t.Fatal("this test does not see the symbols of the program")
 	}
-	for _, method := range []string{"internal/lsp.(", "cron.(", "go-cron.(", "trigger.(", "team.(", "tools/custom.("} {
+	for _, method := range []string{"internal/lsp.(", "cron.(", "go-cron.(", "trigger.(", "teamstore.(", "tools/custom.("} {
 		if i := strings.Index(string(out), "/"+method); i >= 0 {
 			symbol, _, _ := strings.Cut(string(out[i:]), "\n")
 			t.Errorf("it holds %s", symbol)

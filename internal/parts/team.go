@@ -1,8 +1,12 @@
 package parts
 
 import (
+	"context"
+	"errors"
+	"log/slog"
 	"path/filepath"
 
+	"github.com/openagent-go/agent/internal/teamstore"
 	"github.com/openagent-go/agent/mcp/oauth"
 	"github.com/openagent-go/agent/team"
 	"github.com/openagent-go/agent/workspace"
@@ -12,8 +16,16 @@ import (
 // deleted with it.
 const teamFolder = "team"
 
-// TeamDir returns the tasks, teams and mail of the sessions in a folder.
-func TeamDir(sessions string) *team.Dir { return &team.Dir{Path: sessions, In: teamFolder} }
+// OpenTeam opens the tasks, teams and mail of the sessions in a folder.
+func OpenTeam(sessions string, log *slog.Logger) *team.Store {
+	return (*team.Store)(teamstore.Open(sessions, teamFolder, log))
+}
+
+// CopyTeam copies the tasks and teams of a session into a copy of the session.
+func CopyTeam(ctx context.Context, sessions, from, to string) error {
+	d := &teamstore.Dir{Path: sessions, In: teamFolder}
+	return errors.Join(d.Copy(ctx, from, to), d.Close())
+}
 
 // LoginCommand is the command that logs in to an MCP server.
 const LoginCommand = "openagent mcp login"

@@ -12,14 +12,14 @@ import (
 	"testing"
 	"time"
 
-	"github.com/openagent-go/agent/team"
+	"github.com/openagent-go/agent/internal/teamstore"
 )
 
-func same(a, b team.Task) bool { return reflect.DeepEqual(a, b) }
+func same(a, b teamstore.Task) bool { return reflect.DeepEqual(a, b) }
 
 func create(t *testing.T, b bench) {
-	first := b.add(t, team.Task{Subject: "Write it", Description: "all of it", Owner: "ann", Metadata: map[string]json.RawMessage{"n": json.RawMessage(`1.50`)}})
-	want := team.Task{ID: "task_1", Subject: "Write it", Description: "all of it", Owner: "ann", Status: team.Pending,
+	first := b.add(t, teamstore.Task{Subject: "Write it", Description: "all of it", Owner: "ann", Metadata: map[string]json.RawMessage{"n": json.RawMessage(`1.50`)}})
+	want := teamstore.Task{ID: "task_1", Subject: "Write it", Description: "all of it", Owner: "ann", Status: teamstore.Pending,
 		Metadata: map[string]json.RawMessage{"n": json.RawMessage(`1.50`)}, CreatedAt: start, UpdatedAt: start}
 	if !same(first, want) {
 		t.Errorf("created %+v, want %+v", first, want)
@@ -31,46 +31,46 @@ func create(t *testing.T, b bench) {
 	if got := b.get(t, "task_1"); !same(got, want) {
 		t.Errorf("what was returned is no copy: %+v", got)
 	}
-	begun := b.add(t, team.Task{Status: team.InProgress, Owner: "bob"})
-	if begun.ID != "task_2" || begun.Status != team.InProgress {
+	begun := b.add(t, teamstore.Task{Status: teamstore.InProgress, Owner: "bob"})
+	if begun.ID != "task_2" || begun.Status != teamstore.InProgress {
 		t.Errorf("created %+v", begun)
 	}
 }
 
 func update(t *testing.T, b bench) {
-	b.add(t, team.Task{Metadata: map[string]json.RawMessage{"a": json.RawMessage(`1`), "b": json.RawMessage(`"x"`)}})
+	b.add(t, teamstore.Task{Metadata: map[string]json.RawMessage{"a": json.RawMessage(`1`), "b": json.RawMessage(`"x"`)}})
 	b.clock.Advance(time.Minute)
-	got := b.change(t, "task_1", team.Change{Subject: p("new"), Description: p("d"), Output: p("o"), Owner: p("ann"),
+	got := b.change(t, "task_1", teamstore.Change{Subject: p("new"), Description: p("d"), Output: p("o"), Owner: p("ann"),
 		Metadata: map[string]json.RawMessage{"b": json.RawMessage(`null`), "c": json.RawMessage(`{"d":null}`)}})
-	want := team.Task{ID: "task_1", Subject: "new", Description: "d", Output: "o", Owner: "ann", Status: team.Pending,
+	want := teamstore.Task{ID: "task_1", Subject: "new", Description: "d", Output: "o", Owner: "ann", Status: teamstore.Pending,
 		Metadata:  map[string]json.RawMessage{"a": json.RawMessage(`1`), "c": json.RawMessage(`{"d":null}`)},
 		CreatedAt: start, UpdatedAt: start.Add(time.Minute)}
 	if !same(got, want) {
 		t.Errorf("changed to %+v, want %+v", got, want)
 	}
-	if got := b.change(t, "task_1", team.Change{Owner: p(""), Output: p("")}); got.Owner != "" || got.Output != "" || got.Description != "d" {
+	if got := b.change(t, "task_1", teamstore.Change{Owner: p(""), Output: p("")}); got.Owner != "" || got.Output != "" || got.Description != "d" {
 		t.Errorf("changed to %+v", got)
 	}
 }
 
 func refused(t *testing.T, b bench) {
-	b.add(t, team.Task{})
-	for name, task := range map[string]team.Task{
+	b.add(t, teamstore.Task{})
+	for name, task := range map[string]teamstore.Task{
 		"no subject":       {Subject: " "},
 		"two lines":        {Subject: "a\nb"},
 		"unknown status":   {Subject: "a", Status: "done"},
-		"begun, unowned":   {Subject: "a", Status: team.InProgress},
+		"begun, unowned":   {Subject: "a", Status: teamstore.InProgress},
 		"unknown blocker":  {Subject: "a", BlockedBy: []string{"task_9"}},
 		"unknown blocked":  {Subject: "a", Blocks: []string{"task_0"}},
 		"itself":           {Subject: "a", BlockedBy: []string{"task_2"}},
 		"bad owner":        {Subject: "a", Owner: "*"},
-		"begun, blocked":   {Subject: "a", Status: team.InProgress, Owner: "ann", BlockedBy: []string{"task_1"}},
-		"done, blocked":    {Subject: "a", Status: team.Completed, BlockedBy: []string{"task_1"}},
-		"long subject":     {Subject: strings.Repeat("a", team.MaxSubject+1)},
-		"long description": {Subject: "a", Description: strings.Repeat("a", team.MaxDescription+1)},
+		"begun, blocked":   {Subject: "a", Status: teamstore.InProgress, Owner: "ann", BlockedBy: []string{"task_1"}},
+		"done, blocked":    {Subject: "a", Status: teamstore.Completed, BlockedBy: []string{"task_1"}},
+		"long subject":     {Subject: strings.Repeat("a", teamstore.MaxSubject+1)},
+		"long description": {Subject: "a", Description: strings.Repeat("a", teamstore.MaxDescription+1)},
 		"bad text":         {Subject: "a", Description: "\xff"},
 		"bad metadata":     {Subject: "a", Metadata: map[string]json.RawMessage{"a": json.RawMessage(`{`)}},
-		"large metadata":   {Subject: "a", Metadata: map[string]json.RawMessage{"a": json.RawMessage(`"` + strings.Repeat("a", team.MaxMetadata) + `"`)}},
+		"large metadata":   {Subject: "a", Metadata: map[string]json.RawMessage{"a": json.RawMessage(`"` + strings.Repeat("a", teamstore.MaxMetadata) + `"`)}},
 	} {
 		if _, err := b.AddTask(t.Context(), space, task); err == nil {
 			t.Errorf("%s: no error", name)
@@ -79,28 +79,28 @@ func refused(t *testing.T, b bench) {
 	if got := b.all(t); len(got) != 1 || len(got[0].Blocks) > 0 {
 		t.Errorf("refused tasks left %+v", got)
 	}
-	if got := b.add(t, team.Task{}); got.ID != "task_2" {
+	if got := b.add(t, teamstore.Task{}); got.ID != "task_2" {
 		t.Errorf("refused tasks cost ids: %s", got.ID)
 	}
 	for _, id := range []string{"", "task_", "task_0", "task_3", "task_01", "1", "task_1 ", "task_99999999999999999999", "task_-1"} {
 		_, err := b.Task(t.Context(), space, id)
-		fails(t, id, err, team.ErrNotFound)
-		b.refuses(t, id, team.Change{Output: p("x")}, team.ErrNotFound)
+		fails(t, id, err, teamstore.ErrNotFound)
+		b.refuses(t, id, teamstore.Change{Output: p("x")}, teamstore.ErrNotFound)
 	}
 }
 
 func statuses(t *testing.T, b bench) {
-	for _, from := range team.Statuses {
-		for _, to := range team.Statuses {
-			made := b.add(t, team.Task{Status: from, Owner: "ann"})
-			got, err := b.UpdateTask(t.Context(), space, made.ID, team.Change{Status: to})
+	for _, from := range teamstore.Statuses {
+		for _, to := range teamstore.Statuses {
+			made := b.add(t, teamstore.Task{Status: from, Owner: "ann"})
+			got, err := b.UpdateTask(t.Context(), space, made.ID, teamstore.Change{Status: to})
 			if !from.Final() || from == to {
 				if err != nil || got.Status != to {
 					t.Errorf("%s to %s: %+v, %v", from, to, got, err)
 				}
 				continue
 			}
-			var status *team.StatusError
+			var status *teamstore.StatusError
 			fails(t, made.ID, err, nil, fmt.Sprintf("cannot go from %s to %s", from, to))
 			if !errors.As(err, &status) || status.From != from || status.To != to || status.ID != made.ID {
 				t.Errorf("%s to %s: %#v", from, to, err)
@@ -110,48 +110,48 @@ func statuses(t *testing.T, b bench) {
 			}
 		}
 	}
-	made := b.add(t, team.Task{Status: team.Completed})
-	if got := b.change(t, made.ID, team.Change{Output: p("late")}); got.Output != "late" {
+	made := b.add(t, teamstore.Task{Status: teamstore.Completed})
+	if got := b.change(t, made.ID, teamstore.Change{Output: p("late")}); got.Output != "late" {
 		t.Errorf("a completed task takes no output: %+v", got)
 	}
-	b.refuses(t, made.ID, team.Change{Status: "done"}, team.ErrInvalid)
+	b.refuses(t, made.ID, teamstore.Change{Status: "done"}, teamstore.ErrInvalid)
 }
 
 func dependencies(t *testing.T, b bench) {
-	b.add(t, team.Task{})
-	b.add(t, team.Task{BlockedBy: []string{"task_1", "task_1"}})
-	b.add(t, team.Task{BlockedBy: []string{"task_2"}, Blocks: []string{}})
-	b.add(t, team.Task{Blocks: []string{"task_3", "task_2"}})
+	b.add(t, teamstore.Task{})
+	b.add(t, teamstore.Task{BlockedBy: []string{"task_1", "task_1"}})
+	b.add(t, teamstore.Task{BlockedBy: []string{"task_2"}, Blocks: []string{}})
+	b.add(t, teamstore.Task{Blocks: []string{"task_3", "task_2"}})
 	b.wired(t, map[string]string{"task_2": "task_1 task_4", "task_3": "task_2 task_4"})
-	b.refuses(t, "task_3", team.Change{Status: team.InProgress, Owner: p("ann")}, team.ErrBlocked, "task_3 cannot start", "task_2 (pending)", "task_4 (pending)")
-	b.refuses(t, "task_3", team.Change{Status: team.Completed}, team.ErrBlocked, "task_3 cannot be completed")
-	b.change(t, "task_4", team.Change{Status: team.Failed})
-	b.refuses(t, "task_3", team.Change{Status: team.InProgress, Owner: p("ann")}, team.ErrBlocked, "task_4 (failed)")
+	b.refuses(t, "task_3", teamstore.Change{Status: teamstore.InProgress, Owner: p("ann")}, teamstore.ErrBlocked, "task_3 cannot start", "task_2 (pending)", "task_4 (pending)")
+	b.refuses(t, "task_3", teamstore.Change{Status: teamstore.Completed}, teamstore.ErrBlocked, "task_3 cannot be completed")
+	b.change(t, "task_4", teamstore.Change{Status: teamstore.Failed})
+	b.refuses(t, "task_3", teamstore.Change{Status: teamstore.InProgress, Owner: p("ann")}, teamstore.ErrBlocked, "task_4 (failed)")
 
-	b.change(t, "task_3", team.Change{BlockedBy: []string{"task_1"}, Status: team.Pending})
+	b.change(t, "task_3", teamstore.Change{BlockedBy: []string{"task_1"}, Status: teamstore.Pending})
 	b.wired(t, map[string]string{"task_2": "task_1 task_4", "task_3": "task_1"})
-	b.change(t, "task_4", team.Change{Blocks: []string{}})
+	b.change(t, "task_4", teamstore.Change{Blocks: []string{}})
 	b.wired(t, map[string]string{"task_2": "task_1", "task_3": "task_1"})
-	b.change(t, "task_1", team.Change{Status: team.Completed})
-	b.change(t, "task_2", team.Change{Status: team.InProgress, Owner: p("ann")})
-	b.refuses(t, "task_2", team.Change{BlockedBy: []string{"task_3"}}, team.ErrInvalid, "task_2 is in_progress", "task_3")
-	b.refuses(t, "task_3", team.Change{Blocks: []string{"task_2"}}, team.ErrInvalid, "task_2 is in_progress", "task_3")
-	b.change(t, "task_2", team.Change{BlockedBy: []string{}})
+	b.change(t, "task_1", teamstore.Change{Status: teamstore.Completed})
+	b.change(t, "task_2", teamstore.Change{Status: teamstore.InProgress, Owner: p("ann")})
+	b.refuses(t, "task_2", teamstore.Change{BlockedBy: []string{"task_3"}}, teamstore.ErrInvalid, "task_2 is in_progress", "task_3")
+	b.refuses(t, "task_3", teamstore.Change{Blocks: []string{"task_2"}}, teamstore.ErrInvalid, "task_2 is in_progress", "task_3")
+	b.change(t, "task_2", teamstore.Change{BlockedBy: []string{}})
 	b.wired(t, map[string]string{"task_3": "task_1"})
-	b.change(t, "task_3", team.Change{Status: team.Completed, Blocks: []string{"task_2"}})
+	b.change(t, "task_3", teamstore.Change{Status: teamstore.Completed, Blocks: []string{"task_2"}})
 	b.wired(t, map[string]string{"task_3": "task_1", "task_2": "task_3"})
-	b.refuses(t, "task_2", team.Change{Blocks: []string{"task_1", "task_77"}}, team.ErrNotFound, "task_77")
+	b.refuses(t, "task_2", teamstore.Change{Blocks: []string{"task_1", "task_77"}}, teamstore.ErrNotFound, "task_77")
 
-	many := make([]string, team.MaxDependencies)
+	many := make([]string, teamstore.MaxDependencies)
 	for i := range many {
-		many[i] = b.add(t, team.Task{BlockedBy: []string{"task_1"}}).ID
-		if i == team.MaxDependencies-2 { // task_3 waits for it too
+		many[i] = b.add(t, teamstore.Task{BlockedBy: []string{"task_1"}}).ID
+		if i == teamstore.MaxDependencies-2 { // task_3 waits for it too
 			break
 		}
 	}
-	_, err := b.AddTask(t.Context(), space, team.Task{Subject: "x", BlockedBy: []string{"task_1"}})
-	fails(t, "too many", err, team.ErrLimit, "task_1")
-	b.refuses(t, "task_2", team.Change{BlockedBy: append(many, "task_1", "task_3")}, team.ErrLimit)
+	_, err := b.AddTask(t.Context(), space, teamstore.Task{Subject: "x", BlockedBy: []string{"task_1"}})
+	fails(t, "too many", err, teamstore.ErrLimit, "task_1")
+	b.refuses(t, "task_2", teamstore.Change{BlockedBy: append(many, "task_1", "task_3")}, teamstore.ErrLimit)
 }
 
 // wired checks who waits for whom, on both sides.
@@ -172,7 +172,7 @@ func (b bench) wired(t *testing.T, want map[string]string) {
 // sound checks what must always hold.
 func (b bench) sound(t *testing.T) {
 	t.Helper()
-	byID := map[string]team.Task{}
+	byID := map[string]teamstore.Task{}
 	tasks := b.all(t)
 	for _, task := range tasks {
 		byID[task.ID] = task
@@ -181,14 +181,14 @@ func (b bench) sound(t *testing.T) {
 		if task.ID != fmt.Sprintf("task_%d", i+1) {
 			t.Errorf("%s is at place %d", task.ID, i)
 		}
-		if task.Status == team.InProgress && task.Owner == "" {
+		if task.Status == teamstore.InProgress && task.Owner == "" {
 			t.Errorf("%s is in progress without an owner", task.ID)
 		}
 		for _, id := range task.BlockedBy {
 			if !slices.Contains(byID[id].Blocks, task.ID) {
 				t.Errorf("%s waits for %s, which does not block it", task.ID, id)
 			}
-			if (task.Status == team.InProgress || task.Status == team.Completed) && byID[id].Status != team.Completed {
+			if (task.Status == teamstore.InProgress || task.Status == teamstore.Completed) && byID[id].Status != teamstore.Completed {
 				t.Errorf("%s is %s but waits for %s, which is %s", task.ID, task.Status, id, byID[id].Status)
 			}
 		}
@@ -217,27 +217,27 @@ func (b bench) sound(t *testing.T) {
 }
 
 func cycles(t *testing.T, b bench) {
-	b.add(t, team.Task{})
-	b.add(t, team.Task{BlockedBy: []string{"task_1"}})
-	b.add(t, team.Task{BlockedBy: []string{"task_2"}})
-	b.refuses(t, "task_1", team.Change{BlockedBy: []string{"task_1"}}, team.ErrCycle, "task_1 → task_1")
-	b.refuses(t, "task_1", team.Change{BlockedBy: []string{"task_3"}}, team.ErrCycle, "task_1 → task_3 → task_2 → task_1")
-	b.refuses(t, "task_3", team.Change{Blocks: []string{"task_1"}}, team.ErrCycle, "task_1", "task_2", "task_3", "→")
-	b.refuses(t, "task_2", team.Change{BlockedBy: []string{"task_3"}, Blocks: []string{"task_3"}}, team.ErrCycle)
+	b.add(t, teamstore.Task{})
+	b.add(t, teamstore.Task{BlockedBy: []string{"task_1"}})
+	b.add(t, teamstore.Task{BlockedBy: []string{"task_2"}})
+	b.refuses(t, "task_1", teamstore.Change{BlockedBy: []string{"task_1"}}, teamstore.ErrCycle, "task_1 → task_1")
+	b.refuses(t, "task_1", teamstore.Change{BlockedBy: []string{"task_3"}}, teamstore.ErrCycle, "task_1 → task_3 → task_2 → task_1")
+	b.refuses(t, "task_3", teamstore.Change{Blocks: []string{"task_1"}}, teamstore.ErrCycle, "task_1", "task_2", "task_3", "→")
+	b.refuses(t, "task_2", teamstore.Change{BlockedBy: []string{"task_3"}, Blocks: []string{"task_3"}}, teamstore.ErrCycle)
 	b.wired(t, map[string]string{"task_2": "task_1", "task_3": "task_2"})
-	b.change(t, "task_2", team.Change{BlockedBy: []string{"task_3"}, Blocks: []string{"task_1"}}) // turned round as a whole
+	b.change(t, "task_2", teamstore.Change{BlockedBy: []string{"task_3"}, Blocks: []string{"task_1"}}) // turned round as a whole
 	b.wired(t, map[string]string{"task_2": "task_3", "task_1": "task_2"})
 }
 
 // whole: a change of which one part is refused changes nothing.
 func whole(t *testing.T, b bench) {
-	b.add(t, team.Task{})
-	b.add(t, team.Task{BlockedBy: []string{"task_1"}, Metadata: map[string]json.RawMessage{"a": json.RawMessage(`1`)}})
-	b.refuses(t, "task_2", team.Change{Output: p("o"), Metadata: map[string]json.RawMessage{"a": json.RawMessage(`2`)},
-		BlockedBy: []string{"task_1"}, Blocks: []string{"task_1"}}, team.ErrCycle)
-	b.refuses(t, "task_1", team.Change{Status: team.Completed, Blocks: []string{}, Output: p(strings.Repeat("a", team.MaxOutput+1))}, team.ErrLimit)
-	b.refuses(t, "task_2", team.Change{Blocks: []string{}, Owner: p("ann"), Status: team.InProgress}, team.ErrBlocked)
-	b.change(t, "task_2", team.Change{BlockedBy: []string{}, Owner: p("ann"), Status: team.InProgress})
+	b.add(t, teamstore.Task{})
+	b.add(t, teamstore.Task{BlockedBy: []string{"task_1"}, Metadata: map[string]json.RawMessage{"a": json.RawMessage(`1`)}})
+	b.refuses(t, "task_2", teamstore.Change{Output: p("o"), Metadata: map[string]json.RawMessage{"a": json.RawMessage(`2`)},
+		BlockedBy: []string{"task_1"}, Blocks: []string{"task_1"}}, teamstore.ErrCycle)
+	b.refuses(t, "task_1", teamstore.Change{Status: teamstore.Completed, Blocks: []string{}, Output: p(strings.Repeat("a", teamstore.MaxOutput+1))}, teamstore.ErrLimit)
+	b.refuses(t, "task_2", teamstore.Change{Blocks: []string{}, Owner: p("ann"), Status: teamstore.InProgress}, teamstore.ErrBlocked)
+	b.change(t, "task_2", teamstore.Change{BlockedBy: []string{}, Owner: p("ann"), Status: teamstore.InProgress})
 }
 
 func list(t *testing.T, b bench) {
@@ -245,26 +245,26 @@ func list(t *testing.T, b bench) {
 		t.Errorf("a new store has %+v", got)
 	}
 	for i := range 12 {
-		task := team.Task{Owner: []string{"", "ann", "bob"}[i%3]}
+		task := teamstore.Task{Owner: []string{"", "ann", "bob"}[i%3]}
 		if i%4 == 3 {
 			task.BlockedBy = []string{"task_1"}
 		}
 		b.add(t, task)
 	}
-	b.change(t, "task_2", team.Change{Status: team.InProgress})
-	b.change(t, "task_5", team.Change{Status: team.Cancelled})
+	b.change(t, "task_2", teamstore.Change{Status: teamstore.InProgress})
+	b.change(t, "task_5", teamstore.Change{Status: teamstore.Cancelled})
 	for _, x := range []struct {
-		filter team.Filter
+		filter teamstore.Filter
 		want   string
 	}{
-		{team.Filter{}, "1 2 3 4 5 6 7 8 9 10 11 12"},
-		{team.Filter{Limit: 3}, "1 2 3"},
-		{team.Filter{Status: team.Pending}, "1 3 4 6 7 8 9 10 11 12"},
-		{team.Filter{Owner: "ann"}, "2 5 8 11"},
-		{team.Filter{Owner: "ann", Status: team.Pending, Limit: 1}, "8"},
-		{team.Filter{Owner: "nobody"}, ""},
-		{team.Filter{Startable: "bob"}, "1 3 6 7 9 10"},
-		{team.Filter{Startable: "carl"}, "1 7 10"},
+		{teamstore.Filter{}, "1 2 3 4 5 6 7 8 9 10 11 12"},
+		{teamstore.Filter{Limit: 3}, "1 2 3"},
+		{teamstore.Filter{Status: teamstore.Pending}, "1 3 4 6 7 8 9 10 11 12"},
+		{teamstore.Filter{Owner: "ann"}, "2 5 8 11"},
+		{teamstore.Filter{Owner: "ann", Status: teamstore.Pending, Limit: 1}, "8"},
+		{teamstore.Filter{Owner: "nobody"}, ""},
+		{teamstore.Filter{Startable: "bob"}, "1 3 6 7 9 10"},
+		{teamstore.Filter{Startable: "carl"}, "1 7 10"},
 	} {
 		got, err := b.Tasks(t.Context(), space, x.filter)
 		if err != nil || ids(got) != x.want {
@@ -276,7 +276,7 @@ func list(t *testing.T, b bench) {
 // randomTasks: whatever is asked for, what must hold holds.
 func randomTasks(t *testing.T, b bench) {
 	r := rand.New(rand.NewPCG(3, 4))
-	final := map[string]team.Status{}
+	final := map[string]teamstore.Status{}
 	id := func() string { return fmt.Sprintf("task_%d", 1+r.IntN(30)) }
 	some := func() []string {
 		if r.IntN(2) == 0 {
@@ -290,11 +290,11 @@ func randomTasks(t *testing.T, b bench) {
 	}
 	made := 0
 	for range 2000 {
-		var c team.Change
+		var c teamstore.Change
 		if r.IntN(2) == 0 {
-			c.Status = team.Statuses[r.IntN(3)]
+			c.Status = teamstore.Statuses[r.IntN(3)]
 			if r.IntN(8) == 0 {
-				c.Status = team.Statuses[r.IntN(len(team.Statuses))]
+				c.Status = teamstore.Statuses[r.IntN(len(teamstore.Statuses))]
 			}
 		}
 		if r.IntN(2) == 0 {
@@ -309,7 +309,7 @@ func randomTasks(t *testing.T, b bench) {
 			if c.Owner != nil {
 				owner = *c.Owner
 			}
-			if _, err := b.AddTask(t.Context(), space, team.Task{Subject: "x", Status: c.Status, Owner: owner, BlockedBy: c.BlockedBy, Blocks: c.Blocks}); err == nil {
+			if _, err := b.AddTask(t.Context(), space, teamstore.Task{Subject: "x", Status: c.Status, Owner: owner, BlockedBy: c.BlockedBy, Blocks: c.Blocks}); err == nil {
 				made++
 			}
 		} else {
@@ -337,16 +337,16 @@ func randomTasks(t *testing.T, b bench) {
 }
 
 func cancelled(t *testing.T, b bench) {
-	b.add(t, team.Task{})
+	b.add(t, teamstore.Task{})
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	for name, err := range map[string]error{
-		"add":    second(b.AddTask(ctx, space, team.Task{Subject: "x"})),
+		"add":    second(b.AddTask(ctx, space, teamstore.Task{Subject: "x"})),
 		"get":    second(b.Task(ctx, space, "task_1")),
-		"update": second(b.UpdateTask(ctx, space, "task_1", team.Change{Output: p("x")})),
-		"send":   second(b.Send(ctx, space, team.Message{From: "a", To: "b", Content: "x"})),
+		"update": second(b.UpdateTask(ctx, space, "task_1", teamstore.Change{Output: p("x")})),
+		"send":   second(b.Send(ctx, space, teamstore.Message{From: "a", To: "b", Content: "x"})),
 		"team":   second(b.CreateTeam(ctx, space, "t", "a", nil, "")),
-		"take":   b.Take(ctx, space, "a", func([]team.Message) error { return nil }),
+		"take":   b.Take(ctx, space, "a", func([]teamstore.Message) error { return nil }),
 	} {
 		fails(t, name, err, context.Canceled)
 	}

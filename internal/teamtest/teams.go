@@ -12,10 +12,10 @@ import (
 	"testing"
 	"time"
 
-	"github.com/openagent-go/agent/team"
+	"github.com/openagent-go/agent/internal/teamstore"
 )
 
-func (b bench) team(t *testing.T, name, leader string, members ...string) team.Team {
+func (b bench) team(t *testing.T, name, leader string, members ...string) teamstore.Team {
 	t.Helper()
 	made, err := b.CreateTeam(t.Context(), space, name, leader, members, "")
 	if err != nil {
@@ -24,7 +24,7 @@ func (b bench) team(t *testing.T, name, leader string, members ...string) team.T
 	return made
 }
 
-func (b bench) send(t *testing.T, m team.Message) string {
+func (b bench) send(t *testing.T, m teamstore.Message) string {
 	t.Helper()
 	reached, err := b.Send(t.Context(), space, m)
 	if err != nil {
@@ -34,16 +34,16 @@ func (b bench) send(t *testing.T, m team.Message) string {
 }
 
 // take reads a mailbox.
-func (b bench) take(t *testing.T, agent string) []team.Message {
+func (b bench) take(t *testing.T, agent string) []teamstore.Message {
 	t.Helper()
-	var got []team.Message
-	if err := b.Take(t.Context(), space, agent, func(m []team.Message) error { got = m; return nil }); err != nil {
+	var got []teamstore.Message
+	if err := b.Take(t.Context(), space, agent, func(m []teamstore.Message) error { got = m; return nil }); err != nil {
 		t.Fatalf("taking the mail of %s: %v", agent, err)
 	}
 	return got
 }
 
-func contents(messages []team.Message) string {
+func contents(messages []teamstore.Message) string {
 	var out []string
 	for _, m := range messages {
 		out = append(out, m.Content)
@@ -53,8 +53,8 @@ func contents(messages []team.Message) string {
 
 func teams(t *testing.T, b bench) {
 	made, err := b.CreateTeam(t.Context(), space, "red", "lead", []string{"ann", "bob"}, "win")
-	want := team.Team{ID: "team_1", Name: "red", Task: "win", Status: team.Active, CreatedAt: start, UpdatedAt: start,
-		Members: []team.Member{{Name: "lead", Role: team.Leader}, {Name: "ann", Role: team.RoleMember}, {Name: "bob", Role: team.RoleMember}}}
+	want := teamstore.Team{ID: "team_1", Name: "red", Task: "win", Status: teamstore.Active, CreatedAt: start, UpdatedAt: start,
+		Members: []teamstore.Member{{Name: "lead", Role: teamstore.Leader}, {Name: "ann", Role: teamstore.RoleMember}, {Name: "bob", Role: teamstore.RoleMember}}}
 	if err != nil || !reflect.DeepEqual(made, want) {
 		t.Errorf("created %+v, %v, want %+v", made, err, want)
 	}
@@ -73,26 +73,26 @@ func teams(t *testing.T, b bench) {
 		t.Errorf("%+v, %v", got, err)
 	}
 	_, err = b.TeamOf(t.Context(), space, "ann")
-	fails(t, "team of who left", err, team.ErrNoTeam)
+	fails(t, "team of who left", err, teamstore.ErrNoTeam)
 	b.team(t, "blue", "ann")
-	if got, err = b.Disband(t.Context(), space, "red"); err != nil || got.Status != team.Disbanded {
+	if got, err = b.Disband(t.Context(), space, "red"); err != nil || got.Status != teamstore.Disbanded {
 		t.Errorf("%+v, %v", got, err)
 	}
 	_, err = b.TeamOf(t.Context(), space, "lead")
-	fails(t, "team of a disbanded team's leader", err, team.ErrNoTeam)
+	fails(t, "team of a disbanded team's leader", err, teamstore.ErrNoTeam)
 	again := b.team(t, "red", "lead", "bob")
 	if again.ID != "team_3" {
 		t.Errorf("created %+v", again)
 	}
 	all, err := b.Teams(t.Context(), space)
-	if err != nil || len(all) != 3 || all[0].Status != team.Disbanded || all[0].Name != "red" || all[1].Name != "blue" {
+	if err != nil || len(all) != 3 || all[0].Status != teamstore.Disbanded || all[0].Name != "red" || all[1].Name != "blue" {
 		t.Errorf("%+v, %v", all, err)
 	}
 }
 
 func teamRefused(t *testing.T, b bench) {
 	b.team(t, "red", "lead", "ann")
-	many := make([]string, team.MaxMembers)
+	many := make([]string, teamstore.MaxMembers)
 	for i := range many {
 		many[i] = fmt.Sprintf("a%d", i)
 	}
@@ -101,47 +101,47 @@ func teamRefused(t *testing.T, b bench) {
 		members      []string
 		want         error
 	}{
-		{"", "x", nil, team.ErrInvalid},
-		{"*", "x", nil, team.ErrInvalid},
-		{"a\nb", "x", nil, team.ErrInvalid},
-		{strings.Repeat("ü", team.MaxName+1), "x", nil, team.ErrInvalid},
-		{"blue", "", nil, team.ErrInvalid},
-		{"blue", "x", []string{" y"}, team.ErrInvalid},
-		{"blue", "x", []string{"y", "y"}, team.ErrNameTaken},
-		{"blue", "x", []string{"x"}, team.ErrNameTaken},
-		{"blue", "x", []string{"ann"}, team.ErrNameTaken},
-		{"red", "x", nil, team.ErrNameTaken},
-		{"blue", "x", many, team.ErrLimit},
+		{"", "x", nil, teamstore.ErrInvalid},
+		{"*", "x", nil, teamstore.ErrInvalid},
+		{"a\nb", "x", nil, teamstore.ErrInvalid},
+		{strings.Repeat("ü", teamstore.MaxName+1), "x", nil, teamstore.ErrInvalid},
+		{"blue", "", nil, teamstore.ErrInvalid},
+		{"blue", "x", []string{" y"}, teamstore.ErrInvalid},
+		{"blue", "x", []string{"y", "y"}, teamstore.ErrNameTaken},
+		{"blue", "x", []string{"x"}, teamstore.ErrNameTaken},
+		{"blue", "x", []string{"ann"}, teamstore.ErrNameTaken},
+		{"red", "x", nil, teamstore.ErrNameTaken},
+		{"blue", "x", many, teamstore.ErrLimit},
 	} {
 		_, err := b.CreateTeam(t.Context(), space, x.name, x.leader, x.members, "")
 		fails(t, fmt.Sprintf("%+v", x), err, x.want)
 	}
 	change := func(what string, err, want error) { t.Helper(); fails(t, what, err, want) }
-	change("adding twice", second(b.AddMember(t.Context(), space, "red", "ann")), team.ErrNameTaken)
-	change("unknown team", second(b.AddMember(t.Context(), space, "none", "x")), team.ErrNoTeam)
-	change("no member", second(b.RemoveMember(t.Context(), space, "red", "x")), team.ErrNoMember)
-	change("the leader", second(b.RemoveMember(t.Context(), space, "red", "lead")), team.ErrInvalid)
+	change("adding twice", second(b.AddMember(t.Context(), space, "red", "ann")), teamstore.ErrNameTaken)
+	change("unknown team", second(b.AddMember(t.Context(), space, "none", "x")), teamstore.ErrNoTeam)
+	change("no member", second(b.RemoveMember(t.Context(), space, "red", "x")), teamstore.ErrNoMember)
+	change("the leader", second(b.RemoveMember(t.Context(), space, "red", "lead")), teamstore.ErrInvalid)
 	if _, err := b.Disband(t.Context(), space, "team_1"); err != nil {
 		t.Fatal(err)
 	}
-	change("disbanding twice", second(b.Disband(t.Context(), space, "team_1")), team.ErrDisbanded)
-	change("adding to a disbanded team", second(b.AddMember(t.Context(), space, "team_1", "x")), team.ErrDisbanded)
-	change("removing from a disbanded team", second(b.RemoveMember(t.Context(), space, "team_1", "ann")), team.ErrDisbanded)
+	change("disbanding twice", second(b.Disband(t.Context(), space, "team_1")), teamstore.ErrDisbanded)
+	change("adding to a disbanded team", second(b.AddMember(t.Context(), space, "team_1", "x")), teamstore.ErrDisbanded)
+	change("removing from a disbanded team", second(b.RemoveMember(t.Context(), space, "team_1", "ann")), teamstore.ErrDisbanded)
 	if all, err := b.Teams(t.Context(), space); err != nil || len(all) != 1 || len(all[0].Members) != 2 {
 		t.Errorf("refused changes left %+v, %v", all, err)
 	}
 }
 
 func agents(t *testing.T, b bench) {
-	for _, a := range []team.Agent{{Name: "ann", Type: "Explore", Session: "s1"}, {Name: "bob"}} {
+	for _, a := range []teamstore.Agent{{Name: "ann", Type: "Explore", Session: "s1"}, {Name: "bob"}} {
 		if err := b.Register(t.Context(), space, a); err != nil {
 			t.Fatal(err)
 		}
 	}
-	fails(t, "a name twice", b.Register(t.Context(), space, team.Agent{Name: "ann"}), team.ErrNameTaken)
-	fails(t, "a bad name", b.Register(t.Context(), space, team.Agent{Name: "*"}), team.ErrInvalid)
+	fails(t, "a name twice", b.Register(t.Context(), space, teamstore.Agent{Name: "ann"}), teamstore.ErrNameTaken)
+	fails(t, "a bad name", b.Register(t.Context(), space, teamstore.Agent{Name: "*"}), teamstore.ErrInvalid)
 	got, err := b.Agents(t.Context(), space)
-	if want := []team.Agent{{Name: "ann", Type: "Explore", Session: "s1", Started: start}, {Name: "bob", Started: start}}; err != nil || !reflect.DeepEqual(got, want) {
+	if want := []teamstore.Agent{{Name: "ann", Type: "Explore", Session: "s1", Started: start}, {Name: "bob", Started: start}}; err != nil || !reflect.DeepEqual(got, want) {
 		t.Errorf("%+v, %v", got, err)
 	}
 	for range 2 {
@@ -149,7 +149,7 @@ func agents(t *testing.T, b bench) {
 			t.Error(err)
 		}
 	}
-	if err := b.Register(t.Context(), space, team.Agent{Name: "ann"}); err != nil {
+	if err := b.Register(t.Context(), space, teamstore.Agent{Name: "ann"}); err != nil {
 		t.Error(err)
 	}
 	var wg sync.WaitGroup
@@ -157,7 +157,7 @@ func agents(t *testing.T, b bench) {
 	won := 0
 	for range 8 {
 		wg.Go(func() {
-			if b.Register(context.Background(), space, team.Agent{Name: "carl"}) == nil {
+			if b.Register(context.Background(), space, teamstore.Agent{Name: "carl"}) == nil {
 				mu.Lock()
 				won++
 				mu.Unlock()
@@ -176,11 +176,11 @@ func mail(t *testing.T, b bench) {
 	if got := b.take(t, "ann"); got != nil {
 		t.Errorf("an empty mailbox has %+v", got)
 	}
-	if got := b.send(t, team.Message{From: "lead", To: "ann", Content: "one", Time: start.Add(-time.Hour)}); got != "ann" {
+	if got := b.send(t, teamstore.Message{From: "lead", To: "ann", Content: "one", Time: start.Add(-time.Hour)}); got != "ann" {
 		t.Errorf("reached %s", got)
 	}
 	b.clock.Advance(time.Second)
-	if got := b.send(t, team.Message{From: "bob", To: team.Everyone, Content: "all", Type: team.ShutdownRequest}); got != "lead ann" {
+	if got := b.send(t, teamstore.Message{From: "bob", To: teamstore.Everyone, Content: "all", Type: teamstore.ShutdownRequest}); got != "lead ann" {
 		t.Errorf("reached %s", got)
 	}
 	got := b.take(t, "ann")
@@ -188,8 +188,8 @@ func mail(t *testing.T, b bench) {
 		t.Fatalf("got %+v", got)
 	}
 	got[0].ID, got[1].ID = "", ""
-	want := []team.Message{{From: "lead", To: "ann", Content: "one", Time: start, Type: team.TextMessage},
-		{From: "bob", To: "ann", Content: "all", Time: start.Add(time.Second), Type: team.ShutdownRequest}}
+	want := []teamstore.Message{{From: "lead", To: "ann", Content: "one", Time: start, Type: teamstore.TextMessage},
+		{From: "bob", To: "ann", Content: "all", Time: start.Add(time.Second), Type: teamstore.ShutdownRequest}}
 	if !reflect.DeepEqual(got, want) {
 		t.Errorf("got %+v, want %+v", got, want)
 	}
@@ -202,7 +202,7 @@ func mail(t *testing.T, b bench) {
 	if got := contents(b.take(t, "lead")); got != "all" {
 		t.Errorf("the leader got %q", got)
 	}
-	b.send(t, team.Message{From: "lead", To: "ann", Content: "bye"})
+	b.send(t, teamstore.Message{From: "lead", To: "ann", Content: "bye"})
 	if _, err := b.Disband(t.Context(), space, "red"); err != nil {
 		t.Fatal(err)
 	}
@@ -214,36 +214,36 @@ func mail(t *testing.T, b bench) {
 func bounce(t *testing.T, b bench) {
 	b.team(t, "red", "lead", "ann", "bob")
 	b.team(t, "blue", "other")
-	bounces := func(m team.Message, want error, words ...string) {
+	bounces := func(m teamstore.Message, want error, words ...string) {
 		t.Helper()
 		_, err := b.Send(t.Context(), space, m)
 		fails(t, fmt.Sprintf("%.80v", m), err, want, words...)
 	}
-	bounces(team.Message{From: "lead", To: "annn", Content: "x"}, team.ErrUnreachable, "annn", "ann, bob")
-	bounces(team.Message{From: "lead", To: "other", Content: "x"}, team.ErrUnreachable, "ann, bob")
-	bounces(team.Message{From: "lead", To: "lead", Content: "x"}, team.ErrUnreachable)
-	bounces(team.Message{From: "other", To: "ann", Content: "x"}, team.ErrUnreachable, "nobody")
-	bounces(team.Message{From: "stranger", To: "ann", Content: "x"}, team.ErrNoTeam)
-	bounces(team.Message{From: "lead", To: "ann", Content: " "}, team.ErrInvalid)
-	bounces(team.Message{From: "lead", To: "ann", Content: "\xff"}, team.ErrInvalid)
-	bounces(team.Message{From: "lead", To: "ann", Content: "x", Type: "order"}, team.ErrInvalid, "order")
-	bounces(team.Message{From: "lead", To: "ann", Content: strings.Repeat("x", team.MaxMessage+1)}, team.ErrLimit)
+	bounces(teamstore.Message{From: "lead", To: "annn", Content: "x"}, teamstore.ErrUnreachable, "annn", "ann, bob")
+	bounces(teamstore.Message{From: "lead", To: "other", Content: "x"}, teamstore.ErrUnreachable, "ann, bob")
+	bounces(teamstore.Message{From: "lead", To: "lead", Content: "x"}, teamstore.ErrUnreachable)
+	bounces(teamstore.Message{From: "other", To: "ann", Content: "x"}, teamstore.ErrUnreachable, "nobody")
+	bounces(teamstore.Message{From: "stranger", To: "ann", Content: "x"}, teamstore.ErrNoTeam)
+	bounces(teamstore.Message{From: "lead", To: "ann", Content: " "}, teamstore.ErrInvalid)
+	bounces(teamstore.Message{From: "lead", To: "ann", Content: "\xff"}, teamstore.ErrInvalid)
+	bounces(teamstore.Message{From: "lead", To: "ann", Content: "x", Type: "order"}, teamstore.ErrInvalid, "order")
+	bounces(teamstore.Message{From: "lead", To: "ann", Content: strings.Repeat("x", teamstore.MaxMessage+1)}, teamstore.ErrLimit)
 
-	if err := b.Register(t.Context(), space, team.Agent{Name: "ann"}); err != nil {
+	if err := b.Register(t.Context(), space, teamstore.Agent{Name: "ann"}); err != nil {
 		t.Fatal(err)
 	}
 	if err := b.Unregister(t.Context(), space, "ann"); err != nil {
 		t.Fatal(err)
 	}
-	bounces(team.Message{From: "lead", To: "ann", Content: "x"}, team.ErrUnreachable, "ended", "bob")
-	reached, err := b.Send(t.Context(), space, team.Message{From: "lead", To: team.Everyone, Content: "x"})
-	if fails(t, "broadcast", err, team.ErrUnreachable, "ann"); !slices.Equal(reached, []string{"bob"}) {
+	bounces(teamstore.Message{From: "lead", To: "ann", Content: "x"}, teamstore.ErrUnreachable, "ended", "bob")
+	reached, err := b.Send(t.Context(), space, teamstore.Message{From: "lead", To: teamstore.Everyone, Content: "x"})
+	if fails(t, "broadcast", err, teamstore.ErrUnreachable, "ann"); !slices.Equal(reached, []string{"bob"}) {
 		t.Errorf("reached %v", reached)
 	}
-	if err := b.Register(t.Context(), space, team.Agent{Name: "ann"}); err != nil {
+	if err := b.Register(t.Context(), space, teamstore.Agent{Name: "ann"}); err != nil {
 		t.Fatal(err)
 	}
-	b.send(t, team.Message{From: "lead", To: "ann", Content: "x"})
+	b.send(t, teamstore.Message{From: "lead", To: "ann", Content: "x"})
 
 	// Who has ended and is in a new team may be started again.
 	if err := b.Unregister(t.Context(), space, "ann"); err != nil {
@@ -253,7 +253,7 @@ func bounce(t *testing.T, b bench) {
 		t.Fatal(err)
 	}
 	b.team(t, "green", "boss", "ann")
-	b.send(t, team.Message{From: "boss", To: "ann", Content: "x"})
+	b.send(t, teamstore.Message{From: "boss", To: "ann", Content: "x"})
 	if _, err := b.Disband(t.Context(), space, "green"); err != nil {
 		t.Fatal(err)
 	}
@@ -262,29 +262,29 @@ func bounce(t *testing.T, b bench) {
 	}
 
 	// A mailbox that nobody empties is full some day, and takes more once it was read.
-	big := strings.Repeat("x", team.MaxMessage)
+	big := strings.Repeat("x", teamstore.MaxMessage)
 	for n := 1; ; n++ {
-		_, err := b.Send(t.Context(), space, team.Message{From: "lead", To: "bob", Content: big})
-		if errors.Is(err, team.ErrBoxFull) {
+		_, err := b.Send(t.Context(), space, teamstore.Message{From: "lead", To: "bob", Content: big})
+		if errors.Is(err, teamstore.ErrBoxFull) {
 			break
 		}
-		if err != nil || n > team.MaxBox {
+		if err != nil || n > teamstore.MaxBox {
 			t.Fatalf("message %d: %v", n, err)
 		}
 	}
-	reached, err = b.Send(t.Context(), space, team.Message{From: "lead", To: team.Everyone, Content: big})
-	if fails(t, "broadcast", err, team.ErrBoxFull, "bob"); !slices.Equal(reached, []string{"ann"}) {
+	reached, err = b.Send(t.Context(), space, teamstore.Message{From: "lead", To: teamstore.Everyone, Content: big})
+	if fails(t, "broadcast", err, teamstore.ErrBoxFull, "bob"); !slices.Equal(reached, []string{"ann"}) {
 		t.Errorf("reached %v", reached)
 	}
 	b.take(t, "bob")
-	b.send(t, team.Message{From: "lead", To: "bob", Content: big})
+	b.send(t, teamstore.Message{From: "lead", To: "bob", Content: big})
 	b.take(t, "bob")
 	for n := 1; ; n++ {
-		_, err := b.Send(t.Context(), space, team.Message{From: "lead", To: "bob", Content: "x"})
-		if errors.Is(err, team.ErrBoxFull) {
+		_, err := b.Send(t.Context(), space, teamstore.Message{From: "lead", To: "bob", Content: "x"})
+		if errors.Is(err, teamstore.ErrBoxFull) {
 			break
 		}
-		if err != nil || n > team.MaxBox {
+		if err != nil || n > teamstore.MaxBox {
 			t.Fatalf("message %d: %v", n, err)
 		}
 	}
@@ -293,14 +293,14 @@ func bounce(t *testing.T, b bench) {
 // mailDedupe: a message that is sent again arrives once, read or not.
 func mailDedupe(t *testing.T, b bench) {
 	b.team(t, "red", "lead", "ann", "bob")
-	m := team.Message{ID: "s/c1.0", From: "lead", To: "ann", Content: "x"}
+	m := teamstore.Message{ID: "s/c1.0", From: "lead", To: "ann", Content: "x"}
 	b.send(t, m)
 	b.send(t, m)
 	if got := b.take(t, "ann"); len(got) != 1 || got[0].ID != "s/c1.0" {
 		t.Errorf("got %+v", got)
 	}
 	b.send(t, m)
-	m.To = team.Everyone
+	m.To = teamstore.Everyone
 	b.send(t, m)
 	if got := b.take(t, "ann"); len(got) != 0 {
 		t.Errorf("got again %+v", got)
@@ -313,15 +313,15 @@ func mailDedupe(t *testing.T, b bench) {
 // mailKept: what could not be kept comes again.
 func mailKept(t *testing.T, b bench) {
 	b.team(t, "red", "lead", "ann")
-	b.send(t, team.Message{From: "lead", To: "ann", Content: "one"})
+	b.send(t, teamstore.Message{From: "lead", To: "ann", Content: "one"})
 	lost := errors.New("the disk is full")
-	var first []team.Message
-	fails(t, "keeping", b.Take(t.Context(), space, "ann", func(m []team.Message) error { first = m; return lost }), lost)
-	err := b.Take(t.Context(), space, "ann", func(m []team.Message) error {
+	var first []teamstore.Message
+	fails(t, "keeping", b.Take(t.Context(), space, "ann", func(m []teamstore.Message) error { first = m; return lost }), lost)
+	err := b.Take(t.Context(), space, "ann", func(m []teamstore.Message) error {
 		if !reflect.DeepEqual(m, first) {
 			t.Errorf("got %+v, then %+v", first, m)
 		}
-		b.send(t, team.Message{From: "lead", To: "ann", Content: "two"}) // while the mail is being read
+		b.send(t, teamstore.Message{From: "lead", To: "ann", Content: "two"}) // while the mail is being read
 		return nil
 	})
 	if got := contents(b.take(t, "ann")); err != nil || got != "two" {
@@ -339,7 +339,7 @@ func mailRacing(t *testing.T, b bench) {
 	for i := range senders {
 		sending.Go(func() {
 			for n := range each {
-				if _, err := b.Send(context.Background(), space, team.Message{From: fmt.Sprintf("s%d", i), To: "ann", Content: fmt.Sprint(n)}); err != nil {
+				if _, err := b.Send(context.Background(), space, teamstore.Message{From: fmt.Sprintf("s%d", i), To: "ann", Content: fmt.Sprint(n)}); err != nil {
 					t.Errorf("sending: %v", err)
 				}
 			}
@@ -348,7 +348,7 @@ func mailRacing(t *testing.T, b bench) {
 	var mu sync.Mutex
 	next := map[string]int{}
 	take := func() {
-		err := b.Take(context.Background(), space, "ann", func(messages []team.Message) error {
+		err := b.Take(context.Background(), space, "ann", func(messages []teamstore.Message) error {
 			mu.Lock()
 			defer mu.Unlock()
 			for _, m := range messages {
@@ -392,7 +392,7 @@ func randomTeams(t *testing.T, b bench) {
 	r := rand.New(rand.NewPCG(5, 6))
 	agent := func() string { return fmt.Sprintf("a%d", r.IntN(8)) }
 	name := func() string { return fmt.Sprintf("t%d", r.IntN(4)) }
-	ended := map[string]team.Team{}
+	ended := map[string]teamstore.Team{}
 	for range 800 {
 		var err error
 		switch r.IntN(6) {
@@ -407,7 +407,7 @@ func randomTeams(t *testing.T, b bench) {
 				_, err = b.Disband(t.Context(), space, name())
 			}
 		case 5:
-			_, err = b.Send(t.Context(), space, team.Message{From: agent(), To: agent(), Content: "x"})
+			_, err = b.Send(t.Context(), space, teamstore.Message{From: agent(), To: agent(), Content: "x"})
 		}
 		_ = err // refused or not, it must stay sound
 		all, err := b.Teams(t.Context(), space)
@@ -419,7 +419,7 @@ func randomTeams(t *testing.T, b bench) {
 			if was, ok := ended[x.ID]; ok && !reflect.DeepEqual(was, x) {
 				t.Fatalf("a disbanded team changed from %+v to %+v", was, x)
 			}
-			if x.Status == team.Disbanded {
+			if x.Status == teamstore.Disbanded {
 				ended[x.ID] = x
 				continue
 			}

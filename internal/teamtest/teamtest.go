@@ -1,5 +1,5 @@
-// Package teamtest tests implementations of [team.Tasks], [team.Teams],
-// [team.Mail], [team.Agents] and [team.Watcher].
+// Package teamtest tests implementations of [teamstore.Tasks], [teamstore.Teams],
+// [teamstore.Mail], [teamstore.Agents] and [teamstore.Watcher].
 package teamtest
 
 import (
@@ -10,16 +10,16 @@ import (
 	"testing"
 	"time"
 
-	"github.com/openagent-go/agent/team"
+	"github.com/openagent-go/agent/internal/teamstore"
 )
 
 // A Store is all that agents share.
 type Store interface {
-	team.Tasks
-	team.Teams
-	team.Mail
-	team.Agents
-	team.Watcher
+	teamstore.Tasks
+	teamstore.Teams
+	teamstore.Mail
+	teamstore.Agents
+	teamstore.Watcher
 }
 
 // A Clock is the time that a store under test goes by.
@@ -92,7 +92,7 @@ func Run(t *testing.T, open func(t *testing.T, clock *Clock) Store) {
 // space is the one that most tests work in.
 const space = "s"
 
-func (b bench) add(t *testing.T, task team.Task) team.Task {
+func (b bench) add(t *testing.T, task teamstore.Task) teamstore.Task {
 	t.Helper()
 	if task.Subject == "" {
 		task.Subject = "x"
@@ -104,7 +104,7 @@ func (b bench) add(t *testing.T, task team.Task) team.Task {
 	return made
 }
 
-func (b bench) get(t *testing.T, id string) team.Task {
+func (b bench) get(t *testing.T, id string) teamstore.Task {
 	t.Helper()
 	task, err := b.Task(t.Context(), space, id)
 	if err != nil {
@@ -113,7 +113,7 @@ func (b bench) get(t *testing.T, id string) team.Task {
 	return task
 }
 
-func (b bench) change(t *testing.T, id string, c team.Change) team.Task {
+func (b bench) change(t *testing.T, id string, c teamstore.Change) teamstore.Task {
 	t.Helper()
 	task, err := b.UpdateTask(t.Context(), space, id, c)
 	if err != nil {
@@ -123,7 +123,7 @@ func (b bench) change(t *testing.T, id string, c team.Change) team.Task {
 }
 
 // refuses expects an update to fail and to change nothing.
-func (b bench) refuses(t *testing.T, id string, c team.Change, want error, words ...string) {
+func (b bench) refuses(t *testing.T, id string, c teamstore.Change, want error, words ...string) {
 	t.Helper()
 	before := b.all(t)
 	_, err := b.UpdateTask(t.Context(), space, id, c)
@@ -146,16 +146,16 @@ func fails(t *testing.T, what string, err, want error, words ...string) {
 	}
 }
 
-func (b bench) all(t *testing.T) []team.Task {
+func (b bench) all(t *testing.T) []teamstore.Task {
 	t.Helper()
-	tasks, err := b.Tasks(t.Context(), space, team.Filter{})
+	tasks, err := b.Tasks(t.Context(), space, teamstore.Filter{})
 	if err != nil {
 		t.Fatal(err)
 	}
 	return tasks
 }
 
-func ids(tasks []team.Task) string {
+func ids(tasks []teamstore.Task) string {
 	var names []string
 	for _, t := range tasks {
 		names = append(names, strings.TrimPrefix(t.ID, "task_"))

@@ -5,7 +5,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/openagent-go/agent/team"
+	"github.com/openagent-go/agent/internal/teamstore"
 )
 
 // watch: who waits for mail is told about it, also of what waits already, and until
@@ -24,15 +24,15 @@ func watch(t *testing.T, b bench) {
 	}
 	ann, twice, bob, elsewhere := watching("ann"), watching("ann"), watching("bob"), watching("carl")
 	silent(t, ann, bob)
-	b.send(t, team.Message{From: "lead", To: "ann", Content: "one"})
-	b.send(t, team.Message{From: "lead", To: "ann", Content: "two"})
+	b.send(t, teamstore.Message{From: "lead", To: "ann", Content: "one"})
+	b.send(t, teamstore.Message{From: "lead", To: "ann", Content: "two"})
 	told(t, "ann", ann)
 	told(t, "ann's second", twice)
 	silent(t, bob)
 	if got := contents(b.take(t, "ann")); got != "one two" {
 		t.Errorf("got %q", got)
 	}
-	b.send(t, team.Message{From: "lead", To: team.Everyone, Content: "three"})
+	b.send(t, teamstore.Message{From: "lead", To: teamstore.Everyone, Content: "three"})
 	told(t, "ann again", ann)
 	told(t, "bob", bob)
 	told(t, "bob, who comes late", watching("bob"))
@@ -47,7 +47,7 @@ func watch(t *testing.T, b bench) {
 			}
 		}
 	}
-	b.send(t, team.Message{From: "lead", To: "ann", Content: "four"}) // to nobody who listens
+	b.send(t, teamstore.Message{From: "lead", To: "ann", Content: "four"}) // to nobody who listens
 	if _, err := b.Watch(ctx, space, "ann"); err == nil {
 		t.Error("no error of a context that has ended")
 	}

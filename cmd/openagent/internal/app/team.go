@@ -2,7 +2,6 @@ package app
 
 import (
 	"context"
-	"errors"
 
 	"github.com/openagent-go/agent/cmd/openagent/internal/cli"
 	"github.com/openagent-go/agent/internal/parts"
@@ -11,8 +10,7 @@ import (
 
 // forkTeam copies the tasks and teams of a session to its fork.
 func forkTeam(ctx context.Context, h *cli.IO, store session.Dir, from, to string) {
-	d := parts.TeamDir(store.Path)
-	if err := errors.Join(d.Copy(ctx, from, to), d.Close()); err != nil {
+	if err := parts.CopyTeam(ctx, store.Path, from, to); err != nil {
 		h.Warn("the tasks and teams were not copied to the new session: %v", err)
 	}
 }

@@ -1,4 +1,4 @@
-package team_test
+package teamstore_test
 
 import (
 	"bufio"
@@ -16,7 +16,7 @@ import (
 
 	"go.uber.org/goleak"
 
-	"github.com/openagent-go/agent/team"
+	"github.com/openagent-go/agent/internal/teamstore"
 )
 
 // The test program is started again as other processes, told by these variables
@@ -29,7 +29,7 @@ const (
 
 func TestMain(m *testing.M) {
 	if path := os.Getenv(childDir); path != "" {
-		d := &team.Dir{Path: path}
+		d := &teamstore.Dir{Path: path}
 		if err := children[os.Getenv(childTask)](d, os.Getenv(childName)); err != nil {
 			fmt.Println("error:", err)
 			os.Exit(1)
@@ -40,7 +40,7 @@ func TestMain(m *testing.M) {
 }
 
 // children are the jobs of other processes. They print acknowledged changes.
-var children = map[string]func(d *team.Dir, name string) error{
+var children = map[string]func(d *teamstore.Dir, name string) error{
 	"busy":   busy,
 	"work":   work,
 	"hold":   hold,
@@ -50,25 +50,25 @@ var children = map[string]func(d *team.Dir, name string) error{
 }
 
 // busy adds, claims and completes tasks and writes to itself, until it is killed.
-func busy(d *team.Dir, name string) error {
+func busy(d *teamstore.Dir, name string) error {
 	ctx := context.Background()
 	for n := 0; ; n++ {
-		made, err := d.AddTask(ctx, "s", team.Task{Subject: name})
+		made, err := d.AddTask(ctx, "s", teamstore.Task{Subject: name})
 		if err != nil {
 			return err
 		}
 		fmt.Println("added", made.ID)
-		claimed, err := team.Claim(ctx, d, "s", name, time.Hour)
+		claimed, err := teamstore.Claim(ctx, d, "s", name, time.Hour)
 		if err != nil {
 			return err
 		}
 		fmt.Println("claimed", claimed.ID)
-		if _, err := d.UpdateTask(ctx, "s", claimed.ID, team.Change{Status: team.Completed, Output: &name, Holder: name}); err != nil {
+		if _, err := d.UpdateTask(ctx, "s", claimed.ID, teamstore.Change{Status: teamstore.Completed, Output: &name, Holder: name}); err != nil {
 			return err
 		}
 		fmt.Println("done", claimed.ID)
 		id := fmt.Sprint(name, "-", n)
-		if _, err := d.Send(ctx, "s", team.Message{ID: id, From: name, To: "reader", Content: "x"}); err != nil && !errors.Is(err, team.ErrBoxFull) {
+		if _, err := d.Send(ctx, "s", teamstore.Message{ID: id, From: name, To: "reader", Content: "x"}); err != nil && !errors.Is(err, teamstore.ErrBoxFull) {
 			return err
 		} else if err == nil {
 			fmt.Println("sent", id)
@@ -77,12 +77,12 @@ func busy(d *team.Dir, name string) error {
 }
 
 // work does tasks until there are none.
-func work(d *team.Dir, name string) error {
+func work(d *teamstore.Dir, name string) error {
 	ctx := context.Background()
 	for {
-		claimed, err := team.Claim(ctx, d, "s", name, 2*time.Second)
-		if errors.Is(err, team.ErrNone) {
-			left, err := d.Tasks(ctx, "s", team.Filter{})
+		claimed, err := teamstore.Claim(ctx, d, "s", name, 2*time.Second)
+		if errors.Is(err, teamstore.ErrNone) {
+			left, err := d.Tasks(ctx, "s", teamstore.Filter{})
 			if err != nil {
 				return err
 			}
@@ -102,7 +102,7 @@ func work(d *team.Dir, name string) error {
 			return err
 		}
 		fmt.Println("claimed", claimed.ID)
-		if _, err := d.UpdateTask(ctx, "s", claimed.ID, team.Change{Status: team.Completed, Output: &name, Holder: name}); err != nil {
+		if _, err := d.UpdateTask(ctx, "s", claimed.ID, teamstore.Change{Status: teamstore.Completed, Output: &name, Holder: name}); err != nil {
 			return err
 		}
 		fmt.Println("done", claimed.ID)
@@ -110,8 +110,8 @@ func work(d *team.Dir, name string) error {
 }
 
 // hold claims a task and does no more.
-func hold(d *team.Dir, name string) error {
-	claimed, err := team.Claim(context.Background(), d, "s", name, 2*time.Second)
+func hold(d *teamstore.Dir, name string) error {
+	claimed, err := teamstore.Claim(context.Background(), d, "s", name, 2*time.Second)
 	if err != nil {
 		return err
 	}
@@ -127,8 +127,8 @@ func untilKilled() error {
 }
 
 // takeAndDie reads its mail and dies before it is taken out.
-func takeAndDie(d *team.Dir, name string) error {
-	return d.Take(context.Background(), "s", name, func(messages []team.Message) error {
+func takeAndDie(d *teamstore.Dir, name string) error {
+	return d.Take(context.Background(), "s", name, func(messages []teamstore.Message) error {
 		for _, m := range messages {
 			fmt.Println("read", m.ID)
 		}
@@ -137,8 +137,8 @@ func takeAndDie(d *team.Dir, name string) error {
 }
 
 // sendAndDie sends and dies before it can take note of it.
-func sendAndDie(d *team.Dir, name string) error {
-	if _, err := d.Send(context.Background(), "s", team.Message{ID: "s/c1.0", From: name, To: "ann", Content: "x"}); err != nil {
+func sendAndDie(d *teamstore.Dir, name string) error {
+	if _, err := d.Send(context.Background(), "s", teamstore.Message{ID: "s/c1.0", From: name, To: "ann", Content: "x"}); err != nil {
 		return err
 	}
 	fmt.Println("sent s/c1.0")
@@ -146,8 +146,8 @@ func sendAndDie(d *team.Dir, name string) error {
 }
 
 // beAtWork registers and lives on.
-func beAtWork(d *team.Dir, name string) error {
-	if err := d.Register(context.Background(), "s", team.Agent{Name: name}); err != nil {
+func beAtWork(d *teamstore.Dir, name string) error {
+	if err := d.Register(context.Background(), "s", teamstore.Agent{Name: name}); err != nil {
 		return err
 	}
 	fmt.Println("at work")
@@ -208,7 +208,7 @@ func TestKilledAnywhere(t *testing.T) {
 	t.Parallel()
 	const rounds, processes = 25, 8
 	dir := t.TempDir()
-	d := open(t, &team.Dir{Path: dir, Box: 100_000})
+	d := open(t, &teamstore.Dir{Path: dir, Box: 100_000})
 	var names []string
 	for i := range processes {
 		names = append(names, fmt.Sprint("p", i))
@@ -242,26 +242,26 @@ func TestKilledAnywhere(t *testing.T) {
 		}
 		wg.Wait()
 		// A task whose owner was killed would wait for its lease.
-		started, err := d.Tasks(t.Context(), "s", team.Filter{Status: team.InProgress})
+		started, err := d.Tasks(t.Context(), "s", teamstore.Filter{Status: teamstore.InProgress})
 		if err != nil {
 			t.Fatal(err)
 		}
 		for _, task := range started {
-			if _, err := d.UpdateTask(t.Context(), "s", task.ID, team.Change{Status: team.Cancelled}); err != nil {
+			if _, err := d.UpdateTask(t.Context(), "s", task.ID, teamstore.Change{Status: teamstore.Cancelled}); err != nil {
 				t.Error(err)
 			}
 		}
 	}
-	tasks, err := d.Tasks(t.Context(), "s", team.Filter{})
+	tasks, err := d.Tasks(t.Context(), "s", teamstore.Filter{})
 	if err != nil {
 		t.Fatal(err)
 	}
-	status := map[string]team.Status{}
+	status := map[string]teamstore.Status{}
 	for _, task := range tasks {
 		status[task.ID] = task.Status
 	}
-	var mail []team.Message
-	if err := d.Take(t.Context(), "s", "reader", func(m []team.Message) error { mail = m; return nil }); err != nil {
+	var mail []teamstore.Message
+	if err := d.Take(t.Context(), "s", "reader", func(m []teamstore.Message) error { mail = m; return nil }); err != nil {
 		t.Fatal(err)
 	}
 	received := map[string]int{}
@@ -283,7 +283,7 @@ func TestKilledAnywhere(t *testing.T) {
 		case what == "added" && status[id] == "":
 			t.Errorf("%s was added and is not there", id)
 		case what == "done":
-			if done++; status[id] != team.Completed {
+			if done++; status[id] != teamstore.Completed {
 				t.Errorf("%s was completed and is %s", id, status[id])
 			}
 		}
@@ -299,9 +299,9 @@ func TestWorkersKilled(t *testing.T) {
 	t.Parallel()
 	const tasks = 60
 	dir := t.TempDir()
-	d := open(t, &team.Dir{Path: dir})
+	d := open(t, &teamstore.Dir{Path: dir})
 	for i := range tasks {
-		x := team.Task{Subject: fmt.Sprint("n", i)}
+		x := teamstore.Task{Subject: fmt.Sprint("n", i)}
 		if i > 2 {
 			x.BlockedBy = []string{fmt.Sprintf("task_%d", i-2)}
 		}
@@ -328,7 +328,7 @@ func TestWorkersKilled(t *testing.T) {
 			t.Errorf("%s was claimed %d times and done %d times", id, times["claimed "+id], times["done "+id])
 		}
 	}
-	if got, err := d.Tasks(t.Context(), "s", team.Filter{Status: team.Completed}); err != nil || len(got) != tasks {
+	if got, err := d.Tasks(t.Context(), "s", teamstore.Filter{Status: teamstore.Completed}); err != nil || len(got) != tasks {
 		t.Errorf("%d tasks are completed, %v", len(got), err)
 	}
 }
@@ -339,7 +339,7 @@ func TestWorkersKilled(t *testing.T) {
 func TestMailKilled(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
-	d := open(t, &team.Dir{Path: dir})
+	d := open(t, &teamstore.Dir{Path: dir})
 	if _, err := d.CreateTeam(t.Context(), "s", "red", "lead", []string{"ann"}, ""); err != nil {
 		t.Fatal(err)
 	}
@@ -353,8 +353,8 @@ func TestMailKilled(t *testing.T) {
 		reader.said(t, "read s/c1.0")
 		reader.kill()
 	}
-	var got []team.Message
-	keep := func(m []team.Message) error { got = append(got, m...); return nil }
+	var got []teamstore.Message
+	keep := func(m []teamstore.Message) error { got = append(got, m...); return nil }
 	for range 2 {
 		if err := d.Take(t.Context(), "s", "ann", keep); err != nil {
 			t.Fatal(err)
@@ -366,7 +366,7 @@ func TestMailKilled(t *testing.T) {
 	sender := start(t, dir, "sender", "lead")
 	sender.said(t, "sent s/c1.0")
 	sender.kill()
-	if err := d.Take(t.Context(), "s", "ann", func([]team.Message) error { return errors.New("it came again") }); err != nil {
+	if err := d.Take(t.Context(), "s", "ann", func([]teamstore.Message) error { return errors.New("it came again") }); err != nil {
 		t.Error(err)
 	}
 }
@@ -375,26 +375,26 @@ func TestMailKilled(t *testing.T) {
 func TestReadersWait(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
-	d := open(t, &team.Dir{Path: dir})
+	d := open(t, &teamstore.Dir{Path: dir})
 	if _, err := d.CreateTeam(t.Context(), "s", "red", "lead", []string{"ann"}, ""); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := d.Send(t.Context(), "s", team.Message{From: "lead", To: "ann", Content: "x"}); err != nil {
+	if _, err := d.Send(t.Context(), "s", teamstore.Message{From: "lead", To: "ann", Content: "x"}); err != nil {
 		t.Fatal(err)
 	}
 	reader := start(t, dir, "take", "ann")
 	reader.said(t, "read msg_1")
 	ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
 	defer cancel()
-	if err := d.Take(ctx, "s", "ann", func([]team.Message) error { return nil }); !errors.Is(err, context.DeadlineExceeded) {
+	if err := d.Take(ctx, "s", "ann", func([]teamstore.Message) error { return nil }); !errors.Is(err, context.DeadlineExceeded) {
 		t.Errorf("two processes take at once: %v", err)
 	}
-	if _, err := d.Send(t.Context(), "s", team.Message{From: "lead", To: "ann", Content: "meanwhile"}); err != nil {
+	if _, err := d.Send(t.Context(), "s", teamstore.Message{From: "lead", To: "ann", Content: "meanwhile"}); err != nil {
 		t.Error(err)
 	}
 	reader.kill()
-	var got []team.Message
-	if err := d.Take(t.Context(), "s", "ann", func(m []team.Message) error { got = m; return nil }); err != nil || len(got) != 2 {
+	var got []teamstore.Message
+	if err := d.Take(t.Context(), "s", "ann", func(m []teamstore.Message) error { got = m; return nil }); err != nil || len(got) != 2 {
 		t.Errorf("got %+v, %v", got, err)
 	}
 }
@@ -403,7 +403,7 @@ func TestReadersWait(t *testing.T) {
 func TestAgentsKilled(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
-	d := open(t, &team.Dir{Path: dir})
+	d := open(t, &teamstore.Dir{Path: dir})
 	working := func() (names string) {
 		t.Helper()
 		all, err := d.Agents(t.Context(), "s")
@@ -420,10 +420,10 @@ func TestAgentsKilled(t *testing.T) {
 	}
 	ann := start(t, dir, "agent", "ann")
 	ann.said(t, "at work")
-	if err := d.Register(t.Context(), "s", team.Agent{Name: "ann"}); !errors.Is(err, team.ErrNameTaken) {
+	if err := d.Register(t.Context(), "s", teamstore.Agent{Name: "ann"}); !errors.Is(err, teamstore.ErrNameTaken) {
 		t.Errorf("two are called ann: %v", err)
 	}
-	if err := d.Register(t.Context(), "s", team.Agent{Name: "bob"}); err != nil {
+	if err := d.Register(t.Context(), "s", teamstore.Agent{Name: "bob"}); err != nil {
 		t.Error(err)
 	}
 	if got := working(); got != "ann bob " {
@@ -433,7 +433,7 @@ func TestAgentsKilled(t *testing.T) {
 	if got := working(); got != "bob " {
 		t.Errorf("at work are %s", got)
 	}
-	if err := d.Register(t.Context(), "s", team.Agent{Name: "ann"}); err != nil {
+	if err := d.Register(t.Context(), "s", teamstore.Agent{Name: "ann"}); err != nil {
 		t.Errorf("a dead agent keeps its name: %v", err)
 	}
 	if err := d.EndSession("s"); err != nil {

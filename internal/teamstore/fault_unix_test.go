@@ -1,6 +1,6 @@
 //go:build unix
 
-package team_test
+package teamstore_test
 
 import (
 	"context"
@@ -10,13 +10,13 @@ import (
 	"syscall"
 	"testing"
 
-	"github.com/openagent-go/agent/team"
+	"github.com/openagent-go/agent/internal/teamstore"
 )
 
 func init() { children["full"] = fillDisk }
 
 // fillDisk adds tasks until no more can be written, then makes room and continues.
-func fillDisk(d *team.Dir, name string) error {
+func fillDisk(d *teamstore.Dir, name string) error {
 	signal.Ignore(syscall.SIGXFSZ)
 	var limit syscall.Rlimit
 	if err := syscall.Getrlimit(syscall.RLIMIT_FSIZE, &limit); err != nil {
@@ -29,7 +29,7 @@ func fillDisk(d *team.Dir, name string) error {
 	}
 	ctx := context.Background()
 	add := func() bool {
-		made, err := d.AddTask(ctx, "s", team.Task{Subject: name, Description: strings.Repeat("x", 1000)})
+		made, err := d.AddTask(ctx, "s", teamstore.Task{Subject: name, Description: strings.Repeat("x", 1000)})
 		if err != nil {
 			fmt.Println("refused", err)
 			return false
@@ -69,8 +69,8 @@ func TestDiskFull(t *testing.T) {
 			t.Errorf("it says %q", line)
 		}
 	}
-	d := open(t, &team.Dir{Path: dir})
-	got, err := d.Tasks(t.Context(), "s", team.Filter{})
+	d := open(t, &teamstore.Dir{Path: dir})
+	got, err := d.Tasks(t.Context(), "s", teamstore.Filter{})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -1,4 +1,4 @@
-package team_test
+package teamstore_test
 
 import (
 	"errors"
@@ -6,39 +6,39 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/openagent-go/agent/team"
+	"github.com/openagent-go/agent/internal/teamstore"
 )
 
 // TestLeases: a program that lives keeps its tasks, one that dies loses them, and
 // one that ends a session gives them back.
 func TestLeases(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		store := &team.Memory{}
-		l := &team.Leases{List: store, For: time.Minute}
+		store := &teamstore.Memory{}
+		l := &teamstore.Leases{List: store, For: time.Minute}
 		defer l.Close()
 		ann, bob := "ann", "bob"
-		if _, err := l.AddTask(t.Context(), "s", team.Task{Subject: "a", Status: team.InProgress, Owner: ann}); err != nil {
+		if _, err := l.AddTask(t.Context(), "s", teamstore.Task{Subject: "a", Status: teamstore.InProgress, Owner: ann}); err != nil {
 			t.Fatal(err)
 		}
 		for range 3 {
-			if _, err := l.AddTask(t.Context(), "s", team.Task{Subject: "b"}); err != nil {
+			if _, err := l.AddTask(t.Context(), "s", teamstore.Task{Subject: "b"}); err != nil {
 				t.Fatal(err)
 			}
 		}
-		if got, err := team.Claim(t.Context(), l, "s", ann, 0); err != nil || !got.LeaseUntil.Equal(time.Now().Add(time.Minute)) {
+		if got, err := teamstore.Claim(t.Context(), l, "s", ann, 0); err != nil || !got.LeaseUntil.Equal(time.Now().Add(time.Minute)) {
 			t.Fatalf("%+v, %v", got, err)
 		}
 		// Another program's, which dies.
-		if _, err := team.Claim(t.Context(), store, "s", bob, time.Minute); err != nil {
+		if _, err := teamstore.Claim(t.Context(), store, "s", bob, time.Minute); err != nil {
 			t.Fatal(err)
 		}
 		text := "what others say of it does not make it ours"
-		if _, err := l.UpdateTask(t.Context(), "s", "task_3", team.Change{Description: &text}); err != nil {
+		if _, err := l.UpdateTask(t.Context(), "s", "task_3", teamstore.Change{Description: &text}); err != nil {
 			t.Fatal(err)
 		}
 		owners := func() (list []string) {
 			t.Helper()
-			tasks, err := store.Tasks(t.Context(), "s", team.Filter{})
+			tasks, err := store.Tasks(t.Context(), "s", teamstore.Filter{})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -58,10 +58,10 @@ func TestLeases(t *testing.T) {
 		expect("at first", "in_progress ann", "in_progress ann", "in_progress bob", "pending ")
 		time.Sleep(10 * time.Minute)
 		expect("after ten minutes", "in_progress ann", "in_progress ann", "pending ", "pending ")
-		if _, err := l.UpdateTask(t.Context(), "s", "task_1", team.Change{Status: team.Completed, Holder: ann}); err != nil {
+		if _, err := l.UpdateTask(t.Context(), "s", "task_1", teamstore.Change{Status: teamstore.Completed, Holder: ann}); err != nil {
 			t.Fatal(err)
 		}
-		if _, err := l.UpdateTask(t.Context(), "s", "task_2", team.Change{Owner: &bob}); err != nil { // handed over
+		if _, err := l.UpdateTask(t.Context(), "s", "task_2", teamstore.Change{Owner: &bob}); err != nil { // handed over
 			t.Fatal(err)
 		}
 		time.Sleep(10 * time.Minute)
@@ -75,12 +75,12 @@ func TestLeases(t *testing.T) {
 		}
 		expect("the end", "completed ann", "pending ", "pending ", "pending ")
 		// Its renewing has ended, and begins again when need be.
-		if _, err := team.Claim(t.Context(), l, "s", ann, 0); err != nil {
+		if _, err := teamstore.Claim(t.Context(), l, "s", ann, 0); err != nil {
 			t.Fatal(err)
 		}
 		time.Sleep(10 * time.Minute)
 		expect("once more", "completed ann", "in_progress ann", "pending ", "pending ")
-		if _, err := store.UpdateTask(t.Context(), "s", "task_2", team.Change{Owner: &bob, Lease: time.Hour, Status: ""}); err != nil { // by another program
+		if _, err := store.UpdateTask(t.Context(), "s", "task_2", teamstore.Change{Owner: &bob, Lease: time.Hour, Status: ""}); err != nil { // by another program
 			t.Fatal(err)
 		}
 		time.Sleep(10 * time.Minute)
@@ -95,24 +95,24 @@ func TestLeases(t *testing.T) {
 }
 
 func TestRelease(t *testing.T) {
-	m := &team.Memory{}
+	m := &teamstore.Memory{}
 	for _, owner := range []string{"ann", "bob", "ann"} {
-		if _, err := m.AddTask(t.Context(), "s", team.Task{Subject: "x", Status: team.InProgress, Owner: owner}); err != nil {
+		if _, err := m.AddTask(t.Context(), "s", teamstore.Task{Subject: "x", Status: teamstore.InProgress, Owner: owner}); err != nil {
 			t.Fatal(err)
 		}
 	}
-	done := team.Completed
-	if _, err := m.UpdateTask(t.Context(), "s", "task_3", team.Change{Status: done}); err != nil {
+	done := teamstore.Completed
+	if _, err := m.UpdateTask(t.Context(), "s", "task_3", teamstore.Change{Status: done}); err != nil {
 		t.Fatal(err)
 	}
-	freed, err := team.Release(t.Context(), m, "s", "ann")
+	freed, err := teamstore.Release(t.Context(), m, "s", "ann")
 	if err != nil || len(freed) != 1 || freed[0].ID != "task_1" {
 		t.Errorf("freed %+v, %v", freed, err)
 	}
-	if got, err := team.Claim(t.Context(), m, "s", "carl", 0); err != nil || got.ID != "task_1" {
+	if got, err := teamstore.Claim(t.Context(), m, "s", "carl", 0); err != nil || got.ID != "task_1" {
 		t.Errorf("claimed %+v, %v", got, err)
 	}
-	if _, err := team.Claim(t.Context(), m, "s", "carl", 0); !errors.Is(err, team.ErrNone) {
+	if _, err := teamstore.Claim(t.Context(), m, "s", "carl", 0); !errors.Is(err, teamstore.ErrNone) {
 		t.Errorf("a task of another is free: %v", err)
 	}
 }
