@@ -94,8 +94,8 @@ type Agent struct {
 	// before a run ends. Nil: there are none.
 	Inbox InboxFunc
 	Hooks []hook.Hook
-	// AllowModeChange returns an error if hooks and tools, such as ExitPlanMode, may not
-	// change to a mode. Nil: tools may change to any mode. Hooks may change to any but
+	// AllowModeChange returns an error if hooks and tools, such as ExitPlanMode, and the
+	// Mode of a prompt may not change to a mode. Nil: tools may change to any mode. Hooks may change to any but
 	// bypassPermissions, unless the agent has that mode itself.
 	AllowModeChange func(permission.Mode) error
 	// AllowRuleGrant returns an error if a hook may not add a rule that allows calls.
@@ -136,6 +136,7 @@ type Agent struct {
 	Trace trace.Func
 
 	parentLink *parentLink     // of a sub-agent; nil: no other agent started it
+	bound      *boundAgent     // within the options of a prompt; nil: not bound
 	kept       *session.Memory // named sessions, without a store; guarded by keptMu
 }
 
@@ -180,8 +181,8 @@ type CanUseToolFunc func(ctx context.Context, call tool.Call, verdict permission
 type AskUserFunc func(ctx context.Context, call tool.Call, questions []tool.Question) ([]tool.Answer, error)
 
 // An InboxFunc passes messages for the session's agent to keep. keep returns once they are
-// on record. It ignores a message whose ID is already on record. The function should return
-// when ctx ends. The agent logs its errors.
+// on record. It ignores a message whose ID is already on record, and an empty one. The
+// function should return when ctx ends. The agent logs its errors.
 type InboxFunc func(ctx context.Context, session string, keep func([]Input) error) error
 
 // A Quota counts the model calls of agents that share it. A call that does not fit fails
@@ -260,8 +261,8 @@ func (a *Agent) check() error {
 		return configError("Model is nil")
 	}
 	b := a.Budget
-	if b.Turns < 0 || b.ModelCalls < 0 || b.USD < 0 || b.Time < 0 || b.USD != b.USD {
-		return configError("a Budget must not be negative: %+v", b)
+	if err := b.check(); err != nil {
+		return configError("%v", err)
 	}
 	if a.MaxTokens < 0 || a.MaxParallelCalls < 0 {
 		return configError("MaxTokens and MaxParallelCalls must not be negative")
@@ -314,8 +315,8 @@ func configError(format string, args ...any) error {
 	return fmt.Errorf("agent: %w: %s", ErrConfig, fmt.Sprintf(format, args...))
 }
 
-// models returns all models of the agent: Model, Fallbacks, SmallModel and the model of
-// Compaction.
+// models returns all models of the agent: Model, Fallbacks, SmallModel, the model of
+// Compaction, and its own model if a prompt has another one.
 func (a *Agent) models() []llm.Model {
 	all := append([]llm.Model{a.Model}, a.Fallbacks...)
 	if a.SmallModel != nil {
@@ -323,6 +324,9 @@ func (a *Agent) models() []llm.Model {
 	}
 	if a.Compaction != nil && a.Compaction.Model != nil {
 		all = append(all, a.Compaction.Model)
+	}
+	if a.bound != nil && a.bound.usual != nil {
+		all = append(all, a.bound.usual)
 	}
 	return all
 }

@@ -62,10 +62,17 @@ func (l *activeRun) pollInbox(ctx context.Context) {
 	}
 }
 
-// recordInbox records the messages that are not on record yet.
+// recordInbox records the messages that are not on record yet. It ignores empty messages.
 func (l *activeRun) recordInbox(mail []Input) error {
 	var facts []event.Fact
 	for _, in := range mail {
+		if in.bounded() {
+			return errMessageOptions
+		}
+		if err := in.check(); err != nil {
+			l.x.Log.Warn("a message in the inbox is ignored", "id", in.ID, "error", err)
+			continue
+		}
 		if in.ID == "" || !l.conv.State.Known(in.ID) {
 			facts = append(facts, in.message(event.AsNotice))
 		}

@@ -17,22 +17,32 @@ import (
 // A runSetup holds the agent of a run and the executor of its effects.
 type runSetup struct {
 	*executor.Executor
-	agent      *Agent        // as it was when the run began
-	definition func() *Agent // as it is now
-	owner      *Session
-	store      session.Store
-	system     string   // system prompt, with the instructions of the Toolsets at the start of the run
-	versions   []uint64 // versions of the Toolsets
-	repick     bool     // the tools must be gathered again, for another model
-	patched    bool     // the tools are for a model that writes patches
+	agent    *Agent // as it was when the run began, within the options of the prompt
+	base     *Agent // agent without the options
+	owner    *Session
+	store    session.Store
+	system   string      // system prompt, with the instructions of the Toolsets at the start of the run
+	versions []uint64    // versions of the Toolsets
+	repick   bool        // the tools must be gathered again, for another model
+	patched  bool        // the tools are for a model that writes patches
+	limits   *liveLimits // options of the prompt; nil: none
 }
 
-// prepareSetup returns a setup of the session's current agent, and the tools to offer to
-// the model.
-func prepareSetup(ctx context.Context, s *Session) (*runSetup, []event.Tool, error) {
-	a := s.definition()
-	if err := a.check(); err != nil {
+// definition returns the current agent, within the options of the prompt.
+func (x *runSetup) definition() *Agent { return x.owner.definition().within(x.limits) }
+
+// prepareSetup returns a setup of the agent, which is the session's, and the tools to offer
+// to the model. limits are the options of the prompt.
+func prepareSetup(ctx context.Context, s *Session, base *Agent, limits *promptLimits) (*runSetup, []event.Tool, error) {
+	if err := base.check(); err != nil {
 		return nil, nil, err
+	}
+	live := limits.live()
+	a := base.within(live)
+	if live != nil {
+		if err := a.check(); err != nil {
+			return nil, nil, err
+		}
 	}
 	hooks, err := hook.Compile(a.Hooks)
 	if err != nil {
@@ -44,6 +54,7 @@ func prepareSetup(ctx context.Context, s *Session) (*runSetup, []event.Tool, err
 	if err != nil {
 		return nil, nil, err
 	}
+	live.checked()
 	resolved, offered := a.advertise(resolved, info.Window)
 	dir, err := a.dir()
 	if err != nil {
@@ -55,6 +66,7 @@ func prepareSetup(ctx context.Context, s *Session) (*runSetup, []event.Tool, err
 	}
 	models := a.models()
 	x := newRunSetup(s, a, hooks, secrets.Of(a.Secrets, resolved, models), roots, resolved, models)
+	x.base, x.limits = base, live
 	x.patched, x.versions, x.system = info.Patches, versions, a.instructions()
 	x.Unreadable.Store(a.Permissions.DeniedReadPatterns(a.Deciders, roots...))
 	x.Rules.Store(a.Permissions.Compile())
@@ -64,7 +76,7 @@ func prepareSetup(ctx context.Context, s *Session) (*runSetup, []event.Tool, err
 // newRunSetup returns a setup of an agent with the given hooks, secrets, roots, tools and
 // models.
 func newRunSetup(s *Session, a *Agent, hooks *hook.Set, known *secrets.Redactor, roots []string, resolved []tool.Tool, models []llm.Model) *runSetup {
-	x := &runSetup{agent: a, definition: s.definition, owner: s, store: a.Sessions}
+	x := &runSetup{agent: a, base: a, owner: s, store: a.Sessions}
 	c := executor.Config{Driver: x, Session: s.ID, Root: a.rootSession(), Name: a.Name, Kind: a.kindOrName(), AgentID: a.childID(s.ID),
 		Transcript: journalOf(a.Sessions, s.ID), Hooks: hooks, Secrets: known, Log: a.logger(), Logs: a.Log != nil, Trace: a.Trace,
 		Deciders: a.Deciders, Bypass: a.Permissions.Mode == permission.Bypass, AllowModeChange: a.AllowModeChange, AllowRuleGrant: a.AllowRuleGrant,

@@ -79,7 +79,7 @@ func (s *Session) newRun(ctx context.Context, in *Input, watched bool) (l *activ
 			return nil, nil, err
 		}
 	}
-	x, offered, notes, err := s.prepareRun(ctx, prompt)
+	x, offered, notes, err := s.prepareRun(ctx, in)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -104,6 +104,9 @@ func (s *Session) newRun(ctx context.Context, in *Input, watched bool) (l *activ
 	case in.Compact && !state.Running() && state.Pending():
 		return nil, nil, fmt.Errorf("agent: compacting: %w: decide about the call and resume, or prompt anew, first", ErrSuspended)
 	default:
+		if err := x.limits.inMode(s.modeInForce(), x.base); err != nil {
+			return nil, nil, err
+		}
 		first = slices.Concat([]event.Fact{s.configured(x, offered, output)}, s.callbackChanged(), x.opening(state, notes), []event.Fact{x.beginning(in)}, s.recoverAbandoned(ctx, true))
 	}
 	var events *eventqueue.Queue
@@ -119,13 +122,16 @@ func (s *Session) newRun(ctx context.Context, in *Input, watched bool) (l *activ
 	}
 	l.Init(ctx, driver.Config{Host: l, Executor: x.Executor, Conversation: l.conv, Log: s.state.log, Events: events, Errors: driver.Errors{Internal: ErrInternal, Stuck: ErrToolStuck}})
 	mode := cmp.Or(s.overrides().mode, state.Mode())
-	if prompt {
-		mode = s.modeInForce()
+	if in != nil {
+		mode = x.limits.mode(s.modeInForce())
 	}
 	x.Mode.Store(&mode) // it limits background agents before the first fact
 	s.allowAgents()
 	if !s.prompted && l.Observed() {
 		l.audience().began(s)
+	}
+	if prompt {
+		s.lazyOverrides.changed.modelSet = false
 	}
 	s.lazyOverrides.mode, s.prompted = "", true
 	s.active, s.running = l, true
@@ -133,19 +139,24 @@ func (s *Session) newRun(ctx context.Context, in *Input, watched bool) (l *activ
 }
 
 // prepareRun returns the setup of a run of the current agent, its tools and, for a prompt,
-// its notes. If it succeeds, it leaves s.mu locked.
-func (s *Session) prepareRun(ctx context.Context, prompt bool) (x *runSetup, offered []event.Tool, notes []Note, err error) {
+// its notes. in is nil for a resumed run. If prepareRun succeeds, it leaves s.mu locked.
+func (s *Session) prepareRun(ctx context.Context, in *Input) (x *runSetup, offered []event.Tool, notes []Note, err error) {
 	for {
-		if x, offered, err = prepareSetup(ctx, s); err != nil {
+		base := s.definition()
+		limits, err := s.promptLimits(ctx, base, in)
+		if err != nil {
 			return nil, nil, nil, err
 		}
-		if prompt {
+		if x, offered, err = prepareSetup(ctx, s, base, limits); err != nil {
+			return nil, nil, nil, err
+		}
+		if in != nil && !in.Compact {
 			at := Place{Dir: x.Roots[0], Start: true}
 			at.hide(x.Unreadable.Load())
 			notes = x.notes(ctx, at)
 		}
 		s.mu.Lock()
-		if s.definition() == x.agent {
+		if s.definition() == base {
 			return x, offered, notes, nil
 		}
 		s.mu.Unlock() // the agent was changed in between: try again
@@ -166,9 +177,9 @@ func (s *Session) callbackChanged() []event.Fact {
 func (s *Session) configured(x *runSetup, offered []event.Tool, output *event.Output) event.Fact {
 	a, m := x.agent, x.agent.Model
 	c := event.Configured{Output: output, Model: m.Name(), Models: map[string]llm.Info{}, System: x.system, Tools: offered,
-		Mode: s.modeInForce(), Dir: x.Roots[0], Roots: x.Roots, MaxTokens: a.maxTokens(), Fallbacks: a.fallbacks(), Temperature: a.Temperature, ToolChoice: a.ToolChoice, Stop: a.Stop,
+		Mode: x.limits.mode(s.modeInForce()), Dir: x.Roots[0], Roots: x.Roots, MaxTokens: a.maxTokens(), Fallbacks: a.fallbacks(), Temperature: a.Temperature, ToolChoice: a.ToolChoice, Stop: a.Stop,
 		Program: a.Program, Awaits: a.AwaitAgents, Agent: a.kind(), Checkpoints: a.Checkpoint != nil, Hooks: x.Hooks.Events(), Start: s.beginning(x), Thinking: a.Thinking, Cache: a.Cache, Retries: a.retry().tries(), Parallel: a.MaxParallelCalls, Compaction: a.Compaction.configured(),
-		Limits: a.limits()}
+		Limits: a.limits(), Prompt: x.limits.recorded()}
 	if roots := s.state.State.Config().Roots; len(roots) > 0 && roots[0] == x.Roots[0] {
 		c.Dir = s.state.State.Dir() // where the last prompt left it
 	}
@@ -217,7 +228,7 @@ const (
 // the agent's mode. So neither an agent's mode nor a setting ends plan mode. A child uses
 // the mode that its parent gives it.
 func (s *Session) modeInForce() permission.Mode {
-	had, own := s.state.State.Mode(), s.definition().Permissions.Mode
+	had, own := s.state.State.SessionMode(), s.definition().Permissions.Mode
 	switch {
 	case s.overrides().mode != "":
 		return s.lazyOverrides.mode
@@ -253,8 +264,9 @@ func (s *Session) resumption(x *runSetup) []event.Fact {
 	if did.budget {
 		facts = append(facts, event.BudgetChanged{Limits: a.limits()})
 	}
-	if s.lazyOverrides.mode != "" && s.lazyOverrides.mode != s.state.State.Mode() {
-		facts = append(facts, event.ModeChanged{Mode: s.lazyOverrides.mode})
+	if mode := s.lazyOverrides.mode; mode != "" && (mode != s.state.State.Mode() || mode != s.state.State.SessionMode()) {
+		facts = append(facts, modeChanged(s.state.State, mode))
+		x.limits.sessionMode(mode)
 	}
 	return facts
 }
@@ -271,7 +283,12 @@ func (x *runSetup) beginning(in *Input) event.Fact {
 func (x *runSetup) prompt(in *Input) event.Fact {
 	m := in.message(event.AsPrompt)
 	if m.Expansion != nil {
-		own := *m.Expansion // do not change the caller's
+		own := *m.Expansion                     // do not change the caller's
+		if in.Model != "" && own.Scope != nil { // the prompt's model counts
+			scope := *own.Scope
+			scope.Model = ""
+			own.Scope = &scope
+		}
 		own.Scope = x.Equipped(own.Scope)
 		m.Expansion = &own
 	}

@@ -15,6 +15,7 @@ import (
 	"github.com/openagent-go/agent/event"
 	"github.com/openagent-go/agent/internal/conversation"
 	"github.com/openagent-go/agent/llm"
+	"github.com/openagent-go/agent/permission"
 	"github.com/openagent-go/agent/session"
 	"github.com/openagent-go/agent/tool"
 )
@@ -60,6 +61,28 @@ type Input struct {
 	// Compact: this is not a prompt, but a request to compact the conversation. Text holds
 	// the instructions for the summary, see [Session.Compact].
 	Compact bool
+
+	// The options below are for prompts only, and hold for this prompt alone. They can only
+	// narrow the agent. They are on record, so a resumed prompt keeps them. Sub-agents that
+	// the prompt starts stay within its Tools and Mode, also when they outlast it. A message
+	// to a running prompt with one of them fails with [ErrConfig].
+
+	// Model is the name of the model. It is one of the agent's models, or one that
+	// [Agent].Models returns. If it stays unavailable, the agent's Fallbacks are tried.
+	// "": the agent's Model.
+	Model string
+	// Budget limits the prompt. In each field, the smaller limit of it and of the agent's
+	// Budget counts.
+	Budget Budget
+	// Tools names the only tools of the prompt, as [Agent].AllowedTools does. A name that no
+	// tool of the agent has is an error, except of MCP tools, whose servers may connect later.
+	// Nil: all tools of the agent; empty: none.
+	Tools []string
+	// Mode is the permission mode. It must not permit more than the mode of the session, and
+	// [Agent].AllowModeChange must accept it. If hooks or tools change the mode, their change
+	// ends with the prompt and permits no more than the mode of the session either. "": the
+	// mode of the session.
+	Mode permission.Mode
 }
 
 // check returns [ErrEmptyPrompt] for a prompt or message that says nothing.
@@ -196,7 +219,7 @@ func (s *Session) Fork(ctx context.Context, through int64) (*Session, error) {
 	*f.overrides() = *s.overrides()
 	f.lazyOverrides.gone, f.lazyOverrides.agents = nil, nil
 	if f.lazyOverrides.mode == "" && s.prompted && !s.running && s.state != nil {
-		f.lazyOverrides.mode = s.state.State.Mode()
+		f.lazyOverrides.mode = s.state.State.SessionMode()
 	}
 	s.mu.Unlock() // a run may continue during the copy
 	if err := session.Fork(ctx, store, s.ID, f.ID, through); err != nil {

@@ -46,6 +46,9 @@ func (s *Session) enqueue(ctx context.Context, in Input, d event.Delivery) (stri
 	if in.Expansion != nil {
 		return "", fmt.Errorf("agent: %w: a command is a prompt of its own, not a message to one that runs", ErrConfig)
 	}
+	if in.bounded() {
+		return "", errMessageOptions
+	}
 	if in.Compact {
 		f := in.compactRequest()
 		return f.ID, s.withRun(ctx, func(l *activeRun) error { return l.CommitHost(f) })

@@ -35,8 +35,8 @@ type overrides struct {
 }
 
 // altered says which settings of the agent were changed. callback: the change is not on
-// record yet.
-type altered struct{ model, fallbacks, budget, callback bool }
+// record yet. modelSet: SetModel was called since the last prompt began.
+type altered struct{ model, modelSet, fallbacks, budget, callback bool }
 
 // overrides returns the changes to the settings. The caller holds s.mu.
 func (s *Session) overrides() *overrides {
@@ -60,6 +60,9 @@ func (s *Session) alter(ctx context.Context, change func(a *Agent, did *altered)
 	own, did := *s.definition(), s.overrides().changed
 	change(&own, &did)
 	err := own.check()
+	if err == nil && s.running {
+		err = s.active.x.limits.alter(&own, did.modelSet)
+	}
 	if err == nil {
 		s.lazyOverrides.changed = did
 		s.agent.Store(&own)
@@ -70,7 +73,7 @@ func (s *Session) alter(ctx context.Context, change func(a *Agent, did *altered)
 	}
 	// If several changes happen at once, the last one counts. Each call of tell gets the
 	// agent with all of them.
-	err = s.withRun(ctx, func(l *activeRun) error { return tell(l, s.definition()) })
+	err = s.withRun(ctx, func(l *activeRun) error { return tell(l, l.x.definition()) })
 	if errors.Is(err, ErrNotRunning) {
 		return nil
 	}
@@ -86,7 +89,10 @@ func (s *Session) SetMode(ctx context.Context, mode permission.Mode) error {
 	s.mu.Lock()
 	s.overrides().mode = mode // for a prompt that begins now
 	s.mu.Unlock()
-	err := s.withRun(ctx, func(l *activeRun) error { return l.CommitHost(event.ModeChanged{Mode: mode}) })
+	err := s.withRun(ctx, func(l *activeRun) error {
+		l.x.limits.sessionMode(mode)
+		return l.CommitHost(modeChanged(l.conv.State, mode))
+	})
 	if errors.Is(err, ErrNotRunning) {
 		return s.leaveIn(ctx, mode)
 	}
@@ -103,10 +109,16 @@ func (s *Session) SetMode(ctx context.Context, mode permission.Mode) error {
 func (s *Session) leaveIn(ctx context.Context, mode permission.Mode) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.running || s.closed || s.state == nil || s.state.Last == 0 || s.state.State.Mode() == mode {
+	if s.running || s.closed || s.state == nil || s.state.Last == 0 || s.state.State.Mode() == mode && s.state.State.SessionMode() == mode {
 		return nil
 	}
-	return s.append(ctx, s.state.Last, event.ModeChanged{Mode: mode})
+	return s.append(ctx, s.state.Last, modeChanged(s.state.State, mode))
+}
+
+// modeChanged returns the fact of a change by the host.
+func modeChanged(state *engine.State, mode permission.Mode) event.Fact {
+	prompt := state.Config().Prompt
+	return event.ModeChanged{Mode: mode, Lasts: prompt != nil && prompt.Mode != ""}
 }
 
 // Mode returns the permission mode of the running or interrupted run. Without one it
@@ -131,13 +143,13 @@ func (s *Session) Mode(ctx context.Context) (permission.Mode, error) {
 // SetModel changes the model, from the next model call. It accepts any model. If tools
 // replace each other, the model gets those that suit it.
 func (s *Session) SetModel(ctx context.Context, m llm.Model) error {
-	return s.remodel(ctx, func(a *Agent) { a.Model = m })
+	return s.remodel(ctx, true, func(a *Agent) { a.Model = m })
 }
 
 // SetThinking changes how much the model thinks, from the next model call. With the zero
 // Thought the provider decides. [llm.ThinkOff] turns thinking off.
 func (s *Session) SetThinking(ctx context.Context, t llm.Thought) error {
-	return s.remodel(ctx, func(a *Agent) { a.Thinking = t })
+	return s.remodel(ctx, false, func(a *Agent) { a.Thinking = t })
 }
 
 // SetEffort is SetThinking with one of the words low, medium, high and max.
@@ -160,9 +172,13 @@ func (s *Session) SetMaxThinkingTokens(ctx context.Context, tokens *int) error {
 	return s.SetThinking(ctx, llm.Thought{Budget: *tokens})
 }
 
-// remodel changes the model, or the settings of its requests.
-func (s *Session) remodel(ctx context.Context, change func(a *Agent)) error {
-	return s.alter(ctx, func(a *Agent, did *altered) { change(a); did.model = true }, func(l *activeRun, a *Agent) error {
+// remodel changes the model, or the settings of its requests. model: it is the model, which
+// replaces that of the prompt too.
+func (s *Session) remodel(ctx context.Context, model bool, change func(a *Agent)) error {
+	return s.alter(ctx, func(a *Agent, did *altered) {
+		change(a)
+		did.model, did.modelSet = true, did.modelSet || model
+	}, func(l *activeRun, a *Agent) error {
 		l.x.Models.Add(a.Model)
 		l.x.Models.AddSecrets(a.Model)
 		if want := llm.InfoOf(a.Model).Patches; want != l.x.patched {
@@ -221,14 +237,16 @@ func (a *Agent) fallbacks() []string {
 // so a run that has used up the new budget ends soon. The shares of working agents shrink.
 // An agent whose share is used up is stopped.
 func (s *Session) SetBudget(ctx context.Context, b Budget) error {
+	var limits event.Limits
 	var work []event.AgentStart
 	err := s.alter(ctx, func(a *Agent, did *altered) { a.Budget = b; did.budget = true }, func(l *activeRun, a *Agent) error {
-		err := l.CommitHost(event.BudgetChanged{Limits: a.limits()})
+		limits = a.limits()
+		err := l.CommitHost(event.BudgetChanged{Limits: limits})
 		work = l.conv.State.Agents().AtWork()
 		return err
 	})
 	if err == nil && len(work) > 0 {
-		s.boundAgents(context.WithoutCancel(ctx), event.Limits{Turns: b.Turns, ModelCalls: b.ModelCalls, USD: b.USD}, work)
+		s.boundAgents(context.WithoutCancel(ctx), limits, work)
 	}
 	return err
 }

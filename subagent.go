@@ -252,7 +252,7 @@ func (p *Parent) prepareSubagent(ctx context.Context, c Child, id string, backgr
 	agents := p.session.subagents()
 	err := p.session.withSession(ctx, func(f *conversation.Conversation, record func(...event.Fact) error) error {
 		w.toolID = f.ProviderID(c.Call)
-		own := inherit(p.session.definition(), c.Agent.copied(), c.Mode, p.now(f))
+		own := inherit(p.run.x.definition(), c.Agent.copied(), c.Mode, p.now(f))
 		own.Sessions = store
 		own.Name = name
 		start := event.AgentStart{Key: w.key, Call: c.Call, Session: id, Agent: name, Background: background}
@@ -265,7 +265,7 @@ func (p *Parent) prepareSubagent(ctx context.Context, c Child, id string, backgr
 			return fmt.Errorf("agent: starting %s: its task: %w", name, err)
 		}
 		own.Budget = Budget{Turns: limits.Turns, ModelCalls: limits.ModelCalls, USD: limits.USD, Time: limits.Time}
-		own.parentLink = &parentLink{parent: p.session, call: c.Call, toolID: w.toolID, kind: cmp.Or(c.Agent.Name, "agent"), only: own.parentLink.only, turns: limits.OwnTurns}
+		own.parentLink = &parentLink{parent: p.session, call: c.Call, toolID: w.toolID, kind: cmp.Or(c.Agent.Name, "agent"), only: own.parentLink.only, prompt: own.parentLink.prompt, turns: limits.OwnTurns}
 		if err := own.check(); err != nil {
 			return err
 		}

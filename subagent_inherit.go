@@ -20,6 +20,7 @@ type parentLink struct {
 	kind   string
 	turns  int        // limit on the child's own turns, without its children's; 0: none
 	only   [][]string // lists of tool names; a tool must be in each list
+	prompt [][]string // the same, of the prompts above
 	// origin is the context of the call that started a background child, for tracing. It
 	// may be nil.
 	origin context.Context
@@ -104,7 +105,7 @@ func inherit(from *Agent, own Agent, mode permission.Mode, now parentNow) *Agent
 		own.Dir = now.dir
 	}
 	own.AdditionalDirs = slices.Concat(own.AdditionalDirs, now.roots)
-	own.parentLink = &parentLink{}
+	own.parentLink = &parentLink{prompt: from.promptTools()}
 	if own.Tools == nil && own.Toolsets == nil {
 		own.Tools, own.Toolsets, own.DeferredTools, own.DeferAbove = from.Tools, from.Toolsets, from.DeferredTools, from.DeferAbove
 		own.parentLink.only = from.offered()

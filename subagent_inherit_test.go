@@ -32,7 +32,7 @@ var inheritedFields = map[string]string{
 	"DisallowedTools": joined, "Secrets": joined, "Hooks": joined,
 	"AskUser": parents, "Quota": parents, "AllowModeChange": parents, "AllowRuleGrant": parents,
 	"CanUseTool": dropped, "Checkpoint": dropped,
-	"Model": byItself, "Fallbacks": byItself, "Thinking": byItself, "Dir": byItself, "AdditionalDirs": byItself, "Permissions": byItself, "Deciders": byItself, "Cache": byItself, "AwaitAgents": byItself, "DeferredTools": byItself, "DeferAbove": byItself, "parentLink": byItself, "kept": byItself,
+	"Model": byItself, "Fallbacks": byItself, "Thinking": byItself, "Dir": byItself, "AdditionalDirs": byItself, "Permissions": byItself, "Deciders": byItself, "Cache": byItself, "AwaitAgents": byItself, "DeferredTools": byItself, "DeferAbove": byItself, "parentLink": byItself, "bound": byItself, "kept": byItself,
 }
 
 // A numberedQuota limits nothing. Its number tells it from others.

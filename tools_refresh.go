@@ -40,7 +40,7 @@ func (a *askToolsets) GaveUp() {}
 
 // resolvedTools are the tools of a run after a change.
 type resolvedTools struct {
-	of      *Agent // the agent with these Tools
+	of      *Agent // the agent with these Tools, without the options of the prompt
 	tools   []tool.Tool
 	offered []event.Tool
 	system  string
@@ -97,7 +97,7 @@ func (x *runSetup) outdated() bool {
 
 // refreshTools gathers the tools again. Nil: that failed, and the old tools stay.
 func (x *runSetup) refreshTools(ctx context.Context, m llm.Model) *resolvedTools {
-	fresh, err := x.gatherTools(ctx, x.definition(), m)
+	fresh, err := x.gatherTools(ctx, x.owner.definition(), m)
 	if err != nil {
 		x.Log.Warn("the tools have changed and cannot be listed", "error", x.Secrets.Text(err.Error()))
 		return nil
@@ -105,8 +105,9 @@ func (x *runSetup) refreshTools(ctx context.Context, m llm.Model) *resolvedTools
 	return fresh
 }
 
-// gatherTools gathers the current tools of an agent.
-func (x *runSetup) gatherTools(ctx context.Context, a *Agent, m llm.Model) (*resolvedTools, error) {
+// gatherTools gathers the current tools of an agent, within the options of the prompt.
+func (x *runSetup) gatherTools(ctx context.Context, base *Agent, m llm.Model) (*resolvedTools, error) {
+	a := base.within(x.limits)
 	var info llm.Info
 	if m != nil {
 		info = llm.InfoOf(m)
@@ -115,7 +116,7 @@ func (x *runSetup) gatherTools(ctx context.Context, a *Agent, m llm.Model) (*res
 	if err != nil {
 		return nil, err
 	}
-	fresh := &resolvedTools{of: a, system: a.instructions()}
+	fresh := &resolvedTools{of: base, system: a.instructions()}
 	fresh.tools, fresh.offered = a.advertise(resolved, info.Window)
 	return fresh, nil
 }
@@ -123,7 +124,7 @@ func (x *runSetup) gatherTools(ctx context.Context, a *Agent, m llm.Model) (*res
 // takeFresh is takeTools for the tools of changed Toolsets. If the agent was changed in
 // between, the Toolsets are asked again.
 func (l *activeRun) takeFresh(fresh *resolvedTools) []event.Fact {
-	if fresh.of != l.x.definition() {
+	if fresh.of != l.x.owner.definition() {
 		l.x.versions, l.x.repick = nil, true
 		return nil
 	}

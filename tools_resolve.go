@@ -28,6 +28,9 @@ func (a *Agent) toolsFor(ctx context.Context, model llm.Info) ([]tool.Tool, erro
 	if err != nil {
 		return nil, err
 	}
+	if err := a.checkPromptTools(resolved); err != nil {
+		return nil, err
+	}
 	resolved = slices.DeleteFunc(resolved, func(t tool.Tool) bool {
 		s := t.Spec()
 		return !a.advertises(s) || s.NeedsPerson && a.AskUser == nil
@@ -82,9 +85,19 @@ func (a *Agent) collect(ctx context.Context) ([]tool.Tool, error) {
 	return resolved, nil
 }
 
-// advertises reports whether the model may see a tool.
+// advertises reports whether the model may see a tool in the prompt.
 func (a *Agent) advertises(s tool.Spec) bool {
-	if a.parentLink != nil && slices.ContainsFunc(a.parentLink.only, func(names []string) bool { return !permission.AllowList(names).Names(s.Name, s.Aliases...) }) {
+	return a.offers(s) && listed(a.promptTools(), s)
+}
+
+// listed reports whether a tool is in each list of names.
+func listed(lists [][]string, s tool.Spec) bool {
+	return !slices.ContainsFunc(lists, func(names []string) bool { return !permission.AllowList(names).Names(s.Name, s.Aliases...) })
+}
+
+// offers reports whether the model may see a tool in prompts without options.
+func (a *Agent) offers(s tool.Spec) bool {
+	if a.parentLink != nil && !listed(a.parentLink.only, s) {
 		return false
 	}
 	return (len(a.AllowedTools) == 0 || permission.AllowList(a.AllowedTools).Names(s.Name, s.Aliases...)) &&

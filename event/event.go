@@ -133,6 +133,7 @@ type (
 		Program     string              `json:"program,omitempty"`     // that the host says it is
 		Agent       string              `json:"agent,omitempty"`       // the agent's kind, if it works for another
 		Output      *Output             `json:"output,omitempty"`      // the schema of the answer; nil: any
+		Prompt      *PromptOptions      `json:"prompt,omitempty"`      // options of this prompt alone; nil: none
 	}
 	// UserMessage is a message from the user (or, as a notice or continuation,
 	// from the program). ID is the caller's; a prompt with a known ID is ignored.
@@ -306,6 +307,9 @@ type (
 	// ModeChanged is a new permission mode, from now on.
 	ModeChanged struct {
 		Mode permission.Mode `json:"mode"`
+		// Lasts: it is the mode of later prompts as well, although the prompt has a mode of
+		// its own.
+		Lasts bool `json:"lasts,omitempty"`
 	}
 	// ModelChanged is a new model or thinking budget, from the next model call on.
 	ModelChanged struct {
@@ -481,6 +485,19 @@ type Output struct {
 	Schema      json.RawMessage `json:"schema"`                // of type object
 	Corrections int             `json:"corrections,omitempty"` // that the model may make
 	Tool        bool            `json:"tool,omitempty"`        // the schema has no form that every provider takes: by a tool
+}
+
+// PromptOptions are the options of one prompt alone. They do not hold for the next one.
+type PromptOptions struct {
+	Model  string `json:"model,omitempty"` // as the caller named it; "": the agent's
+	Limits Limits `json:"limits,omitzero"` // as asked for; those in force are in Configured
+	// Tools are lists of names. The prompt has only tools that are in each of them. There is
+	// more than one list if an agent works for another one whose prompt has a list.
+	Tools [][]string `json:"tools,omitempty"`
+	// Mode is the prompt's permission mode; "" is that of the session. SessionMode, with
+	// Mode, is the mode of later prompts.
+	Mode        permission.Mode `json:"mode,omitempty"`
+	SessionMode permission.Mode `json:"session_mode,omitempty"`
 }
 
 // Limits bound one prompt. Zero means no limit.

@@ -64,7 +64,7 @@ func (s *State) apply(e event.Event) (counted, known bool) {
 	case event.ToolResult:
 		return s.toolResult(e.Seq, f), true
 	case event.ModeChanged:
-		s.settings.mode = f.Mode
+		s.settings.modeChanged(f)
 		return true, true
 	case event.ModelChanged:
 		return s.modelChanged(f), true

@@ -105,8 +105,32 @@ func (t *settings) know(model string, info llm.Info) {
 	t.models = append(t.models, knownModel{model, info})
 }
 
+// modeChanged takes another mode.
+func (t *settings) modeChanged(f event.ModeChanged) {
+	t.mode = f.Mode
+	if p := t.cfg.Prompt; f.Lasts && p != nil && p.Mode != "" {
+		own := *p
+		own.SessionMode = f.Mode
+		t.cfg.Prompt = &own
+	}
+}
+
+// modeOfSession returns the mode of later prompts, which is not that of a prompt with a
+// mode of its own.
+func (t *settings) modeOfSession() permission.Mode {
+	if p := t.cfg.Prompt; p != nil && p.Mode != "" {
+		return p.SessionMode
+	}
+	return t.mode
+}
+
 // modelChanged takes another model, in the place of those of skills as well.
 func (t *settings) modelChanged(f event.ModelChanged) {
+	if p := t.cfg.Prompt; p != nil && p.Model != "" && f.Model != t.cfg.Model {
+		own := *p
+		own.Model = ""
+		t.cfg.Prompt = &own
+	}
 	t.cfg.Model, t.cfg.Thinking = f.Model, f.Thinking
 	t.know(f.Model, f.Info)
 	if f.MaxTokens > 0 {

@@ -56,6 +56,10 @@ func (s *State) Stopping() bool {
 // Mode returns the permission mode in force.
 func (s *State) Mode() permission.Mode { return s.settings.mode }
 
+// SessionMode returns the mode of later prompts. It is not [State.Mode] if the prompt has a
+// mode of its own.
+func (s *State) SessionMode() permission.Mode { return s.settings.modeOfSession() }
+
 // Dir returns the working directory in force.
 func (s *State) Dir() string { return s.settings.dir }
 

@@ -78,31 +78,41 @@ func (s *ModelSet) Named(name string) llm.Model {
 // Find returns the model with the given name: one of the run's, or one found for a skill or
 // a sub-agent.
 func (s *ModelSet) Find(name string) (llm.Model, error) {
-	known := s.All()
-	var m llm.Model
-	if at := slices.IndexFunc(known, func(m llm.Model) bool { return m.Name() == name }); at >= 0 {
-		m = known[at]
+	m, known, err := find(s.All(), s.find, name)
+	if err == nil && !known {
+		s.AddSecrets(m)
+		s.Add(m)
 	}
-	switch {
-	case m != nil:
-		return m, nil
-	case name == "" || s.find == nil:
-		return nil, fmt.Errorf("there is no model %q here", name)
+	return m, err
+}
+
+// FindModel returns the model with the given name: a known one, or one that lookup finds.
+// lookup may be nil.
+func FindModel(known []llm.Model, lookup func(name string) (llm.Model, error), name string) (llm.Model, error) {
+	m, _, err := find(known, lookup, name)
+	return m, err
+}
+
+// find is FindModel. It reports whether the model is one of the known models.
+func find(all []llm.Model, lookup func(name string) (llm.Model, error), name string) (m llm.Model, known bool, err error) {
+	if at := slices.IndexFunc(all, func(m llm.Model) bool { return m.Name() == name }); at >= 0 {
+		return all[at], true, nil
 	}
-	err := errors.New("the model lookup failed")
+	if name == "" || lookup == nil {
+		return nil, false, fmt.Errorf("there is no model %q here", name)
+	}
+	err = errors.New("the model lookup failed")
 	m = safecall.Or(func() llm.Model {
 		var m llm.Model
-		if m, err = s.find(name); err == nil && (m == nil || m.Name() == "") {
+		if m, err = lookup(name); err == nil && (m == nil || m.Name() == "") {
 			m, err = nil, fmt.Errorf("there is no model %q here", name)
 		}
 		return m
 	}, nil)
 	if err != nil {
-		return nil, err
+		return nil, false, err
 	}
-	s.AddSecrets(m)
-	s.Add(m)
-	return m, nil
+	return m, false, nil
 }
 
 // Equipped returns the scope of a skill with the model that it names. It omits a model that
