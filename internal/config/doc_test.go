@@ -9,18 +9,13 @@ import (
 	"github.com/openagent-go/agent/internal/golden"
 )
 
-var update = flag.Bool("update", false, "write the tables of docs/settings.md and docs/sandbox.md")
+var update = flag.Bool("update", false, "write the tables of docs/command/settings.md")
 
-// TestDocs keeps the tables of docs/settings.md and docs/sandbox.md what the code says.
+// TestDocs keeps the tables of docs/command/settings.md what the code says.
 func TestDocs(t *testing.T) {
 	ofSandbox := func(k Key) bool { return strings.HasPrefix(k.Name, "sandbox.") }
 	others := func(k Key) bool { return !ofSandbox(k) }
-	for file, tables := range map[string]map[string]string{
-		"../../docs/settings.md": {"keys": keyTable(others), "others": foreignTable()},
-		"../../docs/sandbox.md":  {"keys": keyTable(ofSandbox)},
-	} {
-		golden.Tables(t, file, tables, *update)
-	}
+	golden.Tables(t, "../../docs/command/settings.md", map[string]string{"keys": keyTable(others), "sandbox": keyTable(ofSandbox), "others": foreignTable()}, *update)
 }
 
 func keyTable(wanted func(Key) bool) string {
