@@ -12,8 +12,8 @@ import (
 
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 
+	"github.com/openagent-go/agent/internal/mcpauth"
 	"github.com/openagent-go/agent/internal/text"
-	"github.com/openagent-go/agent/mcp/oauth"
 )
 
 // maxDepth bounds how deep the JSON of a server may be nested: the SDK's decoder
@@ -43,7 +43,7 @@ type authTransport struct {
 	scheme  string
 	host    string
 	stop    context.Context // ends all requests
-	auth    *oauth.Client   // nil: no login
+	auth    *mcpauth.Client // nil: no login
 	refused atomic.Pointer[refusal]
 }
 
@@ -177,7 +177,7 @@ func (b *body) Close() error {
 }
 
 // remote returns the transport to a server on the network, and its HTTP transport.
-func remote(stop context.Context, c Config, base http.RoundTripper, auth *oauth.Client) (sdk.Transport, *authTransport, error) {
+func remote(stop context.Context, c Config, base http.RoundTripper, auth *mcpauth.Client) (sdk.Transport, *authTransport, error) {
 	u, err := url.Parse(c.URL)
 	if err != nil {
 		return nil, nil, err

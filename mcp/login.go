@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/openagent-go/agent/internal/mcpauth"
 	"github.com/openagent-go/agent/internal/redact"
 	"github.com/openagent-go/agent/internal/text"
 	"github.com/openagent-go/agent/llm"
@@ -40,17 +41,17 @@ func (c Config) checkLogin() error {
 	if !c.logsIn() {
 		return errors.New("oauth is for servers of type http and sse without a header Authorization")
 	}
-	return c.OAuth.Check()
+	return mcpauth.Config(*c.OAuth).Check()
 }
 
 // client returns the client that logs in to a server, nil if there is none.
-func (c Config) client(logins oauth.Store, base http.RoundTripper) *oauth.Client {
+func (c Config) client(logins mcpauth.Store, base http.RoundTripper) *mcpauth.Client {
 	if !c.logsIn() {
 		return nil
 	}
-	client := &oauth.Client{Server: c.URL, Logins: logins, Transport: base}
+	client := &mcpauth.Client{Server: c.URL, Logins: logins, Transport: base}
 	if c.OAuth != nil {
-		client.Config = *c.OAuth
+		client.Config = mcpauth.Config(*c.OAuth)
 	}
 	return client
 }
@@ -65,7 +66,11 @@ func (c Config) LoginClient(logins oauth.Store) (*oauth.Client, error) {
 	if !c.logsIn() {
 		return nil, errors.New("the server takes no login; only servers of type http or sse without a header Authorization do")
 	}
-	return c.client(logins, nil), nil
+	client := &oauth.Client{Server: c.URL, Logins: logins}
+	if c.OAuth != nil {
+		client.Config = *c.OAuth
+	}
+	return client, nil
 }
 
 // errUnauthorized is matched by the error for a server that wants to know who asks.
@@ -74,7 +79,7 @@ var errUnauthorized = errors.New("the server requires authorization")
 // A refusal is the error for a request that a server refused because of its credentials:
 // the server has done nothing of it.
 type refusal struct {
-	ask oauth.Challenge
+	ask mcpauth.Challenge
 	// forbidden: it knows who asks, and wants more scopes.
 	forbidden bool
 }
@@ -100,9 +105,9 @@ func refusedBy(err error) *refusal {
 func refuses(resp *http.Response) *refusal {
 	switch resp.StatusCode {
 	case http.StatusUnauthorized:
-		return &refusal{ask: oauth.ReadChallenge(resp.Header)}
+		return &refusal{ask: mcpauth.ReadChallenge(resp.Header)}
 	case http.StatusForbidden:
-		if ask := oauth.ReadChallenge(resp.Header); ask.Error == "insufficient_scope" && len(ask.Scopes) > 0 {
+		if ask := mcpauth.ReadChallenge(resp.Header); ask.Error == "insufficient_scope" && len(ask.Scopes) > 0 {
 			return &refusal{ask: ask, forbidden: true}
 		}
 	}
@@ -125,13 +130,13 @@ func (c *authTransport) authorized(r *http.Request) (*http.Response, error) {
 	}
 	switch {
 	case c.auth.Unattended():
-		token, err = c.auth.Obtain(r.Context(), oauth.ReadChallenge(resp.Header), token)
+		token, err = c.auth.Obtain(r.Context(), mcpauth.ReadChallenge(resp.Header), token)
 	case token == "":
 		return resp, nil
 	default:
 		token, err = c.auth.Renew(r.Context(), token)
 	}
-	if errors.Is(err, oauth.ErrLogin) {
+	if errors.Is(err, mcpauth.ErrLogin) {
 		return resp, nil
 	}
 	resp.Body.Close()
@@ -208,7 +213,7 @@ func (s *server) ask(asking bool) {
 	s.asking = asking
 }
 
-func (s *server) login(ctx context.Context, ask oauth.Challenge) error {
+func (s *server) login(ctx context.Context, ask mcpauth.Challenge) error {
 	ctx, cancel := context.WithTimeout(ctx, loginTime)
 	defer cancel()
 	return s.auth.Login(ctx, ask, func(ctx context.Context, page string) (string, error) {

@@ -110,7 +110,7 @@ func TestLoginBefore(t *testing.T) {
 		t.Run(kind, func(t *testing.T) {
 			t.Parallel()
 			s := guarded(t, kind, &authserver.Server{})
-			logins := &oauth.Dir{Path: t.TempDir()}
+			logins := oauth.Dir(t.TempDir())
 			c := mcp.Config{Type: kind, URL: s.ResourceURL()}
 			all, log := withLogin(t, c, mcp.Options{Logins: logins, LoginCommand: "openagent mcp login"})
 			if tools := toolsOf(t, all); len(tools) != 0 {
@@ -124,7 +124,7 @@ func TestLoginBefore(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if err := client.Login(t.Context(), oauth.Challenge{}, func(ctx context.Context, page string) (string, error) { return browse(ctx, "", page) }); err != nil {
+			if err := client.Login(t.Context(), func(ctx context.Context, page string) (string, error) { return browse(ctx, "", page) }); err != nil {
 				t.Fatal(err)
 			}
 			if n := s.Count("resource"); n != asked+1 { // by the login, to learn the server's challenge

@@ -9,9 +9,9 @@ import (
 
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 
+	"github.com/openagent-go/agent/internal/mcpauth"
 	"github.com/openagent-go/agent/internal/redact"
 	"github.com/openagent-go/agent/internal/text"
-	"github.com/openagent-go/agent/mcp/oauth"
 	"github.com/openagent-go/agent/tool"
 )
 
@@ -51,7 +51,7 @@ type server struct {
 
 // A serverLogin is how a person logs in to a server.
 type serverLogin struct {
-	auth   *oauth.Client   // nil: no login
+	auth   *mcpauth.Client // nil: no login
 	asking bool            // a person is being asked to; guarded by all.mu
 	asked  map[string]bool // scopes that a person was asked for; guarded by all.mu
 }

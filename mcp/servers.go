@@ -14,6 +14,7 @@ import (
 
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 
+	"github.com/openagent-go/agent/internal/mcpauth"
 	"github.com/openagent-go/agent/internal/text"
 	"github.com/openagent-go/agent/mcp/oauth"
 	"github.com/openagent-go/agent/tool"
@@ -35,7 +36,7 @@ type Options struct {
 	// Logins keeps the logins to servers on the network that want one. nil: they end
 	// with the Servers.
 	Logins oauth.Store
-	// Login shows a person the page on which they log in to a server; see [oauth.Person].
+	// Login shows a person the page on which they log in to a server; see [oauth.Client.Login].
 	// nil: there is no person. Servers that require a login are then NeedsAuth until a
 	// login was stored in another way and they are reconnected.
 	Login func(ctx context.Context, server, page string) (address string, err error)
@@ -93,6 +94,7 @@ type Status struct {
 type Servers struct {
 	options   Options
 	transport http.RoundTripper
+	logins    mcpauth.Store
 
 	version  atomic.Uint64
 	changing sync.Mutex // held by who starts or ends servers
@@ -106,10 +108,7 @@ type Servers struct {
 // New returns servers that are not connected yet. One whose configuration is
 // wrong is Failed.
 func New(configs map[string]Config, o Options) *Servers {
-	if o.Logins == nil {
-		o.Logins = new(oauth.Memory)
-	}
-	all := &Servers{options: o, transport: http.DefaultTransport.(*http.Transport).Clone(), servers: map[string]*server{}}
+	all := &Servers{options: o, logins: mcpauth.Logins(o.Logins), transport: http.DefaultTransport.(*http.Transport).Clone(), servers: map[string]*server{}}
 	for name, c := range configs {
 		all.servers[name] = all.make(name, c)
 	}
@@ -118,7 +117,7 @@ func New(configs map[string]Config, o Options) *Servers {
 
 func (all *Servers) make(name string, c Config) *server {
 	s := &server{all: all, name: name, config: c.clone(), state: Pending, moved: make(chan struct{}), tried: make(chan struct{}), done: make(chan struct{})}
-	s.auth = s.config.client(all.options.Logins, all.transport)
+	s.auth = s.config.client(all.logins, all.transport)
 	close(s.done)
 	if c.Disabled {
 		s.state = Disabled

@@ -35,7 +35,7 @@ func Logins(home string) oauth.Store {
 	if home == "" {
 		return nil
 	}
-	return &oauth.Dir{Path: filepath.Join(home, LoginsName)}
+	return oauth.Dir(filepath.Join(home, LoginsName))
 }
 
 // SecretsOf returns the values of variables that must not be shown.

@@ -60,7 +60,7 @@ func serverLogin(ctx context.Context, h *cli.IO, o *settings.Options, name strin
 	}
 	within, cancel := context.WithTimeoutCause(ctx, loginTime, fmt.Errorf("no login within %v; try again", loginTime))
 	defer cancel()
-	err = client.Login(within, oauth.Challenge{}, func(ctx context.Context, page string) (string, error) {
+	err = client.Login(within, func(ctx context.Context, page string) (string, error) {
 		return showLogin(ctx, h, name, page, browser)
 	})
 	if err != nil {

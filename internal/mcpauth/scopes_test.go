@@ -1,4 +1,4 @@
-package oauth_test
+package mcpauth_test
 
 import (
 	"net/http"
@@ -7,7 +7,7 @@ import (
 	"testing"
 
 	"github.com/openagent-go/agent/internal/authserver"
-	"github.com/openagent-go/agent/mcp/oauth"
+	"github.com/openagent-go/agent/internal/mcpauth"
 )
 
 // Without a store a program keeps the scopes that it has, and can ask for more.
@@ -21,8 +21,8 @@ func TestScopesWithoutStore(t *testing.T) {
 		}
 		need := "read"
 		s := serve(t, &authserver.Server{Clients: map[string]string{"robot": "robot-secret"}, Scopes: []string{"read", "write"}, Needs: func(*http.Request) string { return need }})
-		c := &oauth.Client{Server: s.ResourceURL(), Logins: &oauth.Dir{Path: path},
-			Config: oauth.Config{Grant: oauth.ClientCredentials, ClientID: "robot", ClientSecret: "robot-secret", Issuer: s.URL}}
+		c := &mcpauth.Client{Server: s.ResourceURL(), Logins: &mcpauth.Dir{Path: path},
+			Config: mcpauth.Config{Grant: mcpauth.ClientCredentials, ClientID: "robot", ClientSecret: "robot-secret", Issuer: s.URL}}
 		_, ask := get(t, s, "")
 		ask.Scopes = []string{"read"}
 		token, err := c.Obtain(t.Context(), ask, "")
