@@ -22,13 +22,13 @@ import (
 
 // A Config has the fields of oauth.Config, which describes them.
 type Config struct {
-	Grant string
-	ClientID     string
-	ClientSecret string
+	Grant             string
+	ClientID          string
+	ClientSecret      string
 	ClientMetadataURL string
-	Issuer string
-	Scopes string
-	CallbackPort int
+	Issuer            string
+	Scopes            string
+	CallbackPort      int
 }
 
 // Check returns the mistake that makes a configuration unusable.

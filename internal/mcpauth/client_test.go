@@ -217,7 +217,10 @@ func TestLoginRefused(t *testing.T) {
 func TestRenewOnce(t *testing.T) {
 	t.Parallel()
 	for name, store := range map[string]func(t *testing.T) func() mcpauth.Store{
-		"memory": func(*testing.T) func() mcpauth.Store { m := new(mcpauth.Memory); return func() mcpauth.Store { return m } },
+		"memory": func(*testing.T) func() mcpauth.Store {
+			m := new(mcpauth.Memory)
+			return func() mcpauth.Store { return m }
+		},
 		"files": func(t *testing.T) func() mcpauth.Store {
 			dir := filepath.Join(t.TempDir(), "logins")
 			return func() mcpauth.Store { return &mcpauth.Dir{Path: dir} }
