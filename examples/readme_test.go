@@ -2,29 +2,52 @@ package examples
 
 import (
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/openagent-go/agent/internal/outside"
 )
 
-// The program in README.md is readme/main.go, which the compiler checks.
+// TestReadme builds the programs in README.md outside the module, as they are in readme/,
+// and runs the one that needs no key.
 func TestReadme(t *testing.T) {
 	page, err := os.ReadFile(filepath.Join("..", "README.md"))
 	if err != nil {
 		t.Fatal(err)
 	}
-	program, err := os.ReadFile(filepath.Join("readme", "main.go"))
-	if err != nil {
+	rest := string(page)
+	for _, path := range []string{"readme/main.go", "readme/script/main.go"} {
+		program, err := os.ReadFile(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var block string
+		if block, rest = fenced(rest, "go"); block != string(program) {
+			t.Errorf("README.md shows\n%s\nnot examples/%s", block, path)
+		}
+	}
+	prints, after := fenced(rest, "text")
+	if strings.Contains(after, "```go") {
+		t.Error("README.md has a third program that nothing compiles")
+	}
+	module, bin := outside.Module(t), filepath.Join(t.TempDir(), "program")
+	if err := os.CopyFS(filepath.Join(module, "readme"), os.DirFS("readme")); err != nil {
 		t.Fatal(err)
 	}
-	_, block, _ := strings.Cut(string(page), "```go\n")
-	block, rest, ok := strings.Cut(block, "```\n")
-	if !ok || block != string(program) {
-		t.Errorf("README.md shows\n%s\nnot examples/readme/main.go", block)
+	outside.Go(t, module, "vet", "./...")
+	outside.Go(t, module, "build", "-o", bin, "./readme/script")
+	if out, err := exec.Command(bin).CombinedOutput(); err != nil || string(out) != prints {
+		t.Errorf("README.md shows\n%sthe program prints\n%s(%v)", prints, out, err)
 	}
-	if strings.Contains(rest, "```go") {
-		t.Error("README.md has a second program that nothing compiles")
-	}
+}
+
+// fenced returns the first fenced block of a language, and the text after it.
+func fenced(text, lang string) (block, rest string) {
+	_, text, _ = strings.Cut(text, "```"+lang+"\n")
+	block, rest, _ = strings.Cut(text, "```\n")
+	return block, rest
 }
 
 // TestIndex checks that README.md of this folder lists every example.
