@@ -14,6 +14,7 @@ import (
 
 	agent "github.com/openagent-go/agent"
 	"github.com/openagent-go/agent/event"
+	"github.com/openagent-go/agent/internal/skillscope"
 	"github.com/openagent-go/agent/llm"
 	"github.com/openagent-go/agent/llm/anthropic"
 	"github.com/openagent-go/agent/llm/llmtest"
@@ -167,7 +168,7 @@ func TestStableBytesThroughChanges(t *testing.T) {
 			return work(r, n)
 		}
 		m := (&anthropic.Client{APIKey: "k", BaseURL: server.URL, HTTP: server.Client()}).Model("claude-sonnet-4-6")
-		skill := scopes(map[string]tool.Scope{"careful": {Tools: []permission.Rule{"Read", "old", "another"}}})
+		skill := scopes(map[string]skillscope.Scope{"careful": {Tools: []permission.Rule{"Read", "old", "another"}}})
 		s := (&agent.Agent{Model: m, System: "You are careful.", Tools: append(workTools(), skill), Toolsets: []tool.Set{set}, Compaction: &agent.Compaction{Keep: 100}}).Session("")
 		defer s.Close()
 		for p := range 12 {

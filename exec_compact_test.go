@@ -15,6 +15,7 @@ import (
 	"github.com/openagent-go/agent/event"
 	"github.com/openagent-go/agent/hook"
 	"github.com/openagent-go/agent/internal/engine"
+	"github.com/openagent-go/agent/internal/skillscope"
 	"github.com/openagent-go/agent/internal/wire/wiretest"
 	"github.com/openagent-go/agent/llm"
 	"github.com/openagent-go/agent/llm/llmtest"
@@ -201,7 +202,7 @@ func TestCompactionNotes(t *testing.T) {
 	seen := tool.New(tool.Spec{Name: "look", State: "files", ReadOnly: true}, func(context.Context, tool.Call, number) (*tool.Result, error) {
 		r := tool.Text("x")
 		r.Patch.State = []byte(`{"/p/a.go":{"h":"1"},"/p/b.go":{"h":"2"}}`)
-		r.Patch.Begin = &tool.Scope{Skill: "review"}
+		r.Patch.Begin = &skillscope.Scope{Skill: "review"}
 		r.Content = llm.Blocks{llm.Text{Text: "Review with care."}}
 		return r, nil
 	})

@@ -19,6 +19,7 @@ import (
 	"github.com/openagent-go/agent/event"
 	"github.com/openagent-go/agent/hook"
 	"github.com/openagent-go/agent/hook/shell"
+	"github.com/openagent-go/agent/internal/toolhost"
 	"github.com/openagent-go/agent/llm"
 	"github.com/openagent-go/agent/llm/llmtest"
 	"github.com/openagent-go/agent/permission"
@@ -222,7 +223,7 @@ var moments = []moment{
 // elicits makes a call of a tool behind which a server asks.
 func elicits(t *testing.T, w *stage) {
 	asks := tool.Func(tool.Spec{Name: "asks"}, func(ctx context.Context, _ number) (string, error) {
-		return string(tool.Elicit(ctx, tool.Elicitation{Server: "s", Message: "Who?", Schema: []byte(`{"type":"object"}`)}).Action), nil
+		return string(toolhost.Elicit(ctx, toolhost.Elicitation{Server: "s", Message: "Who?", Schema: []byte(`{"type":"object"}`)}).Action), nil
 	})
 	w.agent.Toolsets, w.agent.Permissions = []tool.Set{&changing{lists: [][]tool.Tool{{asks}}}}, bypass
 	w.play(t, uses("asks"), say("end"))

@@ -12,6 +12,7 @@ import (
 	"github.com/openagent-go/agent"
 	"github.com/openagent-go/agent/event"
 	"github.com/openagent-go/agent/hook"
+	"github.com/openagent-go/agent/internal/skillscope"
 	"github.com/openagent-go/agent/llm"
 	"github.com/openagent-go/agent/llm/llmtest"
 	"github.com/openagent-go/agent/permission"
@@ -26,7 +27,7 @@ type begun struct {
 }
 
 // scopes is a tool that begins and ends skills.
-func scopes(table map[string]tool.Scope) tool.Tool {
+func scopes(table map[string]skillscope.Scope) tool.Tool {
 	return tool.New(tool.Spec{Name: "Skill", ReadOnly: true, Barrier: true}, func(_ context.Context, c tool.Call, in begun) (*tool.Result, error) {
 		r := tool.Text(fmt.Sprintf("%d in force", len(c.Scopes)))
 		if r.Patch.End = in.End; in.End {
@@ -51,7 +52,7 @@ func call(name string, input any) llm.ToolUse { return llmtest.Use("", name, inp
 
 // A tool that is not in a skill's list does not run, on any path.
 func TestSkillBoundEscapes(t *testing.T) {
-	table := map[string]tool.Scope{
+	table := map[string]skillscope.Scope{
 		"reader": {Tools: []permission.Rule{"read", "Bash(git diff *)", "Batch", "ToolSearch"}},
 		"writer": {Tools: []permission.Rule{"Write"}},
 		"open":   {},
@@ -137,7 +138,7 @@ func TestSkillBoundEscapes(t *testing.T) {
 
 // A skill is in force until its run ends, also in a resumed run and in a fork.
 func TestSkillOutlivesTheProgram(t *testing.T) {
-	table := map[string]tool.Scope{"reader": {Tools: []permission.Rule{"Read"}}}
+	table := map[string]skillscope.Scope{"reader": {Tools: []permission.Rule{"Read"}}}
 	var ran []string
 	all := []tool.Tool{scopes(table), probe("Read", &ran, tool.Traits{ReadOnly: true}), probe("Write", &ran, tool.Traits{})}
 	store := new(session.Memory)
@@ -206,7 +207,7 @@ func TestSkillEndsBeforeFollowUp(t *testing.T) {
 		Tools: []tool.Tool{probe("Write", &ran, tool.Traits{})}, Permissions: permission.Policy{Mode: permission.Bypass}}
 	s = a.Session("")
 	defer s.Close()
-	sc := tool.Scope{Skill: "reader", Tools: []permission.Rule{"Read"}}
+	sc := skillscope.Scope{Skill: "reader", Tools: []permission.Rule{"Read"}}
 	denied := 0
 	for e, err := range s.StreamInput(t.Context(), agent.Input{Expansion: &tool.Expansion{Kind: tool.SlashCommand, Name: "reader", Text: "read", Scope: &sc}}) {
 		if err != nil {
@@ -226,7 +227,7 @@ func TestSkillEndsBeforeFollowUp(t *testing.T) {
 
 // A skill's model answers while the skill is in force.
 func TestSkillModel(t *testing.T) {
-	table := map[string]tool.Scope{"deep": {Model: "big"}, "inner": {}, "lost": {Model: "nowhere"}}
+	table := map[string]skillscope.Scope{"deep": {Model: "big"}, "inner": {}, "lost": {Model: "nowhere"}}
 	var order []string
 	named := func(name string, replies ...llmtest.Step) llm.Model {
 		return &namedModel{llmtest.Script(replies...), name, &order}

@@ -8,6 +8,7 @@ import (
 	"github.com/openagent-go/agent"
 	"github.com/openagent-go/agent/event"
 	"github.com/openagent-go/agent/hook"
+	"github.com/openagent-go/agent/internal/toolrun"
 	"github.com/openagent-go/agent/llm/llmtest"
 	"github.com/openagent-go/agent/permission"
 	"github.com/openagent-go/agent/tool"
@@ -41,7 +42,7 @@ func TestInvalidIsNotAsked(t *testing.T) {
 				result = r
 			}
 		}
-		if asked > 0 || result.Fault != tool.InvalidInput || !strings.Contains(result.Result.Text(), "command is required") {
+		if asked > 0 || result.Fault != toolrun.InvalidInput || !strings.Contains(result.Result.Text(), "command is required") {
 			t.Errorf("%s: asked %d times, %+v", mode, asked, result)
 		}
 	}

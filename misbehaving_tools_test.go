@@ -19,6 +19,7 @@ import (
 	"github.com/openagent-go/agent"
 	"github.com/openagent-go/agent/event"
 	"github.com/openagent-go/agent/hook"
+	"github.com/openagent-go/agent/internal/toolrun"
 	"github.com/openagent-go/agent/llm"
 	"github.com/openagent-go/agent/llm/llmtest"
 	"github.com/openagent-go/agent/permission"
@@ -427,7 +428,7 @@ func TestAdverseSlowAppend(t *testing.T) {
 			if err != nil {
 			}
 			if r, ok := e.Data.(event.ToolResult); ok {
-				if r.Fault == tool.Stuck {
+				if r.Fault == toolrun.Stuck {
 					t.Error("given up within its grace")
 				}
 			}

@@ -10,8 +10,8 @@ import (
 	"github.com/openagent-go/agent/event"
 	"github.com/openagent-go/agent/internal/discard"
 	schemas "github.com/openagent-go/agent/internal/strict"
+	"github.com/openagent-go/agent/internal/toolschema"
 	"github.com/openagent-go/agent/llm"
-	"github.com/openagent-go/agent/tool"
 )
 
 // ErrOutputInvalid is matched when, after all corrections, the answer to a prompt with a
@@ -44,10 +44,10 @@ func PromptAs[T any](ctx context.Context, p Prompter, prompt string, more ...llm
 		Value T `json:"value"`
 	}
 	target := any(&answer.Value)
-	schema, err := tool.SchemaOf(reflect.TypeFor[T]())
+	schema, err := toolschema.OfType(reflect.TypeFor[T]())
 	if err != nil { // not an object: wrap it in one
 		var inner error
-		if schema, inner = tool.SchemaOf(reflect.TypeOf(answer)); inner != nil {
+		if schema, inner = toolschema.OfType(reflect.TypeOf(answer)); inner != nil {
 			return answer.Value, nil, fmt.Errorf("agent: %w: the type of the answer: %v", ErrConfig, err)
 		}
 		target = &answer
@@ -81,7 +81,7 @@ func (in *Input) output() (*event.Output, error) {
 	if in.Output == nil {
 		return nil, nil
 	}
-	schema, err := tool.ReadSchema(in.Output)
+	schema, err := toolschema.Parse(in.Output)
 	if err != nil {
 		return nil, fmt.Errorf("agent: %w: the answer: %v", ErrConfig, err)
 	}

@@ -12,6 +12,7 @@ import (
 	"github.com/openagent-go/agent/event"
 	"github.com/openagent-go/agent/internal/executor"
 	"github.com/openagent-go/agent/internal/subagents"
+	"github.com/openagent-go/agent/internal/text"
 	"github.com/openagent-go/agent/llm"
 	"github.com/openagent-go/agent/permission"
 	"github.com/openagent-go/agent/tool"
@@ -269,7 +270,7 @@ func (a *Agent) checkPromptTools(all []tool.Tool) error {
 			continue
 		}
 		err := fmt.Errorf("agent: %w: the prompt's Tools name %q, which is no tool of the agent", ErrConfig, name)
-		if near := tool.Nearest(name, names); near != "" {
+		if near := text.Nearest(name, names); near != "" {
 			err = fmt.Errorf("%w; did you mean %s?", err, near)
 		}
 		return err

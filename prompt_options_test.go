@@ -12,6 +12,7 @@ import (
 	"github.com/openagent-go/agent"
 	"github.com/openagent-go/agent/event"
 	"github.com/openagent-go/agent/hook"
+	"github.com/openagent-go/agent/internal/skillscope"
 	"github.com/openagent-go/agent/llm"
 	"github.com/openagent-go/agent/llm/llmtest"
 	"github.com/openagent-go/agent/permission"
@@ -581,7 +582,7 @@ func TestPromptModelAndSkill(t *testing.T) {
 		"skilled": {},
 		"small":   {Model: "small"},
 	} {
-		in.Expansion = &tool.Expansion{Text: "do it", Scope: &tool.Scope{Skill: "s", Model: "skilled"}}
+		in.Expansion = &tool.Expansion{Text: "do it", Scope: &skillscope.Scope{Skill: "s", Model: "skilled"}}
 		in.Text = "/s"
 		a := &agent.Agent{Model: modelNamed("large", say("large")), Fallbacks: []llm.Model{small, skilled}}
 		res, err := a.Do(t.Context(), in)

@@ -7,8 +7,8 @@ import (
 	"github.com/openagent-go/agent/event"
 	"github.com/openagent-go/agent/internal/engine"
 	"github.com/openagent-go/agent/internal/safecall"
+	"github.com/openagent-go/agent/internal/text"
 	"github.com/openagent-go/agent/permission"
-	"github.com/openagent-go/agent/tool"
 )
 
 // A ContextFunc returns notes about the place in which the agent works, such as files of
@@ -69,7 +69,7 @@ func (x *runSetup) brief(state *engine.State, notes []Note) []event.Fact {
 		if n.ID == "" || n.Text == "" || state.Known("context:"+n.ID) || slices.Contains(ids, "context:"+n.ID) {
 			continue
 		}
-		m := Input{ID: "context:" + n.ID, Text: x.Secrets.Text(tool.Clean(n.Text))}.message(event.AsContext)
+		m := Input{ID: "context:" + n.ID, Text: x.Secrets.Text(text.Clean(n.Text))}.message(event.AsContext)
 		m.Instructions = n.Files
 		ids = append(ids, m.ID)
 		facts = append(facts, m)

@@ -8,6 +8,7 @@ import (
 	"github.com/openagent-go/agent/internal/driver"
 	"github.com/openagent-go/agent/internal/executor"
 	"github.com/openagent-go/agent/internal/secrets"
+	"github.com/openagent-go/agent/internal/toolhost"
 	"github.com/openagent-go/agent/llm"
 	"github.com/openagent-go/agent/permission"
 	"github.com/openagent-go/agent/session"
@@ -113,7 +114,7 @@ func (x *runSetup) SessionTag(ctx context.Context) string {
 }
 
 // callServices returns the services of the run for a call, and the function that ends them.
-func (x *runSetup) callServices(call tool.Call, to executor.Signals) (tool.RunServices, func()) {
+func (x *runSetup) callServices(call tool.Call, to executor.Signals) (toolhost.RunServices, func()) {
 	host := &callHost{x: x, call: call, line: to.(*driver.Context)}
 	return host, host.end
 }

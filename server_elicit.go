@@ -14,13 +14,14 @@ import (
 	"github.com/openagent-go/agent/internal/elicitform"
 	"github.com/openagent-go/agent/internal/executor"
 	"github.com/openagent-go/agent/internal/safecall"
+	"github.com/openagent-go/agent/internal/toolhost"
 	"github.com/openagent-go/agent/tool"
 )
 
 // maxRounds is the number of times a person may fill in a form, corrections included.
 const maxRounds = 3
 
-// A callHost is the [tool.RunServices] of a call.
+// A callHost is the [toolhost.RunServices] of a call.
 type callHost struct {
 	x    *runSetup
 	call tool.Call
@@ -34,7 +35,7 @@ type callHost struct {
 }
 
 // Elicit asks a person the question of a server. It calls hooks before and after.
-func (h *callHost) Elicit(ctx context.Context, e tool.Elicitation) tool.Elicited {
+func (h *callHost) Elicit(ctx context.Context, e toolhost.Elicitation) toolhost.Elicited {
 	x := h.x
 	e.Message = x.Plain(e.Message)
 	about := hook.Input{Event: hook.Elicitation, Session: h.call.Session, Transcript: x.Transcript, Dir: h.call.Dir, Mode: h.call.Mode, Agent: h.call.Agent,
@@ -42,7 +43,7 @@ func (h *callHost) Elicit(ctx context.Context, e tool.Elicitation) tool.Elicited
 	if e.URL != "" {
 		about.Ask, about.URL, about.Elicitation = "url", e.URL, e.ID
 	}
-	answer, decided := tool.Elicited{Action: tool.Declined}, false
+	answer, decided := toolhost.Elicited{Action: toolhost.Declined}, false
 	if x.Hooks.Has(hook.Elicitation, e.Server) {
 		answer, decided = h.hooked(ctx, about, answer)
 	}
@@ -56,31 +57,31 @@ func (h *callHost) Elicit(ctx context.Context, e tool.Elicitation) tool.Elicited
 		}
 	}
 	if ctx.Err() != nil {
-		return tool.Elicited{Action: tool.Dismissed}
+		return toolhost.Elicited{Action: toolhost.Dismissed}
 	}
 	return answer
 }
 
 // hooked calls hooks. They may answer instead of the person. If they block or stop, the
 // question is declined.
-func (h *callHost) hooked(ctx context.Context, in hook.Input, was tool.Elicited) (answer tool.Elicited, decided bool) {
+func (h *callHost) hooked(ctx context.Context, in hook.Input, was toolhost.Elicited) (answer toolhost.Elicited, decided bool) {
 	out := h.x.CallHooks(ctx, in, h.line)
 	if out.Block || out.Stop {
-		return tool.Elicited{Action: tool.Declined}, true
+		return toolhost.Elicited{Action: toolhost.Declined}, true
 	}
 	if out.Action == "" {
 		return was, false
 	}
-	answer = tool.Elicited{Action: tool.Action(out.Action), Content: out.Content}
-	if answer.Action == tool.Accepted && answer.Content == nil {
+	answer = toolhost.Elicited{Action: toolhost.Action(out.Action), Content: out.Content}
+	if answer.Action == toolhost.Accepted && answer.Content == nil {
 		answer.Content = was.Content
 	}
 	return answer, true
 }
 
 // askPerson asks with the AskUser callback. Without a callback the question is declined.
-func (h *callHost) askPerson(ctx context.Context, e tool.Elicitation) tool.Elicited {
-	declined := tool.Elicited{Action: tool.Declined}
+func (h *callHost) askPerson(ctx context.Context, e toolhost.Elicitation) toolhost.Elicited {
+	declined := toolhost.Elicited{Action: toolhost.Declined}
 	if h.x.agent.AskUser == nil {
 		return declined
 	}
@@ -106,17 +107,17 @@ func (h *callHost) askPerson(ctx context.Context, e tool.Elicitation) tool.Elici
 	said, err := h.ask(ctx, []tool.Question{consent})
 	switch {
 	case err != nil || len(said) != 1 || len(said[0].Options)+len(said[0].Text) == 0:
-		return tool.Elicited{Action: tool.Dismissed}
+		return toolhost.Elicited{Action: toolhost.Dismissed}
 	case !slices.Equal(said[0].Options, []string{yes}):
 		return declined
 	case e.URL != "":
-		return tool.Elicited{Action: tool.Accepted}
+		return toolhost.Elicited{Action: toolhost.Accepted}
 	}
 	return h.fill(ctx, fields)
 }
 
 // fill asks for the fields of a form, and asks again for fields whose answers are invalid.
-func (h *callHost) fill(ctx context.Context, fields []elicitform.Field) tool.Elicited {
+func (h *callHost) fill(ctx context.Context, fields []elicitform.Field) toolhost.Elicited {
 	content := map[string]json.RawMessage{}
 	open, problems := fields, make([]string, len(fields))
 	for range maxRounds {
@@ -129,7 +130,7 @@ func (h *callHost) fill(ctx context.Context, fields []elicitform.Field) tool.Eli
 		}
 		answers, err := h.ask(ctx, questions)
 		if err != nil {
-			return tool.Elicited{Action: tool.Dismissed}
+			return toolhost.Elicited{Action: toolhost.Dismissed}
 		}
 		var again []elicitform.Field
 		problems = nil
@@ -148,13 +149,13 @@ func (h *callHost) fill(ctx context.Context, fields []elicitform.Field) tool.Eli
 		open = again
 	}
 	if len(open) > 0 {
-		return tool.Elicited{Action: tool.Dismissed}
+		return toolhost.Elicited{Action: toolhost.Dismissed}
 	}
 	data, err := json.Marshal(content)
 	if err != nil { // a default that is not JSON; the decoder lets none through
-		return tool.Elicited{Action: tool.Dismissed}
+		return toolhost.Elicited{Action: toolhost.Dismissed}
 	}
-	return tool.Elicited{Action: tool.Accepted, Content: data}
+	return toolhost.Elicited{Action: toolhost.Accepted, Content: data}
 }
 
 // ask asks the person. Only one question of a call is open at a time.

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/openagent-go/agent"
+	"github.com/openagent-go/agent/internal/toolhost"
 	"github.com/openagent-go/agent/llm/llmtest"
 	"github.com/openagent-go/agent/tool"
 )
@@ -49,7 +50,7 @@ func TestForms(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			asks := tool.Func(tool.Spec{Name: "asks"}, func(ctx context.Context, _ number) (string, error) {
-				e := tool.Elicit(ctx, tool.Elicitation{Server: "s", Message: "Fill in.", Schema: []byte(c.schema)})
+				e := toolhost.Elicit(ctx, toolhost.Elicitation{Server: "s", Message: "Fill in.", Schema: []byte(c.schema)})
 				return strings.TrimSpace(fmt.Sprintf("%s %s", e.Action, e.Content)), nil
 			})
 			var asked []string
@@ -83,21 +84,21 @@ func TestFormsAreShownWhole(t *testing.T) {
 	long := strings.Repeat("many words ", 200)
 	for _, c := range []struct {
 		name string
-		ask  tool.Elicitation
+		ask  toolhost.Elicitation
 		want []string // in the questions; nil: it is declined
 	}{
-		{"message", tool.Elicitation{Message: long + "\n# a comment\nand THE END", Schema: []byte(`{"type":"object"}`)}, []string{"THE END", "\n# a comment\n"}},
-		{"page", tool.Elicitation{Message: "go", URL: "https://example.com/?" + strings.Repeat("a", 400) + "END"}, []string{"aEND"}},
-		{"description", tool.Elicitation{Message: "go", Schema: []byte(`{"type":"object","properties":{"x":{"type":"string","title":"T` + long + `TITLE","description":"` + long + `THE END","default":"` + long + `DEFAULT"}}}`)}, []string{"TITLE", "THE END", "DEFAULT"}},
-		{"choice", tool.Elicitation{Message: "go", Schema: []byte(`{"type":"object","properties":{"x":{"type":"string","enum":["` + long + `CHOICE"]}}}`)}, []string{"CHOICE"}},
-		{"too long a message", tool.Elicitation{Message: strings.Repeat("a", 70_000)}, nil},
-		{"too long a form", tool.Elicitation{Message: "go", Schema: []byte(`{"type":"object","properties":{"x":{"type":"string","description":"` + strings.Repeat("a", 70_000) + `"}}}`)}, nil},
+		{"message", toolhost.Elicitation{Message: long + "\n# a comment\nand THE END", Schema: []byte(`{"type":"object"}`)}, []string{"THE END", "\n# a comment\n"}},
+		{"page", toolhost.Elicitation{Message: "go", URL: "https://example.com/?" + strings.Repeat("a", 400) + "END"}, []string{"aEND"}},
+		{"description", toolhost.Elicitation{Message: "go", Schema: []byte(`{"type":"object","properties":{"x":{"type":"string","title":"T` + long + `TITLE","description":"` + long + `THE END","default":"` + long + `DEFAULT"}}}`)}, []string{"TITLE", "THE END", "DEFAULT"}},
+		{"choice", toolhost.Elicitation{Message: "go", Schema: []byte(`{"type":"object","properties":{"x":{"type":"string","enum":["` + long + `CHOICE"]}}}`)}, []string{"CHOICE"}},
+		{"too long a message", toolhost.Elicitation{Message: strings.Repeat("a", 70_000)}, nil},
+		{"too long a form", toolhost.Elicitation{Message: "go", Schema: []byte(`{"type":"object","properties":{"x":{"type":"string","description":"` + strings.Repeat("a", 70_000) + `"}}}`)}, nil},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			action := tool.Action("")
+			action := toolhost.Action("")
 			asks := tool.Func(tool.Spec{Name: "asks"}, func(ctx context.Context, _ number) (string, error) {
 				c.ask.Server = "s"
-				action = tool.Elicit(ctx, c.ask).Action
+				action = toolhost.Elicit(ctx, c.ask).Action
 				return "", nil
 			})
 			shown := ""
@@ -109,7 +110,7 @@ func TestFormsAreShownWhole(t *testing.T) {
 			if _, err := a.Prompt(t.Context(), "go"); err != nil {
 				t.Fatal(err)
 			}
-			if (shown == "") != (c.want == nil) || c.want == nil && action != tool.Declined {
+			if (shown == "") != (c.want == nil) || c.want == nil && action != toolhost.Declined {
 				t.Errorf("%s, shown: %q", action, shown)
 			}
 			for _, want := range c.want {
@@ -126,7 +127,7 @@ func TestFormsAreShownWhole(t *testing.T) {
 func TestFormsInTurn(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		asks := tool.Func(tool.Spec{Name: "asks", ReadOnly: true}, func(ctx context.Context, _ number) (string, error) {
-			return string(tool.Elicit(ctx, tool.Elicitation{Server: "s", Message: "Fill in.", Schema: []byte(`{"type":"object"}`)}).Action), nil
+			return string(toolhost.Elicit(ctx, toolhost.Elicitation{Server: "s", Message: "Fill in.", Schema: []byte(`{"type":"object"}`)}).Action), nil
 		})
 		var asking, most, all atomic.Int32
 		m := llmtest.Script(llmtest.Call(llmtest.Use("a", "asks", number{1}), llmtest.Use("b", "asks", number{2}), llmtest.Use("c", "asks", number{3})), say("end"))

@@ -14,6 +14,7 @@ import (
 	"github.com/openagent-go/agent/internal/elicitform"
 	"github.com/openagent-go/agent/internal/engine"
 	"github.com/openagent-go/agent/internal/executor"
+	"github.com/openagent-go/agent/internal/toolhost"
 	"github.com/openagent-go/agent/llm"
 	"github.com/openagent-go/agent/permission"
 	"github.com/openagent-go/agent/tool"
@@ -21,10 +22,10 @@ import (
 
 // Sample answers a server's request with an agent without tools. First the request must be
 // permitted like a call of the tool q.Tool. The answer uses a share of the run's budget.
-func (h *callHost) Sample(ctx context.Context, q tool.Sampling) (tool.Sampled, error) {
+func (h *callHost) Sample(ctx context.Context, q toolhost.Sampling) (toolhost.Sampled, error) {
 	ctx, number, err := h.begin(ctx)
 	if err != nil {
-		return tool.Sampled{}, err
+		return toolhost.Sampled{}, err
 	}
 	defer h.sampling.Done()
 	prompt := h.flat(q.Messages)
@@ -36,7 +37,7 @@ func (h *callHost) Sample(ctx context.Context, q tool.Sampling) (tool.Sampled, e
 	request := sampleRequest{Model: model.Name(), System: h.x.Plain(q.System), Prompt: prompt.Text, Images: len(prompt.Blocks), MaxTokens: min(q.MaxTokens, cmp.Or(h.x.agent.MaxTokens, defaultMaxTokens))}
 	input, err := json.Marshal(request)
 	if err != nil {
-		return tool.Sampled{}, fmt.Errorf("writing the request of the MCP server %s: %w", q.Server, err)
+		return toolhost.Sampled{}, fmt.Errorf("writing the request of the MCP server %s: %w", q.Server, err)
 	}
 	// A call that is repeated after a crash may send other requests, so the hash is part of
 	// the id. An id that ends in "." and a suffix belongs to the call before the dot, as in
@@ -48,7 +49,7 @@ func (h *callHost) Sample(ctx context.Context, q tool.Sampling) (tool.Sampled, e
 	}
 	prompt.ID = fmt.Sprintf("%s.sampling%d-%x", h.call.ID, number, hash.Sum(nil)[:8])
 	if err := h.permit(ctx, q, prompt.ID, input); err != nil {
-		return tool.Sampled{}, err
+		return toolhost.Sampled{}, err
 	}
 	var last event.AssistantMessage
 	res, err := (&Parent{h.x.owner, h.line.Host().(*activeRun)}).Run(ctx, Child{
@@ -63,12 +64,12 @@ func (h *callHost) Sample(ctx context.Context, q tool.Sampling) (tool.Sampled, e
 		},
 	})
 	if err != nil {
-		return tool.Sampled{}, fmt.Errorf("answering the MCP server %s: %w", q.Server, err)
+		return toolhost.Sampled{}, fmt.Errorf("answering the MCP server %s: %w", q.Server, err)
 	}
 	if res.Text == "" {
-		return tool.Sampled{}, fmt.Errorf("answering the MCP server %s: the model said nothing", q.Server)
+		return toolhost.Sampled{}, fmt.Errorf("answering the MCP server %s: the model said nothing", q.Server)
 	}
-	return tool.Sampled{Text: h.x.Plain(res.Text), Model: cmp.Or(last.Response.Model, last.Model, model.Name()), Stop: cmp.Or(last.Response.Stop, llm.EndTurn)}, nil
+	return toolhost.Sampled{Text: h.x.Plain(res.Text), Model: cmp.Or(last.Response.Model, last.Model, model.Name()), Stop: cmp.Or(last.Response.Stop, llm.EndTurn)}, nil
 }
 
 // begin registers a request and returns its number. The end of the call cancels it.
@@ -156,7 +157,7 @@ func (j judging) Key() string      { return string(j) }
 func (judging) Intent() event.Fact { return nil }
 
 // permit decides about a request as if it were a call.
-func (h *callHost) permit(ctx context.Context, q tool.Sampling, key string, input json.RawMessage) error {
+func (h *callHost) permit(ctx context.Context, q toolhost.Sampling, key string, input json.RawMessage) error {
 	x := h.x
 	if x.Tool(q.Tool) != nil {
 		return fmt.Errorf("%w: the server has a tool of the name %s, so that rules for it would permit requests to the model", tool.ErrDeclined, q.Tool)

@@ -9,6 +9,7 @@ import (
 	"github.com/openagent-go/agent/event"
 	"github.com/openagent-go/agent/internal/engine"
 	"github.com/openagent-go/agent/internal/same"
+	"github.com/openagent-go/agent/internal/toolrun"
 	"github.com/openagent-go/agent/llm"
 	"github.com/openagent-go/agent/permission"
 	"github.com/openagent-go/agent/tool"
@@ -281,7 +282,7 @@ func (s *Session) SetTools(ctx context.Context, tools []tool.Tool) error {
 		if t == nil {
 			return fmt.Errorf("agent: %w: a tool is nil", ErrConfig)
 		}
-		if err := tool.Check(t); err != nil {
+		if err := toolrun.Check(t); err != nil {
 			return fmt.Errorf("agent: %w: %w", ErrConfig, err)
 		}
 	}
@@ -357,7 +358,7 @@ func (s *Session) swap(before, own *Agent) bool {
 // later prompts of the session. A tool of one of the agent's Toolsets returns with the
 // next prompt. Running calls continue.
 func (s *Session) ReplaceTool(ctx context.Context, t tool.Tool) error {
-	if err := tool.Check(t); err != nil {
+	if err := toolrun.Check(t); err != nil {
 		return fmt.Errorf("agent: %w: %w", ErrConfig, err)
 	}
 	name := t.Spec().Name

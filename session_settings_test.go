@@ -16,6 +16,7 @@ import (
 
 	"github.com/openagent-go/agent"
 	"github.com/openagent-go/agent/event"
+	"github.com/openagent-go/agent/internal/skillscope"
 	"github.com/openagent-go/agent/llm"
 	"github.com/openagent-go/agent/llm/llmtest"
 	"github.com/openagent-go/agent/permission"
@@ -511,7 +512,7 @@ func TestFallbackChangesTools(t *testing.T) {
 
 	// The beginning of the requests of a run goes on through a skill with another model.
 	a = &agent.Agent{Model: first, Tools: a.Tools, Models: func(string) (llm.Model, error) { return spare, nil }}
-	if _, err := a.Do(t.Context(), agent.Input{Expansion: &tool.Expansion{Kind: tool.SlashCommand, Name: "x", Text: "do it", Scope: &tool.Scope{Skill: "x", Model: "spare"}}}); err != nil {
+	if _, err := a.Do(t.Context(), agent.Input{Expansion: &tool.Expansion{Kind: tool.SlashCommand, Name: "x", Text: "do it", Scope: &skillscope.Scope{Skill: "x", Model: "spare"}}}); err != nil {
 		t.Fatal(err)
 	}
 	if all := spare.Requests(); len(all) != 3 || toolsSeen(&all[2].Request) != own {

@@ -11,6 +11,7 @@ import (
 	"github.com/openagent-go/agent/internal/executor"
 	"github.com/openagent-go/agent/internal/subagents"
 	"github.com/openagent-go/agent/internal/text"
+	"github.com/openagent-go/agent/internal/toolrun"
 	"github.com/openagent-go/agent/permission"
 	"github.com/openagent-go/agent/session"
 	"github.com/openagent-go/agent/tool"
@@ -76,7 +77,7 @@ func (s *Session) repeatCall(ctx context.Context, x *runSetup, at event.AgentSta
 		return executor.ToolRemoved(call)
 	}
 	call.Root, call.Agent = x.agent.rootSession(), x.agent.Name
-	if out := tool.Do(ctx, t, call); out.Result != nil && out.Result.IsError {
+	if out := toolrun.Do(ctx, t, call); out.Result != nil && out.Result.IsError {
 		return x.Secrets.Text(text.FirstLine(out.Result.Text()))
 	}
 	return "its call did not start it"

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/openagent-go/agent/event"
+	"github.com/openagent-go/agent/internal/toolrun"
 	"github.com/openagent-go/agent/llm"
 	"github.com/openagent-go/agent/permission"
 	"github.com/openagent-go/agent/tool"
@@ -58,7 +59,7 @@ func (a *Agent) collect(ctx context.Context) ([]tool.Tool, error) {
 	add := func(ts []tool.Tool) error {
 		for _, t := range ts {
 			spec := t.Spec()
-			if err := tool.Check(t); err != nil {
+			if err := toolrun.Check(t); err != nil {
 				return fmt.Errorf("agent: %w: %w", ErrConfig, err)
 			}
 			if i, ok := place[spec.Name]; ok {

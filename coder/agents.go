@@ -96,7 +96,7 @@ func (c *Coder) unknownDefinition(name string) error {
 		names = append(names, d.Agent.Name)
 	}
 	hint := "; openagent agents list shows them"
-	if near := tool.Nearest(name, names); near != "" && len(name) < 100 {
+	if near := text.Nearest(name, names); near != "" && len(name) < 100 {
 		hint = "; did you mean " + near + "?"
 	}
 	return fmt.Errorf("there is no agent %q%s", text.Bytes(name, 80), hint)

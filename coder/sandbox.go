@@ -10,8 +10,8 @@ import (
 
 	"github.com/openagent-go/agent/internal/config"
 	"github.com/openagent-go/agent/internal/parts"
+	"github.com/openagent-go/agent/internal/tooloutput"
 	"github.com/openagent-go/agent/sandbox"
-	"github.com/openagent-go/agent/tool"
 	"github.com/openagent-go/agent/tools"
 )
 
@@ -25,7 +25,7 @@ func (c *Coder) confine(context.Context) error {
 		return err
 	}
 	place := sandbox.Place{Dir: c.Dir, Roots: c.writableFolders(), Private: c.Agent.Permissions.Private, Deny: c.Agent.Permissions.Deny}
-	if dir, err := tool.OutputDir(); err == nil {
+	if dir, err := tooloutput.Dir(); err == nil {
 		place.Readable = append(place.Readable, dir) // without it there are no long outputs to read
 	}
 	if c.Sandbox, err = newSandbox(settings, place); err != nil {

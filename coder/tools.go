@@ -145,7 +145,7 @@ func (c *Coder) source(key string) string {
 }
 
 func suggestion(word string, names []string) string {
-	if near := tool.Nearest(word, names); near != "" && len(word) < 100 {
+	if near := text.Nearest(word, names); near != "" && len(word) < 100 {
 		return "; did you mean " + near + "?"
 	}
 	return ""

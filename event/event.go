@@ -17,6 +17,7 @@ import (
 	"time"
 
 	"github.com/openagent-go/agent/hook"
+	"github.com/openagent-go/agent/internal/toolrun"
 	"github.com/openagent-go/agent/llm"
 	"github.com/openagent-go/agent/permission"
 	"github.com/openagent-go/agent/tool"
@@ -271,7 +272,7 @@ type (
 		Cause    Cause         `json:"cause,omitempty"`
 		Digest   string        `json:"digest,omitempty"` // the question to the small model about it
 		Result   tool.Result   `json:"result"`
-		Fault    tool.Fault    `json:"fault,omitempty"`
+		Fault    toolrun.Fault `json:"fault,omitempty"` // "timeout", "panic", "invalid_input", "stuck" or "denied": the tool gave no answer
 		Duration time.Duration `json:"duration,omitempty"`
 	}
 	// ToolAmended replaces the result of a tool: by a person's answers, or by the small
@@ -290,7 +291,7 @@ type (
 		Call     string        `json:"call"`
 		Cause    Cause         `json:"cause,omitempty"`
 		Result   tool.Result   `json:"result"`
-		Fault    tool.Fault    `json:"fault,omitempty"`
+		Fault    toolrun.Fault `json:"fault,omitempty"` // "timeout", "panic", "invalid_input", "stuck" or "denied": the tool gave no answer
 		Duration time.Duration `json:"duration,omitempty"`
 		Stop     string        `json:"stop,omitempty"` // why a hook stops the run
 	}

@@ -9,7 +9,7 @@ import (
 	"strings"
 	"unicode/utf8"
 
-	"github.com/openagent-go/agent/tool"
+	"github.com/openagent-go/agent/internal/text"
 )
 
 // readable reports why the output of a hook that guards is neither an answer nor
@@ -38,10 +38,10 @@ var (
 	answerWords  = regexp.MustCompile(`(?i)\b(permissionDecision|decision|behavior|action)\W{0,3}[:=]\W{0,3}(block|deny|denied|approve|allow|ask|defer|accept|decline|cancel)\b`)
 )
 
-// Attempts reports whether text looks like a try to answer as a hook: it has a
+// Attempts reports whether an output looks like a try to answer as a hook: it has a
 // member that decides.
-func Attempts(text []byte) bool {
-	clean := []byte(tool.Clean(string(text)))
+func Attempts(output []byte) bool {
+	clean := []byte(text.Clean(string(output)))
 	return answerMember.Match(clean) || answerWords.Match(clean)
 }
 
@@ -104,7 +104,7 @@ var deciding = []string{"continue", "decision", "hookSpecificOutput", "permissio
 // misspelled returns the deciding member that a name is probably meant to be, "" for
 // a name that is right or like none.
 func misspelled(key string) string {
-	meant := tool.Nearest(key, deciding)
+	meant := text.Nearest(key, deciding)
 	if off := len(meant) - len(key); meant == "" || strings.EqualFold(meant, key) || off < -1 || off > 1 {
 		return ""
 	}

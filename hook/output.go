@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 
+	"github.com/openagent-go/agent/internal/text"
 	"github.com/openagent-go/agent/llm"
 	"github.com/openagent-go/agent/permission"
 	"github.com/openagent-go/agent/tool"
@@ -110,26 +111,26 @@ type wireSpecific struct {
 // that looks like a failed answer is an error, see docs/hooks.md; at an event that
 // [Event.Guards] this blocks.
 func Parse(e Event, out []byte) (Output, error) {
-	text := bytes.TrimSpace(out)
-	if len(text) == 0 {
+	out = bytes.TrimSpace(out)
+	if len(out) == 0 {
 		return Output{}, nil
 	}
 	if e.Guards() {
-		if err := readable(text); err != nil {
+		if err := readable(out); err != nil {
 			return Output{}, err
 		}
 	}
-	if text[0] != '{' {
+	if out[0] != '{' {
 		if e.Speaks() {
-			return Output{Context: tool.Clean(string(text))}, nil
+			return Output{Context: text.Clean(string(out))}, nil
 		}
-		return Output{Message: tool.Clean(string(text))}, nil
+		return Output{Message: text.Clean(string(out))}, nil
 	}
-	if err := unambiguous(text); err != nil {
+	if err := unambiguous(out); err != nil {
 		return Output{}, fmt.Errorf("reading its JSON: %w", err)
 	}
 	var w wireOutput
-	if err := json.Unmarshal(text, &w); err != nil {
+	if err := json.Unmarshal(out, &w); err != nil {
 		return Output{}, fmt.Errorf("reading its JSON: %w", err)
 	}
 	o, err := w.output(e)

@@ -11,6 +11,7 @@ import (
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/openagent-go/agent"
+	"github.com/openagent-go/agent/internal/toolrun"
 	"github.com/openagent-go/agent/mcp"
 	"github.com/openagent-go/agent/mcp/agentserver"
 	"github.com/openagent-go/agent/mcp/server"
@@ -38,7 +39,7 @@ func TestServerWantsApproval(t *testing.T) {
 		t.Fatalf("%d tools, %v", len(found), err)
 	}
 	for _, f := range found {
-		small, large := tool.Approval(f, tool.Call{Input: json.RawMessage(`{"n":5}`)}), tool.Approval(f, tool.Call{Input: json.RawMessage(`{"n":500}`)})
+		small, large := toolrun.Approval(f, tool.Call{Input: json.RawMessage(`{"n":5}`)}), toolrun.Approval(f, tool.Call{Input: json.RawMessage(`{"n":500}`)})
 		name := strings.TrimPrefix(f.Spec().Name, "mcp__s__")
 		wantLarge := map[string]string{"always": "the tool asks for approval", "some": "it is large", "broken": "its server asks for approval in a form that cannot be read"}[name]
 		wantSmall := wantLarge

@@ -19,6 +19,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/openagent-go/agent/internal/toolrun"
 	"github.com/openagent-go/agent/mcp"
 	"github.com/openagent-go/agent/tool"
 )
@@ -135,8 +136,8 @@ func alive(t *testing.T, file string) (n int) {
 func cancelled(t *testing.T, f *struck) {
 	i := slices.IndexFunc(f.tools, func(x tool.Tool) bool { return x.Spec().Name == "mcp__s__hang" })
 	ctx, cancel := context.WithCancel(t.Context())
-	over := make(chan tool.Outcome)
-	go func() { over <- tool.Do(ctx, f.tools[i], tool.Call{Name: "hang", Input: json.RawMessage(`{}`)}) }()
+	over := make(chan toolrun.Outcome)
+	go func() { over <- toolrun.Do(ctx, f.tools[i], tool.Call{Name: "hang", Input: json.RawMessage(`{}`)}) }()
 	call(t, f.tools, "mcp__s__echo", `{"text":"after it"}`) // is read after the first, most likely
 	cancel()
 	if out := <-over; !strings.Contains(out.Result.Text(), "cancelled") {

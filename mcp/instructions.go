@@ -5,7 +5,6 @@ import (
 	"strings"
 
 	"github.com/openagent-go/agent/internal/text"
-	"github.com/openagent-go/agent/tool"
 )
 
 const (
@@ -44,7 +43,7 @@ func (all *Servers) Instructions() string {
 
 // instructions are a server's text for models. It cannot end the marks around it.
 func instructions(told string) string {
-	said := strings.TrimSpace(text.Bytes(tool.Clean(text.Bytes(told, 4*maxDescription)), maxDescription))
+	said := strings.TrimSpace(text.Bytes(text.Clean(text.Bytes(told, 4*maxDescription)), maxDescription))
 	return strings.NewReplacer("<mcp-server", "‹mcp-server", "</mcp-server", "‹/mcp-server").Replace(said)
 }
 

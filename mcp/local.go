@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 
+	"github.com/openagent-go/agent/internal/toolrun"
 	"github.com/openagent-go/agent/tool"
 )
 
@@ -49,7 +50,7 @@ func (r aliasedTool) Run(ctx context.Context, call tool.Call) (*tool.Result, err
 
 func (r aliasedTool) Classify(call tool.Call) tool.Traits {
 	call.Name = r.own
-	return tool.Classify(r.inner, call)
+	return toolrun.Classify(r.inner, call)
 }
 
 func (r aliasedTool) Validate(call tool.Call) error {

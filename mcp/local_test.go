@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/openagent-go/agent/internal/toolrun"
 	"github.com/openagent-go/agent/mcp"
 	"github.com/openagent-go/agent/tool"
 )
@@ -38,7 +39,7 @@ func TestInProcess(t *testing.T) {
 	if out := call(t, tools, "mcp__here__get_weather", string(in)); out.Result.Text() != "get_weather Rome" {
 		t.Errorf("%s", out.Result.Text())
 	}
-	if c := tool.Classify(tools[0], tool.Call{Input: in}); len(c.Touches) != 1 {
+	if c := toolrun.Classify(tools[0], tool.Call{Input: in}); len(c.Touches) != 1 {
 		t.Errorf("%+v", c)
 	}
 	if err := tools[0].(tool.Validator).Validate(tool.Call{Input: json.RawMessage(`{}`)}); err == nil {

@@ -19,9 +19,9 @@ import (
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/openagent-go/agent/internal/authserver"
+	"github.com/openagent-go/agent/internal/toolrun"
 	"github.com/openagent-go/agent/mcp"
 	"github.com/openagent-go/agent/mcp/oauth"
-	"github.com/openagent-go/agent/tool"
 )
 
 // guarded is a server of the official SDK behind an authorisation server.
@@ -179,7 +179,7 @@ func TestLoginByAPerson(t *testing.T) {
 	toolsOf(t, all)
 	waitFor(t, all, "s", mcp.Connected)
 	tools := toolsOf(t, all)
-	echo := func() tool.Outcome { return call(t, tools, "mcp__s__echo", `{"text":"hello"}`) }
+	echo := func() toolrun.Outcome { return call(t, tools, "mcp__s__echo", `{"text":"hello"}`) }
 	if out := echo(); out.Result.Text() != "hello" || s.Count("authorize") != 1 {
 		t.Errorf("%s after %d logins", out.Result.Text(), s.Count("authorize"))
 	}

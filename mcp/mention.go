@@ -10,7 +10,6 @@ import (
 
 	"github.com/openagent-go/agent/internal/text"
 	"github.com/openagent-go/agent/llm"
-	"github.com/openagent-go/agent/tool"
 )
 
 const maxMentions = 20
@@ -60,7 +59,7 @@ func shown(server, uri string, contents []Content) llm.Blocks {
 	for _, c := range contents[:min(len(contents), maxBlocks)] {
 		switch kind := imageKind(c.Blob); {
 		case c.Blob == nil:
-			text := text.Bytes(tool.Clean(c.Text), left)
+			text := text.Bytes(text.Clean(c.Text), left)
 			left = max(left-len(text), 0)
 			text = strings.ReplaceAll(text, "</mcp-resource", "‹/mcp-resource")
 			blocks = append(blocks, llm.Text{Text: fmt.Sprintf("<mcp-resource server=%q uri=%q>\n%s\n</mcp-resource>", line(server), line(uri), text)})

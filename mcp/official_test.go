@@ -17,6 +17,8 @@ import (
 	"time"
 
 	"github.com/openagent-go/agent/internal/installed"
+	"github.com/openagent-go/agent/internal/toolhost"
+	"github.com/openagent-go/agent/internal/toolrun"
 	"github.com/openagent-go/agent/mcp"
 	"github.com/openagent-go/agent/tool"
 )
@@ -78,15 +80,15 @@ type answering struct {
 	asked int
 }
 
-func (a *answering) Elicit(context.Context, tool.Elicitation) tool.Elicited {
+func (a *answering) Elicit(context.Context, toolhost.Elicitation) toolhost.Elicited {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	a.asked++
-	return tool.Elicited{Action: tool.Accepted, Content: []byte(`{"name":"Ada"}`)}
+	return toolhost.Elicited{Action: toolhost.Accepted, Content: []byte(`{"name":"Ada"}`)}
 }
 
-func (a *answering) Sample(_ context.Context, s tool.Sampling) (tool.Sampled, error) {
-	return tool.Sampled{Text: "sampled for " + s.Tool + ": " + s.Messages[0].Content.Text(), Model: "m"}, nil
+func (a *answering) Sample(_ context.Context, s toolhost.Sampling) (toolhost.Sampled, error) {
+	return toolhost.Sampled{Text: "sampled for " + s.Tool + ": " + s.Messages[0].Content.Text(), Model: "m"}, nil
 }
 
 // The official servers: all that they have, by each of their transports.
@@ -126,7 +128,7 @@ func TestOfficialServers(t *testing.T) {
 			var mu sync.Mutex
 			var progress []tool.Status
 			run := new(answering)
-			ctx := tool.WithHost(tool.WithProgress(t.Context(), func(s tool.Status) {
+			ctx := toolhost.WithHost(tool.WithProgress(t.Context(), func(s tool.Status) {
 				mu.Lock()
 				defer mu.Unlock()
 				progress = append(progress, s)
@@ -134,7 +136,7 @@ func TestOfficialServers(t *testing.T) {
 			do := func(name, input string) string {
 				for _, x := range tools {
 					if x.Spec().Name == "mcp__e__"+name {
-						return tool.Do(ctx, x, tool.Call{ID: "c1.0", Name: x.Spec().Name, Input: []byte(input)}).Result.Text()
+						return toolrun.Do(ctx, x, tool.Call{ID: "c1.0", Name: x.Spec().Name, Input: []byte(input)}).Result.Text()
 					}
 				}
 				return "there is no tool " + name

@@ -11,7 +11,6 @@ import (
 
 	"github.com/openagent-go/agent/internal/text"
 	"github.com/openagent-go/agent/llm"
-	"github.com/openagent-go/agent/tool"
 )
 
 const (
@@ -97,7 +96,7 @@ func bounded(blocks llm.Blocks) llm.Blocks {
 	left := maxMentioned
 	for i, b := range blocks {
 		if t, ok := b.(llm.Text); ok {
-			t.Text = text.Bytes(tool.Clean(t.Text), left)
+			t.Text = text.Bytes(text.Clean(t.Text), left)
 			left = max(left-len(t.Text), 0)
 			blocks[i] = t
 		}

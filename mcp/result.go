@@ -90,12 +90,12 @@ func link(c *sdk.ResourceLink) string {
 
 // line is a foreign text in one line, without terminal control sequences.
 func line(s string) string {
-	return text.Bytes(text.OneLine(tool.Clean(text.Bytes(s, 4*maxLine))), maxLine)
+	return text.Bytes(text.OneLine(text.Clean(text.Bytes(s, 4*maxLine))), maxLine)
 }
 
 // told is a longer foreign text, without terminal control sequences.
 func told(s string) string {
-	return text.Bytes(tool.Clean(text.Bytes(s, 4*maxDescription)), maxDescription)
+	return text.Bytes(text.Clean(text.Bytes(s, 4*maxDescription)), maxDescription)
 }
 
 // imageKind is the type of an image that providers take, by its content.

@@ -12,6 +12,7 @@ import (
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/openagent-go/agent/internal/text"
+	"github.com/openagent-go/agent/internal/toolhost"
 	"github.com/openagent-go/agent/llm"
 	"github.com/openagent-go/agent/tool"
 )
@@ -47,7 +48,7 @@ func (ses *session) sample(ctx context.Context, s *server, p *sdk.CreateMessageW
 	within, cancel := context.WithCancel(w.ctx)
 	defer cancel()
 	defer context.AfterFunc(ctx, cancel)()
-	answer, err := tool.Sample(within, *q)
+	answer, err := toolhost.Sample(within, *q)
 	switch {
 	case errors.Is(err, tool.ErrDeclined):
 		return nil, rejected("the request is declined") // why is not the server's business
@@ -75,7 +76,7 @@ func stopReason(r llm.StopReason) string {
 }
 
 // sampling makes a request to the run from a server's request, within bounds.
-func (s *server) sampling(p *sdk.CreateMessageWithToolsParams) (*tool.Sampling, error) {
+func (s *server) sampling(p *sdk.CreateMessageWithToolsParams) (*toolhost.Sampling, error) {
 	switch {
 	case p == nil || len(p.Messages) == 0:
 		return nil, errors.New("messages is empty")
@@ -88,7 +89,7 @@ func (s *server) sampling(p *sdk.CreateMessageWithToolsParams) (*tool.Sampling, 
 	case len(p.StopSequences) > maxStops:
 		return nil, fmt.Errorf("there are %d stopSequences; the limit is %d", len(p.StopSequences), maxStops)
 	}
-	q := &tool.Sampling{Server: s.name, Tool: names(s.name, []string{"sampling"})[0], System: s.foreign(p.SystemPrompt), MaxTokens: int(min(p.MaxTokens, 1<<30))}
+	q := &toolhost.Sampling{Server: s.name, Tool: names(s.name, []string{"sampling"})[0], System: s.foreign(p.SystemPrompt), MaxTokens: int(min(p.MaxTokens, 1<<30))}
 	for _, stop := range p.StopSequences {
 		if stop == "" || len(stop) > maxLine {
 			return nil, fmt.Errorf("a stop sequence must have 1 to %d bytes", maxLine)

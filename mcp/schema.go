@@ -9,7 +9,6 @@ import (
 	"strings"
 
 	"github.com/openagent-go/agent/internal/text"
-	"github.com/openagent-go/agent/tool"
 )
 
 const (
@@ -72,11 +71,11 @@ func acceptable(schema any) (json.RawMessage, error) {
 func cleaned(v any) any {
 	switch v := v.(type) {
 	case string:
-		return tool.Clean(v)
+		return text.Clean(v)
 	case object:
 		out := make(object, len(v))
 		for name, member := range v {
-			out[tool.Clean(name)] = cleaned(member)
+			out[text.Clean(name)] = cleaned(member)
 		}
 		return out
 	case []any:

@@ -259,7 +259,7 @@ func (s *server) unreachable(ctx context.Context, err error) (*tool.Result, erro
 // sanitize returns a text without the secrets of the configuration and without
 // control characters of terminals.
 func (s *server) sanitize(said string) string {
-	return redact.New(s.secrets()).Text(tool.Clean(text.Bytes(said, 8<<10)))
+	return redact.New(s.secrets()).Text(text.Clean(text.Bytes(said, 8<<10)))
 }
 
 // ready returns a session that has not ended and is not the one given. It waits

@@ -16,7 +16,7 @@ import (
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/openagent-go/agent/internal/text"
-	"github.com/openagent-go/agent/tool"
+	"github.com/openagent-go/agent/internal/toolhost"
 )
 
 const (
@@ -55,12 +55,12 @@ func (ses *session) behind(ctx context.Context) *watch {
 
 // elicit has the run of a call ask the person. Time that they take is not the call's.
 func (ses *session) elicit(ctx context.Context, server string, r *sdk.ElicitRequest) (*sdk.ElicitResult, error) {
-	declined := &sdk.ElicitResult{Action: string(tool.Declined)}
+	declined := &sdk.ElicitResult{Action: string(toolhost.Declined)}
 	w, p := ses.behind(ctx), r.Params
 	if w == nil || p == nil {
 		return declined, nil
 	}
-	e := tool.Elicitation{Server: server, Message: tool.Clean(p.Message), URL: p.URL, ID: text.Bytes(p.ElicitationID, maxLine)}
+	e := toolhost.Elicitation{Server: server, Message: text.Clean(p.Message), URL: p.URL, ID: text.Bytes(p.ElicitationID, maxLine)}
 	if p.URL == "" {
 		var err error
 		if e.Schema, err = json.Marshal(p.RequestedSchema); err != nil || len(e.Schema) > maxAsked {
@@ -77,9 +77,9 @@ func (ses *session) elicit(ctx context.Context, server string, r *sdk.ElicitRequ
 	within, cancel := context.WithCancel(w.ctx)
 	defer cancel()
 	defer context.AfterFunc(ctx, cancel)()
-	answer := tool.Elicit(within, e)
+	answer := toolhost.Elicit(within, e)
 	res := &sdk.ElicitResult{Action: string(answer.Action)}
-	if answer.Action == tool.Accepted && p.URL == "" {
+	if answer.Action == toolhost.Accepted && p.URL == "" {
 		res.Content = map[string]any{}
 		if len(answer.Content) > 0 && json.Unmarshal(answer.Content, &res.Content) != nil {
 			return declined, nil
@@ -169,7 +169,7 @@ func (s *server) logged(ctx context.Context, p *sdk.LoggingMessageParams) {
 		}
 		said = string(data)
 	}
-	log.Log(ctx, level, "an MCP server says", "server", s.name, "logger", line(p.Logger), "text", s.sanitize(text.Bytes(tool.Clean(said), maxLog)))
+	log.Log(ctx, level, "an MCP server says", "server", s.name, "logger", line(p.Logger), "text", s.sanitize(text.Bytes(text.Clean(said), maxLog)))
 }
 
 // setLogLevel tells a server which messages are wanted.

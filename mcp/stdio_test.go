@@ -17,6 +17,7 @@ import (
 	"time"
 
 	"github.com/openagent-go/agent"
+	"github.com/openagent-go/agent/internal/toolrun"
 	"github.com/openagent-go/agent/llm/anthropic"
 	"github.com/openagent-go/agent/llm/llmtest"
 	"github.com/openagent-go/agent/mcp"
@@ -72,7 +73,7 @@ func statusOf(t *testing.T, all *mcp.Servers, name string) mcp.Status {
 }
 
 // call calls a tool as a run does.
-func call(t *testing.T, tools []tool.Tool, name, input string) tool.Outcome {
+func call(t *testing.T, tools []tool.Tool, name, input string) toolrun.Outcome {
 	t.Helper()
 	i := slices.IndexFunc(tools, func(x tool.Tool) bool { return x.Spec().Name == name })
 	if i < 0 {
@@ -80,7 +81,7 @@ func call(t *testing.T, tools []tool.Tool, name, input string) tool.Outcome {
 	}
 	ctx, cancel := context.WithTimeout(t.Context(), soon)
 	defer cancel()
-	return tool.Do(ctx, tools[i], tool.Call{ID: "c1.0", Name: name, Input: json.RawMessage(input)})
+	return toolrun.Do(ctx, tools[i], tool.Call{ID: "c1.0", Name: name, Input: json.RawMessage(input)})
 }
 
 // A server that misbehaves while it starts is used all the same, where it can be.
@@ -136,18 +137,18 @@ func TestMisbehavingInCalls(t *testing.T) {
 		tool, input string
 		fails       bool
 		want        string
-		fault       tool.Fault
+		fault       toolrun.Fault
 	}{
 		{"fails", `{}`, true, "no such row", ""},
 		{"large", `{}`, true, "larger than 16 MB", ""},
 		{"deep", `{}`, false, "shallow", ""},
 		{"wrong", `{}`, false, "right", ""},
-		{"quick__hang", `{}`, true, "said nothing of the call for 1.5s", tool.TimedOut},
-		{"bounded__hang", `{}`, true, "took more than 1s", tool.TimedOut},
+		{"quick__hang", `{}`, true, "said nothing of the call for 1.5s", toolrun.TimedOut},
+		{"bounded__hang", `{}`, true, "took more than 1s", toolrun.TimedOut},
 		{"structured", `{"n":1}`, false, "n is 1", ""},
 		{"structured", `{"n":"\"x\""}`, true, "break its own output schema", ""},
 		{"late", `{}`, true, "unknown tool (error -32602)", ""},
-		{"echo", `{"text":5}`, true, "text", tool.InvalidInput},
+		{"echo", `{"text":5}`, true, "text", toolrun.InvalidInput},
 		{"echo", `{"text":"after"}`, false, "after", ""},
 	} {
 		name := x.tool
@@ -178,7 +179,7 @@ func TestProgress(t *testing.T) {
 		seen = append(seen, fmt.Sprintf("%s %v", s.Text, s.Percent))
 	})
 	i := slices.IndexFunc(tools, func(x tool.Tool) bool { return x.Spec().Name == "mcp__s__progress" })
-	out := tool.Do(ctx, tools[i], tool.Call{ID: "c1.0", Input: json.RawMessage(`{}`)})
+	out := toolrun.Do(ctx, tools[i], tool.Call{ID: "c1.0", Input: json.RawMessage(`{}`)})
 	mu.Lock()
 	defer mu.Unlock()
 	if out.Result.Text() != "done" || len(seen) < 4 || seen[0] != "step 1 20" {
@@ -240,7 +241,7 @@ func TestBadTools(t *testing.T) {
 	names := map[string]bool{}
 	for _, x := range tools {
 		spec := x.Spec()
-		if err := tool.Check(x); err != nil || names[spec.Name] {
+		if err := toolrun.Check(x); err != nil || names[spec.Name] {
 			t.Errorf("%s: %v", spec.Name, err)
 		}
 		names[spec.Name] = true
@@ -403,7 +404,7 @@ func TestCancel(t *testing.T) {
 	i := slices.IndexFunc(tools, func(x tool.Tool) bool { return x.Spec().Name == "mcp__s__hang" })
 	ctx, cancel := context.WithCancel(t.Context())
 	time.AfterFunc(50*time.Millisecond, cancel)
-	if out := tool.Do(ctx, tools[i], tool.Call{Name: "x", Input: json.RawMessage(`{}`)}); out.Result.Text() != "x was cancelled" {
+	if out := toolrun.Do(ctx, tools[i], tool.Call{Name: "x", Input: json.RawMessage(`{}`)}); out.Result.Text() != "x was cancelled" {
 		t.Errorf("%s", out.Result.Text())
 	}
 	if out := call(t, tools, "mcp__s__echo", `{"text":"still"}`); out.Result.Text() != "still" {

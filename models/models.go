@@ -14,9 +14,9 @@ import (
 	"strings"
 
 	"github.com/openagent-go/agent/internal/providers"
+	"github.com/openagent-go/agent/internal/text"
 	"github.com/openagent-go/agent/llm"
 	"github.com/openagent-go/agent/llm/catalog"
-	"github.com/openagent-go/agent/tool"
 )
 
 // A Source opens models by name. The zero Source knows the built-in providers and reads the
@@ -105,7 +105,7 @@ func (s Source) find(name string) (at providers.Provider, model string, err erro
 	}
 	p.Model.Value = name
 	at, model, err = reach(p, p.Guess().Value, name, false)
-	if near := tool.Nearest(to, p.Known()); err != nil && named && near != "" {
+	if near := text.Nearest(to, p.Known()); err != nil && named && near != "" {
 		err = fmt.Errorf("there is no provider %s; did you mean %s?", to, near+name[len(to):])
 	}
 	return at, model, err

@@ -9,7 +9,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/openagent-go/agent/tool"
+	"github.com/openagent-go/agent/internal/text"
 )
 
 // Bounds of the text about git.
@@ -78,14 +78,14 @@ func git(ctx context.Context, dir string, most int, args ...string) (string, err
 	out := &head{most: most}
 	cmd.Stdout = out
 	err := cmd.Run()
-	text := tool.Clean(strings.ToValidUTF8(string(out.kept), "\uFFFD"))
+	kept := text.Clean(strings.ToValidUTF8(string(out.kept), "\uFFFD"))
 	if out.more > 0 {
-		if i := strings.LastIndexByte(text, '\n'); i >= 0 {
-			text = text[:i]
+		if i := strings.LastIndexByte(kept, '\n'); i >= 0 {
+			kept = kept[:i]
 		}
-		text += fmt.Sprintf("\n… (%d bytes more)", out.more)
+		kept += fmt.Sprintf("\n… (%d bytes more)", out.more)
 	}
-	return text, err
+	return kept, err
 }
 
 // A head keeps the beginning of the data written to it.

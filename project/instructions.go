@@ -21,7 +21,7 @@ import (
 	"strings"
 
 	"github.com/openagent-go/agent/internal/plainfile"
-	"github.com/openagent-go/agent/tool"
+	"github.com/openagent-go/agent/internal/text"
 )
 
 // Bounds of files of instructions.
@@ -234,11 +234,11 @@ func (r *reader) read(name string) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	text := tool.Clean(strings.ToValidUTF8(string(data), "\uFFFD"))
+	content := text.Clean(strings.ToValidUTF8(string(data), "\uFFFD"))
 	if !whole {
-		text += fmt.Sprintf("\n[cut off after %d KB]", maxFile>>10)
+		content += fmt.Sprintf("\n[cut off after %d KB]", maxFile>>10)
 	}
-	return text, nil
+	return content, nil
 }
 
 // withImports returns a text with the files that it imports after it.

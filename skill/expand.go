@@ -10,6 +10,7 @@ import (
 	"strings"
 	"unicode"
 
+	"github.com/openagent-go/agent/internal/skillscope"
 	"github.com/openagent-go/agent/internal/text"
 	"github.com/openagent-go/agent/tool"
 )
@@ -43,7 +44,7 @@ func (r *Registry) Expand(name, args string) (*tool.Expansion, error) {
 		text += "\n\nARGUMENTS: " + args
 	}
 	return &tool.Expansion{Kind: tool.SlashCommand, Name: s.Name, Args: args, Text: now.heading(s.Name, args) + now.bounds() + "\n\n" + text,
-		Scope: &tool.Scope{Skill: s.Name, Tools: now.Tools, Model: now.Model}}, nil
+		Scope: &skillscope.Scope{Skill: s.Name, Tools: now.Tools, Model: now.Model}}, nil
 }
 
 // Text returns the instructions of a skill, by its name or an alias, for who has them
@@ -76,7 +77,7 @@ func (r *Registry) read(name string) (s, now *Skill, body string, err error) {
 			return nil, nil, "", fmt.Errorf("running the skill %s: %w", s.Name, err)
 		}
 	}
-	if body = strings.TrimSpace(tool.Clean(body)); body == "" {
+	if body = strings.TrimSpace(text.Clean(body)); body == "" {
 		return nil, nil, "", fmt.Errorf("the skill %s has no instructions", s.Name)
 	}
 	return s, now, body, nil
@@ -87,7 +88,7 @@ func (s *Skill) heading(name, args string) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "/%s", name)
 	if args != "" {
-		fmt.Fprintf(&b, " %s", text.Runes(text.OneLine(tool.Clean(args)), 200))
+		fmt.Fprintf(&b, " %s", text.Runes(text.OneLine(text.Clean(args)), 200))
 	}
 	b.WriteString("\n\nThe instructions of this skill follow.")
 	if s.Dir != "" {
@@ -135,7 +136,7 @@ func (s *Skill) files() (files []string, more bool) {
 		case d.IsDir() && (strings.HasPrefix(d.Name(), ".") || d.Name() == "node_modules" || strings.Count(name, "/") >= maxDepth):
 			return fs.SkipDir
 		case d.Type().IsRegular() && !strings.HasPrefix(d.Name(), "."):
-			files = append(files, text.OneLine(tool.Clean(name)))
+			files = append(files, text.OneLine(text.Clean(name)))
 		}
 		return nil
 	})

@@ -18,7 +18,6 @@ import (
 	"github.com/openagent-go/agent/internal/front"
 	"github.com/openagent-go/agent/internal/plainfile"
 	"github.com/openagent-go/agent/internal/text"
-	"github.com/openagent-go/agent/tool"
 )
 
 // FileName is the file that makes a folder a skill.
@@ -320,7 +319,7 @@ func firstParagraph(body string) string {
 			words = append(words, line)
 		}
 	}
-	return text.Runes(text.OneLine(tool.Clean(strings.Join(words, " "))), 200)
+	return text.Runes(text.OneLine(text.Clean(strings.Join(words, " "))), 200)
 }
 
 // load reads the file again: the skill as it is now, with its text.

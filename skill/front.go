@@ -12,7 +12,6 @@ import (
 	"github.com/openagent-go/agent/internal/front"
 	"github.com/openagent-go/agent/internal/text"
 	"github.com/openagent-go/agent/permission"
-	"github.com/openagent-go/agent/tool"
 )
 
 // Bounds of a SKILL.md.
@@ -74,7 +73,7 @@ func understand(matter []byte, s *Skill) (notes []*front.Fault, err error) {
 
 // set takes in a value of front matter.
 func (s *Skill) set(key string, v front.Value) (note string, err error) {
-	text := func(to *string, most int) {
+	set := func(to *string, most int) {
 		if *to, err = textOf(v); err == nil && utf8.RuneCountInString(*to) > most {
 			*to = text.Runes(*to, most)
 			note = fmt.Sprintf("%s has more than %d characters, and is cut there", key, most)
@@ -89,20 +88,20 @@ func (s *Skill) set(key string, v front.Value) (note string, err error) {
 	}
 	switch key {
 	case "name":
-		text(&s.Name, maxName)
+		set(&s.Name, maxName)
 		if err == nil {
 			if wrong := checkName(s.Name); wrong != nil {
 				err = v.Fault("%v", wrong)
 			}
 		}
 	case "description":
-		text(&s.Description, maxDescription)
+		set(&s.Description, maxDescription)
 	case "when-to-use":
-		text(&s.When, maxDescription)
+		set(&s.When, maxDescription)
 	case "argument-hint":
-		text(&s.Hint, 200)
+		set(&s.Hint, 200)
 	case "model":
-		if text(&s.Model, 200); strings.EqualFold(s.Model, "inherit") {
+		if set(&s.Model, 200); strings.EqualFold(s.Model, "inherit") {
 			s.Model = ""
 		}
 	case "aliases":
@@ -128,7 +127,7 @@ func (s *Skill) set(key string, v front.Value) (note string, err error) {
 			return "", nil
 		}
 		note = fmt.Sprintf("there is no key %.40q", v.Key)
-		if near := tool.Nearest(key, known); near != "" {
+		if near := text.Nearest(key, known); near != "" {
 			note += "; did you mean " + near + "?"
 		}
 	}
@@ -143,10 +142,10 @@ func textOf(v front.Value) (string, error) {
 		for _, item := range list {
 			words = append(words, fmt.Sprint(item))
 		}
-		return text.OneLine(tool.Clean("[" + strings.Join(words, ", ") + "]")), nil
+		return text.OneLine(text.Clean("[" + strings.Join(words, ", ") + "]")), nil
 	}
 	s, err := v.Text()
-	return text.OneLine(tool.Clean(s)), err
+	return text.OneLine(text.Clean(s)), err
 }
 
 // items returns a text as it is, and the texts of a list.

@@ -6,7 +6,8 @@ import (
 	"strings"
 	"sync"
 
-	"github.com/openagent-go/agent/tool"
+	"github.com/openagent-go/agent/internal/skillscope"
+	"github.com/openagent-go/agent/internal/text"
 )
 
 // A Registry is the skills of an agent. It may be used by several goroutines at once.
@@ -123,8 +124,8 @@ func (r *Registry) Add(found Found, names ...string) (n int) {
 }
 
 // List returns the skills that models can run at the moment.
-func (r *Registry) List() []tool.SkillInfo {
-	var out []tool.SkillInfo
+func (r *Registry) List() []skillscope.Info {
+	var out []skillscope.Info
 	for _, s := range r.All() {
 		if info := s.info(); !info.Manual {
 			out = append(out, info)
@@ -134,10 +135,10 @@ func (r *Registry) List() []tool.SkillInfo {
 }
 
 // Find returns a skill as models see it listed.
-func (r *Registry) Find(name string) (tool.SkillInfo, bool) {
+func (r *Registry) Find(name string) (skillscope.Info, bool) {
 	s := r.Get(name)
 	if s == nil {
-		return tool.SkillInfo{}, false
+		return skillscope.Info{}, false
 	}
 	return s.info(), true
 }
@@ -149,7 +150,7 @@ func (r *Registry) Unknown(name string) error {
 	for _, s := range r.All() {
 		names = append(append(names, s.Name), s.Aliases...)
 	}
-	if near := tool.Nearest(name, names); near != "" {
+	if near := text.Nearest(name, names); near != "" {
 		return fmt.Errorf("there is no skill %.80q; did you mean %s?", name, near)
 	}
 	return fmt.Errorf("there is no skill %.80q", name)

@@ -12,8 +12,8 @@ package skill
 import (
 	"fmt"
 
+	"github.com/openagent-go/agent/internal/skillscope"
 	"github.com/openagent-go/agent/permission"
-	"github.com/openagent-go/agent/tool"
 )
 
 // A Skill is instructions for a kind of work, with settings that are in force while they
@@ -27,7 +27,7 @@ type Skill struct {
 	// Hint shows people the arguments, such as "[message]".
 	Hint string
 	// Tools are the only ones that may be used while it is in force, see
-	// [tool.Scope]; nil or empty is any.
+	// [skillscope.Scope]; nil or empty is any.
 	Tools []permission.Rule
 	Model string // that answers while the skill works; "" is the agent's
 	// Hidden: people cannot run it by its name; Manual: models cannot run it.
@@ -57,8 +57,8 @@ func (s *Skill) File() string {
 	return s.file.path
 }
 
-func (s *Skill) info() tool.SkillInfo {
-	return tool.SkillInfo{Name: s.Name, Description: s.Description, When: s.When, Tools: s.Tools, Manual: s.Manual || !s.available()}
+func (s *Skill) info() skillscope.Info {
+	return skillscope.Info{Name: s.Name, Description: s.Description, When: s.When, Tools: s.Tools, Manual: s.Manual || !s.available()}
 }
 
 // A Problem is something that is wrong with a file or a folder of skills. Error has

@@ -12,6 +12,7 @@ import (
 	"github.com/openagent-go/agent"
 	"github.com/openagent-go/agent/event"
 	"github.com/openagent-go/agent/hook"
+	"github.com/openagent-go/agent/internal/skillscope"
 	"github.com/openagent-go/agent/llm"
 	"github.com/openagent-go/agent/permission"
 	"github.com/openagent-go/agent/tool"
@@ -116,7 +117,7 @@ func (p powers) run(t *testing.T, deep bool) []string {
 	s.plays("go", steps...)
 	in := agent.Input{Text: "go"}
 	if only := powerBounds[p.bound]; only != nil {
-		in.Expansion = &tool.Expansion{Kind: tool.SlashCommand, Name: "skill", Text: "go", Scope: &tool.Scope{Skill: "skill", Tools: only}}
+		in.Expansion = &tool.Expansion{Kind: tool.SlashCommand, Name: "skill", Text: "go", Scope: &skillscope.Scope{Skill: "skill", Tools: only}}
 	}
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()

@@ -18,7 +18,6 @@ import (
 	"github.com/openagent-go/agent/internal/front"
 	"github.com/openagent-go/agent/internal/text"
 	"github.com/openagent-go/agent/permission"
-	"github.com/openagent-go/agent/tool"
 	"github.com/openagent-go/agent/workspace"
 )
 
@@ -170,7 +169,7 @@ func (r *reader) take(v front.Value) (err error) {
 		}
 	case "description":
 		if r.Description, err = v.Text(); err == nil {
-			r.Description = text.OneLine(tool.Clean(r.Description))
+			r.Description = text.OneLine(text.Clean(r.Description))
 			if utf8.RuneCountInString(r.Description) > maxDescription {
 				r.Description = text.Runes(r.Description, maxDescription)
 				r.note(v, "it has more than %d characters, and is cut there", maxDescription)
@@ -224,17 +223,17 @@ func (r *reader) unknown(v front.Value) {
 		r.note(v, "it says nothing here")
 		return
 	}
-	text := "there is no such key"
-	if near := tool.Nearest(v.Key, keys); near != "" {
-		text += "; did you mean " + near + "?"
+	problem := "there is no such key"
+	if near := text.Nearest(v.Key, keys); near != "" {
+		problem += "; did you mean " + near + "?"
 	}
-	r.notes = append(r.notes, &front.Fault{Line: v.Line, Text: fmt.Sprintf("%.40s: %s", v.Key, text)})
+	r.notes = append(r.notes, &front.Fault{Line: v.Line, Text: fmt.Sprintf("%.40s: %s", v.Key, problem)})
 }
 
 // word is a short text.
 func (r *reader) word(v front.Value) (string, error) {
 	s, err := v.Text()
-	if err == nil && (len(s) > 200 || s != text.OneLine(tool.Clean(s))) {
+	if err == nil && (len(s) > 200 || s != text.OneLine(text.Clean(s))) {
 		return "", v.Fault("it must be a line of at most 200 bytes")
 	}
 	return s, err

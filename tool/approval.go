@@ -1,7 +1,6 @@
 package tool
 
 import (
-	"bytes"
 	"cmp"
 	"encoding/json"
 	"fmt"
@@ -55,7 +54,7 @@ func AskMatching(schema json.RawMessage) (func(Call) string, error) {
 	if err != nil {
 		return nil, fmt.Errorf("is not a JSON Schema: %w", err)
 	}
-	reason := cmp.Or(text.Bytes(text.OneLine(Clean(s.Description)), maxReason), noReason)
+	reason := cmp.Or(text.Bytes(text.OneLine(text.Clean(s.Description)), maxReason), noReason)
 	return func(call Call) string {
 		var input any
 		if err := json.Unmarshal(call.Input, &input); err != nil {
@@ -66,26 +65,4 @@ func AskMatching(schema json.RawMessage) (func(Call) string, error) {
 		}
 		return reason
 	}, nil
-}
-
-// Approval returns why the author of a tool wants a person to approve a call, "" if nobody
-// needs to: the answer of [Spec].NeedsApproval to the input that the tool will use. If the
-// tool panics, the call needs approval.
-func Approval(t Tool, call Call) (reason string) {
-	defer func() {
-		if recover() != nil {
-			reason = "the tool failed when it was asked whether the call needs approval"
-		}
-	}()
-	needs := t.Spec().NeedsApproval
-	if needs == nil {
-		return ""
-	}
-	if r, ok := t.(Repairer); ok {
-		call.Input = r.Repair(call)
-	}
-	if len(bytes.TrimSpace(call.Input)) == 0 { // as tools read it
-		call.Input = json.RawMessage("{}")
-	}
-	return needs(call)
 }

@@ -2,6 +2,7 @@ package tool_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
 
 	"github.com/openagent-go/agent/tool"
@@ -22,13 +23,14 @@ func ExampleFunc() {
 	})
 
 	ctx := context.Background()
-	out := tool.Do(ctx, weather, tool.Call{Name: "get_weather", Input: []byte(`{"city": "Paris"}`)})
-	fmt.Println(out.Result.Text())
-	out = tool.Do(ctx, weather, tool.Call{Name: "get_weather", Input: []byte(`{"town": "Paris"}`)})
-	fmt.Println("error:", out.Result.IsError) // the model reads the problem and tries again
+	res, err := weather.Run(ctx, tool.Call{Name: "get_weather", Input: []byte(`{"city": "Paris"}`)})
+	fmt.Println(res.Text(), err)
+	_, err = weather.Run(ctx, tool.Call{Name: "get_weather", Input: []byte(`{"town": "Paris"}`)})
+	var bad *tool.InputError // the model reads the problems and tries again
+	fmt.Println("invalid input:", errors.As(err, &bad))
 	// Output:
-	// sunny in Paris
-	// error: true
+	// sunny in Paris <nil>
+	// invalid input: true
 }
 
 // A long call reports its progress to the people who watch the run.
@@ -39,9 +41,9 @@ func ExampleProgress() {
 			return "built", nil
 		})
 	ctx := tool.WithProgress(context.Background(), func(s tool.Status) { fmt.Println(s.Text, s.Percent) })
-	out := tool.Do(ctx, build, tool.Call{Name: "build", Input: []byte(`{}`)})
-	fmt.Println(out.Result.Text())
+	res, err := build.Run(ctx, tool.Call{Name: "build", Input: []byte(`{}`)})
+	fmt.Println(res.Text(), err)
 	// Output:
 	// compiling 12 of 40 30
-	// built
+	// built <nil>
 }

@@ -11,6 +11,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/openagent-go/agent/internal/skillscope"
 	"github.com/openagent-go/agent/llm"
 	"github.com/openagent-go/agent/permission"
 )
@@ -70,21 +71,6 @@ type Traits struct {
 	// ConfirmReason, if not empty, is the reason why a person must agree to the call even
 	// if the mode allows it. If no person can be asked it is denied.
 	ConfirmReason string `json:"asks,omitempty"`
-}
-
-// Classify asks t about a call. For a plain Tool the traits come from its Spec. A call that
-// needs approval, see [Approval], has a ConfirmReason.
-func Classify(t Tool, call Call) Traits {
-	var traits Traits
-	if c, ok := t.(Classifier); ok {
-		traits = c.Classify(call)
-	} else {
-		traits.ReadOnly = t.Spec().ReadOnly
-	}
-	if traits.ConfirmReason == "" {
-		traits.ConfirmReason = Approval(t, call)
-	}
-	return traits
 }
 
 // A Factory is a Tool that makes a new Tool for each call, asked once: the same
@@ -152,7 +138,7 @@ type Call struct {
 	// State is the content of the tool's state slot: a JSON object, or nil.
 	State json.RawMessage `json:"-"`
 	// Scopes are the skills in force, the innermost last.
-	Scopes []Scope `json:"-"`
+	Scopes []skillscope.Scope `json:"-"`
 	// Unreadable says which files must not be shown. A tool that shows many files
 	// leaves out those for which [Call.Hides] is true. Nil: it may show all.
 	Unreadable *permission.Unreadable `json:"-"`
@@ -214,7 +200,7 @@ type Patch struct {
 	// replace those of the same name; null deletes.
 	State json.RawMessage `json:"state,omitempty"`
 	// Begin puts a skill in force, within the others.
-	Begin *Scope `json:"begin,omitempty"`
+	Begin *skillscope.Scope `json:"begin,omitempty"`
 	// End ends the innermost skill, unless the user began it.
 	End bool `json:"end,omitempty"`
 	// Happened lists side effects of the call for hooks.

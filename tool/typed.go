@@ -5,22 +5,28 @@ import (
 	"encoding/json"
 	"fmt"
 	"reflect"
+
+	"github.com/openagent-go/agent/internal/toolschema"
 )
 
 // A Typed is a Tool whose input is a Go type.
 type Typed[In any] struct {
+	checked
 	spec  Spec
-	shape *shape
+	shape *toolschema.Shape
 	run   func(context.Context, Call, In) (*Result, error)
 	rare  *rare[In] // nil for most tools
 }
+
+// checked marks a tool whose Spec was checked when it was made.
+type checked = toolschema.Checked
 
 // rare holds fields that few tools have.
 type rare[In any] struct {
 	classify func(Call, In) Traits
 	preview  func(Call, In) string
 	partial  func(context.Context, In)
-	result   *shape // of Details, nil for any
+	result   *toolschema.Shape // of Details, nil for any
 }
 
 // has returns these fields of the tool, zero if it has none.
@@ -53,22 +59,22 @@ func (t *Typed[In]) give() *rare[In] {
 //
 // New panics if spec.Check reports an error or In has no schema of type object.
 func New[In any](spec Spec, fn func(ctx context.Context, call Call, in In) (*Result, error)) *Typed[In] {
-	var s *shape
+	var s *toolschema.Shape
 	var err error
 	if spec.Input == nil {
-		s, err = shapeOf(reflect.TypeFor[In]())
+		s, err = toolschema.Of(reflect.TypeFor[In]())
 	} else {
-		s, err = newShape(spec.Input)
+		s, err = toolschema.New(spec.Input)
 	}
 	if err != nil {
 		err = fmt.Errorf("the input schema %w", err)
 	} else {
-		spec.Input = s.schema
+		spec.Input = s.Schema
 		err = checkName(spec.Name)
 	}
 	t := &Typed[In]{spec: spec, shape: s, run: fn}
 	if err == nil && spec.Output != nil {
-		t.give().result, err = spec.outputShape()
+		t.give().result, err = toolschema.ForOutput(spec.Output)
 	}
 	if err != nil {
 		panic(fmt.Sprintf("tool %s: %v", spec.Name, err))
@@ -97,7 +103,7 @@ func Func[In, Out any](spec Spec, fn func(ctx context.Context, in In) (Out, erro
 			return nil, fmt.Errorf("encoding the result of %s: %w", name, err)
 		}
 		r := Text(string(data))
-		if kindOf(data) == kindObject {
+		if toolschema.IsObject(data) {
 			r.Details = data
 		}
 		return r, nil
@@ -159,17 +165,6 @@ type Partial interface {
 // Spec describes the tool; its Input is never nil.
 func (t *Typed[In]) Spec() Spec { return t.spec }
 
-// checked marks a tool whose Spec was checked when it was made.
-func (t *Typed[In]) checked() {}
-
-// Check is Spec.Check for a tool; one made by [New] has passed it already.
-func Check(t Tool) error {
-	if _, ok := t.(interface{ checked() }); ok {
-		return nil
-	}
-	return t.Spec().Check()
-}
-
 // Run checks the input and calls the tool's function.
 func (t *Typed[In]) Run(ctx context.Context, call Call) (*Result, error) {
 	call, in, repaired, err := t.read(call)
@@ -185,8 +180,8 @@ func (t *Typed[In]) Run(ctx context.Context, call Call) (*Result, error) {
 	if repaired == nil {
 		return r, nil
 	}
-	details := addDetails(r.Details, map[string]any{"repaired": repaired})
-	if result != nil && !r.IsError && !result.root.fits(details) { // it has no room for more
+	details := toolschema.AddMembers(r.Details, map[string]any{"repaired": repaired})
+	if result != nil && !r.IsError && !result.Fits(details) { // it has no room for more
 		return r, nil
 	}
 	copied := *r
@@ -197,7 +192,7 @@ func (t *Typed[In]) Run(ctx context.Context, call Call) (*Result, error) {
 // Validate implements [Validator].
 func (t *Typed[In]) Validate(call Call) error {
 	if t.has().classify == nil { // mistakes that only Run finds are not about the traits
-		_, _, err := t.shape.read(t.spec.Name, call.Input)
+		_, _, err := t.readInput(call.Input)
 		return err
 	}
 	_, _, _, err := t.read(call)
@@ -218,7 +213,7 @@ type Repairer interface {
 
 // Repair implements [Repairer].
 func (t *Typed[In]) Repair(call Call) json.RawMessage {
-	input, repaired, err := t.shape.read(t.spec.Name, call.Input)
+	input, repaired, err := t.readInput(call.Input)
 	if err != nil || repaired == nil {
 		return call.Input
 	}
@@ -247,38 +242,41 @@ func (t *Typed[In]) Preview(call Call) string {
 
 // read decodes the input of call, and returns the call with the repaired input.
 func (t *Typed[In]) read(call Call) (_ Call, in In, repaired []string, err error) {
-	call.Input, repaired, err = t.shape.read(t.spec.Name, call.Input)
+	call.Input, repaired, err = t.readInput(call.Input)
 	if err != nil {
 		return call, in, nil, err
 	}
 	if err := json.Unmarshal(call.Input, &in); err != nil {
-		return call, in, nil, t.shape.inputError(t.spec.Name, err.Error())
+		return call, in, nil, inputError(t.spec.Name, t.shape.Error(err.Error()))
 	}
 	return call, in, repaired, nil
+}
+
+// readInput checks an input, and returns it repaired with the paths of the repairs.
+func (t *Typed[In]) readInput(input []byte) (json.RawMessage, []string, error) {
+	input, repaired, err := t.shape.Read(input)
+	return input, repaired, inputError(t.spec.Name, err)
+}
+
+// promised is r with its Details repaired where they break s, an error where that
+// cannot be done. A nil s takes anything.
+func promised(s *toolschema.Shape, call Call, r *Result) *Result {
+	if s == nil || r.IsError {
+		return r
+	}
+	fixed, err := s.Promised(call.Name, r.Details)
+	if err != nil {
+		return Errorf("%v", err)
+	}
+	if fixed == nil {
+		return r
+	}
+	copied := *r
+	copied.Details = fixed
+	return &copied
 }
 
 // A Previewer is a Tool that can show the changes of a call before it is permitted, as a
 // unified diff for edits. "" if there is nothing to show. Preview must not have side
 // effects.
 type Previewer interface{ Preview(call Call) string }
-
-// addDetails returns details, a JSON object or nil, with more members. Details
-// that are something else stay as they are.
-func addDetails(details json.RawMessage, more map[string]any) json.RawMessage {
-	all := map[string]json.RawMessage{}
-	if len(details) > 0 && json.Unmarshal(details, &all) != nil || all == nil {
-		return details
-	}
-	for k, v := range more {
-		data, err := json.Marshal(v)
-		if err != nil {
-			return details
-		}
-		all[k] = data
-	}
-	out, err := json.Marshal(all)
-	if err != nil {
-		return details
-	}
-	return out
-}

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/openagent-go/agent/internal/teamstore"
+	"github.com/openagent-go/agent/internal/text"
 	"github.com/openagent-go/agent/llm"
 	"github.com/openagent-go/agent/permission"
 	"github.com/openagent-go/agent/tool"
@@ -231,14 +232,14 @@ func (o Offer) spawn(call tool.Call, in agentInput) (_ Spawn, problem string) {
 
 // unknownName is the error for a value that is not in the list.
 func unknownName(member, value string, names []string) string {
-	text := fmt.Sprintf("%s %q is unknown", member, clipLine(value, 80))
-	if near := tool.Nearest(value, names); near != "" {
-		text += fmt.Sprintf("; did you mean %q?", near)
+	problem := fmt.Sprintf("%s %q is unknown", member, clipLine(value, 80))
+	if near := text.Nearest(value, names); near != "" {
+		problem += fmt.Sprintf("; did you mean %q?", near)
 	}
 	if len(names) == 0 {
-		return text + "; there is none here"
+		return problem + "; there is none here"
 	}
-	return text + "; there are " + strings.Join(names[:min(len(names), maxAgentTypes)], ", ")
+	return problem + "; there are " + strings.Join(names[:min(len(names), maxAgentTypes)], ", ")
 }
 
 // usedTools names the tools that an agent has used, and how often.

@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/openagent-go/agent/internal/toolrun"
 	"github.com/openagent-go/agent/llm"
 	"github.com/openagent-go/agent/permission"
 	"github.com/openagent-go/agent/tool"
@@ -146,7 +147,7 @@ func TestAgentToolClass(t *testing.T) {
 		`{"prompt":"x","description":"y","subagent_type":"what"}`:                           "what delegated",
 		`{"prompt":"x","description":"y","subagentType":"Explore"}`:                         "Explore read-only delegated",
 	} {
-		c := tool.Classify(x, tool.Call{Input: json.RawMessage(input)})
+		c := toolrun.Classify(x, tool.Call{Input: json.RawMessage(input)})
 		got := c.Access[0].Target
 		if c.ReadOnly {
 			got += " read-only"
@@ -171,7 +172,7 @@ func TestAgentToolCancelled(t *testing.T) {
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	go func() { <-started; cancel() }()
-	out := tool.Run(ctx, Agent(n), tool.Call{ID: "c1.0", Name: "Agent", Input: json.RawMessage(`{"prompt":"x","description":"y"}`)}, time.Minute)
+	out := toolrun.Run(ctx, Agent(n), tool.Call{ID: "c1.0", Name: "Agent", Input: json.RawMessage(`{"prompt":"x","description":"y"}`)}, time.Minute)
 	if !out.Result.IsError || out.Err != nil {
 		t.Errorf("%+v", out)
 	}

@@ -13,6 +13,7 @@ import (
 	"sync"
 	"testing"
 
+	"github.com/openagent-go/agent/internal/toolrun"
 	"github.com/openagent-go/agent/permission"
 	"github.com/openagent-go/agent/tool"
 	"github.com/openagent-go/agent/tool/tooltest"
@@ -75,7 +76,7 @@ func TestApplyPatch(t *testing.T) {
 	}
 	call := tool.Call{Dir: d.dir, Input: tooltest.Input(t, in)}
 	preview := ap.(tool.Previewer).Preview(call)
-	class := tool.Classify(ap, call)
+	class := toolrun.Classify(ap, call)
 	if !maps.Equal(before, allBelow(t, d.dir)) {
 		t.Fatal("looking at a call changes files")
 	}
@@ -212,7 +213,7 @@ func TestApplyPatchRefuses(t *testing.T) {
 	}
 	for _, in := range []applyPatchInput{body("*** Add File: ../x"), body("nonsense")} {
 		call := tool.Call{Dir: d.dir, Input: tooltest.Input(t, in)}
-		if c := tool.Classify(ap, call); c.ReadOnly || c.Access != nil || c.Touches != nil {
+		if c := toolrun.Classify(ap, call); c.ReadOnly || c.Access != nil || c.Touches != nil {
 			t.Errorf("%+v", c)
 		}
 		if got := ap.(tool.Previewer).Preview(call); got != "" {

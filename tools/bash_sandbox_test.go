@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/openagent-go/agent/internal/toolrun"
 	"github.com/openagent-go/agent/tool"
 	"github.com/openagent-go/agent/tools"
 	"github.com/openagent-go/agent/workspace"
@@ -55,7 +56,7 @@ func TestBashSandbox(t *testing.T) {
 			}
 			continue
 		}
-		c := tool.Classify(tt.tool, call)
+		c := toolrun.Classify(tt.tool, call)
 		if c.Confined != tt.confined || (c.ConfirmReason != "") != tt.asks {
 			t.Errorf("%s: confined %v, asks %q", tt.name, c.Confined, c.ConfirmReason)
 		}

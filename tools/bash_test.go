@@ -13,6 +13,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/openagent-go/agent/internal/toolrun"
 	"github.com/openagent-go/agent/permission"
 	"github.com/openagent-go/agent/tool"
 	"github.com/openagent-go/agent/workspace"
@@ -24,7 +25,7 @@ type console struct {
 	tools map[string]tool.Tool
 	dir   string // of the calls
 	state json.RawMessage
-	fault tool.Fault // that the next calls should have
+	fault toolrun.Fault // that the next calls should have
 }
 
 func newConsole(t *testing.T) *console {
@@ -49,7 +50,7 @@ func (c *console) call(ctx context.Context, t *testing.T, name string, input map
 		t.Fatal(err)
 	}
 	call := tool.Call{ID: "c1.0", Name: name, Session: "s", Dir: c.dir, Input: in, State: c.state}
-	out := tool.Run(ctx, c.tools[name], call, 5*time.Second)
+	out := toolrun.Run(ctx, c.tools[name], call, 5*time.Second)
 	if out.Fault != c.fault || out.Err != nil {
 		t.Errorf("%s %s: fault %q, %v", name, in, out.Fault, out.Err)
 	}
@@ -137,12 +138,12 @@ func TestBashHasNoOtherInputs(t *testing.T) {
 
 func TestBashClassifies(t *testing.T) {
 	dir := t.TempDir()
-	class := tool.Classify(Bash(&workspace.Workspace{}), tool.Call{Dir: dir, Input: json.RawMessage(`{"command":"git push"}`)})
+	class := toolrun.Classify(Bash(&workspace.Workspace{}), tool.Call{Dir: dir, Input: json.RawMessage(`{"command":"git push"}`)})
 	want := permission.Access{Kind: permission.RunCommand, Target: "git push", Dir: dir}
 	if len(class.Access) != 1 || class.Access[0] != want || class.ReadOnly || class.Touches != nil {
 		t.Errorf("%+v", class)
 	}
-	if !tool.Classify(BashOutput(&workspace.Workspace{}), tool.Call{Input: json.RawMessage(`{"bash_id":"bash_1"}`)}).ReadOnly {
+	if !toolrun.Classify(BashOutput(&workspace.Workspace{}), tool.Call{Input: json.RawMessage(`{"bash_id":"bash_1"}`)}).ReadOnly {
 		t.Error("BashOutput changes something")
 	}
 }
@@ -159,7 +160,7 @@ func TestBashIsJudgedWhereItRuns(t *testing.T) {
 	}
 	judge := func() permission.Decision {
 		call := tool.Call{Session: "s", Dir: root, State: c.state, Input: json.RawMessage(`{"command":"cat away/passwd"}`)}
-		return permission.Policy{}.Decide(permission.Request{Tool: "Bash", Dir: root, Access: tool.Classify(bash, call).Access})
+		return permission.Policy{}.Decide(permission.Request{Tool: "Bash", Dir: root, Access: toolrun.Classify(bash, call).Access})
 	}
 	if d := judge(); d.Behavior != permission.Allowed {
 		t.Errorf("in the working directory: %+v", d)
@@ -185,9 +186,9 @@ func TestBashIsJudgedWhereItRuns(t *testing.T) {
 
 func TestBashTimeout(t *testing.T) {
 	c := newConsole(t)
-	c.fault = tool.TimedOut
+	c.fault = toolrun.TimedOut
 	r, d := c.call(t.Context(), t, "Bash", map[string]any{"command": "echo begun; sleep 1000 & sleep 1000", "timeout": 300})
-	c.fault = tool.NoFault
+	c.fault = toolrun.NoFault
 	if !r.IsError || d.ExitCode != nil || !strings.HasPrefix(r.Text(), "begun\nCommand timed out after 300 ms") {
 		t.Errorf("%q, %s", r.Text(), r.Details)
 	}

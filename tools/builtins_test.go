@@ -7,6 +7,8 @@ import (
 	"testing"
 
 	"github.com/openagent-go/agent/cron"
+	"github.com/openagent-go/agent/internal/skillscope"
+	"github.com/openagent-go/agent/internal/toolrun"
 	"github.com/openagent-go/agent/team"
 	"github.com/openagent-go/agent/tool"
 	"github.com/openagent-go/agent/tools"
@@ -20,7 +22,7 @@ type (
 	oneAgent    struct{ tools.Spawner }
 )
 
-func (noSkills) List() []tool.SkillInfo { return nil }
+func (noSkills) List() []skillscope.Info { return nil }
 
 func (oneAgent) Offer() tools.Offer {
 	return tools.Offer{Types: []tools.AgentType{{Name: "general-purpose"}}}
@@ -94,7 +96,7 @@ func TestTextSizes(t *testing.T) {
 		if n := wireSize(t, s); n > most {
 			t.Errorf("%s takes %d bytes of a request, more than %d", s.Name, n, most)
 		}
-		if err := tool.Check(e.Tool); err != nil {
+		if err := toolrun.Check(e.Tool); err != nil {
 			t.Errorf("%s: %v", s.Name, err)
 		}
 	}

@@ -10,6 +10,7 @@ import (
 	"sync"
 	"testing"
 
+	"github.com/openagent-go/agent/internal/toolrun"
 	"github.com/openagent-go/agent/permission"
 	"github.com/openagent-go/agent/tool"
 	"github.com/openagent-go/agent/tool/tooltest"
@@ -75,7 +76,7 @@ func TestCodeSearch(t *testing.T) {
 		})
 	}
 	f.T = t
-	class := tool.Classify(search, tool.Call{Name: "CodeSearch", Input: []byte(`{"query":"x","path":"a"}`), Dir: f.dir})
+	class := toolrun.Classify(search, tool.Call{Name: "CodeSearch", Input: []byte(`{"query":"x","path":"a"}`), Dir: f.dir})
 	if want := filepath.Join(f.dir, "a"); !class.ReadOnly || len(class.Access) != 1 || class.Access[0] != (permission.Access{Kind: permission.ReadFile, Target: want}) {
 		t.Errorf("%+v", class)
 	}

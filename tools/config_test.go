@@ -12,6 +12,7 @@ import (
 	"testing"
 
 	"github.com/openagent-go/agent"
+	"github.com/openagent-go/agent/internal/toolrun"
 	"github.com/openagent-go/agent/permission"
 	"github.com/openagent-go/agent/tool"
 	"github.com/openagent-go/agent/tool/tooltest"
@@ -171,7 +172,7 @@ func TestSettingsAtOnce(t *testing.T) {
 // Looking needs no permission, a change does, and rules name the key.
 func TestConfigPermission(t *testing.T) {
 	f := testSettings(t)
-	if c := tool.Classify(Config(f), tool.Call{Input: json.RawMessage(`{"action":"set","value":1}`)}); len(c.Access) > 0 || c.ConfirmReason != "" {
+	if c := toolrun.Classify(Config(f), tool.Call{Input: json.RawMessage(`{"action":"set","value":1}`)}); len(c.Access) > 0 || c.ConfirmReason != "" {
 		t.Errorf("without a key it asks for %+v", c)
 	}
 	for _, c := range []struct {

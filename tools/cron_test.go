@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/openagent-go/agent/cron"
+	"github.com/openagent-go/agent/internal/toolrun"
 	"github.com/openagent-go/agent/permission"
 	"github.com/openagent-go/agent/tool"
 	"github.com/openagent-go/agent/tool/tooltest"
@@ -110,7 +111,7 @@ func TestCronCreateErrors(t *testing.T) {
 func TestCronClass(t *testing.T) {
 	c := crontab(t)
 	class := func(tl tool.Tool, input string) tool.Traits {
-		return tool.Classify(tl, tool.Call{Name: tl.Spec().Name, Dir: "/elsewhere", Input: json.RawMessage(input)})
+		return toolrun.Classify(tl, tool.Call{Name: tl.Spec().Name, Dir: "/elsewhere", Input: json.RawMessage(input)})
 	}
 	got := class(CronCreate(c), `{"name":"a","schedule":"@daily","command":"rm -r x"}`)
 	if len(got.Access) != 1 || got.Access[0] != (permission.Access{Kind: permission.RunCommand, Target: "rm -r x", Dir: c.Dir, Later: true}) || got.ConfirmReason == "" || got.ReadOnly {
@@ -245,10 +246,10 @@ func TestCronCancelled(t *testing.T) {
 	c := crontab(t)
 	ctx, cancel := context.WithCancel(t.Context())
 	err := c.Jobs.Update(t.Context(), func(jobs []cron.Job) ([]cron.Job, error) {
-		done := make(chan tool.Outcome)
+		done := make(chan toolrun.Outcome)
 		go func() {
 			call := tool.Call{ID: "c1.0", Name: "CronCreate", Input: json.RawMessage(`{"name":"a","schedule":"@daily","prompt":"p"}`)}
-			done <- tool.Run(ctx, CronCreate(c), call, time.Minute)
+			done <- toolrun.Run(ctx, CronCreate(c), call, time.Minute)
 		}()
 		cancel()
 		if o := <-done; !o.Result.IsError || o.Err != nil {

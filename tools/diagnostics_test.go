@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/openagent-go/agent/internal/toolrun"
 	"github.com/openagent-go/agent/tool"
 	"github.com/openagent-go/agent/tools"
 )
@@ -40,7 +41,7 @@ func TestWithDiagnostics(t *testing.T) {
 
 	plain := tools.Write(f.ws)
 	call := tool.Call{Name: "Write", Dir: f.dir, Input: []byte(`{"file_path":"a/b.go","content":"x"}`)}
-	if got, want := tool.Classify(write, call), tool.Classify(plain, call); !reflect.DeepEqual(got, want) {
+	if got, want := toolrun.Classify(write, call), toolrun.Classify(plain, call); !reflect.DeepEqual(got, want) {
 		t.Errorf("classified as %+v, not %+v", got, want)
 	}
 	if got, want := write.(tool.Previewer).Preview(call), plain.(tool.Previewer).Preview(call); got != want || got == "" {

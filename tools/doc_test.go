@@ -23,6 +23,8 @@ import (
 	"time"
 
 	"github.com/openagent-go/agent/internal/golden"
+	"github.com/openagent-go/agent/internal/skillscope"
+	"github.com/openagent-go/agent/internal/toolrun"
 	"github.com/openagent-go/agent/permission"
 	"github.com/openagent-go/agent/tool"
 	"github.com/openagent-go/agent/tools"
@@ -50,9 +52,9 @@ func TestDocs(t *testing.T) {
 // oneSkill is a store with one skill.
 type oneSkill struct{ tools.Skills }
 
-func (oneSkill) List() []tool.SkillInfo { return []tool.SkillInfo{{Name: "review"}} }
+func (oneSkill) List() []skillscope.Info { return []skillscope.Info{{Name: "review"}} }
 
-func (oneSkill) Find(name string) (tool.SkillInfo, bool) { return tool.SkillInfo{Name: name}, true }
+func (oneSkill) Find(name string) (skillscope.Info, bool) { return skillscope.Info{Name: name}, true }
 
 // oneServer is a connected MCP server.
 type oneServer struct{ tools.Resources }
@@ -175,7 +177,7 @@ func (d *doc) classes(t tool.Tool, calls []string) (does, rules string) {
 			call.Dir = filepath.Join(d.dir, filepath.FromSlash(in.folder))
 			call.State = json.RawMessage(strings.ReplaceAll(in.state, "ROOT", d.dir))
 		}
-		c := tool.Classify(t, call)
+		c := toolrun.Classify(t, call)
 		kinds := map[permission.AccessKind]bool{}
 		for _, a := range c.Access {
 			kinds[a.Kind] = true
@@ -326,7 +328,7 @@ func (d *doc) constant(pkg, name string) int64 {
 }
 
 var codeFolders = map[string]string{
-	"tools": ".", "attach": "../attach", "custom": "custom", "engine": "../internal/engine", "team": "../internal/teamstore", "cron": "../cron", "tool": "../tool", "workspace": "../workspace",
+	"tools": ".", "attach": "../attach", "custom": "custom", "engine": "../internal/engine", "team": "../internal/teamstore", "cron": "../cron", "toolrun": "../internal/toolrun", "tooloutput": "../internal/tooloutput", "workspace": "../workspace",
 	"trigger": "../trigger", "search": "search", "agent": "..",
 }
 

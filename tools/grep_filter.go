@@ -7,7 +7,7 @@ import (
 	"strings"
 
 	"github.com/openagent-go/agent/internal/glob"
-	"github.com/openagent-go/agent/tool"
+	"github.com/openagent-go/agent/internal/text"
 )
 
 // A filter chooses the files that Grep searches. The zero value takes all that
@@ -56,7 +56,7 @@ func newFilter(globs, kind string) (*filter, error) {
 func unknownType(kind string) error {
 	names := slices.Sorted(maps.Keys(fileTypes))
 	hint := ""
-	if n := tool.Nearest(kind, names); n != "" {
+	if n := text.Nearest(kind, names); n != "" {
 		hint = fmt.Sprintf(" (did you mean %q?)", n)
 	}
 	return fmt.Errorf("the type %q is not known%s; known are %s; for others use glob", kind, hint, strings.Join(names, ", "))

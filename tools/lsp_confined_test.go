@@ -4,6 +4,7 @@ import (
 	"os/exec"
 	"testing"
 
+	"github.com/openagent-go/agent/internal/toolrun"
 	"github.com/openagent-go/agent/tool"
 	"github.com/openagent-go/agent/tools"
 	"github.com/openagent-go/agent/workspace"
@@ -25,7 +26,7 @@ func TestLSPIsConfined(t *testing.T) {
 		}
 		languages := tools.NewLanguages(ws, []tools.LanguageServer{{Name: "s", Command: program, Extensions: map[string]string{".go": "go"}}})
 		defer languages.Close()
-		class := tool.Classify(tools.LSP(languages), tool.Call{Name: "LSP", Input: []byte(`{"operation":"documentSymbol","file_path":"a.go"}`)})
+		class := toolrun.Classify(tools.LSP(languages), tool.Call{Name: "LSP", Input: []byte(`{"operation":"documentSymbol","file_path":"a.go"}`)})
 		if class.Confined != confines || class.ReadOnly || len(class.Access) != 2 {
 			t.Errorf("confines %v: %+v", confines, class)
 		}

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/openagent-go/agent/internal/lsp"
+	"github.com/openagent-go/agent/internal/toolrun"
 	"github.com/openagent-go/agent/permission"
 	"github.com/openagent-go/agent/tool"
 )
@@ -38,7 +39,7 @@ type diagnosed struct {
 	languages *Languages
 }
 
-func (d diagnosed) Classify(call tool.Call) tool.Traits { return tool.Classify(d.Tool, call) }
+func (d diagnosed) Classify(call tool.Call) tool.Traits { return toolrun.Classify(d.Tool, call) }
 
 func (d diagnosed) Preview(call tool.Call) string {
 	if p, ok := d.Tool.(tool.Previewer); ok {

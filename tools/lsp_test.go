@@ -10,6 +10,7 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/openagent-go/agent/internal/installed"
+	"github.com/openagent-go/agent/internal/toolrun"
 	"github.com/openagent-go/agent/permission"
 	"github.com/openagent-go/agent/tool"
 	"github.com/openagent-go/agent/tool/tooltest"
@@ -73,7 +74,7 @@ func TestLSPWithGopls(t *testing.T) {
 	f := plant(t, module...)
 	lsp := tools.LSP(openLanguages(t, f.ws, server))
 	starts := func() string { // the parts of a question that permission rules see
-		class := tool.Classify(lsp, tool.Call{Name: "LSP", Input: []byte(`{"operation":"documentSymbol","file_path":"shape.go"}`), Dir: f.dir})
+		class := toolrun.Classify(lsp, tool.Call{Name: "LSP", Input: []byte(`{"operation":"documentSymbol","file_path":"shape.go"}`), Dir: f.dir})
 		for _, a := range class.Access {
 			if a.Kind == permission.RunCommand && a.Dir == f.dir && !class.ReadOnly {
 				return a.Target
@@ -261,7 +262,7 @@ func TestLSPInput(t *testing.T) {
 	if _, err := lsp.Run(t.Context(), tool.Call{Name: "LSP", Input: []byte(`{"operation":"rm"}`), Dir: f.dir}); err == nil {
 		t.Error("an operation that there is not")
 	}
-	class := tool.Classify(lsp, tool.Call{Name: "LSP", Input: []byte(`{"operation":"documentSymbol","file_path":"a.go"}`), Dir: f.dir})
+	class := toolrun.Classify(lsp, tool.Call{Name: "LSP", Input: []byte(`{"operation":"documentSymbol","file_path":"a.go"}`), Dir: f.dir})
 	if want := filepath.Join(f.dir, "a.go"); !class.ReadOnly || len(class.Access) != 1 || class.Access[0].Kind != permission.ReadFile || class.Access[0].Target != want {
 		t.Errorf("%+v", class)
 	}

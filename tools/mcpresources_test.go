@@ -14,6 +14,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/openagent-go/agent/internal/toolrun"
 	"github.com/openagent-go/agent/llm"
 	"github.com/openagent-go/agent/permission"
 	"github.com/openagent-go/agent/tool"
@@ -143,7 +144,7 @@ func TestListMcpResourcesMany(t *testing.T) {
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	go func() { <-started; cancel() }()
-	out := tool.Run(ctx, ListMcpResources(d), tool.Call{ID: "c1.0", Name: "ListMcpResources", Input: json.RawMessage(`{}`)}, time.Minute)
+	out := toolrun.Run(ctx, ListMcpResources(d), tool.Call{ID: "c1.0", Name: "ListMcpResources", Input: json.RawMessage(`{}`)}, time.Minute)
 	if !out.Result.IsError || out.Err != nil {
 		t.Errorf("%+v", out)
 	}
@@ -212,7 +213,7 @@ func TestMcpResourcesClass(t *testing.T) {
 		{ReadMcpResource(d), `{"server":"docs","uri":"x"}`, "docs"},
 		{ReadMcpResource(d), `{"server":"","uri":"x"}`, ""},
 	} {
-		class := tool.Classify(c.tool, tool.Call{Input: json.RawMessage(c.input)})
+		class := toolrun.Classify(c.tool, tool.Call{Input: json.RawMessage(c.input)})
 		var servers []string
 		for _, a := range class.Access {
 			if a.Kind != permission.UseName {

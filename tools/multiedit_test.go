@@ -9,6 +9,7 @@ import (
 	"sync"
 	"testing"
 
+	"github.com/openagent-go/agent/internal/toolrun"
 	"github.com/openagent-go/agent/permission"
 	"github.com/openagent-go/agent/tool"
 	"github.com/openagent-go/agent/tool/tooltest"
@@ -87,7 +88,7 @@ func TestMultiEdit(t *testing.T) {
 	if info, err := os.Stat(path); err != nil || info.Mode().Perm() != 0o751 {
 		t.Errorf("%v, %v", info, err)
 	}
-	class := tool.Classify(me, call)
+	class := toolrun.Classify(me, call)
 	if class.ReadOnly || len(class.Access) != 1 || class.Access[0] != (permission.Access{Kind: permission.EditFile, Target: path}) || class.Touches[0] != path {
 		t.Errorf("%+v", class)
 	}

@@ -8,6 +8,7 @@ import (
 	"sync"
 	"testing"
 
+	"github.com/openagent-go/agent/internal/toolrun"
 	"github.com/openagent-go/agent/permission"
 	"github.com/openagent-go/agent/tool"
 	"github.com/openagent-go/agent/tool/tooltest"
@@ -37,7 +38,7 @@ func TestNotebookEdit(t *testing.T) {
 
 	call := tool.Call{Dir: d.dir, Input: json.RawMessage(replace)}
 	preview := ne.(tool.Previewer).Preview(call)
-	if class := tool.Classify(ne, call); class.ReadOnly || len(class.Access) != 1 || class.Access[0] != (permission.Access{Kind: permission.EditFile, Target: path}) || class.Touches[0] != path {
+	if class := toolrun.Classify(ne, call); class.ReadOnly || len(class.Access) != 1 || class.Access[0] != (permission.Access{Kind: permission.EditFile, Target: path}) || class.Touches[0] != path {
 		t.Errorf("%+v", class)
 	}
 	r := d.do(ne, replace)
@@ -88,7 +89,7 @@ func TestNotebookEditFamiliar(t *testing.T) {
 	path := d.put("nb.ipynb", smallNotebook)
 	d.ok(d.read, readInput{FilePath: "nb.ipynb"})
 	call := tool.Call{Dir: d.dir, Input: json.RawMessage(`{"notebook_path":"nb.ipynb","cell_id":"run","new_source":"b"}`)}
-	if class := tool.Classify(ne, call); len(class.Access) != 1 || class.Access[0].Target != path || !strings.Contains(ne.(tool.Previewer).Preview(call), "+b") {
+	if class := toolrun.Classify(ne, call); len(class.Access) != 1 || class.Access[0].Target != path || !strings.Contains(ne.(tool.Previewer).Preview(call), "+b") {
 		t.Errorf("%+v", class)
 	}
 	for _, c := range []struct{ in, want string }{

@@ -5,6 +5,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/openagent-go/agent/internal/toolrun"
 	"github.com/openagent-go/agent/permission"
 	"github.com/openagent-go/agent/tool"
 	"github.com/openagent-go/agent/tool/tooltest"
@@ -34,7 +35,7 @@ func TestPlanModeBefore(t *testing.T) {
 		}
 		for tl, want := range map[tool.Tool]permission.Mode{exit: c.after, other: c.elsewhere} {
 			call := tool.Call{Mode: permission.Plan, State: r.Patch.State, Input: plan}
-			if asks := tool.Classify(tl, call).ConfirmReason; !strings.HasSuffix(asks, " "+string(want)) {
+			if asks := toolrun.Classify(tl, call).ConfirmReason; !strings.HasSuffix(asks, " "+string(want)) {
 				t.Errorf("after %s the question is %q, want the mode %s", c.before, asks, want)
 			}
 			out := tooltest.RunCall(t, tl, call)
@@ -74,7 +75,7 @@ func TestPlanModeRefusals(t *testing.T) {
 		if !r.IsError || !strings.Contains(r.Text(), c.want) || r.Patch.Mode != "" {
 			t.Errorf("%s in %s: %q, mode %s; want an error with %q", c.tool.Spec().Name, c.mode, r.Text(), r.Patch.Mode, c.want)
 		}
-		if got := tool.Classify(c.tool, call).ConfirmReason != ""; got != c.asks {
+		if got := toolrun.Classify(c.tool, call).ConfirmReason != ""; got != c.asks {
 			t.Errorf("%s in %s %.40s: asks is %v", c.tool.Spec().Name, c.mode, c.input, got)
 		}
 	}

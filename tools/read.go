@@ -376,7 +376,7 @@ func meant(dir, missing string, names []string) string {
 			near = append(near, filepath.Join(dir, name))
 		}
 	}
-	add(tool.Nearest(missing, names))
+	add(text.Nearest(missing, names))
 	for _, n := range names {
 		if stem(n) == stem(missing) {
 			add(n)

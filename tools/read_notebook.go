@@ -95,26 +95,26 @@ type notebookView struct {
 }
 
 func (s *notebookView) output(cell int, o notebookShown) {
-	text := string(o.Text)
+	shown := string(o.Text)
 	switch {
 	case o.Type == "error" && len(o.Traceback) > 0:
-		text = strings.Join(o.Traceback, "\n")
+		shown = strings.Join(o.Traceback, "\n")
 	case o.Type == "error":
-		text = o.Name + ": " + o.Value
+		shown = o.Name + ": " + o.Value
 	case o.Data != nil:
-		text = string(o.Data["text/plain"])
+		shown = string(o.Data["text/plain"])
 	}
 	for _, kind := range []string{"image/png", "image/jpeg"} {
 		if data := o.Data[kind]; data != "" {
-			text = strings.TrimPrefix(text+"\n", "\n") + s.image(string(data))
+			shown = strings.TrimPrefix(shown+"\n", "\n") + s.image(string(data))
 		}
 	}
-	text = tool.Clean(text)
-	if len(text) > maxOutput {
-		text = strings.ToValidUTF8(text[:maxOutput], "") + fmt.Sprintf("\n[… %d more bytes]", len(text)-maxOutput)
+	shown = text.Clean(shown)
+	if len(shown) > maxOutput {
+		shown = strings.ToValidUTF8(shown[:maxOutput], "") + fmt.Sprintf("\n[… %d more bytes]", len(shown)-maxOutput)
 	}
-	if text != "" {
-		fmt.Fprintf(&s.text, "--- output of cell %d ---\n%s\n", cell, strings.TrimSuffix(text, "\n"))
+	if shown != "" {
+		fmt.Fprintf(&s.text, "--- output of cell %d ---\n%s\n", cell, strings.TrimSuffix(shown, "\n"))
 	}
 }
 

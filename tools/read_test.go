@@ -9,6 +9,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/openagent-go/agent/internal/tooloutput"
+	"github.com/openagent-go/agent/internal/toolrun"
 	"github.com/openagent-go/agent/llm"
 	"github.com/openagent-go/agent/permission"
 	"github.com/openagent-go/agent/tool"
@@ -69,7 +71,7 @@ func TestReadLimits(t *testing.T) {
 	}
 	// Text that Read shows is not truncated again.
 	r = d.do(d.read, readInput{FilePath: "lines"})
-	limited, err := tool.Output{Dir: t.TempDir()}.Limit(tool.Call{}, r)
+	limited, err := tooloutput.Limit(tool.Output{Dir: t.TempDir()}, tool.Call{}, r)
 	if err != nil || limited.Text() != r.Text() {
 		t.Errorf("cut again: %v", err)
 	}
@@ -208,7 +210,7 @@ func TestReadClass(t *testing.T) {
 		t.Fatal(err)
 	}
 	class := func(tl tool.Tool, in string) tool.Traits {
-		return tool.Classify(tl, tool.Call{Dir: d.dir, Input: json.RawMessage(in)})
+		return toolrun.Classify(tl, tool.Call{Dir: d.dir, Input: json.RawMessage(in)})
 	}
 	c := class(d.read, `{"file_path":"link"}`)
 	if !c.ReadOnly || len(c.Touches) != 1 || c.Touches[0] != path || len(c.Access) != 1 || c.Access[0] != (permission.Access{Kind: permission.ReadFile, Target: path}) {

@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"github.com/openagent-go/agent"
+	"github.com/openagent-go/agent/internal/toolrun"
 	"github.com/openagent-go/agent/permission"
 	"github.com/openagent-go/agent/tool"
 	"github.com/openagent-go/agent/tool/tooltest"
@@ -177,7 +178,7 @@ func TestRemoteTriggerClass(t *testing.T) {
 		`{"action":"update","id":"` + remote.ID + `","url":"https://evil.org"}`: named(permission.FetchURL, "https://evil.org/"),
 		`{"action":"run","id":"none"}`:                                          {},
 	} {
-		got := tool.Classify(tl, tool.Call{Input: json.RawMessage(input)})
+		got := toolrun.Classify(tl, tool.Call{Input: json.RawMessage(input)})
 		if fmt.Sprint(got) != fmt.Sprint(want) {
 			t.Errorf("%s: %+v, want %+v", input, got, want)
 		}
@@ -294,7 +295,7 @@ func TestRemoteTriggerSending(t *testing.T) {
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	go func() { <-reached; cancel() }()
-	out := tool.Run(ctx, tl, tool.Call{ID: "c1.0", Name: "RemoteTrigger", Input: json.RawMessage(`{"action":"run","name":"hang"}`)}, time.Minute)
+	out := toolrun.Run(ctx, tl, tool.Call{ID: "c1.0", Name: "RemoteTrigger", Input: json.RawMessage(`{"action":"run","name":"hang"}`)}, time.Minute)
 	if !out.Result.IsError || ctx.Err() == nil {
 		t.Errorf("got %s", out.Result.Text())
 	}

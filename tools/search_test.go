@@ -11,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/openagent-go/agent/internal/toolrun"
 	"github.com/openagent-go/agent/permission"
 	"github.com/openagent-go/agent/tool"
 	"github.com/openagent-go/agent/tools"
@@ -207,7 +208,7 @@ func TestClassifySearch(t *testing.T) {
 		{tools.Grep(f.ws), `{"pattern":"x","path":"src/a.go"}`, "src/a.go"},
 	} {
 		want := filepath.Join(f.dir, tt.want)
-		c := tool.Classify(tt.tool, tool.Call{Input: json.RawMessage(tt.input), Dir: f.dir})
+		c := toolrun.Classify(tt.tool, tool.Call{Input: json.RawMessage(tt.input), Dir: f.dir})
 		if !c.ReadOnly || len(c.Touches) != 1 || c.Touches[0] != want || len(c.Access) != 1 || c.Access[0] != (permission.Access{Kind: permission.ReadFile, Target: want}) {
 			t.Errorf("%s: %+v", tt.input, c)
 		}

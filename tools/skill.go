@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/openagent-go/agent/internal/skillscope"
 	"github.com/openagent-go/agent/internal/text"
 	"github.com/openagent-go/agent/permission"
 	"github.com/openagent-go/agent/tool"
@@ -25,9 +26,9 @@ const (
 // Skills are the skills that a model may run.
 type Skills interface {
 	// List returns those that models can run at the moment.
-	List() []tool.SkillInfo
+	List() []skillscope.Info
 	// Find returns the skill of a name or alias, ignoring case.
-	Find(name string) (tool.SkillInfo, bool)
+	Find(name string) (skillscope.Info, bool)
 	// Expand returns the text of a skill with its arguments. The error is for the model.
 	Expand(name, args string) (*tool.Expansion, error)
 	// Unknown returns the error for a skill that does not exist, with a similar name if
@@ -81,7 +82,7 @@ func Skill(skills Skills) tool.Tool {
 }
 
 // skillBound returns the tools that the skills in force allow, nil for all.
-func skillBound(scopes []tool.Scope) *permission.Restriction {
+func skillBound(scopes []skillscope.Scope) *permission.Restriction {
 	for _, sc := range slices.Backward(scopes) {
 		if len(sc.Tools) > 0 {
 			return &permission.Restriction{Only: sc.Tools}
@@ -141,7 +142,7 @@ func endSkill(call tool.Call) *tool.Result {
 }
 
 // findSkills searches names and descriptions for words; without any it lists names.
-func findSkills(list []tool.SkillInfo, query string) *tool.Result {
+func findSkills(list []skillscope.Info, query string) *tool.Result {
 	words := strings.Fields(strings.ToLower(query))
 	if len(words) == 0 {
 		var names []string
@@ -154,7 +155,7 @@ func findSkills(list []tool.SkillInfo, query string) *tool.Result {
 		return tool.Text(strings.Join(names, "\n"))
 	}
 	type hit struct {
-		info  tool.SkillInfo
+		info  skillscope.Info
 		score int
 	}
 	var hits []hit
@@ -190,7 +191,7 @@ func findSkills(list []tool.SkillInfo, query string) *tool.Result {
 
 // skillList lists skills for the tool's description: with their descriptions while there is
 // room, then with a few words, then by name. Skills that do not fit are found by query.
-func skillList(list []tool.SkillInfo) string {
+func skillList(list []skillscope.Info) string {
 	if len(list) == 0 {
 		return "\n\nThere are no skills at the moment."
 	}
@@ -219,7 +220,7 @@ func skillList(list []tool.SkillInfo) string {
 }
 
 // skillLine is a skill in a line of at most so many characters, its name always.
-func skillLine(s tool.SkillInfo, most int) string {
+func skillLine(s skillscope.Info, most int) string {
 	about := s.Description
 	if s.When != "" {
 		about += " (when " + strings.TrimPrefix(strings.TrimPrefix(s.When, "when "), "When ") + ")"

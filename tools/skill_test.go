@@ -8,6 +8,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/openagent-go/agent/internal/skillscope"
+	"github.com/openagent-go/agent/internal/toolrun"
 	"github.com/openagent-go/agent/permission"
 	"github.com/openagent-go/agent/tool"
 	"github.com/openagent-go/agent/tool/tooltest"
@@ -15,21 +17,21 @@ import (
 
 // A shelf has skills by name and alias.
 type shelf struct {
-	skills  []tool.SkillInfo
+	skills  []skillscope.Info
 	aliases map[string]string
 }
 
-func (s shelf) List() []tool.SkillInfo {
-	return slices.DeleteFunc(slices.Clone(s.skills), func(i tool.SkillInfo) bool { return i.Manual })
+func (s shelf) List() []skillscope.Info {
+	return slices.DeleteFunc(slices.Clone(s.skills), func(i skillscope.Info) bool { return i.Manual })
 }
 
-func (s shelf) Find(name string) (tool.SkillInfo, bool) {
+func (s shelf) Find(name string) (skillscope.Info, bool) {
 	if full, ok := s.aliases[name]; ok {
 		name = full
 	}
-	i := slices.IndexFunc(s.skills, func(k tool.SkillInfo) bool { return strings.EqualFold(k.Name, name) })
+	i := slices.IndexFunc(s.skills, func(k skillscope.Info) bool { return strings.EqualFold(k.Name, name) })
 	if i < 0 {
-		return tool.SkillInfo{}, false
+		return skillscope.Info{}, false
 	}
 	return s.skills[i], true
 }
@@ -39,13 +41,13 @@ func (s shelf) Expand(name, args string) (*tool.Expansion, error) {
 	if info.Name == "broken" {
 		return nil, errors.New("the file is gone")
 	}
-	return &tool.Expansion{Name: info.Name, Args: args, Text: "Do " + info.Name + " with " + args, Scope: &tool.Scope{Skill: info.Name, Tools: info.Tools, Model: "m"}}, nil
+	return &tool.Expansion{Name: info.Name, Args: args, Text: "Do " + info.Name + " with " + args, Scope: &skillscope.Scope{Skill: info.Name, Tools: info.Tools, Model: "m"}}, nil
 }
 
 func (s shelf) Unknown(name string) error { return fmt.Errorf("there is no skill %q", name) }
 
 func newShelf() shelf {
-	return shelf{skills: []tool.SkillInfo{
+	return shelf{skills: []skillscope.Info{
 		{Name: "commit", Description: "Commits changes", When: "the user asks to commit", Tools: []permission.Rule{"Bash", "Read"}},
 		{Name: "review", Description: "Reviews changes"},
 		{Name: "broken"},
@@ -92,14 +94,14 @@ func TestSkill(t *testing.T) {
 // Skills within each other have a limit, and end one by one.
 func TestSkillNesting(t *testing.T) {
 	x := Skill(newShelf())
-	run := func(input string, scopes ...tool.Scope) *tool.Result {
+	run := func(input string, scopes ...skillscope.Scope) *tool.Result {
 		r, err := x.Run(t.Context(), tool.Call{Name: "Skill", Input: json.RawMessage(input), Scopes: scopes})
 		if err != nil {
 			t.Fatal(err)
 		}
 		return r
 	}
-	four := []tool.Scope{{Skill: "a"}, {Skill: "b"}, {Skill: "c"}, {Skill: "d"}}
+	four := []skillscope.Scope{{Skill: "a"}, {Skill: "b"}, {Skill: "c"}, {Skill: "d"}}
 	if r := run(`{"skill":"review"}`, four...); !r.IsError || !strings.Contains(r.Text(), "4 skills are in force") || r.Patch.Begin != nil {
 		t.Errorf("%q", r.Text())
 	}
@@ -109,7 +111,7 @@ func TestSkillNesting(t *testing.T) {
 	if r := run(`{"end":true}`, four...); !r.Patch.End || !strings.Contains(r.Text(), "The skill d is over. The skill c is in force again.") {
 		t.Errorf("%q", r.Text())
 	}
-	if r := run(`{"end":true}`, tool.Scope{Skill: "review", ByUser: true}); !r.IsError || r.Patch.End {
+	if r := run(`{"end":true}`, skillscope.Scope{Skill: "review", ByUser: true}); !r.IsError || r.Patch.End {
 		t.Errorf("%q", r.Text())
 	}
 }
@@ -119,7 +121,7 @@ func TestSkillNesting(t *testing.T) {
 func TestSkillListBudget(t *testing.T) {
 	var s shelf
 	for i := range 300 {
-		s.skills = append(s.skills, tool.SkillInfo{Name: fmt.Sprintf("skill-number-%d", i), Description: strings.Repeat("words about it ", 30), When: "long"})
+		s.skills = append(s.skills, skillscope.Info{Name: fmt.Sprintf("skill-number-%d", i), Description: strings.Repeat("words about it ", 30), When: "long"})
 		text := Skill(s).Spec().Description
 		if len(text) > 2<<10+len(skillText) {
 			t.Fatalf("%d skills take %d bytes", i+1, len(text))
@@ -148,13 +150,13 @@ func TestSkillListBudget(t *testing.T) {
 func TestSkillClass(t *testing.T) {
 	x := Skill(newShelf())
 	for input, want := range map[string]string{`{"skill":"cr"}`: "review", `{"skill":"/COMMIT"}`: "commit", `{"skill":"what"}`: "what"} {
-		c := tool.Classify(x, tool.Call{Input: json.RawMessage(input)})
+		c := toolrun.Classify(x, tool.Call{Input: json.RawMessage(input)})
 		if !c.ReadOnly || !c.IgnoresSkillLimits || len(c.Access) != 1 || c.Access[0] != (permission.Access{Kind: permission.UseName, Target: want}) {
 			t.Errorf("%s: %+v", input, c)
 		}
 	}
 	request := func(input string) permission.Request {
-		c := tool.Classify(x, tool.Call{Input: json.RawMessage(input)})
+		c := toolrun.Classify(x, tool.Call{Input: json.RawMessage(input)})
 		return permission.Request{Tool: "Skill", Access: c.Access, ReadOnly: c.ReadOnly}
 	}
 	deny := permission.Policy{Deny: []permission.Rule{"Skill(review)"}}
@@ -174,7 +176,7 @@ func TestSkillClass(t *testing.T) {
 		{[]permission.Rule{"Read"}, "review", true, true}, // has no list: the one in force stays
 		{[]permission.Rule{"Read", "skill(commit)"}, "commit", true, false},
 	} {
-		got := tool.Classify(x, tool.Call{Input: json.RawMessage(`{"skill":"` + c.skill + `"}`), Scopes: []tool.Scope{{Skill: "x", Tools: c.in}, {Skill: "y"}}})
+		got := toolrun.Classify(x, tool.Call{Input: json.RawMessage(`{"skill":"` + c.skill + `"}`), Scopes: []skillscope.Scope{{Skill: "x", Tools: c.in}, {Skill: "y"}}})
 		if got.ReadOnly != c.reads || got.Internal != c.reads || got.IgnoresSkillLimits != c.unbound {
 			t.Errorf("%s within %v: %+v", c.skill, c.in, got)
 		}

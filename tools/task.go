@@ -143,7 +143,7 @@ func endSession(store any, session string) error {
 
 // clipLine puts a text of others into a line of at most so many bytes.
 func clipLine(s string, most int) string {
-	return text.Bytes(text.OneLine(tool.Clean(text.Bytes(s, 16*most))), most)
+	return text.Bytes(text.OneLine(text.Clean(text.Bytes(s, 16*most))), most)
 }
 
 // taskHappened describes a task for hooks.

@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/openagent-go/agent/internal/teamstore"
+	"github.com/openagent-go/agent/internal/toolrun"
 	"github.com/openagent-go/agent/team"
 	"github.com/openagent-go/agent/tool"
 	"github.com/openagent-go/agent/tool/tooltest"
@@ -236,7 +237,7 @@ func TestTaskToolsContract(t *testing.T) {
 		{"TeamDelete", `{"id":"x"}`, false, true, "teams:s"},
 		{"SendMessage", `{"to":"x","message":"y"}`, false, true, "teams:s/mail"},
 	} {
-		c := tool.Classify(o.tools[x.tool], tool.Call{Session: "s", Input: json.RawMessage(x.input)})
+		c := toolrun.Classify(o.tools[x.tool], tool.Call{Session: "s", Input: json.RawMessage(x.input)})
 		if c.ReadOnly != x.readOnly || c.Internal != x.internal || strings.Join(c.Touches, " ") != x.touches {
 			t.Errorf("%s %s: %+v", x.tool, x.input, c)
 		}

@@ -23,6 +23,7 @@ import (
 
 	"go.uber.org/goleak"
 
+	"github.com/openagent-go/agent/internal/toolrun"
 	"github.com/openagent-go/agent/llm"
 	"github.com/openagent-go/agent/permission"
 	"github.com/openagent-go/agent/tool"
@@ -388,9 +389,9 @@ func (l *oneConn) Addr() net.Addr { return &net.IPAddr{} }
 
 const somewhere = "http://93.184.216.34/"
 
-func fetchOnce(ctx context.Context, tl tool.Tool) tool.Outcome {
+func fetchOnce(ctx context.Context, tl tool.Tool) toolrun.Outcome {
 	input, _ := json.Marshal(fetchInput{URL: somewhere})
-	return tool.Run(ctx, tl, tool.Call{ID: "c1.0", Name: "WebFetch", Input: input}, time.Second)
+	return toolrun.Run(ctx, tl, tool.Call{ID: "c1.0", Name: "WebFetch", Input: input}, time.Second)
 }
 
 func TestWebFetchTime(t *testing.T) {
@@ -404,7 +405,7 @@ func TestWebFetchTime(t *testing.T) {
 		})
 		start := time.Now()
 		out := fetchOnce(t.Context(), WebFetch(Web{HTTP: slow}))
-		if took := time.Since(start); took != 30*time.Second || out.Fault != tool.TimedOut || !strings.Contains(out.Result.Text(), "within 30s") {
+		if took := time.Since(start); took != 30*time.Second || out.Fault != toolrun.TimedOut || !strings.Contains(out.Result.Text(), "within 30s") {
 			t.Errorf("after %v: %v %q", took, out.Fault, out.Result.Text())
 		}
 		start = time.Now()
@@ -450,7 +451,7 @@ func TestWebFetchClassify(t *testing.T) {
 	for in, denied := range map[string]bool{
 		"https://a.org/evil.org": false, "https://EVIL.org/x": true, "https://ｅvil.org/": true, "https://evil.org./": true, "https://x.evil.org": true, "https://evil.org@a.org/": false, "https://evil.org:8443/": true,
 	} {
-		class := tool.Classify(tl, tool.Call{Name: "WebFetch", Input: tooltest.Input(t, fetchInput{URL: in})})
+		class := toolrun.Classify(tl, tool.Call{Name: "WebFetch", Input: tooltest.Input(t, fetchInput{URL: in})})
 		d := policy.Decide(permission.Request{Tool: "WebFetch", Access: class.Access, ReadOnly: class.ReadOnly, Dir: "/w"})
 		if got := d.Behavior == permission.Denied; got != denied || !class.ReadOnly || len(class.Access) != 1 || class.Access[0].Kind != permission.FetchURL {
 			t.Errorf("%s: %+v, %+v", in, d, class)

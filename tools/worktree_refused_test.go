@@ -12,6 +12,7 @@ import (
 	"sync"
 	"testing"
 
+	"github.com/openagent-go/agent/internal/toolrun"
 	"github.com/openagent-go/agent/tool"
 	"github.com/openagent-go/agent/tool/tooltest"
 	"github.com/openagent-go/agent/workspace"
@@ -241,7 +242,7 @@ func TestWorktreeCancelled(t *testing.T) {
 		ctx, cancel := context.WithCancel(t.Context())
 		s := &stopping{Workspace: r.files, cancel: cancel, after: after}
 		call := r.call(`{"name":"x"}`)
-		out := tool.Run(ctx, EnterWorktree(s), call, 1<<40)
+		out := toolrun.Run(ctx, EnterWorktree(s), call, 1<<40)
 		cancel()
 		if out.Result.IsError != (after <= processes) {
 			t.Errorf("cancelled at process %d: %s", after, out.Result.Text())
@@ -262,7 +263,7 @@ func TestWorktreeLockLeft(t *testing.T) {
 	lock := filepath.Join(r.top, ".git", "refs", "heads", "worktree-x.lock")
 	ctx, cancel := context.WithCancel(t.Context())
 	s := &locking{Workspace: r.files, lock: lock, cancel: cancel}
-	if out := tool.Run(ctx, EnterWorktree(s), r.call(`{"name":"x"}`), 1<<40); !out.Result.IsError {
+	if out := toolrun.Run(ctx, EnterWorktree(s), r.call(`{"name":"x"}`), 1<<40); !out.Result.IsError {
 		t.Fatal("it was made")
 	}
 	r.untouched()

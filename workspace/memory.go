@@ -26,7 +26,7 @@ type Memory struct {
 	Root string   // working directory, absolute; "" is "/"
 	Dirs []string // further folders that tools may use
 	// OutputDir is the folder on this machine for long outputs. Tools may read it. "" is
-	// [tool.OutputDir].
+	// the user's folder in [os.TempDir].
 	OutputDir string
 
 	once sync.Once

@@ -11,7 +11,7 @@ import (
 	"strings"
 
 	"github.com/openagent-go/agent/internal/plainfile"
-	"github.com/openagent-go/agent/tool"
+	"github.com/openagent-go/agent/internal/tooloutput"
 )
 
 // ErrOutside is matched by the error for a path that lies in no folder that tools may use.
@@ -67,7 +67,7 @@ func (w *Workspace) outputDir() (string, error) {
 	if w.OutputDir != "" {
 		return follow(filepath.Clean(w.OutputDir))
 	}
-	dir, err := tool.OutputDir()
+	dir, err := tooloutput.Dir()
 	if err != nil {
 		return "", err
 	}

@@ -3,7 +3,7 @@ package workspace
 import "github.com/openagent-go/agent/internal/environ"
 
 // Secret reports whether a variable of this name is kept from commands: those
-// of [tool.SecretName], and every variable of ANTHROPIC_, OPENAI_ and
+// of package environ, and every variable of ANTHROPIC_, OPENAI_ and
 // OPENAGENT_. A command gets those that [Workspace].Pass names, and those of
 // [Workspace].Env.
 func Secret(name string) bool { return environ.Secret(name) || environ.Own(name) }

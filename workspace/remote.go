@@ -90,7 +90,7 @@ type Remote struct {
 	Dirs []string          // further folders there that tools may use
 	Env  map[string]string // extra variables for commands; never shown in any output
 	// OutputDir is the folder on this machine for long outputs. Tools may read it. "" is
-	// [tool.OutputDir].
+	// the user's folder in [os.TempDir].
 	OutputDir string
 	// Timeout is how long the place may be silent while it is asked for files. 0 is one
 	// minute.

@@ -8,7 +8,7 @@ import (
 	"sync"
 	"unicode/utf8"
 
-	"github.com/openagent-go/agent/tool"
+	"github.com/openagent-go/agent/internal/text"
 )
 
 const (
@@ -119,21 +119,21 @@ func (o *output) lastLine(b []byte) string {
 	}
 	const most = 200
 	o.line = append(o.line, b[max(0, len(b)-4*most):]...)
-	text := strings.TrimRight(string(o.line), "\r\n")
-	text = text[strings.LastIndexAny(text, "\r\n")+1:]
+	line := strings.TrimRight(string(o.line), "\r\n")
+	line = line[strings.LastIndexAny(line, "\r\n")+1:]
 	if last := strings.LastIndexAny(string(o.line), "\r\n"); last >= 0 {
 		o.line = append(o.line[:0], o.line[last+1:]...)
 	}
 	if len(o.line) > most {
 		o.line = o.line[:most]
 	}
-	text = strings.TrimSpace(tool.Clean(text))
-	for i := range text {
+	line = strings.TrimSpace(text.Clean(line))
+	for i := range line {
 		if i > most {
-			return text[:i]
+			return line[:i]
 		}
 	}
-	return text
+	return line
 }
 
 // close closes the file. Later output is not kept on disk.
@@ -186,17 +186,17 @@ func (o *output) excerpt() Excerpt {
 		e.File = o.file.Name()
 	}
 	if int64(len(o.head)+len(o.tail)) == o.bytes {
-		text := tool.Clean(string(o.head) + string(o.tail))
-		n := utf8.RuneCountInString(text)
+		clean := text.Clean(string(o.head) + string(o.tail))
+		n := utf8.RuneCountInString(clean)
 		if n <= outputLimit {
-			e.Text = text
+			e.Text = clean
 			return e
 		}
-		e.Text, e.Cut = o.shorten(text, text, n-outputLimit), true
+		e.Text, e.Cut = o.shorten(clean, clean, n-outputLimit), true
 		return e
 	}
 	missing := int(o.chars) - outputLimit
-	e.Text, e.Cut = o.shorten(tool.Clean(string(o.head)), tool.Clean(string(o.tail)), missing), true
+	e.Text, e.Cut = o.shorten(text.Clean(string(o.head)), text.Clean(string(o.tail)), missing), true
 	return e
 }
 

@@ -21,7 +21,7 @@ type Workspace struct {
 	Env  map[string]string // extra variables for commands; never shown in any output
 	Pass []string          // names of the process's variables that commands get although they look secret
 	// OutputDir is the folder for long outputs. Tools may read it, though it is not a root.
-	// "" is [tool.OutputDir].
+	// "" is the user's folder in [os.TempDir].
 	OutputDir string
 	// Readable are further folders that tools may read, though they are not roots: those of
 	// skills.

@@ -11,7 +11,7 @@ import (
 	"github.com/openagent-go/agent/cmd/openagent/internal/repl"
 	"github.com/openagent-go/agent/cmd/openagent/internal/settings"
 	"github.com/openagent-go/agent/cmd/openagent/internal/streamjson"
-	"github.com/openagent-go/agent/tool"
+	"github.com/openagent-go/agent/internal/text"
 )
 
 // promptCommand is the unnamed command, which runs a prompt.
@@ -39,7 +39,7 @@ func mistyped(h *cli.IO, args []string) error {
 	if len(args) == 0 || strings.ContainsAny(args[0], " \t\n") {
 		return nil
 	}
-	name := tool.Nearest(args[0], root(h).Names())
+	name := text.Nearest(args[0], root(h).Names())
 	as := "To use it as a prompt, add -p"
 	if len(args) > 1 {
 		as = "Put quotes around a prompt"

@@ -19,7 +19,6 @@ import (
 
 	"github.com/openagent-go/agent/hook"
 	"github.com/openagent-go/agent/internal/text"
-	"github.com/openagent-go/agent/tool"
 	"github.com/openagent-go/agent/workspace"
 )
 
@@ -181,7 +180,7 @@ func (w *stderr) Write(data []byte) (int, error) {
 }
 
 func lastLine(data []byte) string {
-	text := strings.TrimSpace(tool.Clean(string(data[max(0, len(data)-maxLine):])))
+	text := strings.TrimSpace(text.Clean(string(data[max(0, len(data)-maxLine):])))
 	return text[strings.LastIndexByte(text, '\n')+1:]
 }
 
@@ -191,7 +190,7 @@ const maxLine = 1000 // bytes of a line of progress
 func (r *running) answer(run context.Context, exit workspace.Exit) (hook.Output, error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	said := text.Bytes(strings.TrimSpace(tool.Clean(r.err.String())), maxReason)
+	said := text.Bytes(strings.TrimSpace(text.Clean(r.err.String())), maxReason)
 	switch err := context.Cause(run); {
 	case err != nil:
 		return hook.Output{}, err

@@ -9,7 +9,7 @@ import (
 	"time"
 
 	"github.com/openagent-go/agent/hook"
-	"github.com/openagent-go/agent/tool"
+	"github.com/openagent-go/agent/internal/text"
 )
 
 // A Hook is a shell command that settings want called at an event.
@@ -182,7 +182,7 @@ func nearestEvent(name string) string {
 	for _, e := range hook.Events {
 		names = append(names, string(e))
 	}
-	if best := tool.Nearest(name, names); best != "" {
+	if best := text.Nearest(name, names); best != "" {
 		return fmt.Sprintf("; did you mean %s?", best)
 	}
 	return ""

@@ -9,8 +9,8 @@ import (
 	"strings"
 	"time"
 
+	"github.com/openagent-go/agent/internal/text"
 	"github.com/openagent-go/agent/permission"
-	"github.com/openagent-go/agent/tool"
 )
 
 // A Type is the type of a key's values.
@@ -223,10 +223,10 @@ func nearest(name string) string {
 	own := name[strings.LastIndexByte(name, '.')+1:]
 	best := short[own]
 	if best == "" {
-		best = tool.Nearest(name, names)
+		best = text.Nearest(name, names)
 	}
 	if best == "" {
-		best = short[tool.Nearest(own, ends)]
+		best = short[text.Nearest(own, ends)]
 	}
 	if best == "" {
 		return ""
@@ -337,7 +337,7 @@ func (k Key) acceptsText(data []byte, n *node) error {
 		return wrongAt(n.line, "%s: the text holds a control character", k.Name)
 	case k.Words != nil && !slices.Contains(k.Words, s):
 		hint := ""
-		if best := tool.Nearest(s, k.Words); best != "" {
+		if best := text.Nearest(s, k.Words); best != "" {
 			hint = "; did you mean " + best + "?"
 		}
 		return wrongAt(n.line, "%s: %.100q is not one of %s%s", k.Name, s, strings.Join(k.Words, ", "), hint)

@@ -9,9 +9,9 @@ import (
 	"strings"
 	"time"
 
+	"github.com/openagent-go/agent/internal/environ"
 	"github.com/openagent-go/agent/internal/text"
 	"github.com/openagent-go/agent/permission"
-	"github.com/openagent-go/agent/tool"
 )
 
 // A Value is the effective value of a setting.
@@ -278,7 +278,7 @@ func (n Need) Lines() []string {
 	switch {
 	case err == nil && k.secret && k.Type == Table && json.Unmarshal(n.Value, &table) == nil:
 		for name := range table {
-			if tool.SecretName(name) {
+			if environ.Secret(name) {
 				table[name] = "[secret]"
 			}
 		}

@@ -10,7 +10,7 @@ import (
 	"github.com/openagent-go/agent/event"
 	"github.com/openagent-go/agent/internal/engine"
 	"github.com/openagent-go/agent/internal/executor"
-	"github.com/openagent-go/agent/tool"
+	"github.com/openagent-go/agent/internal/toolrun"
 )
 
 // An OwnEffect is an effect of the host, unknown to the engine. It carries itself out. The
@@ -119,7 +119,7 @@ func (r *Run) register(f *pendingEffect) {
 		})
 	case engine.RunTool:
 		f.began = time.Now()
-		if f.limit = tool.Timeout(r.x.Tool(f.input.Call.Name)); f.limit > 0 {
+		if f.limit = toolrun.Timeout(r.x.Tool(f.input.Call.Name)); f.limit > 0 {
 			f.giveUp = f.began.Add(f.limit + executor.Grace)
 		}
 	}
@@ -135,7 +135,7 @@ func (r *Run) execute(f *pendingEffect) (ok bool) {
 		}
 		v := recover()
 		if v == nil { // runtime.Goexit ends this goroutine
-			f.fact = f.broken(tool.Panicked, "it ended its goroutine without an answer (runtime.Goexit)")
+			f.fact = f.broken(toolrun.Panicked, "it ended its goroutine without an answer (runtime.Goexit)")
 			go func() {
 				if r.complete(f) {
 					r.drive()
@@ -145,7 +145,7 @@ func (r *Run) execute(f *pendingEffect) (ok bool) {
 		}
 		why := r.x.Secrets.Text(fmt.Sprintf("panic: %v", v))
 		r.x.Complain("an effect failed", "effect", f.key, "error", why, "stack", string(debug.Stack()))
-		f.fact = f.broken(tool.Stuck, why)
+		f.fact = f.broken(toolrun.Stuck, why)
 		ok = r.complete(f)
 	}()
 	if own, is := f.input.Effect.(OwnEffect); is {

@@ -7,7 +7,7 @@ import (
 
 	"github.com/openagent-go/agent/event"
 	"github.com/openagent-go/agent/internal/executor"
-	"github.com/openagent-go/agent/tool"
+	"github.com/openagent-go/agent/internal/toolrun"
 )
 
 // A pendingEffect is an effect that is being carried out.
@@ -103,7 +103,7 @@ func (f *pendingEffect) setDeadline() {
 const leeway = time.Second
 
 // broken returns the fact of an effect that failed because of a fault in the program.
-func (f *pendingEffect) broken(fault tool.Fault, why string) event.Fact {
+func (f *pendingEffect) broken(fault toolrun.Fault, why string) event.Fact {
 	return f.input.Broken(fault, why, time.Since(f.began))
 }
 

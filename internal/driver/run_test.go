@@ -23,6 +23,7 @@ import (
 	"github.com/openagent-go/agent/internal/eventqueue"
 	"github.com/openagent-go/agent/internal/executor"
 	"github.com/openagent-go/agent/internal/secrets"
+	"github.com/openagent-go/agent/internal/toolrun"
 	"github.com/openagent-go/agent/llm"
 	"github.com/openagent-go/agent/llm/llmtest"
 	"github.com/openagent-go/agent/permission"
@@ -318,7 +319,7 @@ func TestGiveUp(t *testing.T) {
 		if took := time.Since(start); took < executor.Grace || took > 2*executor.Grace {
 			t.Errorf("it was waited for %v", took)
 		}
-		if r := last[event.ToolResult](h.journal); r.Fault != tool.Stuck {
+		if r := last[event.ToolResult](h.journal); r.Fault != toolrun.Stuck {
 			t.Errorf("the call's result is %+v", r)
 		}
 		facts := len(h.journal.events)

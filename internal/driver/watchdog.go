@@ -6,7 +6,7 @@ import (
 	"time"
 
 	"github.com/openagent-go/agent/event"
-	"github.com/openagent-go/agent/tool"
+	"github.com/openagent-go/agent/internal/toolrun"
 )
 
 // A watchdog is the timer for pending effects that must be given up. Only the goroutine
@@ -63,9 +63,9 @@ func (r *Run) giveUp() error {
 		var fact event.Fact
 		if f.cancelled {
 			r.watchdog.stuck = fmt.Errorf("%w: %s", r.errs.Stuck, f.input.Name())
-			fact = f.broken(tool.Stuck, "it did not end after its cancellation")
+			fact = f.broken(toolrun.Stuck, "it did not end after its cancellation")
 		} else {
-			fact = f.broken(tool.Stuck, fmt.Sprintf("it timed out after %v and did not stop", f.limit))
+			fact = f.broken(toolrun.Stuck, fmt.Sprintf("it timed out after %v and did not stop", f.limit))
 		}
 		f.ctx.span.End(fact)
 		r.x.Complain("an effect did not end in time", "effect", f.key, "name", f.input.Name())

@@ -129,12 +129,12 @@ func (s *fieldSchema) choices() []option {
 }
 
 // Line returns a server's text on one line, without control characters.
-func Line(s string) string { return text.OneLine(tool.Clean(s)) }
+func Line(s string) string { return text.OneLine(text.Clean(s)) }
 
 // Lines returns a server's text without control characters. It keeps the line breaks.
 func Lines(s string) string {
 	var lines []string
-	for line := range strings.Lines(tool.Clean(s)) {
+	for line := range strings.Lines(text.Clean(s)) {
 		lines = append(lines, Line(line))
 	}
 	return strings.Trim(strings.Join(lines, "\n"), "\n")

@@ -3,9 +3,9 @@ package engine
 import (
 	"github.com/openagent-go/agent/event"
 	"github.com/openagent-go/agent/hook"
+	"github.com/openagent-go/agent/internal/toolrun"
 	"github.com/openagent-go/agent/llm"
 	"github.com/openagent-go/agent/permission"
-	"github.com/openagent-go/agent/tool"
 	"time"
 )
 
@@ -22,7 +22,7 @@ func (s *State) authorized(f event.Authorized) bool {
 	}
 	c.class, c.judged = f.Class, true
 	if f.Invalid != "" {
-		c.refuse(event.ByTool, tool.InvalidInput, "%s", f.Invalid)
+		c.refuse(event.ByTool, toolrun.InvalidInput, "%s", f.Invalid)
 		s.run.stopRepeatedCall(c.guard, "the input is invalid")
 	} else if s.calls.rebatch(c, f.Decision, &s.settings, &s.run); c.phase == refused {
 		// the hook's input is not a batch

@@ -2,6 +2,7 @@ package engine
 
 import (
 	"github.com/openagent-go/agent/event"
+	"github.com/openagent-go/agent/internal/toolrun"
 	"github.com/openagent-go/agent/tool"
 )
 
@@ -23,9 +24,9 @@ func (s *State) outputChecked(f event.OutputChecked) bool {
 			s.run.accept(f)
 			s.run.end = event.Completed
 		case s.run.answer.corrected():
-			c.verdict.Result, c.verdict.Fault = *tool.Errorf("%s%s\nCall %s again with the whole answer.", unfit, f.Problem, OutputTool), tool.InvalidInput
+			c.verdict.Result, c.verdict.Fault = *tool.Errorf("%s%s\nCall %s again with the whole answer.", unfit, f.Problem, OutputTool), toolrun.InvalidInput
 		default:
-			c.verdict.Result, c.verdict.Fault = *tool.Errorf("%s%s", unfit, f.Problem), tool.InvalidInput
+			c.verdict.Result, c.verdict.Fault = *tool.Errorf("%s%s", unfit, f.Problem), toolrun.InvalidInput
 			s.run.end, s.run.endMessage = event.OutputInvalid, f.Problem
 		}
 		return true

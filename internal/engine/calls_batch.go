@@ -8,9 +8,9 @@ import (
 	"strconv"
 
 	"github.com/openagent-go/agent/event"
+	"github.com/openagent-go/agent/internal/toolrun"
 	"github.com/openagent-go/agent/llm"
 	"github.com/openagent-go/agent/permission"
-	"github.com/openagent-go/agent/tool"
 )
 
 // maxBatch is how many calls one call of a batch tool may make.
@@ -75,7 +75,7 @@ func (l *callList) proposeBatch(c *call, u llm.ToolUse, t *settings, r *run) {
 		err = l.fits(c, len(parts))
 	}
 	if err != nil {
-		c.refuse(event.ByTool, tool.InvalidInput, "invalid input for %s: %v", c.name, err)
+		c.refuse(event.ByTool, toolrun.InvalidInput, "invalid input for %s: %v", c.name, err)
 		r.stopRepeatedCall(c.guard, "the input is invalid")
 		return
 	}
@@ -83,7 +83,7 @@ func (l *callList) proposeBatch(c *call, u llm.ToolUse, t *settings, r *run) {
 	for i, p := range parts {
 		c.parts[i] = l.newCall(p, t, r)
 		if part := &c.parts[i]; part.spec.Batch {
-			part.refuse(event.ByTool, tool.InvalidInput, "%s cannot be called by %s: make its calls in the same list", part.name, c.name)
+			part.refuse(event.ByTool, toolrun.InvalidInput, "%s cannot be called by %s: make its calls in the same list", part.name, c.name)
 		}
 	}
 }

@@ -7,8 +7,8 @@ import (
 
 	"github.com/openagent-go/agent/event"
 	"github.com/openagent-go/agent/internal/text"
+	"github.com/openagent-go/agent/internal/toolrun"
 	"github.com/openagent-go/agent/llm"
-	"github.com/openagent-go/agent/tool"
 )
 
 // A proposal is a call that an answer asks for. [State] and [Transcript] make their calls
@@ -71,9 +71,9 @@ func (l *callList) propose(seq int64, f event.AssistantMessage, t *settings, r *
 		}
 		switch {
 		case f.Response.Stop == llm.Refusal:
-			c.refuse(event.ByCancel, tool.NoFault, "not run: the model's answer was refused")
+			c.refuse(event.ByCancel, toolrun.NoFault, "not run: the model's answer was refused")
 		case truncated(f.Response.Stop) && at == len(content)-1:
-			c.refuse(event.ByTruncated, tool.NoFault, "not run: your answer was cut off inside this call at the limit of output tokens. Send it again, in smaller pieces if it is long.")
+			c.refuse(event.ByTruncated, toolrun.NoFault, "not run: your answer was cut off inside this call at the limit of output tokens. Send it again, in smaller pieces if it is long.")
 		case c.phase == proposed && c.spec.Batch:
 			l.proposeBatch(&c, p.use, t, r)
 		}
@@ -87,10 +87,10 @@ func (l *callList) newCall(p proposal, t *settings, r *run) call {
 	c.guard = l.guard.proposed(&c, p.use.Name, t.loop())
 	switch {
 	case !p.known:
-		c.refuse(event.ByAbsence, tool.NoFault, "there is no tool %q%s", p.use.Name, t.tools().nearest(p.use.Name))
+		c.refuse(event.ByAbsence, toolrun.NoFault, "there is no tool %q%s", p.use.Name, t.tools().nearest(p.use.Name))
 		r.stopRepeatedCall(c.guard, "there is no such tool")
 	case p.use.Invalid != "":
-		c.refuse(event.ByTool, tool.InvalidInput, "invalid input: it is not valid JSON: %s", text.Bytes(p.use.Invalid, 200))
+		c.refuse(event.ByTool, toolrun.InvalidInput, "invalid input: it is not valid JSON: %s", text.Bytes(p.use.Invalid, 200))
 		r.stopRepeatedCall(c.guard, "the input is not valid JSON")
 	}
 	return c
@@ -105,7 +105,7 @@ func (ts toolset) nearest(name string) string {
 		}
 		names = append(names, t.Name)
 	}
-	if best := tool.Nearest(name, names); best != "" {
+	if best := text.Nearest(name, names); best != "" {
 		return fmt.Sprintf("; did you mean %s?", best)
 	}
 	return ""

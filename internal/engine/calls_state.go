@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/openagent-go/agent/event"
+	"github.com/openagent-go/agent/internal/toolrun"
 	"github.com/openagent-go/agent/permission"
 	"github.com/openagent-go/agent/tool"
 )
@@ -69,7 +70,7 @@ func (c *call) key(kind string) string {
 // refuse settles a call that does not run.
 //
 //go:noinline // called from many places: every program stays smaller
-func (c *call) refuse(cause event.Cause, fault tool.Fault, format string, args ...any) {
+func (c *call) refuse(cause event.Cause, fault toolrun.Fault, format string, args ...any) {
 	c.phase = refused
 	c.verdict = &event.ToolResult{Call: c.id, Cause: cause, Fault: fault, Result: *tool.Errorf(format, args...)}
 }
@@ -131,7 +132,7 @@ func (r *run) deny(c *call, d permission.Decision) {
 	if reason == "" {
 		reason = "not allowed"
 	}
-	c.refuse(event.ByDenial, tool.Refused, "Permission denied: %s", reason)
+	c.refuse(event.ByDenial, toolrun.Refused, "Permission denied: %s", reason)
 }
 
 // pickQuestion chooses the call about which a person is asked: one at a time, in the
@@ -226,9 +227,9 @@ func (c *call) interrupted() {
 	c.crashes++
 	switch {
 	case !c.class.ReadOnly && !c.spec.Idempotent:
-		c.refuse(event.ByCrash, tool.NoFault, "The program was cut short while this call ran. Whether it took effect is not known: check before you do it again.")
+		c.refuse(event.ByCrash, toolrun.NoFault, "The program was cut short while this call ran. Whether it took effect is not known: check before you do it again.")
 	case c.crashes > maxRepeats && !c.class.RunsSubagents:
-		c.refuse(event.ByCrash, tool.NoFault, "The program was cut short %d times while this call ran, so it is not made again: the call may be what ends the program. Its result is not known.", c.crashes)
+		c.refuse(event.ByCrash, toolrun.NoFault, "The program was cut short %d times while this call ran, so it is not made again: the call may be what ends the program. Its result is not known.", c.crashes)
 	default:
 		c.phase = allowed
 		c.attempt++

@@ -20,6 +20,7 @@ import (
 	"github.com/openagent-go/agent/event"
 	"github.com/openagent-go/agent/hook"
 	"github.com/openagent-go/agent/internal/engine"
+	"github.com/openagent-go/agent/internal/toolrun"
 	"github.com/openagent-go/agent/llm"
 	"github.com/openagent-go/agent/permission"
 	"github.com/openagent-go/agent/tool"
@@ -300,7 +301,7 @@ func (w *world) do(words []string) {
 			case "error":
 				f.Result.IsError = true
 			case "fault":
-				f.Fault = tool.Fault(value)
+				f.Fault = toolrun.Fault(value)
 			case "stop":
 				f.Stop = value
 			case "denied":

@@ -8,8 +8,8 @@ import (
 	"strings"
 
 	"github.com/openagent-go/agent/event"
+	"github.com/openagent-go/agent/internal/toolrun"
 	"github.com/openagent-go/agent/llm"
-	"github.com/openagent-go/agent/tool"
 )
 
 const (
@@ -115,7 +115,7 @@ func (g *loopGuard) settled(c *call, f event.ToolResult, limit event.Loop) {
 		r.counted = true
 	}
 	switch {
-	case f.Fault != tool.NoFault:
+	case f.Fault != toolrun.NoFault:
 		g.failed(c, result)
 	case f.Cause == event.ByTool:
 		g.failing = slices.DeleteFunc(g.failing, func(r repeat) bool { return r.tool == c.name })

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/openagent-go/agent/event"
+	"github.com/openagent-go/agent/internal/toolrun"
 	"github.com/openagent-go/agent/llm"
 	"github.com/openagent-go/agent/tool"
 )
@@ -48,7 +49,7 @@ func TestResultHash(t *testing.T) {
 		t.Error("different results have the same hash")
 	}
 	denied := func(why string) event.ToolResult {
-		return event.ToolResult{Cause: event.ByDenial, Fault: tool.Refused, Result: *tool.Text(why)}
+		return event.ToolResult{Cause: event.ByDenial, Fault: toolrun.Refused, Result: *tool.Text(why)}
 	}
 	if resultHash(denied("a")) != resultHash(denied("b")) {
 		t.Error("denials differ by their reasons")
@@ -73,7 +74,7 @@ func TestFailingCallsBounded(t *testing.T) {
 		if why := g.proposed(c, "Bash", limit); why != "" {
 			t.Fatal(why)
 		}
-		g.settled(c, event.ToolResult{Fault: tool.TimedOut}, limit)
+		g.settled(c, event.ToolResult{Fault: toolrun.TimedOut}, limit)
 	}
 	if len(g.failing) != maxFailing || g.failing[maxFailing-1].call != 10*maxFailing-1 {
 		t.Errorf("%d failing calls are kept", len(g.failing))

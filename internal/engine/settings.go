@@ -7,9 +7,9 @@ import (
 
 	"github.com/openagent-go/agent/event"
 	"github.com/openagent-go/agent/hook"
+	"github.com/openagent-go/agent/internal/skillscope"
 	"github.com/openagent-go/agent/llm"
 	"github.com/openagent-go/agent/permission"
-	"github.com/openagent-go/agent/tool"
 )
 
 // settings are the configuration of a run with its later changes.
@@ -225,11 +225,11 @@ func (t *settings) noCompaction() bool { return t.cfg.Compaction != nil && t.cfg
 
 // A scope is a skill in force.
 type scope struct {
-	tool.Scope
+	skillscope.Scope
 	fallback int // that was in use when it began, if it changed the model
 }
 
-func (t *settings) beginScope(sc tool.Scope, byUser bool) {
+func (t *settings) beginScope(sc skillscope.Scope, byUser bool) {
 	sc.ByUser = byUser
 	sc.Tools = t.tools().canonical(sc.Tools)
 	f := scope{sc, t.fallback}

@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"github.com/openagent-go/agent/event"
+	"github.com/openagent-go/agent/internal/skillscope"
 	"github.com/openagent-go/agent/llm"
 	"github.com/openagent-go/agent/permission"
 	"github.com/openagent-go/agent/tool"
@@ -91,11 +92,11 @@ func (s *State) Rules() permission.Policy {
 }
 
 // Scopes returns the skills in force, the innermost last.
-func (s *State) Scopes() []tool.Scope {
+func (s *State) Scopes() []skillscope.Scope {
 	if len(s.settings.scopes) == 0 {
 		return nil
 	}
-	out := make([]tool.Scope, len(s.settings.scopes))
+	out := make([]skillscope.Scope, len(s.settings.scopes))
 	for i := range s.settings.scopes {
 		out[i] = s.settings.scopes[i].Scope
 	}

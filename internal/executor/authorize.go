@@ -11,6 +11,7 @@ import (
 	"github.com/openagent-go/agent/hook"
 	"github.com/openagent-go/agent/internal/engine"
 	"github.com/openagent-go/agent/internal/safecall"
+	"github.com/openagent-go/agent/internal/toolrun"
 	"github.com/openagent-go/agent/permission"
 	"github.com/openagent-go/agent/tool"
 )
@@ -369,9 +370,9 @@ func repaired(t tool.Tool, call tool.Call) tool.Call {
 // classify returns the traits of a call from its tool. If the tool panics, the call counts
 // as one that writes.
 func classify(t tool.Tool, call *tool.Call) (class tool.Traits) {
-	known := safecall.Or(func() bool { class = tool.Classify(t, *call); return true }, false)
+	known := safecall.Or(func() bool { class = toolrun.Classify(t, *call); return true }, false)
 	if !known {
-		class = tool.Traits{ConfirmReason: tool.Approval(t, *call)}
+		class = tool.Traits{ConfirmReason: toolrun.Approval(t, *call)}
 	}
 	return class
 }

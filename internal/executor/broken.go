@@ -5,6 +5,7 @@ import (
 
 	"github.com/openagent-go/agent/event"
 	"github.com/openagent-go/agent/internal/engine"
+	"github.com/openagent-go/agent/internal/toolrun"
 	"github.com/openagent-go/agent/llm"
 	"github.com/openagent-go/agent/permission"
 	"github.com/openagent-go/agent/tool"
@@ -13,7 +14,7 @@ import (
 // Broken returns the fact of an effect that failed because of a fault in the program. after
 // is the time since the effect's start. It returns nil for effects that the executor does
 // not carry out.
-func (j *Input) Broken(fault tool.Fault, why string, after time.Duration) event.Fact {
+func (j *Input) Broken(fault toolrun.Fault, why string, after time.Duration) event.Fact {
 	switch e := j.Effect.(type) {
 	case engine.CallModel:
 		return event.ModelFailed{Key: e.Key(), Model: e.Model, Class: llm.Protocol, Message: "the model's client failed: " + why}

@@ -8,6 +8,7 @@ import (
 	"github.com/openagent-go/agent/hook"
 	"github.com/openagent-go/agent/internal/engine"
 	"github.com/openagent-go/agent/internal/executor"
+	"github.com/openagent-go/agent/internal/toolrun"
 	"github.com/openagent-go/agent/permission"
 	"github.com/openagent-go/agent/tool"
 )
@@ -21,7 +22,7 @@ func TestEveryEffectGetsAFactWhenItFails(t *testing.T) {
 			continue
 		}
 		in := executor.Input{Effect: e, Done: new(event.ToolDone)}
-		if in.Broken(tool.Panicked, "it panicked", time.Second) == nil {
+		if in.Broken(toolrun.Panicked, "it panicked", time.Second) == nil {
 			t.Errorf("Broken makes no fact of %T", e)
 		}
 	}
@@ -32,7 +33,7 @@ func TestBrokenIsSafe(t *testing.T) {
 	done := &event.ToolDone{Result: *tool.Text("secret")}
 	broken := func(e engine.Effect) event.Fact {
 		in := executor.Input{Effect: e, Done: done, Call: tool.Call{Name: "double"}}
-		return in.Broken(tool.Panicked, "it panicked", time.Second)
+		return in.Broken(toolrun.Panicked, "it panicked", time.Second)
 	}
 	if f := broken(engine.Authorize{}).(event.Authorized); f.Decision.Behavior != permission.Denied {
 		t.Errorf("a call is %s", f.Decision.Behavior)
@@ -49,7 +50,7 @@ func TestBrokenIsSafe(t *testing.T) {
 	if f := broken(engine.CallHooks{Event: hook.SessionStart}).(event.Hooked); f.Block != "" {
 		t.Errorf("hooks that guard nothing block: %s", f.Block)
 	}
-	if f := broken(engine.RunTool{}).(event.ToolResult); !f.Result.IsError || f.Duration != time.Second || f.Fault != tool.Panicked {
+	if f := broken(engine.RunTool{}).(event.ToolResult); !f.Result.IsError || f.Duration != time.Second || f.Fault != toolrun.Panicked {
 		t.Errorf("a call is %+v", f)
 	}
 }

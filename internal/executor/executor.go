@@ -20,6 +20,9 @@ import (
 	"github.com/openagent-go/agent/internal/safecall"
 	"github.com/openagent-go/agent/internal/secrets"
 	"github.com/openagent-go/agent/internal/text"
+	"github.com/openagent-go/agent/internal/toolhost"
+	"github.com/openagent-go/agent/internal/tooloutput"
+	"github.com/openagent-go/agent/internal/toolrun"
 	"github.com/openagent-go/agent/llm"
 	"github.com/openagent-go/agent/permission"
 	"github.com/openagent-go/agent/tool"
@@ -78,7 +81,7 @@ type Config struct {
 	Checkpoint func(ctx context.Context, e engine.TakeCheckpoint) (id string, err error)
 	// Services returns the services of the run for a call; nil: there are none. end is
 	// called after the call.
-	Services func(call tool.Call, to Signals) (services tool.RunServices, end func())
+	Services func(call tool.Call, to Signals) (services toolhost.RunServices, end func())
 	Retry    func(err *llm.APIError, failures int) Retry
 	Meter    func(llm.Model) llm.Model // counts the calls of a model for a quota; nil: there is none
 }
@@ -257,7 +260,7 @@ func (x *Executor) perform(ctx context.Context, j *Input) event.Fact {
 func (x *Executor) run(ctx context.Context, e engine.RunTool, j *Input) event.Fact {
 	start := time.Now()
 	if d, denied := x.Recheck(e.Mode, x.toolOf(j), &j.Call, &j.Class); denied {
-		return event.ToolResult{Key: e.Key(), Call: e.Call, Cause: event.ByDenial, Fault: tool.Refused,
+		return event.ToolResult{Key: e.Key(), Call: e.Call, Cause: event.ByDenial, Fault: toolrun.Refused,
 			Result: *tool.Errorf("Permission denied: %s", d.Reason)}
 	}
 	if !j.Expires.IsZero() && !start.Before(j.Expires) {
@@ -273,9 +276,9 @@ func (x *Executor) run(ctx context.Context, e engine.RunTool, j *Input) event.Fa
 	if x.Services != nil {
 		services, end := x.Services(j.Call, j.Signals)
 		defer end()
-		ctx = tool.WithHost(ctx, services)
+		ctx = toolhost.WithHost(ctx, services)
 	}
-	out := tool.Do(ctx, t, j.Call)
+	out := toolrun.Do(ctx, t, j.Call)
 	cause := event.ByTool
 	if ctx.Err() != nil {
 		cause = event.ByCancel
@@ -293,7 +296,7 @@ func (x *Executor) run(ctx context.Context, e engine.RunTool, j *Input) event.Fa
 }
 
 // conclude returns the fact of a tool's result.
-func (x *Executor) conclude(e engine.RunTool, j *Input, out *tool.Outcome, cause event.Cause, question string, result *tool.Result, start time.Time) event.Fact {
+func (x *Executor) conclude(e engine.RunTool, j *Input, out *toolrun.Outcome, cause event.Cause, question string, result *tool.Result, start time.Time) event.Fact {
 	own := *result
 	own.Content = slices.Clone(result.Content) // the tool may keep the original
 	own.Patch.Begin = x.Equipped(own.Patch.Begin)
@@ -347,7 +350,7 @@ func (x *Executor) Finish(call tool.Call, r *tool.Result) *tool.Result {
 }
 
 func (x *Executor) limit(o tool.Output, call tool.Call, r *tool.Result) *tool.Result {
-	limited, err := o.Limit(call, x.Secrets.Result(r))
+	limited, err := tooloutput.Limit(o, call, x.Secrets.Result(r))
 	if err != nil {
 		x.Log.Warn("keeping a long output", "tool", call.Name, "error", err)
 	}

@@ -7,6 +7,7 @@ import (
 
 	"github.com/openagent-go/agent/event"
 	"github.com/openagent-go/agent/internal/engine"
+	"github.com/openagent-go/agent/internal/toolrun"
 	"github.com/openagent-go/agent/permission"
 	"github.com/openagent-go/agent/tool"
 )
@@ -16,7 +17,7 @@ import (
 func (x *Executor) approvalExpired(e engine.RunTool, j *Input) event.Fact {
 	why := "the approval of this call ended at " + clock(j.Expires)
 	if x.Driver.StrictestMode(e.Mode) == permission.DontAsk {
-		return event.ToolResult{Key: e.Key(), Call: e.Call, Cause: event.ByDenial, Fault: tool.Refused,
+		return event.ToolResult{Key: e.Key(), Call: e.Call, Cause: event.ByDenial, Fault: toolrun.Refused,
 			Result: *tool.Errorf("Permission denied: denied in mode dontAsk: %s", why)}
 	}
 	return event.Authorized{Key: e.Key(), Call: e.Call, Class: j.Class, Decision: permission.Decision{Behavior: permission.Asked, Source: permission.FromPolicy, Reason: why}}

@@ -36,8 +36,8 @@ func (x *Executor) CallHooks(ctx context.Context, in hook.Input, show Signals) (
 	for _, err := range out.Errors {
 		x.Log.Warn("hook failed", "event", in.Event, "tool", in.Tool, "call", in.Call, "error", x.Secrets.Text(err.Error()))
 	}
-	for _, text := range []*string{&out.Reason, &out.StopReason, &out.Context, &out.Message, &out.Title} {
-		*text = x.Plain(*text)
+	for _, s := range []*string{&out.Reason, &out.StopReason, &out.Context, &out.Message, &out.Title} {
+		*s = x.Plain(*s)
 	}
 	x.keepHookCause(out.Reason, out.Errors)
 	return out
@@ -45,7 +45,7 @@ func (x *Executor) CallHooks(ctx context.Context, in hook.Input, show Signals) (
 
 // Plain returns a text of a hook or a server that is safe to show, without secrets. It
 // removes escape sequences first, because they can hide a secret.
-func (x *Executor) Plain(text string) string { return x.Secrets.Text(tool.Clean(text)) }
+func (x *Executor) Plain(s string) string { return x.Secrets.Text(text.Clean(s)) }
 
 // showHook shows a step of a hook. call is "" for an event that is not about a call.
 func (x *Executor) showHook(to Signals, id string, e hook.Event, call string, s hook.Step) {
@@ -94,7 +94,7 @@ func (x *Executor) carry(ctx context.Context, j *Input, in *hook.Input, out *hoo
 		j.More = append(j.More, event.PermissionsChanged{Updates: updates})
 	}
 	if out.Title != "" {
-		named := event.SessionNamed{Title: text.Runes(tool.Clean(out.Title), maxTitle), Tag: x.Driver.SessionTag(ctx)}
+		named := event.SessionNamed{Title: text.Runes(text.Clean(out.Title), maxTitle), Tag: x.Driver.SessionTag(ctx)}
 		j.More = append(j.More, named)
 	}
 }

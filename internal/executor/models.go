@@ -8,8 +8,8 @@ import (
 
 	"github.com/openagent-go/agent/internal/safecall"
 	"github.com/openagent-go/agent/internal/secrets"
+	"github.com/openagent-go/agent/internal/skillscope"
 	"github.com/openagent-go/agent/llm"
-	"github.com/openagent-go/agent/tool"
 )
 
 // A ModelSet holds the models that a run may call. It is safe for concurrent use.
@@ -117,7 +117,7 @@ func find(all []llm.Model, lookup func(name string) (llm.Model, error), name str
 
 // Equipped returns the scope of a skill with the model that it names. It omits a model that
 // is unavailable, or that has no known price when the budget limits the cost.
-func (x *Executor) Equipped(sc *tool.Scope) *tool.Scope {
+func (x *Executor) Equipped(sc *skillscope.Scope) *skillscope.Scope {
 	if sc == nil {
 		return nil
 	}

@@ -14,6 +14,7 @@ import (
 	"github.com/openagent-go/agent/internal/engine"
 	"github.com/openagent-go/agent/internal/executor"
 	"github.com/openagent-go/agent/internal/secrets"
+	"github.com/openagent-go/agent/internal/toolrun"
 	"github.com/openagent-go/agent/llm"
 	"github.com/openagent-go/agent/llm/llmtest"
 	"github.com/openagent-go/agent/permission"
@@ -250,17 +251,17 @@ func TestToolOutcomes(t *testing.T) {
 		name  string
 		s     *setting
 		cause event.Cause
-		fault tool.Fault
+		fault toolrun.Fault
 		isErr bool
 		text  string
 		hooks bool // hooks see it next
 	}{
 		{"success", &setting{policy: allowed}, event.ByTool, "", false, "4", true},
 		{"error", &setting{policy: allowed, run: func() (string, error) { return "", errOops }}, event.ByTool, "", true, "oops, ***", true},
-		{"panic", &setting{policy: allowed, run: func() (string, error) { panic("oh") }}, event.ByTool, tool.Panicked, true, "oh", true},
+		{"panic", &setting{policy: allowed, run: func() (string, error) { panic("oh") }}, event.ByTool, toolrun.Panicked, true, "oh", true},
 		{"cancelled", &setting{policy: allowed, run: func() (string, error) { s.cancel(); return "half", nil }}, event.ByCancel, "", false, "half", true},
-		{"a rule was added", &setting{policy: permission.Policy{Deny: []permission.Rule{"double"}}}, event.ByDenial, tool.Refused, true, "Permission denied", false},
-		{"plan mode has begun", &setting{mode: permission.Plan}, event.ByDenial, tool.Refused, true, "Permission denied", false},
+		{"a rule was added", &setting{policy: permission.Policy{Deny: []permission.Rule{"double"}}}, event.ByDenial, toolrun.Refused, true, "Permission denied", false},
+		{"plan mode has begun", &setting{mode: permission.Plan}, event.ByDenial, toolrun.Refused, true, "Permission denied", false},
 	} {
 		s = tt.s
 		got, hooks := run(s)

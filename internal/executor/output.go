@@ -6,7 +6,7 @@ import (
 	"github.com/openagent-go/agent/event"
 	"github.com/openagent-go/agent/internal/engine"
 	"github.com/openagent-go/agent/internal/jsonanswer"
-	"github.com/openagent-go/agent/tool"
+	"github.com/openagent-go/agent/internal/toolschema"
 )
 
 // Candidate is an answer to check.
@@ -18,7 +18,7 @@ type Candidate struct {
 // checkOutput checks an answer against its schema.
 func (x *Executor) checkOutput(e engine.CheckOutput, c *Candidate) event.Fact {
 	f := event.OutputChecked{Key: e.Key(), Call: e.Call}
-	schema, err := tool.ReadSchema(c.Schema)
+	schema, err := toolschema.Parse(c.Schema)
 	if err != nil { // unexpected: it was read when the run began
 		f.Problem = "the schema cannot be read: " + err.Error()
 		return f

@@ -7,7 +7,6 @@ import (
 	"github.com/openagent-go/agent/event"
 	"github.com/openagent-go/agent/internal/engine"
 	"github.com/openagent-go/agent/internal/text"
-	"github.com/openagent-go/agent/tool"
 )
 
 // cut returns the fact of a truncation: the content that does not fit the model's window
@@ -68,5 +67,5 @@ const maxStart = 60 // most characters of startOf
 
 // startOf returns the first words of a text.
 func (x *Executor) startOf(said string) string {
-	return text.Runes(text.FirstLine(tool.Clean(x.Secrets.Text(said))), maxStart)
+	return text.Runes(text.FirstLine(text.Clean(x.Secrets.Text(said))), maxStart)
 }

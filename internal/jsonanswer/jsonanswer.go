@@ -7,7 +7,7 @@ import (
 	"fmt"
 	"strings"
 
-	"github.com/openagent-go/agent/tool"
+	"github.com/openagent-go/agent/internal/toolschema"
 )
 
 // maxObjects is in how many places of an answer an object is looked for.
@@ -15,7 +15,7 @@ const maxObjects = 100
 
 // Find reads an answer: it is a JSON object that satisfies the schema, or holds
 // exactly one, in a fence or among other words.
-func Find(schema *tool.Schema, text string) (out json.RawMessage, found bool, err error) {
+func Find(schema *toolschema.Schema, text string) (out json.RawMessage, found bool, err error) {
 	out, err = schema.Check([]byte(text))
 	if err == nil || json.Valid([]byte(strings.TrimSpace(text))) {
 		return out, false, err

@@ -5,11 +5,11 @@ import (
 	"testing"
 
 	"github.com/openagent-go/agent/internal/jsonanswer"
-	"github.com/openagent-go/agent/tool"
+	"github.com/openagent-go/agent/internal/toolschema"
 )
 
 func TestFind(t *testing.T) {
-	schema, err := tool.ReadSchema([]byte(`{"type":"object","properties":{"n":{"type":"integer"}},"required":["n"],"additionalProperties":false}`))
+	schema, err := toolschema.Parse([]byte(`{"type":"object","properties":{"n":{"type":"integer"}},"required":["n"],"additionalProperties":false}`))
 	if err != nil {
 		t.Fatal(err)
 	}

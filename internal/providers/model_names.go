@@ -8,9 +8,9 @@ import (
 	"strings"
 
 	"github.com/openagent-go/agent/internal/chat"
+	"github.com/openagent-go/agent/internal/text"
 	"github.com/openagent-go/agent/llm"
 	"github.com/openagent-go/agent/llm/azure"
-	"github.com/openagent-go/agent/tool"
 )
 
 // A model is named as its provider knows it, or as PROVIDER:MODEL where that is not the
@@ -177,9 +177,9 @@ func (p Provider) Check(model string, named bool) error {
 	}
 	hint := ""
 	to, rest, ok := strings.Cut(model, ":")
-	if near := tool.Nearest(to, p.Known()); ok && rest != "" && near != "" {
+	if near := text.Nearest(to, p.Known()); ok && rest != "" && near != "" {
 		hint = near + ":" + rest
-	} else if near := tool.Nearest(model, p.catalogued()); near != "" {
+	} else if near := text.Nearest(model, p.catalogued()); near != "" {
 		hint = near
 	} else if host := hinted(model); host != "" {
 		hint = host + ":" + model

@@ -10,6 +10,7 @@ import (
 	"github.com/openagent-go/agent/event"
 	"github.com/openagent-go/agent/internal/environ"
 	"github.com/openagent-go/agent/internal/redact"
+	"github.com/openagent-go/agent/internal/text"
 	"github.com/openagent-go/agent/llm"
 	"github.com/openagent-go/agent/tool"
 )
@@ -73,7 +74,7 @@ func Of(given []string, pool []tool.Tool, models []llm.Model) *Redactor {
 // in texts, details and state, and without blocks that a result cannot hold. r stays as it
 // is, and is returned if there is nothing to change.
 func (s *Redactor) Result(r *tool.Result) *tool.Result {
-	title, details, state := s.Text(tool.Clean(r.Title)), s.Now().JSON(r.Details), s.Now().JSON(r.Patch.State)
+	title, details, state := s.Text(text.Clean(r.Title)), s.Now().JSON(r.Details), s.Now().JSON(r.Patch.State)
 	alters := slices.ContainsFunc(r.Content, s.alters)
 	if !alters && title == r.Title && string(details) == string(r.Details) && string(state) == string(r.Patch.State) {
 		return r
@@ -96,7 +97,7 @@ func (s *Redactor) Broken(b event.CacheBroken) event.CacheBroken {
 func (s *Redactor) alters(b llm.Block) bool {
 	switch b := b.(type) {
 	case llm.Text:
-		return s.Text(tool.Clean(b.Text)) != b.Text
+		return s.Text(text.Clean(b.Text)) != b.Text
 	case llm.Image:
 		return false
 	}
@@ -108,7 +109,7 @@ func (s *Redactor) blocks(given llm.Blocks) llm.Blocks {
 	for _, b := range given {
 		switch b := b.(type) {
 		case llm.Text:
-			out = append(out, llm.Text{Text: s.Text(tool.Clean(b.Text))})
+			out = append(out, llm.Text{Text: s.Text(text.Clean(b.Text))})
 		case llm.Document:
 			if strings.HasPrefix(b.MediaType, "text/") {
 				b.Data = []byte(s.Text(string(b.Data)))

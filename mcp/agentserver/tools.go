@@ -15,6 +15,7 @@ import (
 	"errors"
 
 	"github.com/openagent-go/agent"
+	"github.com/openagent-go/agent/internal/toolrun"
 	"github.com/openagent-go/agent/mcp/server"
 	"github.com/openagent-go/agent/permission"
 	"github.com/openagent-go/agent/tool"
@@ -112,7 +113,7 @@ func (k kept) Run(ctx context.Context, c tool.Call) (*tool.Result, error) {
 	return r, err
 }
 
-func (k kept) Classify(c tool.Call) tool.Traits { return tool.Classify(k.inner, k.call(c)) }
+func (k kept) Classify(c tool.Call) tool.Traits { return toolrun.Classify(k.inner, k.call(c)) }
 
 func (k kept) Validate(c tool.Call) error {
 	if v, ok := k.inner.(tool.Validator); ok {

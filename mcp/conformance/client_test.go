@@ -12,6 +12,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/openagent-go/agent/internal/toolhost"
 	"github.com/openagent-go/agent/mcp"
 	"github.com/openagent-go/agent/mcp/oauth"
 	"github.com/openagent-go/agent/tool"
@@ -55,7 +56,7 @@ func play(scenario, url string) error {
 			return err
 		}
 	}
-	ctx := tool.WithHost(context.Background(), agreeing{})
+	ctx := toolhost.WithHost(context.Background(), agreeing{})
 	c := mcp.Config{URL: url, AlwaysLoad: true}
 	if strings.HasPrefix(scenario, "auth/") {
 		c.OAuth = &oauth.Config{ClientID: b.ClientID, ClientSecret: b.ClientSecret, ClientMetadataURL: "https://conformance-test.local/client-metadata.json"}
@@ -108,19 +109,19 @@ func play(scenario, url string) error {
 	return nil
 }
 
-func (agreeing) Sample(context.Context, tool.Sampling) (tool.Sampled, error) {
-	return tool.Sampled{}, tool.ErrDeclined
+func (agreeing) Sample(context.Context, toolhost.Sampling) (toolhost.Sampled, error) {
+	return toolhost.Sampled{}, tool.ErrDeclined
 }
 
 // agreeing is a person who agrees to all and fills in only what has no default.
 type agreeing struct{}
 
-func (agreeing) Elicit(_ context.Context, e tool.Elicitation) tool.Elicited {
+func (agreeing) Elicit(_ context.Context, e toolhost.Elicitation) toolhost.Elicited {
 	content := json.RawMessage("{}")
 	if strings.Contains(string(e.Schema), `"confirmed"`) {
 		content = json.RawMessage(`{"confirmed":true}`)
 	}
-	return tool.Elicited{Action: tool.Accepted, Content: content}
+	return toolhost.Elicited{Action: toolhost.Accepted, Content: content}
 }
 
 // settled waits for a connection, which a login may precede.

@@ -10,6 +10,7 @@ import (
 
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 
+	"github.com/openagent-go/agent/internal/toolrun"
 	"github.com/openagent-go/agent/tool"
 )
 
@@ -75,7 +76,7 @@ func direct(dir string) CallFunc {
 		}
 		slot := t.Spec().State
 		call.Dir, call.State = dir, client.State(slot)
-		out := tool.Run(ctx, t, call, parting)
+		out := toolrun.Run(ctx, t, call, parting)
 		client.Keep(slot, out.Result.Patch.State)
 		return out.Result, nil
 	}

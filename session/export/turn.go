@@ -15,7 +15,6 @@ import (
 	"github.com/openagent-go/agent/llm"
 	"github.com/openagent-go/agent/permission"
 	"github.com/openagent-go/agent/session"
-	"github.com/openagent-go/agent/tool"
 )
 
 // A turn is a [said], an [answer] or an [runEnd].
@@ -309,7 +308,7 @@ func (r *reader) input(u llm.ToolUse) json.RawMessage {
 // text returns a text without secrets, control characters and marks that let it
 // look like another one than it is.
 func (r *reader) text(s string) string {
-	return strings.Map(visible, r.hide.Text(tool.Clean(s)))
+	return strings.Map(visible, r.hide.Text(text.Clean(s)))
 }
 
 // visible removes invisible characters except line ends and tabs.

@@ -12,6 +12,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/openagent-go/agent/internal/toolrun"
 	"github.com/openagent-go/agent/tool"
 )
 
@@ -40,9 +41,9 @@ func RunCall(t testing.TB, tl tool.Tool, call tool.Call) *tool.Result {
 	}
 	ctx, cancel := context.WithCancel(context.Background())
 	defer cancel()
-	out := tool.Run(ctx, tl, call, grace)
+	out := toolrun.Run(ctx, tl, call, grace)
 	switch out.Fault {
-	case tool.Panicked, tool.Stuck:
+	case toolrun.Panicked, toolrun.Stuck:
 		t.Fatalf("%s: %s", call.Name, out.Result.Text())
 	}
 	checkResult(t, call.Name, out.Result)
@@ -92,15 +93,15 @@ func Check(t *testing.T, tl tool.Tool) {
 	for _, input := range []string{`{}`, ``, `null`, `[]`, `"{}"`, `{`, `{"\u0000":1}`, `{"a":{"b":[{}]}}`} {
 		call := tool.Call{ID: "c1.0", Name: spec.Name, Input: json.RawMessage(input)}
 		look(t, tl, call)
-		out := tool.Run(context.Background(), limited{tl}, call, grace)
-		if out.Fault == tool.Panicked || out.Fault == tool.Stuck {
+		out := toolrun.Run(context.Background(), limited{tl}, call, grace)
+		if out.Fault == toolrun.Panicked || out.Fault == toolrun.Stuck {
 			t.Errorf("%s with input %q: %s", spec.Name, input, out.Result.Text())
 		}
 		checkResult(t, spec.Name, out.Result)
 	}
 	ctx, cancel := context.WithCancel(context.Background())
 	cancel()
-	if out := tool.Run(ctx, tl, tool.Call{ID: "c1.1", Name: spec.Name, Input: json.RawMessage(`{}`)}, grace); out.Err != nil {
+	if out := toolrun.Run(ctx, tl, tool.Call{ID: "c1.1", Name: spec.Name, Input: json.RawMessage(`{}`)}, grace); out.Err != nil {
 		t.Errorf("%s does not return when its context has ended: %v", spec.Name, out.Err)
 	}
 }
@@ -113,7 +114,7 @@ func look(t *testing.T, tl tool.Tool, call tool.Call) {
 			t.Errorf("%s: classifying or previewing input %q panicked: %v", call.Name, call.Input, v)
 		}
 	}()
-	tool.Classify(tl, call)
+	toolrun.Classify(tl, call)
 	if p, ok := tl.(tool.Previewer); ok {
 		p.Preview(call)
 	}

@@ -19,6 +19,7 @@ import (
 
 	"go.uber.org/goleak"
 
+	"github.com/openagent-go/agent/internal/toolrun"
 	"github.com/openagent-go/agent/tool"
 	"github.com/openagent-go/agent/tool/tooltest"
 	"github.com/openagent-go/agent/workspace"
@@ -194,7 +195,7 @@ func TestCancel(t *testing.T) {
 			once.Do(cancel)
 		}
 	})
-	out := tool.Run(progress, b.tool("x"), tool.Call{ID: "c1.0", Name: "x", Input: json.RawMessage(`{}`), Dir: b.work}, time.Minute)
+	out := toolrun.Run(progress, b.tool("x"), tool.Call{ID: "c1.0", Name: "x", Input: json.RawMessage(`{}`), Dir: b.work}, time.Minute)
 	if !out.Result.IsError || out.Err != nil {
 		t.Errorf("%+v", out)
 	}
@@ -206,7 +207,7 @@ func TestCancel(t *testing.T) {
 	if err != nil || lives(pid) {
 		t.Errorf("the child %d lives on, %v", pid, err)
 	}
-	if out := tool.Run(t.Context(), b.tool("y"), tool.Call{ID: "c1.0", Name: "y", Input: json.RawMessage(`{}`)}, time.Minute); out.Fault != tool.TimedOut {
+	if out := toolrun.Run(t.Context(), b.tool("y"), tool.Call{ID: "c1.0", Name: "y", Input: json.RawMessage(`{}`)}, time.Minute); out.Fault != toolrun.TimedOut {
 		t.Errorf("%+v", out)
 	}
 }

@@ -215,7 +215,7 @@ func parse(path string, data []byte) ([]part, error) {
 
 // spec makes the Spec of a tool of that name.
 func (d description) spec(name string) (tool.Spec, error) {
-	spec := tool.Spec{Name: name, Title: oneLine(d.Title, maxTitle), Description: strings.TrimSpace(tool.Clean(d.Description)), Input: d.Input,
+	spec := tool.Spec{Name: name, Title: oneLine(d.Title, maxTitle), Description: strings.TrimSpace(text.Clean(d.Description)), Input: d.Input,
 		ReadOnly: d.ReadOnly, NonDestructive: d.NonDestructive || d.ReadOnly, Idempotent: d.Idempotent, OpenWorld: d.OpenWorld,
 		Timeout: time.Duration(d.Timeout) * time.Millisecond}
 	switch {
@@ -244,5 +244,5 @@ func (d description) spec(name string) (tool.Spec, error) {
 
 // oneLine makes text fit for a line.
 func oneLine(s string, most int) string {
-	return text.Bytes(text.OneLine(tool.Clean(s)), most)
+	return text.Bytes(text.OneLine(text.Clean(s)), most)
 }

@@ -11,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/openagent-go/agent/internal/toolrun"
 	"github.com/openagent-go/agent/llm"
 	"github.com/openagent-go/agent/tool"
 )
@@ -37,7 +38,7 @@ func TestDescribe(t *testing.T) {
 	}
 	b.one("pay", `{"needs_approval":{"description":"pays much","properties":{"n":{"minimum":100}},"required":["n"]}}`, "echo paid")
 	for input, want := range map[string]string{`{"n":100}`: "pays much", `{"n":5}`: "", ``: ""} {
-		if got := tool.Approval(b.tool("pay"), tool.Call{Input: json.RawMessage(input)}); got != want {
+		if got := toolrun.Approval(b.tool("pay"), tool.Call{Input: json.RawMessage(input)}); got != want {
 			t.Errorf("the input %s needs approval: %q, want %q", input, got, want)
 		}
 	}

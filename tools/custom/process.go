@@ -7,7 +7,7 @@ import (
 	"io"
 	"strings"
 
-	"github.com/openagent-go/agent/tool"
+	"github.com/openagent-go/agent/internal/text"
 	"github.com/openagent-go/agent/workspace"
 )
 
@@ -102,7 +102,7 @@ func cutLast(b []byte, sep byte) (before, after []byte, found bool) {
 // after returns the kept end behind a separator, "" if nothing was written.
 func (t *tail) after(sep string) string {
 	end := t.end[max(0, len(t.end)-maxErrors):]
-	if text := strings.TrimSpace(tool.Clean(string(end))); text != "" {
+	if text := strings.TrimSpace(text.Clean(string(end))); text != "" {
 		return sep + text
 	}
 	return ""

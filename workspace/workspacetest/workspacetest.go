@@ -16,6 +16,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/openagent-go/agent/internal/toolrun"
 	"github.com/openagent-go/agent/permission"
 	"github.com/openagent-go/agent/tool"
 	"github.com/openagent-go/agent/tool/tooltest"
@@ -88,7 +89,7 @@ func (s *session) callIn(ctx context.Context, name string, input in) *tool.Resul
 	}
 	slot := tl.Spec().State
 	call := tool.Call{ID: "c1.0", Name: name, Session: "s", Dir: s.dir, Input: tooltest.Input(s.T, input), State: s.state[slot], Unreadable: s.hidden}
-	out := tool.Run(ctx, tl, call, 20*time.Second)
+	out := toolrun.Run(ctx, tl, call, 20*time.Second)
 	if out.Err != nil {
 		s.Fatalf("%s %v: %v", name, input, out.Err)
 	}

@@ -12,11 +12,11 @@ import (
 
 	"github.com/openagent-go/agent/cmd/openagent/internal/cli"
 	"github.com/openagent-go/agent/cmd/openagent/internal/settings"
+	"github.com/openagent-go/agent/internal/environ"
 	"github.com/openagent-go/agent/internal/parts"
 	"github.com/openagent-go/agent/internal/trusted"
 	"github.com/openagent-go/agent/mcp"
 	"github.com/openagent-go/agent/mcp/oauth"
-	"github.com/openagent-go/agent/tool"
 )
 
 // Logins returns the stored logins to MCP servers, or nil without a home folder.
@@ -91,7 +91,7 @@ func ServerList(h *cli.IO, f *parts.ServerFile) string {
 		fmt.Fprintf(&b, "  %s: %s\n", h.Visible(name), h.Visible(what))
 		for _, variable := range slices.Sorted(maps.Keys(c.Env)) {
 			value := c.Env[variable]
-			if tool.SecretName(variable) {
+			if environ.Secret(variable) {
 				value = "[secret]"
 			}
 			fmt.Fprintf(&b, "    %s=%s\n", h.Visible(variable), h.Visible(value))

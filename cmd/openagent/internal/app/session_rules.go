@@ -9,6 +9,7 @@ import (
 
 	"github.com/openagent-go/agent"
 	"github.com/openagent-go/agent/event"
+	"github.com/openagent-go/agent/internal/toolrun"
 	"github.com/openagent-go/agent/permission"
 	"github.com/openagent-go/agent/tool"
 )
@@ -69,7 +70,7 @@ func (g *SessionRules) Covers(ctx context.Context, call tool.Call, verdict permi
 	if class.ConfirmReason == "" {
 		return p.Decide(r).Behavior == permission.Allowed
 	}
-	if class.ConfirmReason != tool.Approval(t, call) { // the question is about this call, not about calls like it
+	if class.ConfirmReason != toolrun.Approval(t, call) { // the question is about this call, not about calls like it
 		return false
 	}
 	_, byRule := p.Compile().Permits(r)
@@ -97,7 +98,7 @@ func (g *SessionRules) tool(ctx context.Context, name string) tool.Tool {
 }
 
 func requestOf(t tool.Tool, call tool.Call, roots []string) (permission.Request, tool.Traits) {
-	s, class := t.Spec(), tool.Classify(t, call)
+	s, class := t.Spec(), toolrun.Classify(t, call)
 	return permission.Request{Tool: call.Name, Aliases: s.Aliases, Access: class.Access, ReadOnly: class.ReadOnly,
 		NonDestructive: s.NonDestructive, Dir: call.Dir, Roots: roots}, class
 }

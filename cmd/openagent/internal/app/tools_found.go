@@ -15,6 +15,7 @@ import (
 	"github.com/openagent-go/agent/coder"
 	"github.com/openagent-go/agent/internal/config"
 	"github.com/openagent-go/agent/internal/text"
+	"github.com/openagent-go/agent/internal/toolrun"
 	"github.com/openagent-go/agent/permission"
 	"github.com/openagent-go/agent/tool"
 	"github.com/openagent-go/agent/tools"
@@ -26,7 +27,7 @@ import (
 func (b *ToolList) Request(t tool.Tool, input json.RawMessage) permission.Request {
 	s := t.Spec()
 	call := tool.Call{Name: s.Name, Input: input, Dir: b.Project}
-	class := tool.Classify(t, call)
+	class := toolrun.Classify(t, call)
 	return permission.Request{Tool: s.Name, Aliases: s.Aliases, Input: input, Access: class.Access, ReadOnly: class.ReadOnly || class.Internal,
 		NonDestructive: s.NonDestructive, Dir: b.Project, Roots: append([]string{cli.ResolveFolder(b.Project)}, b.Options.Dirs...)}
 }

@@ -6,7 +6,7 @@ import (
 	"strings"
 	"unicode/utf8"
 
-	"github.com/openagent-go/agent/tool"
+	"github.com/openagent-go/agent/internal/text"
 )
 
 // A Flag is one option of a command. Parsing, help, completion and errors all use it.
@@ -206,7 +206,7 @@ func (fs Flags) suggest(name string) string {
 		for i, f := range fs {
 			names[i] = f.Name
 		}
-		if best := tool.Nearest(name, names); best != "" {
+		if best := text.Nearest(name, names); best != "" {
 			return fmt.Sprintf("; did you mean --%s?", best)
 		}
 	}

@@ -10,7 +10,6 @@ import (
 	"time"
 
 	"github.com/openagent-go/agent/internal/text"
-	"github.com/openagent-go/agent/tool"
 )
 
 // The functions below return Set functions for flags.
@@ -45,7 +44,7 @@ func OneOf(to *string, words []string) func(string) error {
 // Suggestion returns a hint with the word most similar to s, or "".
 func Suggestion(s string, words []string) string {
 	if len(s) < 100 {
-		if best := tool.Nearest(s, words); best != "" {
+		if best := text.Nearest(s, words); best != "" {
 			return fmt.Sprintf("; did you mean %s?", best)
 		}
 	}

@@ -20,6 +20,7 @@ import (
 	"github.com/openagent-go/agent"
 	"github.com/openagent-go/agent/cmd/openagent/internal/cli"
 	"github.com/openagent-go/agent/event"
+	"github.com/openagent-go/agent/internal/toolrun"
 	"github.com/openagent-go/agent/llm"
 	"github.com/openagent-go/agent/permission"
 	"github.com/openagent-go/agent/tool"
@@ -144,7 +145,7 @@ func TestDemoChaosEvidence(t *testing.T) {
 		{"not repaired", wrongTypes, "the call failed", func(v *evidence) { v.change("types", func(r *event.ToolResult) { r.Result.IsError = true }) }},
 		{"not said", wrongTypes, "does not say", func(v *evidence) { v.change("types", func(r *event.ToolResult) { r.Result.Details = nil }) }},
 		{"no timeout", hungTool, "was told", func(v *evidence) { v.change("hang", func(r *event.ToolResult) { r.Fault = "" }) }},
-		{"no panic", panicking, "was told", func(v *evidence) { v.change("panic", func(r *event.ToolResult) { r.Fault = tool.TimedOut }) }},
+		{"no panic", panicking, "was told", func(v *evidence) { v.change("panic", func(r *event.ToolResult) { r.Fault = toolrun.TimedOut }) }},
 		{"not kept", flooding, "was not kept", func(v *evidence) { v.change("flood", func(r *event.ToolResult) { r.Result.Details = nil }) }},
 		{"kept in part", flooding, "bytes were kept", func(v *evidence) {
 			v.change("flood", func(r *event.ToolResult) {

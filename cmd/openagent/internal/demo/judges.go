@@ -16,8 +16,8 @@ import (
 	"github.com/openagent-go/agent/cmd/openagent/internal/cli"
 	"github.com/openagent-go/agent/event"
 	"github.com/openagent-go/agent/internal/text"
+	"github.com/openagent-go/agent/internal/toolrun"
 	"github.com/openagent-go/agent/llm"
-	"github.com/openagent-go/agent/tool"
 )
 
 // The faults of the scenario chaos, by their names in JSON.
@@ -104,7 +104,7 @@ func judgeBrokenInput(v *evidence) (string, error) {
 	switch r := v.results["broken"]; {
 	case !ok:
 		return "", nil
-	case !told.IsError || r.Fault != tool.InvalidInput:
+	case !told.IsError || r.Fault != toolrun.InvalidInput:
 		return "", fmt.Errorf("the model was told %q", text.FirstLine(told.Text))
 	case !again:
 		return "", nil
@@ -141,7 +141,7 @@ func judgeHungTool(v *evidence) (string, error) {
 	switch {
 	case !ok:
 		return "", nil
-	case !told.IsError || r.Fault != tool.TimedOut:
+	case !told.IsError || r.Fault != toolrun.TimedOut:
 		return "", fmt.Errorf("the model was told %q", lastLine(told.Text))
 	}
 	var ids []string
@@ -163,7 +163,7 @@ func judgePanic(v *evidence) (string, error) {
 	switch {
 	case !ok:
 		return "", nil
-	case !told.IsError || r.Fault != tool.Panicked:
+	case !told.IsError || r.Fault != toolrun.Panicked:
 		return "", fmt.Errorf("the model was told %q", text.FirstLine(told.Text))
 	}
 	return fmt.Sprintf("fault %s: %q; the program lives", r.Fault, text.Runes(text.FirstLine(told.Text), 70)), nil

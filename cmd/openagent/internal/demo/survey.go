@@ -8,6 +8,7 @@ import (
 
 	"github.com/openagent-go/agent"
 	"github.com/openagent-go/agent/cmd/openagent/internal/cli"
+	"github.com/openagent-go/agent/internal/toolrun"
 	"github.com/openagent-go/agent/llm"
 	"github.com/openagent-go/agent/llm/llmtest"
 	"github.com/openagent-go/agent/permission"
@@ -54,7 +55,7 @@ func (b brief) Spec() tool.Spec {
 	return s
 }
 
-func (b brief) Classify(call tool.Call) tool.Traits { return tool.Classify(b.Tool, call) }
+func (b brief) Classify(call tool.Call) tool.Traits { return toolrun.Classify(b.Tool, call) }
 
 // answerSurvey is the model of the scenario survey. All it knows is in the results.
 func answerSurvey(t *conversation) llmtest.Step {

@@ -18,6 +18,7 @@ import (
 	"github.com/openagent-go/agent/event"
 	"github.com/openagent-go/agent/internal/terminal"
 	"github.com/openagent-go/agent/internal/text"
+	"github.com/openagent-go/agent/internal/toolrun"
 	"github.com/openagent-go/agent/llm"
 	"github.com/openagent-go/agent/permission"
 	"github.com/openagent-go/agent/tool"
@@ -365,7 +366,7 @@ func outcomeText(d event.ToolResult) string {
 	switch {
 	case d.Cause == event.ByCrash:
 		return "outcome unknown"
-	case d.Fault != tool.NoFault && d.Fault != tool.Refused:
+	case d.Fault != toolrun.NoFault && d.Fault != toolrun.Refused:
 		return "error: " + string(d.Fault)
 	case of.ExitCode != nil:
 		return fmt.Sprintf("exit %d", *of.ExitCode)

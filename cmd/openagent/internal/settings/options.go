@@ -15,8 +15,8 @@ import (
 	"github.com/openagent-go/agent/internal/config"
 	"github.com/openagent-go/agent/internal/plainfile"
 	"github.com/openagent-go/agent/internal/providers"
+	"github.com/openagent-go/agent/internal/toolschema"
 	"github.com/openagent-go/agent/permission"
-	"github.com/openagent-go/agent/tool"
 	"github.com/openagent-go/agent/tools"
 )
 
@@ -208,7 +208,7 @@ func (o *Options) Check() error {
 
 // ReadSchema reads and checks a JSON Schema for answers.
 func ReadSchema(schema json.RawMessage) (json.RawMessage, error) {
-	s, err := tool.ReadSchema(schema)
+	s, err := toolschema.Parse(schema)
 	if err != nil {
 		return nil, err
 	}

@@ -23,9 +23,9 @@ import (
 	"github.com/openagent-go/agent/internal/config"
 	"github.com/openagent-go/agent/internal/parts"
 	"github.com/openagent-go/agent/internal/providers"
+	"github.com/openagent-go/agent/internal/tooloutput"
 	"github.com/openagent-go/agent/sandbox"
 	"github.com/openagent-go/agent/session"
-	"github.com/openagent-go/agent/tool"
 	"github.com/openagent-go/agent/tools/search"
 )
 
@@ -133,15 +133,15 @@ func examineSearch(h *cli.IO) finding {
 // examineOutputs reports the stored outputs that were too long for the model.
 func examineOutputs() finding {
 	const name = "outputs"
-	dir, err := tool.OutputDir()
+	dir, err := tooloutput.Dir()
 	if err != nil {
 		return finding{Name: name, OK: false, Detail: err.Error()}
 	}
-	files, bytes, err := tool.KeptOutputs()
+	files, bytes, err := tooloutput.Kept()
 	if err != nil {
 		return finding{Name: name, OK: false, Detail: err.Error()}
 	}
-	return finding{Name: name, OK: true, Detail: fmt.Sprintf("%d long outputs in %s, %d of at most %d MB", files, dir, bytes>>20, tool.OutputQuota>>20)}
+	return finding{Name: name, OK: true, Detail: fmt.Sprintf("%d long outputs in %s, %d of at most %d MB", files, dir, bytes>>20, tooloutput.Quota>>20)}
 }
 
 // examineKept reports the stored file checkpoints.

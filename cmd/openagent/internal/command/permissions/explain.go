@@ -10,6 +10,7 @@ import (
 	"github.com/openagent-go/agent/cmd/openagent/internal/app"
 	"github.com/openagent-go/agent/cmd/openagent/internal/cli"
 	"github.com/openagent-go/agent/cmd/openagent/internal/settings"
+	"github.com/openagent-go/agent/internal/toolrun"
 	"github.com/openagent-go/agent/permission"
 	"github.com/openagent-go/agent/tool"
 )
@@ -50,7 +51,7 @@ func explainCall(ctx context.Context, h *cli.IO, o *app.ToolsOptions, args []str
 		p.Mode = permission.Default
 	}
 	e := explanation{Tool: r.Tool, Input: input, Mode: p.Mode, Decision: p.Decide(r), Unclear: r.Unclear(), Parts: p.Parts(r)}
-	if class := tool.Classify(t, tool.Call{Name: r.Tool, Input: input, Dir: b.Project}); class.ConfirmReason != "" && e.Behavior == permission.Allowed && e.Source == permission.FromMode {
+	if class := toolrun.Classify(t, tool.Call{Name: r.Tool, Input: input, Dir: b.Project}); class.ConfirmReason != "" && e.Behavior == permission.Allowed && e.Source == permission.FromMode {
 		if byRule, ok := p.Compile().Permits(r); ok {
 			e.Decision = byRule
 		} else {

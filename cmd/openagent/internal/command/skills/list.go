@@ -4,9 +4,9 @@ import (
 	"slices"
 
 	"github.com/openagent-go/agent/cmd/openagent/internal/cli"
+	"github.com/openagent-go/agent/internal/skillscope"
 	"github.com/openagent-go/agent/internal/text"
 	"github.com/openagent-go/agent/skill"
-	"github.com/openagent-go/agent/tool"
 )
 
 // A skillEntry is a skill in the output of list and show.
@@ -30,7 +30,7 @@ func entryOf(all *skill.Registry, k *skill.Skill) skillEntry {
 	for _, r := range k.Tools {
 		e.Tools = append(e.Tools, string(r))
 	}
-	user, model := slices.Contains(all.UserInvocable(), k), slices.ContainsFunc(all.List(), func(i tool.SkillInfo) bool { return i.Name == k.Name })
+	user, model := slices.Contains(all.UserInvocable(), k), slices.ContainsFunc(all.List(), func(i skillscope.Info) bool { return i.Name == k.Name })
 	switch {
 	case user && model:
 		e.Who = "both"

@@ -12,7 +12,7 @@ import (
 	"github.com/openagent-go/agent/cmd/openagent/internal/app"
 	"github.com/openagent-go/agent/cmd/openagent/internal/cli"
 	"github.com/openagent-go/agent/internal/terminal"
-	"github.com/openagent-go/agent/tool"
+	"github.com/openagent-go/agent/internal/toolrun"
 )
 
 func showTool(ctx context.Context, h *cli.IO, o *app.ToolsOptions, name string) error {
@@ -33,7 +33,7 @@ func showTool(ctx context.Context, h *cli.IO, o *app.ToolsOptions, name string) 
 		return fmt.Errorf("showing the schema of %s: %w", name, err)
 	}
 	timeout := "none"
-	if limit := cmp.Or(t.Spec().Timeout, tool.DefaultTimeout); limit > 0 {
+	if limit := cmp.Or(t.Spec().Timeout, toolrun.DefaultTimeout); limit > 0 {
 		timeout = limit.String()
 	}
 	head := fmt.Sprintf("%s: %s, %s\ntime limit: %s\n", e.Name, e.Kind, e.Access(), timeout)

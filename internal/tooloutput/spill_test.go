@@ -1,4 +1,4 @@
-package tool
+package tooloutput
 
 import (
 	"fmt"
@@ -10,6 +10,8 @@ import (
 	"sync"
 	"testing"
 	"time"
+
+	"github.com/openagent-go/agent/tool"
 )
 
 // aged makes a file of some bytes that was written some time ago.
@@ -88,7 +90,7 @@ func TestOldOutputsAreRemoved(t *testing.T) {
 		t.Skip("the temporary folder of Windows cannot be set here")
 	}
 	t.Setenv("TMPDIR", t.TempDir())
-	dir, err := OutputDir()
+	dir, err := Dir()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -97,7 +99,7 @@ func TestOldOutputsAreRemoved(t *testing.T) {
 	var wg sync.WaitGroup
 	for i := range 8 {
 		wg.Go(func() {
-			if _, err := (Output{Lines: 1}).Limit(Call{ID: fmt.Sprint(i)}, Text("1\n2\n3\n")); err != nil {
+			if _, err := Limit(tool.Output{Lines: 1}, tool.Call{ID: fmt.Sprint(i)}, tool.Text("1\n2\n3\n")); err != nil {
 				t.Error(err)
 			}
 		})
@@ -106,7 +108,7 @@ func TestOldOutputsAreRemoved(t *testing.T) {
 	for sweeping.Load() {
 		runtime.Gosched()
 	}
-	if files, bytes, err := KeptOutputs(); err != nil || files != 9 || bytes != 10+8*6 {
+	if files, bytes, err := Kept(); err != nil || files != 9 || bytes != 10+8*6 {
 		t.Errorf("%d files, %d bytes, %v: %s", files, bytes, err, names(t, dir))
 	}
 	if _, err := os.Stat(filepath.Join(dir, "old")); err == nil {

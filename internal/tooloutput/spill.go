@@ -1,4 +1,4 @@
-package tool
+package tooloutput
 
 import (
 	"cmp"
@@ -12,9 +12,9 @@ import (
 	"github.com/openagent-go/agent/internal/plainfile"
 )
 
-// OutputQuota is how many bytes the files in [OutputDir] may have together. The oldest go
+// Quota is how many bytes the files in [Dir] may have together. The oldest go
 // first; the newest always stays.
-const OutputQuota = 512 << 20
+const Quota = 512 << 20
 
 const (
 	// keepOutput is how long the files of the default folder are kept.
@@ -37,7 +37,7 @@ func tidy(dir string) {
 	}
 	go func() {
 		defer sweeping.Store(false)
-		sweep(dir, time.Now(), OutputQuota)
+		sweep(dir, time.Now(), Quota)
 	}()
 }
 
@@ -59,7 +59,7 @@ func due(dir string, now time.Time) bool {
 // sweep removes outputs, because nothing else does if the temporary folder survives a
 // restart. Old ones go, then the oldest until the rest has at most quota bytes.
 func sweep(dir string, now time.Time, quota int64) {
-	files, total := kept(dir)
+	files, total := outputs(dir)
 	for i, f := range files {
 		if now.Sub(f.ModTime()) <= keepOutput && (total <= quota || i == len(files)-1) {
 			return
@@ -70,8 +70,8 @@ func sweep(dir string, now time.Time, quota int64) {
 	}
 }
 
-// kept lists the outputs in a folder, the oldest first, and their bytes.
-func kept(dir string) (files []fs.FileInfo, total int64) {
+// outputs lists the outputs in a folder, the oldest first, and their bytes.
+func outputs(dir string) (files []fs.FileInfo, total int64) {
 	entries, err := os.ReadDir(dir)
 	if err != nil {
 		return nil, 0
@@ -89,12 +89,12 @@ func kept(dir string) (files []fs.FileInfo, total int64) {
 	return files, total
 }
 
-// KeptOutputs returns how many outputs are in [OutputDir], and their bytes.
-func KeptOutputs() (files int, bytes int64, err error) {
-	dir, err := OutputDir()
+// Kept returns how many outputs are in [Dir], and their bytes.
+func Kept() (files int, bytes int64, err error) {
+	dir, err := Dir()
 	if err != nil {
 		return 0, 0, err
 	}
-	all, bytes := kept(dir)
+	all, bytes := outputs(dir)
 	return len(all), bytes, nil
 }

@@ -1,4 +1,4 @@
-package tool
+package toolschema
 
 import (
 	"bytes"
@@ -135,3 +135,6 @@ func unquote(v []byte) string {
 	_ = json.Unmarshal(v, &s) // v is valid
 	return s
 }
+
+// IsObject reports whether v, which is valid JSON, is an object.
+func IsObject(v []byte) bool { return kindOf(v) == kindObject }

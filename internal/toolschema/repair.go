@@ -1,4 +1,4 @@
-package tool
+package toolschema
 
 import (
 	"bytes"
@@ -12,60 +12,62 @@ import (
 	"github.com/openagent-go/agent/internal/text"
 )
 
-// An InputError describes the mistakes in a call's input. A tool may return one for rules
-// that its schema cannot express; it counts as invalid input, not as a failure of the tool.
-type InputError struct {
-	Tool     string
+// An Error describes the mistakes in a value.
+type Error struct {
 	Problems []string // each names a member and the rule that it breaks
 	Form     string   // the form expected, "" if not known
 }
 
-// Error tells the model how to correct the input.
-func (e *InputError) Error() string {
-	var b strings.Builder
-	fmt.Fprintf(&b, "invalid input for %s: %s", e.Tool, strings.Join(e.Problems, "; "))
+func (e *Error) Error() string {
+	text := strings.Join(e.Problems, "; ")
 	if e.Form != "" {
-		b.WriteString("\nexpected: " + e.Form)
+		text += "\nexpected: " + e.Form
 	}
-	return b.String()
+	return text
 }
 
-// maxProblems is how many problems an InputError names.
+// maxProblems is how many problems an Error names.
 const maxProblems = 5
 
-func (s *shape) inputError(tool string, problems ...string) *InputError {
-	return &InputError{Tool: tool, Problems: problems, Form: s.root.form()}
+// Error returns an error with the form that the schema demands.
+func (s *Shape) Error(problems ...string) *Error {
+	return &Error{Problems: problems, Form: s.root.form()}
 }
 
-// read checks input and returns it repaired, with the paths of the repairs.
-func (s *shape) read(tool string, input []byte) (_ json.RawMessage, repaired []string, err error) {
+// Read checks input and returns it repaired, with the paths of the repairs. Its error is an
+// [*Error].
+func (s *Shape) Read(input []byte) (_ json.RawMessage, repaired []string, err error) {
 	input = bytes.TrimSpace(input)
 	if len(input) == 0 || string(input) == "null" {
 		input = []byte("{}")
 	}
 	if !json.Valid(input) {
 		var v any
-		return nil, nil, s.inputError(tool, fmt.Sprintf("it is not valid JSON: %v", json.Unmarshal(input, &v)))
+		return nil, nil, s.Error(fmt.Sprintf("it is not valid JSON: %v", json.Unmarshal(input, &v)))
 	}
 	if !s.root.fits(input) {
 		var m inputRepair
 		input = m.repair(s.root, input, "")
 		if m.problems != nil {
-			return nil, nil, s.inputError(tool, m.problems...)
+			return nil, nil, s.Error(m.problems...)
 		}
 		repaired = m.repaired
 	}
 	if s.full != nil {
 		var v any
 		if err := json.Unmarshal(input, &v); err != nil {
-			return nil, nil, s.inputError(tool, err.Error())
+			return nil, nil, s.Error(err.Error())
 		}
 		if err := s.full.Validate(v); err != nil {
-			return nil, nil, s.inputError(tool, strings.TrimPrefix(err.Error(), "validating root: "))
+			return nil, nil, s.Error(strings.TrimPrefix(err.Error(), "validating root: "))
 		}
 	}
 	return input, repaired, nil
 }
+
+// Fits reports whether v satisfies the schema as it is, without the keywords that only the
+// whole schema checks.
+func (s *Shape) Fits(v []byte) bool { return s.root.fits(v) }
 
 // fits reports whether v satisfies n as it is. It allocates nothing but for members that
 // an open schema does not name.
@@ -254,7 +256,7 @@ func (m *inputRepair) repairObject(n *node, v []byte, path string) []byte {
 
 // suggest names the member that was probably meant.
 func (n *node) suggest(name string) string {
-	if near := Nearest(name, n.names); near != "" {
+	if near := text.Nearest(name, n.names); near != "" {
 		return fmt.Sprintf(" (did you mean %s?)", near)
 	}
 	return ""

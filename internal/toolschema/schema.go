@@ -1,4 +1,6 @@
-package tool
+// Package toolschema compiles the JSON Schemas of tools and answers, and checks and repairs
+// values by them.
+package toolschema
 
 import (
 	"bytes"
@@ -6,46 +8,16 @@ import (
 	"errors"
 	"fmt"
 	"reflect"
-	"regexp"
 	"slices"
 	"sync"
 
 	"github.com/google/jsonschema-go/jsonschema"
 )
 
-var legalName = regexp.MustCompile(`^[a-zA-Z0-9_-]{1,64}$`)
-
-func checkName(name string) error {
-	if !legalName.MatchString(name) {
-		return fmt.Errorf("the name %q is not of the form %s", name, legalName)
-	}
-	return nil
-}
-
-// Check returns an error if providers would refuse the spec: an illegal name, or an Input
-// that is not a JSON Schema of type object or has oneOf, anyOf, allOf or $schema at its
-// root. An Output that results cannot be checked against is an error too.
-func (s Spec) Check() error {
-	if err := checkName(s.Name); err != nil {
-		return err
-	}
-	if s.Output != nil {
-		if _, err := s.outputShape(); err != nil {
-			return err
-		}
-	}
-	if s.Input == nil {
-		return nil
-	}
-	if err := checkRoot(s.Input); err != nil {
-		return fmt.Errorf("the input schema %w", err)
-	}
-	return nil
-}
-
 // Errors of schemas go on after the name of the schema: "the input schema has …".
 
-func checkRoot(schema json.RawMessage) error {
+// CheckRoot returns an error if providers would refuse the schema.
+func CheckRoot(schema json.RawMessage) error {
 	root, err := parseSchema(schema)
 	if err != nil {
 		return err
@@ -82,26 +54,27 @@ func parseSchema(data []byte) (*jsonschema.Schema, error) {
 	return &s, nil
 }
 
-// A shape is a compiled input schema.
-type shape struct {
-	schema json.RawMessage // as the model gets it
+// A Shape is a compiled schema of type object.
+type Shape struct {
+	Schema json.RawMessage // as the model gets it
 	root   *node
 	full   *jsonschema.Resolved // set if the nodes do not cover the whole schema
 }
 
-// shapes holds a *shape or an error for each Go type met, because inferring is
+// shapes holds a *Shape or an error for each Go type met, because inferring is
 // slow and programs make agents often.
-var shapes sync.Map // reflect.Type → func() (*shape, error)
+var shapes sync.Map // reflect.Type → func() (*Shape, error)
 
-func shapeOf(t reflect.Type) (*shape, error) {
+// Of returns the shape of a Go type: a struct or a map.
+func Of(t reflect.Type) (*Shape, error) {
 	if f, ok := shapes.Load(t); ok {
-		return f.(func() (*shape, error))()
+		return f.(func() (*Shape, error))()
 	}
-	f, _ := shapes.LoadOrStore(t, sync.OnceValues(func() (*shape, error) { return inferShape(t) }))
-	return f.(func() (*shape, error))()
+	f, _ := shapes.LoadOrStore(t, sync.OnceValues(func() (*Shape, error) { return inferShape(t) }))
+	return f.(func() (*Shape, error))()
 }
 
-func inferShape(t reflect.Type) (*shape, error) {
+func inferShape(t reflect.Type) (*Shape, error) {
 	s, err := jsonschema.ForType(t, &jsonschema.ForOptions{TypeSchemas: map[reflect.Type]*jsonschema.Schema{
 		reflect.TypeFor[json.RawMessage](): {},
 		reflect.TypeFor[json.Number]():     {Type: "number"},
@@ -137,13 +110,13 @@ func plainArrays(s *jsonschema.Schema) {
 // the first maxWritten of them: servers may make new ones for ever.
 var written struct {
 	sync.RWMutex
-	shapes map[string]*shape
+	shapes map[string]*Shape
 }
 
 const maxWritten = 1000
 
-// newShape returns the shape of a schema that was written by hand.
-func newShape(data json.RawMessage) (*shape, error) {
+// New returns the shape of a schema that was written by hand.
+func New(data json.RawMessage) (*Shape, error) {
 	written.RLock()
 	known := written.shapes[string(data)]
 	written.RUnlock()
@@ -157,7 +130,7 @@ func newShape(data json.RawMessage) (*shape, error) {
 	written.Lock()
 	defer written.Unlock()
 	if written.shapes == nil {
-		written.shapes = map[string]*shape{}
+		written.shapes = map[string]*Shape{}
 	}
 	if len(written.shapes) < maxWritten {
 		written.shapes[string(data)] = s
@@ -168,7 +141,7 @@ func newShape(data json.RawMessage) (*shape, error) {
 // readShape compiles a schema that was written by hand. A missing type at the
 // root becomes object, and $schema, which providers refuse, is left out; else its
 // members stay in their order.
-func readShape(data json.RawMessage) (*shape, error) {
+func readShape(data json.RawMessage) (*Shape, error) {
 	s, err := parseSchema(data)
 	if err != nil {
 		return nil, err
@@ -186,12 +159,12 @@ func readShape(data json.RawMessage) (*shape, error) {
 		if err := json.Compact(&compact, data); err != nil {
 			return nil, fmt.Errorf("is not a JSON Schema: %w", err)
 		}
-		sh.schema = slices.Clip(compact.Bytes())
+		sh.Schema = slices.Clip(compact.Bytes())
 	}
 	return sh, err
 }
 
-func compile(s *jsonschema.Schema) (*shape, error) {
+func compile(s *jsonschema.Schema) (*Shape, error) {
 	if s.Type != "object" {
 		return nil, notObject(s)
 	}
@@ -204,7 +177,7 @@ func compile(s *jsonschema.Schema) (*shape, error) {
 		return nil, fmt.Errorf("cannot be resolved: %w", err)
 	}
 	c := compiler{}
-	sh := &shape{schema: slices.Clip(data), root: c.node(s)}
+	sh := &Shape{Schema: slices.Clip(data), root: c.node(s)}
 	if c.partial {
 		sh.full = resolved
 	}

@@ -1,4 +1,6 @@
-package tool
+// Package skillscope holds the settings in force during a skill, and how skills are listed for
+// models.
+package skillscope
 
 import (
 	"github.com/openagent-go/agent/llm"
@@ -22,25 +24,8 @@ type Scope struct {
 	ByUser bool `json:"by_user,omitempty"`
 }
 
-// An Expansion is the result of a command of the user, such as "/review HEAD~1".
-type Expansion struct {
-	Kind string `json:"kind"` // for hooks: SlashCommand or ServerPrompt
-	Name string `json:"name"` // of the skill, or of the prompt
-	Args string `json:"args,omitempty"`
-	// Text is the text for the model.
-	Text string `json:"-"`
-	// Scope, unless nil, is in force for the run.
-	Scope *Scope `json:"scope,omitempty"`
-}
-
-// Kinds of an [Expansion].
-const (
-	SlashCommand = "slash_command"
-	ServerPrompt = "mcp_prompt"
-)
-
-// A SkillInfo is a skill as models see it listed.
-type SkillInfo struct {
+// An Info is a skill as models see it listed.
+type Info struct {
 	Name        string
 	Description string
 	When        string            // it should be run, beside the description

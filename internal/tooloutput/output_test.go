@@ -1,4 +1,4 @@
-package tool
+package tooloutput
 
 import (
 	"encoding/json"
@@ -9,24 +9,26 @@ import (
 	"testing"
 	"unicode/utf8"
 
+	"github.com/openagent-go/agent/internal/text"
 	"github.com/openagent-go/agent/llm"
+	"github.com/openagent-go/agent/tool"
 )
 
 func TestLimitPasses(t *testing.T) {
-	o := Output{Dir: filepath.Join(t.TempDir(), "none")}
+	o := tool.Output{Dir: filepath.Join(t.TempDir(), "none")}
 	image := llm.Image{MediaType: "image/png", Data: make([]byte, 1<<20)}
-	r := &Result{Content: llm.Blocks{llm.Text{Text: "short"}, image}, Details: json.RawMessage(`{"a":1}`)}
-	got, err := o.Limit(Call{}, r)
+	r := &tool.Result{Content: llm.Blocks{llm.Text{Text: "short"}, image}, Details: json.RawMessage(`{"a":1}`)}
+	got, err := Limit(o, tool.Call{}, r)
 	if err != nil || got.Text() != "short" || len(got.Content) != 2 || got.Truncated || string(got.Details) != `{"a":1}` {
 		t.Errorf("got %+v, %v", got, err)
 	}
-	long := Text(strings.Repeat("x\n", 5000))
+	long := tool.Text(strings.Repeat("x\n", 5000))
 	long.Truncated = true
-	if got, err := o.Limit(Call{}, long); err != nil || got.Text() != long.Text() {
+	if got, err := Limit(o, tool.Call{}, long); err != nil || got.Text() != long.Text() {
 		t.Errorf("cut again: %v", err)
 	}
-	full := Text(strings.Repeat(strings.Repeat("x", 20)+"\n", 2000))
-	if got, err := o.Limit(Call{}, full); err != nil || got.Truncated {
+	full := tool.Text(strings.Repeat(strings.Repeat("x", 20)+"\n", 2000))
+	if got, err := Limit(o, tool.Call{}, full); err != nil || got.Truncated {
 		t.Errorf("cut at the limit: %v", err)
 	}
 	if _, err := os.Stat(o.Dir); err == nil {
@@ -38,26 +40,26 @@ func TestLimitCuts(t *testing.T) {
 	many := strings.Repeat("a line\n", 5000)
 	wide := strings.Repeat("0123456789", 20_000)
 	for name, c := range map[string]struct {
-		o       Output
+		o       tool.Output
 		text    string
 		isError bool
 	}{
-		"lines":  {Output{}, many, false},
-		"bytes":  {Output{}, wide, false},
-		"error":  {Output{}, wide, true},
-		"runes":  {Output{Bytes: 1001}, strings.Repeat("é€😀", 1000), false},
-		"narrow": {Output{Lines: 3, Bytes: 10}, many, false},
-		"one":    {Output{Lines: 1}, many, false},
-		"any n":  {Output{Lines: -1}, strings.Repeat("a line\n", 20_000), false},
-		"any b":  {Output{Bytes: -1}, wide + "\n" + many, false},
-		"mixed":  {Output{}, strings.Repeat(strings.Repeat("y", 300)+"\n", 1000), false},
+		"lines":  {tool.Output{}, many, false},
+		"bytes":  {tool.Output{}, wide, false},
+		"error":  {tool.Output{}, wide, true},
+		"runes":  {tool.Output{Bytes: 1001}, strings.Repeat("é€😀", 1000), false},
+		"narrow": {tool.Output{Lines: 3, Bytes: 10}, many, false},
+		"one":    {tool.Output{Lines: 1}, many, false},
+		"any n":  {tool.Output{Lines: -1}, strings.Repeat("a line\n", 20_000), false},
+		"any b":  {tool.Output{Bytes: -1}, wide + "\n" + many, false},
+		"mixed":  {tool.Output{}, strings.Repeat(strings.Repeat("y", 300)+"\n", 1000), false},
 	} {
 		c.o.Dir = filepath.Join(t.TempDir(), "out")
-		r := &Result{Content: llm.Blocks{llm.Text{Text: c.text[:100]}, llm.Image{MediaType: "image/png", Data: []byte("x")}, llm.Text{Text: c.text[100:]}}, IsError: c.isError, Details: json.RawMessage(`{"n":1}`)}
+		r := &tool.Result{Content: llm.Blocks{llm.Text{Text: c.text[:100]}, llm.Image{MediaType: "image/png", Data: []byte("x")}, llm.Text{Text: c.text[100:]}}, IsError: c.isError, Details: json.RawMessage(`{"n":1}`)}
 		if name == "runes" { // blocks are cut anywhere else
 			r.Content = llm.Blocks{llm.Text{Text: c.text}, llm.Image{MediaType: "image/png", Data: []byte("x")}}
 		}
-		got, err := c.o.Limit(Call{ID: "c1.0", Name: "T"}, r)
+		got, err := Limit(c.o, tool.Call{ID: "c1.0", Name: "T"}, r)
 		if err != nil {
 			t.Fatal(name, err)
 		}
@@ -72,7 +74,7 @@ func TestLimitCuts(t *testing.T) {
 		if kept, err := os.ReadFile(d.OutputPath); err != nil || string(kept) != c.text {
 			t.Errorf("%s: the file holds %d bytes of %d: %v", name, len(kept), len(c.text), err)
 		}
-		lines, bytes := c.o.limits()
+		lines, bytes := limitsOf(c.o)
 		text := got.Text()
 		head, rest, ok := strings.Cut(text, "\n[… ")
 		note, tail, ok2 := strings.Cut(rest, " …]\n\n")
@@ -112,7 +114,7 @@ func TestLimitWithoutDisk(t *testing.T) {
 	if err := os.WriteFile(file, nil, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	got, err := Output{Dir: filepath.Join(file, "sub")}.Limit(Call{Name: "T"}, Text(strings.Repeat("x\n", 5000)))
+	got, err := Limit(tool.Output{Dir: filepath.Join(file, "sub")}, tool.Call{Name: "T"}, tool.Text(strings.Repeat("x\n", 5000)))
 	if err == nil || !got.Truncated || len(got.Text()) > 60<<10 || !strings.Contains(got.Text(), "could not be kept") {
 		t.Errorf("got %v, %.100s", err, got.Text())
 	}
@@ -121,7 +123,7 @@ func TestLimitWithoutDisk(t *testing.T) {
 func TestLimitNamesFilesSafely(t *testing.T) {
 	dir := t.TempDir()
 	for range 2 {
-		got, err := Output{Dir: dir, Lines: 1}.Limit(Call{Name: "../../x", ID: "/../\x00" + strings.Repeat("y", 500)}, Text("1\n2\n3\n"))
+		got, err := Limit(tool.Output{Dir: dir, Lines: 1}, tool.Call{Name: "../../x", ID: "/../\x00" + strings.Repeat("y", 500)}, tool.Text("1\n2\n3\n"))
 		if err != nil || !got.Truncated {
 			t.Fatal(err)
 		}
@@ -136,20 +138,20 @@ func TestOutputDir(t *testing.T) {
 		t.Skip("the temporary folder of Windows is the user's own")
 	}
 	t.Setenv("TMPDIR", t.TempDir())
-	dir, err := OutputDir()
+	dir, err := Dir()
 	if err != nil {
 		t.Fatal(err)
 	}
 	if info, err := os.Stat(dir); err != nil || info.Mode().Perm() != 0o700 {
 		t.Errorf("%v, %v", info, err)
 	}
-	if again, err := OutputDir(); err != nil || again != dir {
+	if again, err := Dir(); err != nil || again != dir {
 		t.Errorf("%s, %v", again, err)
 	}
 	if err := os.Chmod(dir, 0o755); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := OutputDir(); err == nil {
+	if _, err := Dir(); err == nil {
 		t.Error("a folder that others can read is taken")
 	}
 	if err := os.Remove(dir); err != nil {
@@ -158,68 +160,23 @@ func TestOutputDir(t *testing.T) {
 	if err := os.Symlink(t.TempDir(), dir); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := OutputDir(); err == nil {
+	if _, err := Dir(); err == nil {
 		t.Error("a symlink is taken")
 	}
-	if got, err := (Output{Lines: 1}).Limit(Call{}, Text("1\n2\n3\n")); err == nil || !got.Truncated {
+	if got, err := Limit(tool.Output{Lines: 1}, tool.Call{}, tool.Text("1\n2\n3\n")); err == nil || !got.Truncated {
 		t.Error("the output was kept in a folder that is not ours")
 	}
-}
-
-func TestClean(t *testing.T) {
-	for in, want := range map[string]string{
-		"plain\ttext\r\n":    "plain\ttext\r\n",
-		"\x1b[31mred\x1b[0m": "red",
-		"\u0090q\u009c\u0098a\au\u0085v\u009fAPC\u009c\u009eb\x1b\\w": "uvw",
-		"\u009d52;c;eA==\ax":                       "x",
-		"N\bNA\bA \a\x05\x0e\x7fx\b\n\b\x1f\f":     "NA \n\x1f\f",
-		"\x1b[38;2;1;2;3mx\x1b[K\x1b[?25l":         "x",
-		"\x1b]0;title\ax":                          "x",
-		"\x1b]8;;http://a\x1b\\link\x1b]8;;\x1b\\": "link",
-		"\x1bPq#0\x1b\\x":                          "x",
-		"\x1b(Bx\x1b7y\x1bcz":                      "xyz",
-		"a\x00b":                                   "ab",
-		"\xff\xfe":                                 "\uFFFD\uFFFD",
-		"a\xed\xa0\x80b":                           "a\uFFFD\uFFFD\uFFFDb",
-		"\u009b31mx":                               "x",
-		"\x1b":                                     "",
-		"\x1b[":                                    "",
-		"\x1b[31":                                  "31",
-		"\x1b]no end\nnext":                        "no end\nnext",
-		"\x1b\x1b[1mx":                             "x",
-		"\x1bé":                                    "é",
-	} {
-		if got := Clean(in); got != want {
-			t.Errorf("Clean(%q) = %q, want %q", in, got, want)
-		}
-	}
-	if got := Clean("\x1b]" + strings.Repeat("x", 1<<20)); len(got) != 1<<20 {
-		t.Errorf("a sequence without end swallowed the text")
-	}
-}
-
-func FuzzClean(f *testing.F) {
-	f.Add("\x1b[31mred\x1b[0m \x1b]0;t\a\x00\xff\u009b1m")
-	f.Fuzz(func(t *testing.T, s string) {
-		got := Clean(s)
-		if !utf8.ValidString(got) || strings.ContainsAny(got, "\x00\x1b\u009b\u009d\u0090\a\b\x7f") {
-			t.Errorf("Clean(%q) = %q", s, got)
-		}
-		if again := Clean(got); again != got {
-			t.Errorf("Clean twice: %q, %q", got, again)
-		}
-	})
 }
 
 func FuzzLimit(f *testing.F) {
 	f.Add("a\nb\nc\n", 2, 10)
 	f.Add("ééé", 1, 3)
 	f.Fuzz(func(t *testing.T, s string, lines, bytes int) {
-		o := Output{Lines: lines%100 + 1, Bytes: bytes%1000 + 1}
+		o := tool.Output{Lines: lines%100 + 1, Bytes: bytes%1000 + 1}
 		if o.Lines <= 0 || o.Bytes <= 0 {
 			return
 		}
-		s = Clean(s)
+		s = text.Clean(s)
 		head := firstPart(s, (o.Lines+1)/2, (o.Bytes+1)/2)
 		tail := lastPart(s[len(head):], o.Lines/2, o.Bytes/2)
 		if !strings.HasPrefix(s, head) || !strings.HasSuffix(s[len(head):], tail) || !utf8.ValidString(head) || !utf8.ValidString(tail) {
@@ -229,13 +186,4 @@ func FuzzLimit(f *testing.F) {
 			t.Errorf("%q: %q, %q", s, head, tail)
 		}
 	})
-}
-
-func TestNearest(t *testing.T) {
-	names := []string{"Read", "Write", "Edit", "BashOutput"}
-	for word, want := range map[string]string{"read": "Read", "Wrte": "Write", "bash_output": "BashOutput", "Fly": "", strings.Repeat("x", 1000): ""} {
-		if got := Nearest(word, names); got != want {
-			t.Errorf("Nearest(%.20q) = %q, want %q", word, got, want)
-		}
-	}
 }

@@ -1,10 +1,10 @@
-package tool
+package toolhost
 
 import (
 	"context"
-	"errors"
 
 	"github.com/openagent-go/agent/llm"
+	"github.com/openagent-go/agent/tool"
 )
 
 // A Sampling is a server's request to the run's model.
@@ -27,13 +27,10 @@ type Sampled struct {
 	Stop  llm.StopReason
 }
 
-// ErrDeclined is matched if a person, a rule or another decider refuses a server's request.
-var ErrDeclined = errors.New("the request is declined")
-
-// Sample asks the [RunServices] of ctx. Without one it fails with [ErrDeclined].
+// Sample asks the [RunServices] of ctx. Without one it fails with [tool.ErrDeclined].
 func Sample(ctx context.Context, s Sampling) (Sampled, error) {
 	if h, ok := ctx.Value(hostKey{}).(RunServices); ok {
 		return h.Sample(ctx, s)
 	}
-	return Sampled{}, ErrDeclined
+	return Sampled{}, tool.ErrDeclined
 }

@@ -1,4 +1,5 @@
-package tool
+// Package toolrun runs tools as every driver should, and asks them about calls.
+package toolrun
 
 import (
 	"context"
@@ -9,22 +10,16 @@ import (
 	"runtime/debug"
 	"strings"
 	"time"
+
+	"github.com/openagent-go/agent/tool"
 )
 
 // DefaultTimeout is how long a tool may run whose Spec says nothing.
 const DefaultTimeout = 10 * time.Minute
 
-// ErrStuck is matched by the error for a tool that did not return after its
-// context had ended.
-var ErrStuck = errors.New("tool did not return after its context had ended")
-
-// ErrTimeout is returned, beside a result, by a tool that bounds its own time and has
-// reached that bound: the call then counts as timed out.
-var ErrTimeout = errors.New("the tool reached its own time limit")
-
 // An Outcome is the outcome of running a tool.
 type Outcome struct {
-	Result *Result // the result for the model; never nil
+	Result *tool.Result // the result for the model; never nil
 	Fault  Fault
 	// Err is nil, or matches ErrStuck and names tool and call. The tool's goroutine
 	// then lives on until the tool returns, which closes Left.
@@ -35,7 +30,7 @@ type Outcome struct {
 // Run is [Do] in its own goroutine. It returns when the tool does; a tool
 // that continues for longer than grace after ctx or its timeout ended is given up,
 // with Fault Stuck.
-func Run(ctx context.Context, t Tool, call Call, grace time.Duration) Outcome {
+func Run(ctx context.Context, t tool.Tool, call tool.Call, grace time.Duration) Outcome {
 	l := newLimited(ctx, Timeout(t))
 	done := make(chan Outcome, 1)
 	left := make(chan struct{})
@@ -65,7 +60,7 @@ func Run(ctx context.Context, t Tool, call Call, grace time.Duration) Outcome {
 	return Outcome{
 		Result: GivenUp(call, why),
 		Fault:  Stuck,
-		Err:    fmt.Errorf("running %s (call %s): %w", call.Name, call.ID, ErrStuck),
+		Err:    fmt.Errorf("running %s (call %s): %w", call.Name, call.ID, tool.ErrStuck),
 		Left:   left,
 	}
 }
@@ -76,7 +71,7 @@ func Run(ctx context.Context, t Tool, call Call, grace time.Duration) Outcome {
 //
 // A tool that completes in spite of its timeout has completed. Its answer after the end of
 // ctx is the result too; ctx's error becomes "cancelled".
-func Do(ctx context.Context, t Tool, call Call) (out Outcome) {
+func Do(ctx context.Context, t tool.Tool, call tool.Call) (out Outcome) {
 	l := newLimited(ctx, Timeout(t))
 	defer l.cancel()
 	l.attempt(t, call, &out)
@@ -109,12 +104,12 @@ func (l *limited) expired() bool {
 }
 
 // GivenUp is the result of a tool that did not return, and why it should have.
-func GivenUp(call Call, why string) *Result {
-	return Errorf("%s %s and did not stop; what it has done is not known", call.Name, why)
+func GivenUp(call tool.Call, why string) *tool.Result {
+	return tool.Errorf("%s %s and did not stop; what it has done is not known", call.Name, why)
 }
 
 // Timeout returns the timeout of t's Spec, 0 for none.
-func Timeout(t Tool) time.Duration {
+func Timeout(t tool.Tool) time.Duration {
 	switch d := specOf(t).Timeout; {
 	case d == 0:
 		return DefaultTimeout
@@ -127,7 +122,7 @@ func Timeout(t Tool) time.Duration {
 
 // specOf returns the Spec of t, the zero one where that panics: the tool meets the
 // same panic where it is reported.
-func specOf(t Tool) (s Spec) {
+func specOf(t tool.Tool) (s tool.Spec) {
 	defer func() { _ = recover() }()
 	return t.Spec()
 }
@@ -135,16 +130,16 @@ func specOf(t Tool) (s Spec) {
 func timedOut(limit time.Duration) string { return fmt.Sprintf("timed out after %v", limit) }
 
 // attempt runs t to its end, whichever way it ends.
-func (l *limited) attempt(t Tool, call Call, out *Outcome) {
+func (l *limited) attempt(t tool.Tool, call tool.Call, out *Outcome) {
 	returned := false
 	defer func() {
 		if returned {
 			return
 		}
 		if v := recover(); v != nil {
-			*out = Outcome{Result: Errorf("%s panicked: %v\n%s", call.Name, v, stack()), Fault: Panicked}
+			*out = Outcome{Result: tool.Errorf("%s panicked: %v\n%s", call.Name, v, stack()), Fault: Panicked}
 		} else {
-			*out = Outcome{Result: Errorf("%s ended its goroutine without an answer (runtime.Goexit)", call.Name), Fault: Panicked}
+			*out = Outcome{Result: tool.Errorf("%s ended its goroutine without an answer (runtime.Goexit)", call.Name), Fault: Panicked}
 		}
 	}()
 	r, err := t.Run(l.Context, call)
@@ -161,23 +156,23 @@ func (l *limited) attempt(t Tool, call Call, out *Outcome) {
 
 // judge turns the return values of a tool into an Outcome. late is the reason if the call's
 // time was over, else "".
-func judge(ctx context.Context, call Call, r *Result, err error, late string) Outcome {
+func judge(ctx context.Context, call tool.Call, r *tool.Result, err error, late string) Outcome {
 	switch {
 	case isInputError(err):
-		return Outcome{Result: Errorf("%s", err), Fault: InvalidInput}
-	case r != nil && errors.Is(err, ErrTimeout):
+		return Outcome{Result: tool.Errorf("%s", err), Fault: InvalidInput}
+	case r != nil && errors.Is(err, tool.ErrTimeout):
 		return Outcome{Result: r, Fault: TimedOut}
 	case err != nil && late != "":
-		return Outcome{Result: Errorf("%s %s", call.Name, late), Fault: TimedOut}
+		return Outcome{Result: tool.Errorf("%s %s", call.Name, late), Fault: TimedOut}
 	case err != nil && ctx.Err() != nil && errors.Is(err, ctx.Err()):
-		return Outcome{Result: Errorf("%s was cancelled", call.Name)}
+		return Outcome{Result: tool.Errorf("%s was cancelled", call.Name)}
 	case err != nil:
-		return Outcome{Result: Errorf("%s: %v", call.Name, err)}
+		return Outcome{Result: tool.Errorf("%s: %v", call.Name, err)}
 	case r == nil:
-		return Outcome{Result: Errorf("%s returned no result", call.Name)}
+		return Outcome{Result: tool.Errorf("%s returned no result", call.Name)}
 	case r.IsError && late != "":
 		out := *r
-		out.Content = append(out.Content[:len(out.Content):len(out.Content)], Errorf("\n%s %s", call.Name, late).Content...)
+		out.Content = append(out.Content[:len(out.Content):len(out.Content)], tool.Errorf("\n%s %s", call.Name, late).Content...)
 		return Outcome{Result: &out, Fault: TimedOut}
 	}
 	if len(r.Details) > 0 && !json.Valid(r.Details) {
@@ -192,7 +187,7 @@ func isInputError(err error) bool {
 	if err == nil {
 		return false
 	}
-	var input *InputError
+	var input *tool.InputError
 	return errors.As(err, &input)
 }
 

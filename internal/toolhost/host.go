@@ -1,4 +1,6 @@
-package tool
+// Package toolhost connects a server that carries out a call with the run that made it: the
+// server may put questions to the person and to the run's model.
+package toolhost
 
 import (
 	"context"
@@ -10,7 +12,7 @@ import (
 type RunServices interface {
 	// Elicit puts a server's question to the person.
 	Elicit(ctx context.Context, e Elicitation) Elicited
-	// Sample has the run's model answer a server. It fails with [ErrDeclined] where that
+	// Sample has the run's model answer a server. It fails with [tool.ErrDeclined] where that
 	// is not permitted.
 	Sample(ctx context.Context, s Sampling) (Sampled, error)
 }

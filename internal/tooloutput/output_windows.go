@@ -1,4 +1,4 @@
-package tool
+package tooloutput
 
 import "io/fs"
 
