@@ -11,6 +11,7 @@ import (
 
 	"github.com/openagent-go/agent"
 	"github.com/openagent-go/agent/event"
+	"github.com/openagent-go/agent/internal/fact"
 	"github.com/openagent-go/agent/llm/llmtest"
 	"github.com/openagent-go/agent/session"
 	"github.com/openagent-go/agent/tool"
@@ -122,7 +123,7 @@ func TestWatchAnAgentSlowly(t *testing.T) {
 					t.Error(err)
 				}
 				switch d := e.Data.(type) {
-				case event.Configured:
+				case fact.Configured:
 					<-hold
 				case event.Missed:
 					missed.Facts += d.Facts

@@ -12,6 +12,7 @@ import (
 	"github.com/openagent-go/agent"
 	"github.com/openagent-go/agent/event"
 	"github.com/openagent-go/agent/hook"
+	"github.com/openagent-go/agent/internal/fact"
 	"github.com/openagent-go/agent/llm/llmtest"
 	"github.com/openagent-go/agent/permission"
 	"github.com/openagent-go/agent/session"
@@ -77,7 +78,7 @@ func TestApprovalExpires(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if d, ok := e.Data.(event.Answered); ok && d.Decision.Behavior == permission.Allowed && !d.Decision.Expires.IsZero() {
+		if d, ok := e.Data.(fact.Answered); ok && d.Decision.Behavior == permission.Allowed && !d.Decision.Expires.IsZero() {
 			who = append(who, d.Decision.By)
 		}
 	}

@@ -6,6 +6,7 @@ import (
 
 	agent "github.com/openagent-go/agent"
 	"github.com/openagent-go/agent/event"
+	"github.com/openagent-go/agent/internal/fact"
 	"github.com/openagent-go/agent/llm"
 	"github.com/openagent-go/agent/llm/llmtest"
 )
@@ -46,7 +47,7 @@ func TestBrokenStreamKeepsBound(t *testing.T) {
 			t.Fatal(err)
 		}
 		switch f := e.Data.(type) {
-		case event.ModelStart:
+		case fact.ModelStart:
 			reserved = append(reserved, f.ReservedUSD)
 		case event.ModelFailed:
 			failed = f

@@ -15,6 +15,7 @@ import (
 
 	"github.com/openagent-go/agent"
 	"github.com/openagent-go/agent/event"
+	"github.com/openagent-go/agent/internal/fact"
 	"github.com/openagent-go/agent/llm"
 	"github.com/openagent-go/agent/llm/llmtest"
 	"github.com/openagent-go/agent/permission"
@@ -279,7 +280,7 @@ func TestAskUser(t *testing.T) {
 		facts := history(t, a.Sessions, "s")
 		s.Close()
 		for i, e := range facts { // die right after the question was asked
-			if _, ok := e.Data.(event.ToolDone); ok {
+			if _, ok := e.Data.(fact.ToolDone); ok {
 				a.Sessions = seeded(t, facts[:i+1])
 			}
 		}

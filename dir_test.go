@@ -6,7 +6,7 @@ import (
 	"testing"
 
 	"github.com/openagent-go/agent"
-	"github.com/openagent-go/agent/event"
+	"github.com/openagent-go/agent/internal/fact"
 )
 
 // A run without a folder of its own is where the program is at that moment, by the
@@ -31,7 +31,7 @@ func TestWorkingDirectory(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if c, ok := e.Data.(event.Configured); ok && c.Dir != want {
+			if c, ok := e.Data.(fact.Configured); ok && c.Dir != want {
 				t.Errorf("in %s: %s, not %s", to, c.Dir, want)
 			}
 		}

@@ -9,6 +9,7 @@ import (
 	"github.com/openagent-go/agent"
 	"github.com/openagent-go/agent/event"
 	"github.com/openagent-go/agent/hook"
+	"github.com/openagent-go/agent/internal/fact"
 	"github.com/openagent-go/agent/llm"
 	"github.com/openagent-go/agent/llm/llmtest"
 	"github.com/openagent-go/agent/permission"
@@ -193,7 +194,7 @@ func ExampleSession_Steer() {
 				fmt.Println(err)
 			}
 			close(steered)
-		case event.Delivered:
+		case fact.Delivered:
 			fmt.Println("the model reads the message")
 		case event.RunEnd:
 			fmt.Println(d.Text)

@@ -14,6 +14,7 @@ import (
 	"github.com/openagent-go/agent/event"
 	"github.com/openagent-go/agent/hook"
 	"github.com/openagent-go/agent/internal/engine"
+	"github.com/openagent-go/agent/internal/fact"
 	"github.com/openagent-go/agent/internal/wire/wiretest"
 	"github.com/openagent-go/agent/llm"
 	"github.com/openagent-go/agent/llm/llmtest"
@@ -198,7 +199,7 @@ func TestBudgetEndsCompaction(t *testing.T) {
 		ended[res.Reason]++
 		calls := 0
 		for _, e := range history(t, s.Agent().Sessions, "s") {
-			if _, ok := e.Data.(event.ModelStart); ok {
+			if _, ok := e.Data.(fact.ModelStart); ok {
 				calls++
 			}
 		}

@@ -11,6 +11,7 @@ import (
 	"github.com/openagent-go/agent"
 	"github.com/openagent-go/agent/event"
 	"github.com/openagent-go/agent/hook"
+	"github.com/openagent-go/agent/internal/fact"
 	"github.com/openagent-go/agent/llm"
 	"github.com/openagent-go/agent/llm/llmtest"
 	"github.com/openagent-go/agent/session"
@@ -150,7 +151,7 @@ func TestInterruptedCompaction(t *testing.T) {
 		if err != nil {
 			break
 		}
-		if f, ok := e.Data.(event.ModelStart); ok && f.Compacts != "" {
+		if f, ok := e.Data.(fact.ModelStart); ok && f.Compacts != "" {
 			if starts++; starts == 2 { // the second asks for less
 				cancel()
 			}

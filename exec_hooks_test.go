@@ -19,6 +19,7 @@ import (
 	"github.com/openagent-go/agent/event"
 	"github.com/openagent-go/agent/hook"
 	"github.com/openagent-go/agent/hook/shell"
+	"github.com/openagent-go/agent/internal/fact"
 	"github.com/openagent-go/agent/internal/toolhost"
 	"github.com/openagent-go/agent/llm"
 	"github.com/openagent-go/agent/llm/llmtest"
@@ -583,9 +584,9 @@ func TestNoHooks(t *testing.T) {
 	s.Close()
 	for _, e := range history(t, store, "s") {
 		switch f := e.Data.(type) {
-		case event.Hooked, event.ToolDone, event.PermissionsChanged:
+		case fact.Hooked, fact.ToolDone, event.PermissionsChanged:
 			t.Errorf("%+v", f)
-		case event.Configured:
+		case fact.Configured:
 			if f.Start != "" || f.Hooks != nil {
 				t.Errorf("%+v", f)
 			}

@@ -26,6 +26,7 @@ import (
 
 	"github.com/openagent-go/agent"
 	"github.com/openagent-go/agent/event"
+	"github.com/openagent-go/agent/internal/fact"
 	"github.com/openagent-go/agent/internal/faultserver"
 	"github.com/openagent-go/agent/llm"
 	"github.com/openagent-go/agent/llm/anthropic"
@@ -180,7 +181,7 @@ func (x *site) run() (*agent.Result, error) {
 				attempt, x.shown = d.Key, ""
 			}
 			x.shown += d.Text
-		case event.ModelStart:
+		case fact.ModelStart:
 			x.keys = append(x.keys, d.Key)
 		case event.ModelFailed:
 			x.fails = append(x.fails, d)
@@ -576,7 +577,7 @@ func (row stretch) play(t *testing.T, p provider) {
 	for i, e := range x.facts {
 		if _, failed := e.Data.(event.ModelFailed); failed {
 			for _, next := range x.facts[i:] {
-				if _, again := next.Data.(event.ModelStart); again {
+				if _, again := next.Data.(fact.ModelStart); again {
 					if wait := next.Time.Sub(e.Time); wait < row.waits[0] || wait > row.waits[1] {
 						t.Errorf("waited %v, want %v", wait, row.waits)
 					}

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/openagent-go/agent/event"
+	"github.com/openagent-go/agent/internal/fact"
 	"github.com/openagent-go/agent/llm/llmtest"
 )
 
@@ -19,7 +20,7 @@ func TestInterruptedWhileTheModelAnswers(t *testing.T) {
 		why := errors.New("enough")
 		for e, err := range a.Stream(ctx, "hi") {
 			switch d := e.Data.(type) {
-			case event.ModelStart:
+			case fact.ModelStart:
 				cancel(why)
 			case event.RunEnd:
 				if d.Reason != event.Interrupted || d.Message != why.Error() {

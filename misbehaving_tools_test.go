@@ -19,6 +19,7 @@ import (
 	"github.com/openagent-go/agent"
 	"github.com/openagent-go/agent/event"
 	"github.com/openagent-go/agent/hook"
+	"github.com/openagent-go/agent/internal/fact"
 	"github.com/openagent-go/agent/internal/toolrun"
 	"github.com/openagent-go/agent/llm"
 	"github.com/openagent-go/agent/llm/llmtest"
@@ -111,7 +112,7 @@ func TestAdverseInterruptWhileClosingEarlier(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if _, ok := e.Data.(event.ToolDone); ok {
+		if _, ok := e.Data.(fact.ToolDone); ok {
 			seq = e.Seq
 		}
 	}
@@ -357,7 +358,7 @@ func TestAdverseStoppedTwice(t *testing.T) {
 		case event.ToolStart:
 			s.Interrupt(t.Context())
 			cancel()
-		case event.Stopped:
+		case fact.Stopped:
 			n++
 		case event.RunEnd:
 		}
@@ -379,9 +380,9 @@ func TestAdverseUncountedFacts(t *testing.T) {
 		stopped := false
 		for e := range a.Stream(ctx, "go") {
 			switch e.Data.(type) {
-			case event.Stopped:
+			case fact.Stopped:
 				stopped = true
-			case event.Authorized, event.Answered:
+			case fact.Authorized, fact.Answered:
 				if stopped {
 					bad++
 				}
@@ -629,7 +630,7 @@ func TestAdverseModeWhileClosingEarlier(t *testing.T) {
 	s := a.Session("s")
 	var seq int64
 	for e := range s.Stream(t.Context(), "one") {
-		if _, ok := e.Data.(event.ToolDone); ok {
+		if _, ok := e.Data.(fact.ToolDone); ok {
 			seq = e.Seq
 		}
 	}

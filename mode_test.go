@@ -5,8 +5,8 @@ import (
 	"testing"
 
 	"github.com/openagent-go/agent"
-	"github.com/openagent-go/agent/event"
 	"github.com/openagent-go/agent/hook"
+	"github.com/openagent-go/agent/internal/fact"
 	"github.com/openagent-go/agent/llm/llmtest"
 	"github.com/openagent-go/agent/permission"
 	"github.com/openagent-go/agent/session"
@@ -62,7 +62,7 @@ func TestModeOfNextSession(t *testing.T) {
 				if err != nil {
 					t.Fatal(err)
 				}
-				if f, ok := e.Data.(event.Configured); ok && f.Mode != c.want {
+				if f, ok := e.Data.(fact.Configured); ok && f.Mode != c.want {
 					t.Errorf("left in %s by %q %s, the next prompt of %q begins in %s, want %s", c.left, c.first, when, c.next, f.Mode, c.want)
 				}
 			}

@@ -7,8 +7,8 @@ import (
 	"fmt"
 	"reflect"
 
-	"github.com/openagent-go/agent/event"
 	"github.com/openagent-go/agent/internal/discard"
+	"github.com/openagent-go/agent/internal/fact"
 	schemas "github.com/openagent-go/agent/internal/strict"
 	"github.com/openagent-go/agent/internal/toolschema"
 	"github.com/openagent-go/agent/llm"
@@ -77,7 +77,7 @@ func (a *Agent) Do(ctx context.Context, in Input) (*Result, error) {
 const defaultCorrections = 3
 
 // output returns the schema of the prompt's answer, nil if there is none.
-func (in *Input) output() (*event.Output, error) {
+func (in *Input) output() (*fact.Output, error) {
 	if in.Output == nil {
 		return nil, nil
 	}
@@ -85,7 +85,7 @@ func (in *Input) output() (*event.Output, error) {
 	if err != nil {
 		return nil, fmt.Errorf("agent: %w: the answer: %v", ErrConfig, err)
 	}
-	out := &event.Output{Schema: schema.JSON(), Corrections: max(in.Corrections, 0), Tool: !schemas.Fits(schema.JSON())}
+	out := &fact.Output{Schema: schema.JSON(), Corrections: max(in.Corrections, 0), Tool: !schemas.Fits(schema.JSON())}
 	if in.Corrections == 0 {
 		out.Corrections = defaultCorrections
 	}

@@ -9,6 +9,7 @@ import (
 
 	"github.com/openagent-go/agent"
 	"github.com/openagent-go/agent/event"
+	"github.com/openagent-go/agent/internal/fact"
 	"github.com/openagent-go/agent/llm"
 	"github.com/openagent-go/agent/llm/llmtest"
 	"github.com/openagent-go/agent/session"
@@ -130,7 +131,7 @@ func TestDeadlineInThePast(t *testing.T) {
 	// A run whose time was over when its program died. Time after that does not count.
 	begun := time.Now().Add(-time.Hour)
 	store = seeded(t, []event.Event{
-		{Seq: 1, Time: begun, Data: event.Configured{Model: m.Name(), Limits: event.Limits{Time: time.Minute}}},
+		{Seq: 1, Time: begun, Data: fact.Configured{Model: m.Name(), Limits: fact.Limits{Time: time.Minute}}},
 		{Seq: 2, Prev: 1, Time: begun, Data: event.UserMessage{ID: "p", Delivery: event.AsPrompt, Message: llm.UserText("go")}},
 		{Seq: 3, Prev: 2, Time: begun.Add(2 * time.Minute), Data: event.UserMessage{ID: "more", Delivery: event.AsSteer, Message: llm.UserText("more")}},
 	}).(*session.Memory)

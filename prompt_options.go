@@ -9,8 +9,8 @@ import (
 	"strings"
 	"sync/atomic"
 
-	"github.com/openagent-go/agent/event"
 	"github.com/openagent-go/agent/internal/executor"
+	"github.com/openagent-go/agent/internal/fact"
 	"github.com/openagent-go/agent/internal/subagents"
 	"github.com/openagent-go/agent/internal/text"
 	"github.com/openagent-go/agent/llm"
@@ -20,7 +20,7 @@ import (
 
 // promptLimits are the options of one prompt, see [Input]. Do not change them: replace them.
 type promptLimits struct {
-	event.PromptOptions
+	fact.PromptOptions
 	model llm.Model // of the option Model; nil: the agent's
 	names []string  // of the option Tools, to be compared with the agent's tools; nil: no more
 }
@@ -57,7 +57,7 @@ func (in *Input) limits(a *Agent) (*promptLimits, error) {
 	}
 	l := &promptLimits{names: in.Tools}
 	l.Model, l.Mode, l.Tools = in.Model, in.Mode, slices.Clip(above)
-	l.Limits = event.Limits{Turns: b.Turns, ModelCalls: b.ModelCalls, USD: b.USD, Time: b.Time}
+	l.Limits = fact.Limits{Turns: b.Turns, ModelCalls: b.ModelCalls, USD: b.USD, Time: b.Time}
 	if in.Tools != nil {
 		l.Tools = append(l.Tools, slices.Clone(in.Tools))
 	}
@@ -141,7 +141,7 @@ func (live *liveLimits) mode(session permission.Mode) permission.Mode {
 }
 
 // recorded returns the options for the record.
-func (live *liveLimits) recorded() *event.PromptOptions {
+func (live *liveLimits) recorded() *fact.PromptOptions {
 	if live == nil {
 		return nil
 	}
@@ -232,7 +232,7 @@ func (a *Agent) within(live *liveLimits) *Agent {
 }
 
 // within returns the smaller limits.
-func (b Budget) within(l event.Limits) Budget {
+func (b Budget) within(l fact.Limits) Budget {
 	return Budget{Turns: subagents.Least(b.Turns, l.Turns), ModelCalls: subagents.Least(b.ModelCalls, l.ModelCalls),
 		USD: subagents.Least(b.USD, l.USD), Time: subagents.Least(b.Time, l.Time)}
 }

@@ -12,6 +12,7 @@ import (
 	"github.com/openagent-go/agent"
 	"github.com/openagent-go/agent/event"
 	"github.com/openagent-go/agent/hook"
+	"github.com/openagent-go/agent/internal/fact"
 	"github.com/openagent-go/agent/internal/skillscope"
 	"github.com/openagent-go/agent/llm"
 	"github.com/openagent-go/agent/llm/llmtest"
@@ -64,16 +65,16 @@ func TestPromptOptions(t *testing.T) {
 	large, small, found := modelNamed("large", say("ok")), modelNamed("small", say("ok")), modelNamed("found", say("ok"))
 	for name, c := range map[string]struct {
 		in  agent.Input
-		has func(c event.Configured) bool
+		has func(c fact.Configured) bool
 	}{
-		"fallback": {agent.Input{Model: "small"}, func(c event.Configured) bool { return c.Model == "small" && len(c.Fallbacks) == 0 }},
-		"found":    {agent.Input{Model: "found"}, func(c event.Configured) bool { return c.Model == "found" && c.Fallbacks[0] == "small" }},
-		"tools":    {agent.Input{Tools: []string{"b*"}}, func(c event.Configured) bool { return len(c.Tools) == 1 && c.Tools[0].Name == "b" }},
-		"no tools": {agent.Input{Tools: []string{}}, func(c event.Configured) bool { return len(c.Tools) == 0 }},
-		"mode":     {agent.Input{Mode: permission.Plan}, func(c event.Configured) bool { return c.Mode == permission.Plan }},
-		"budget":   {agent.Input{Budget: agent.Budget{USD: 0.5, Turns: 3}}, func(c event.Configured) bool { return c.Limits.USD == 0.5 && c.Limits.Turns == 2 }},
-		"larger":   {agent.Input{Budget: agent.Budget{USD: 9, ModelCalls: 4}}, func(c event.Configured) bool { return c.Limits.USD == 1 && c.Limits.ModelCalls == 4 }},
-		"all together": {agent.Input{Model: "small", Tools: []string{"a"}, Mode: permission.Default, Budget: agent.Budget{USD: 0.1}}, func(c event.Configured) bool {
+		"fallback": {agent.Input{Model: "small"}, func(c fact.Configured) bool { return c.Model == "small" && len(c.Fallbacks) == 0 }},
+		"found":    {agent.Input{Model: "found"}, func(c fact.Configured) bool { return c.Model == "found" && c.Fallbacks[0] == "small" }},
+		"tools":    {agent.Input{Tools: []string{"b*"}}, func(c fact.Configured) bool { return len(c.Tools) == 1 && c.Tools[0].Name == "b" }},
+		"no tools": {agent.Input{Tools: []string{}}, func(c fact.Configured) bool { return len(c.Tools) == 0 }},
+		"mode":     {agent.Input{Mode: permission.Plan}, func(c fact.Configured) bool { return c.Mode == permission.Plan }},
+		"budget":   {agent.Input{Budget: agent.Budget{USD: 0.5, Turns: 3}}, func(c fact.Configured) bool { return c.Limits.USD == 0.5 && c.Limits.Turns == 2 }},
+		"larger":   {agent.Input{Budget: agent.Budget{USD: 9, ModelCalls: 4}}, func(c fact.Configured) bool { return c.Limits.USD == 1 && c.Limits.ModelCalls == 4 }},
+		"all together": {agent.Input{Model: "small", Tools: []string{"a"}, Mode: permission.Default, Budget: agent.Budget{USD: 0.1}}, func(c fact.Configured) bool {
 			return c.Model == "small" && len(c.Tools) == 1 && c.Mode == permission.Default && c.Limits.USD == 0.1
 		}},
 	} {
@@ -88,12 +89,12 @@ func TestPromptOptions(t *testing.T) {
 				}}
 			s := a.Session("")
 			defer s.Close()
-			usual := func(c event.Configured) bool {
-				return c.Model == "large" && c.Fallbacks[0] == "small" && len(c.Tools) == 2 && c.Mode == permission.AcceptEdits && c.Limits == (event.Limits{USD: 1, Turns: 2}) && c.Prompt == nil
+			usual := func(c fact.Configured) bool {
+				return c.Model == "large" && c.Fallbacks[0] == "small" && len(c.Tools) == 2 && c.Mode == permission.AcceptEdits && c.Limits == (fact.Limits{USD: 1, Turns: 2}) && c.Prompt == nil
 			}
 			in := c.in
 			in.Text = "go"
-			if got := factOf[event.Configured](eventsOf(t, s, in)); !c.has(got) || got.Prompt == nil {
+			if got := factOf[fact.Configured](eventsOf(t, s, in)); !c.has(got) || got.Prompt == nil {
 				t.Errorf("with the option: %+v", got)
 			}
 			if mode, err := s.Mode(t.Context()); mode != permission.AcceptEdits || err != nil {
@@ -105,7 +106,7 @@ func TestPromptOptions(t *testing.T) {
 			}
 			defer fork.Close()
 			for _, next := range []*agent.Session{s, fork} {
-				if got := factOf[event.Configured](eventsOf(t, next, agent.Input{Text: "again"})); !usual(got) {
+				if got := factOf[fact.Configured](eventsOf(t, next, agent.Input{Text: "again"})); !usual(got) {
 					t.Errorf("the next prompt: %+v", got)
 				}
 			}
@@ -218,7 +219,7 @@ func TestPromptOptionsResumed(t *testing.T) {
 		t.Run(fmt.Sprintf("after %d facts", n), func(t *testing.T) {
 			s := build(seeded(t, facts[:n])).Session("s")
 			defer s.Close()
-			var limits event.Limits
+			var limits fact.Limits
 			for e, err := range s.Resume(t.Context()) {
 				if err != nil {
 					t.Fatal(err)
@@ -229,7 +230,7 @@ func TestPromptOptionsResumed(t *testing.T) {
 				if f, ok := e.Data.(event.ModelChanged); ok {
 					t.Errorf("the model was changed to %s", f.Model)
 				}
-				if f, ok := e.Data.(event.BudgetChanged); ok {
+				if f, ok := e.Data.(fact.BudgetChanged); ok {
 					limits = f.Limits
 				}
 				if _, ok := e.Data.(event.Resumed); ok {
@@ -249,7 +250,7 @@ func TestPromptOptionsResumed(t *testing.T) {
 			if limits.USD > 0.25 {
 				t.Errorf("a larger budget of the session loosens the prompt: %+v", limits)
 			}
-			c := factOf[event.Configured](eventsOf(t, s, agent.Input{Text: "again"}))
+			c := factOf[fact.Configured](eventsOf(t, s, agent.Input{Text: "again"}))
 			if c.Model != "large" || len(c.Tools) != 2 || c.Mode != permission.AcceptEdits || c.Prompt != nil || c.Limits.USD < 0.75 {
 				t.Errorf("the prompt after it: %+v", c)
 			}
@@ -413,7 +414,7 @@ func TestModeChangesInPromptWithMode(t *testing.T) {
 					t.Errorf("the calls were made in the modes %v, want %v", modes, got)
 				}
 				a.Tools = nil
-				if got := factOf[event.Configured](eventsOf(t, s, agent.Input{Text: "again"})).Mode; got != c.later {
+				if got := factOf[fact.Configured](eventsOf(t, s, agent.Input{Text: "again"})).Mode; got != c.later {
 					t.Errorf("the next prompt is in mode %s, want %s", got, c.later)
 				}
 			})
@@ -445,7 +446,7 @@ func TestSettingsOfSuspendedPrompt(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		c := factOf[event.Configured](eventsOf(t, s, agent.Input{Text: "again"}))
+		c := factOf[fact.Configured](eventsOf(t, s, agent.Input{Text: "again"}))
 		if s.Result() == nil || c.Mode != permission.Default || c.Model != "other" {
 			t.Errorf("open %v: the next prompt: %+v", open, c)
 		}
@@ -480,7 +481,7 @@ func TestSettingsInPromptWithOptions(t *testing.T) {
 	if got := len(small.Requests()); got != 3 {
 		t.Errorf("the prompt's model got %d requests, want 3", got)
 	}
-	if got := factOf[event.BudgetChanged](events).Limits.USD; got != 0.5 {
+	if got := factOf[fact.BudgetChanged](events).Limits.USD; got != 0.5 {
 		t.Errorf("without a budget of the session, the prompt has %v USD", got)
 	}
 	if !errors.Is(refused, agent.ErrConfig) {
@@ -489,7 +490,7 @@ func TestSettingsInPromptWithOptions(t *testing.T) {
 	if end := factOf[event.RunEnd](events); end.Text != "other" {
 		t.Errorf("it ended with %q", end.Text)
 	}
-	if c := factOf[event.Configured](eventsOf(t, s, agent.Input{Text: "again"})); c.Model != "other" || len(c.Tools) != 2 {
+	if c := factOf[fact.Configured](eventsOf(t, s, agent.Input{Text: "again"})); c.Model != "other" || len(c.Tools) != 2 {
 		t.Errorf("the next prompt: %+v", c)
 	}
 }
@@ -552,7 +553,7 @@ func TestPromptBudgetAndCompaction(t *testing.T) {
 			facts = append(facts, e)
 		}
 	}
-	if c := factOf[event.Configured](facts); c.Mode != permission.AcceptEdits || c.Model != "large" || c.Prompt != nil {
+	if c := factOf[fact.Configured](facts); c.Mode != permission.AcceptEdits || c.Model != "large" || c.Prompt != nil {
 		t.Errorf("a compaction after the prompt: %+v", c)
 	}
 }

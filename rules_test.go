@@ -13,6 +13,7 @@ import (
 	"github.com/openagent-go/agent"
 	"github.com/openagent-go/agent/event"
 	"github.com/openagent-go/agent/hook"
+	"github.com/openagent-go/agent/internal/fact"
 	"github.com/openagent-go/agent/llm"
 	"github.com/openagent-go/agent/llm/anthropic"
 	"github.com/openagent-go/agent/llm/limit"
@@ -57,7 +58,7 @@ func TestWriteAhead(t *testing.T) {
 	m := &llmtest.Model{Rule: func(_ *llmtest.Request, n int) llmtest.Step {
 		starts := 0
 		for _, e := range history(t, store, "s") {
-			if _, ok := e.Data.(event.ModelStart); ok {
+			if _, ok := e.Data.(fact.ModelStart); ok {
 				starts++
 			}
 		}
@@ -434,7 +435,7 @@ func TestEveryEvent(t *testing.T) {
 	watch(s)
 	watch(s).Close()
 	seen[event.Type(event.AgentStart{})], seen[event.Type(event.AgentEnd{})], seen[event.Type(event.AgentEvent{})] = childEvents(t)
-	seen[event.Type(event.AgentSuspended{})] = childSuspends(t)
+	seen[event.Type(fact.AgentSuspended{})] = childSuspends(t)
 	torn := &agent.Agent{Model: llmtest.Script(say("x"), say("y")), Sessions: session.Dir{Path: t.TempDir()}}
 	s = torn.Session("torn")
 	watch(s).Close()

@@ -10,6 +10,7 @@ import (
 	"github.com/openagent-go/agent/internal/conversation"
 	"github.com/openagent-go/agent/internal/driver"
 	"github.com/openagent-go/agent/internal/engine"
+	"github.com/openagent-go/agent/internal/fact"
 	"github.com/openagent-go/agent/internal/watchers"
 	"github.com/openagent-go/agent/permission"
 )
@@ -45,7 +46,7 @@ func (l *activeRun) begin(prompt bool, first []event.Fact) {
 	ctx := l.observe(!prompt)
 	var closing []event.Fact
 	if prompt && (l.conv.State.Running() || l.conv.State.Pending()) {
-		closing = []event.Fact{event.Resumed{Hooks: l.x.Hooks.Events()}, event.Stopped{Reason: event.Interrupted, Message: "cut short, then prompted anew"}}
+		closing = []event.Fact{event.Resumed{Hooks: l.x.Hooks.Events()}, fact.Stopped{Reason: event.Interrupted, Message: "cut short, then prompted anew"}}
 	}
 	var restart func()
 	if !prompt {
@@ -88,7 +89,7 @@ func (l *activeRun) Applied(f event.Fact) {
 	switch f := f.(type) {
 	case event.ToolStart:
 		l.touch(f.Call)
-	case event.PermissionsChanged, event.Configured, event.Resumed:
+	case event.PermissionsChanged, fact.Configured, event.Resumed:
 		l.takeRules()
 	}
 }

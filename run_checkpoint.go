@@ -8,6 +8,7 @@ import (
 
 	"github.com/openagent-go/agent/event"
 	"github.com/openagent-go/agent/internal/engine"
+	"github.com/openagent-go/agent/internal/fact"
 	"github.com/openagent-go/agent/tool"
 )
 
@@ -61,12 +62,12 @@ func (s *Session) checkpointBefore(ctx context.Context, seq int64) (id string, e
 			return "", fmt.Errorf("agent: reading session %s: %w", s.ID, err)
 		}
 		switch f := e.Data.(type) {
-		case event.Configured:
+		case fact.Configured:
 			keeps, kept = f.Checkpoints, false
 			clear(changing)
-		case event.Authorized:
+		case fact.Authorized:
 			changing[f.Call] = changes(f.Class)
-		case event.Answered:
+		case fact.Answered:
 			if f.Class != nil {
 				changing[f.Call] = changes(*f.Class)
 			}
@@ -78,7 +79,7 @@ func (s *Session) checkpointBefore(ctx context.Context, seq int64) (id string, e
 			case kept:
 				return "", missing(fmt.Sprintf("fact %d is in the middle of a prompt, and files are kept before its first change", seq))
 			}
-		case event.Checkpointed:
+		case fact.Checkpointed:
 			switch {
 			case e.Seq <= seq:
 				kept = kept || f.Key != ""
@@ -123,7 +124,7 @@ func (s *Session) RewindFiles(ctx context.Context, seq int64, restore RestoreFun
 		if s.state == nil { // an earlier record failed and closed the session
 			return fmt.Errorf("agent: recording in session %s: it is not open any more", s.ID)
 		}
-		kept := event.Checkpointed{ID: undo, Duration: time.Since(start)}
+		kept := fact.Checkpointed{ID: undo, Duration: time.Since(start)}
 		return s.append(context.WithoutCancel(ctx), s.state.Last, kept)
 	})
 }

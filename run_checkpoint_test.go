@@ -9,6 +9,7 @@ import (
 
 	"github.com/openagent-go/agent"
 	"github.com/openagent-go/agent/event"
+	"github.com/openagent-go/agent/internal/fact"
 	"github.com/openagent-go/agent/llm/llmtest"
 	"github.com/openagent-go/agent/session"
 	"github.com/openagent-go/agent/tool"
@@ -37,7 +38,7 @@ func TestCheckpoint(t *testing.T) {
 	s := a.Session("")
 	defer s.Close()
 	var prompts, middles, ends []int64
-	var marks []event.Checkpointed
+	var marks []fact.Checkpointed
 	run := func() {
 		for e, err := range s.Stream(t.Context(), "go") {
 			if err != nil {
@@ -46,7 +47,7 @@ func TestCheckpoint(t *testing.T) {
 			switch d := e.Data.(type) {
 			case event.UserMessage:
 				prompts = append(prompts, e.Seq)
-			case event.Checkpointed:
+			case fact.Checkpointed:
 				marks, middles = append(marks, d), append(middles, e.Seq)
 			case event.RunEnd:
 				ends = append(ends, e.Seq)
@@ -144,7 +145,7 @@ func TestRewindFiles(t *testing.T) {
 					return err
 				}
 			}
-			if c, ok := last.(event.Checkpointed); !ok || c.ID != undo {
+			if c, ok := last.(fact.Checkpointed); !ok || c.ID != undo {
 				t.Errorf("before the first file changes the last fact is %+v", last)
 			}
 			state = kept[id]

@@ -6,6 +6,7 @@ import (
 
 	"github.com/openagent-go/agent/event"
 	"github.com/openagent-go/agent/internal/engine"
+	"github.com/openagent-go/agent/internal/fact"
 	"github.com/openagent-go/agent/internal/safecall"
 	"github.com/openagent-go/agent/internal/text"
 	"github.com/openagent-go/agent/permission"
@@ -84,7 +85,7 @@ func (x *runSetup) opening(state *engine.State, notes []Note) []event.Fact {
 	if len(facts) == 0 {
 		return nil
 	}
-	var told event.Delivered
+	var told fact.Delivered
 	for _, f := range facts {
 		told.IDs = append(told.IDs, f.(event.UserMessage).ID)
 	}

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/openagent-go/agent/event"
+	"github.com/openagent-go/agent/internal/fact"
 	"github.com/openagent-go/agent/llm"
 	"github.com/openagent-go/agent/permission"
 )
@@ -36,11 +37,11 @@ func (l *activeRun) logged(events []event.Event) {
 func (x *runSetup) recordOf(f event.Fact, tool func(call string) string) (level slog.Level, text string, args []any) {
 	const debug, info = slog.LevelDebug, slog.LevelInfo
 	switch f := f.(type) {
-	case event.Configured:
+	case fact.Configured:
 		return info, "run started", pairs("model", f.Model, "mode", f.Mode, "dir", f.Dir, "tools", len(f.Tools))
 	case event.Resumed:
 		return info, "run resumed", nil
-	case event.ModelStart:
+	case fact.ModelStart:
 		return debug, "model called", pairs("key", f.Key, "model", f.Model, "max_tokens", f.MaxTokens)
 	case event.AssistantMessage:
 		args := pairs("key", f.Key, "model", f.Model, "stop", f.Response.Stop, "calls", len(f.Response.Message.ToolUses()), "duration", f.Duration, "first", f.First)
@@ -51,14 +52,14 @@ func (x *runSetup) recordOf(f event.Fact, tool func(call string) string) (level 
 			args = append(args, "retry_in", max(time.Until(f.RetryAt), 0).Round(time.Millisecond))
 		}
 		return info, "model failed", args
-	case event.Authorized:
+	case fact.Authorized:
 		if f.Decision.Behavior == permission.Denied {
 			level = info
 		} else {
 			level = debug
 		}
 		return level, "call judged", pairs("call", f.Call, "tool", tool(f.Call), "behavior", f.Decision.Behavior, "source", f.Decision.Source, "rule", f.Decision.Rule, "by", x.Secrets.Text(f.Decision.By), "reason", x.Secrets.Text(f.Decision.Reason))
-	case event.Answered:
+	case fact.Answered:
 		return info, "call decided", pairs("call", f.Call, "tool", tool(f.Call), "behavior", f.Decision.Behavior, "source", f.Decision.Source, "by", x.Secrets.Text(f.Decision.By), "reason", x.Secrets.Text(f.Decision.Reason))
 	case event.ToolStart:
 		return debug, "tool started", pairs("call", f.Call, "tool", tool(f.Call))
@@ -81,7 +82,7 @@ func (x *runSetup) recordOf(f event.Fact, tool func(call string) string) (level 
 		return info, "mode changed", pairs("mode", f.Mode)
 	case event.ModelChanged:
 		return info, "model changed", pairs("model", f.Model)
-	case event.Stopped:
+	case fact.Stopped:
 		return info, "run stopped", pairs("reason", f.Reason, "error", x.Secrets.Text(f.Message))
 	case event.AgentStart:
 		return info, "agent started", pairs("call", f.Call, "name", f.Agent, "child", f.Session, "background", f.Background)

@@ -3,10 +3,10 @@ package agent
 import (
 	"context"
 
-	"github.com/openagent-go/agent/event"
 	"github.com/openagent-go/agent/hook"
 	"github.com/openagent-go/agent/internal/driver"
 	"github.com/openagent-go/agent/internal/executor"
+	"github.com/openagent-go/agent/internal/fact"
 	"github.com/openagent-go/agent/internal/secrets"
 	"github.com/openagent-go/agent/internal/toolhost"
 	"github.com/openagent-go/agent/llm"
@@ -34,7 +34,7 @@ func (x *runSetup) definition() *Agent { return x.owner.definition().within(x.li
 
 // prepareSetup returns a setup of the agent, which is the session's, and the tools to offer
 // to the model. limits are the options of the prompt.
-func prepareSetup(ctx context.Context, s *Session, base *Agent, limits *promptLimits) (*runSetup, []event.Tool, error) {
+func prepareSetup(ctx context.Context, s *Session, base *Agent, limits *promptLimits) (*runSetup, []fact.Tool, error) {
 	if err := base.check(); err != nil {
 		return nil, nil, err
 	}

@@ -12,6 +12,7 @@ import (
 	"github.com/openagent-go/agent/internal/driver"
 	"github.com/openagent-go/agent/internal/engine"
 	"github.com/openagent-go/agent/internal/eventqueue"
+	"github.com/openagent-go/agent/internal/fact"
 	"github.com/openagent-go/agent/internal/safecall"
 	"github.com/openagent-go/agent/llm"
 	"github.com/openagent-go/agent/permission"
@@ -69,7 +70,7 @@ func (s *Session) notStarted(v any) error {
 // configuration and the prompt.
 func (s *Session) newRun(ctx context.Context, in *Input, watched bool) (l *activeRun, first []event.Fact, err error) {
 	prompt := in != nil && !in.Compact
-	var output *event.Output
+	var output *fact.Output
 	if prompt {
 		if err := in.check(); err != nil {
 			return nil, nil, err
@@ -140,7 +141,7 @@ func (s *Session) newRun(ctx context.Context, in *Input, watched bool) (l *activ
 
 // prepareRun returns the setup of a run of the current agent, its tools and, for a prompt,
 // its notes. in is nil for a resumed run. If prepareRun succeeds, it leaves s.mu locked.
-func (s *Session) prepareRun(ctx context.Context, in *Input) (x *runSetup, offered []event.Tool, notes []Note, err error) {
+func (s *Session) prepareRun(ctx context.Context, in *Input) (x *runSetup, offered []fact.Tool, notes []Note, err error) {
 	for {
 		base := s.definition()
 		limits, err := s.promptLimits(ctx, base, in)
@@ -170,13 +171,13 @@ func (s *Session) callbackChanged() []event.Fact {
 		return nil
 	}
 	s.lazyOverrides.changed.callback = false
-	return []event.Fact{event.CallbackChanged{Set: s.definition().CanUseTool != nil}}
+	return []event.Fact{fact.CallbackChanged{Set: s.definition().CanUseTool != nil}}
 }
 
 // configured returns the fact with the configuration of the run.
-func (s *Session) configured(x *runSetup, offered []event.Tool, output *event.Output) event.Fact {
+func (s *Session) configured(x *runSetup, offered []fact.Tool, output *fact.Output) event.Fact {
 	a, m := x.agent, x.agent.Model
-	c := event.Configured{Output: output, Model: m.Name(), Models: map[string]llm.Info{}, System: x.system, Tools: offered,
+	c := fact.Configured{Output: output, Model: m.Name(), Models: map[string]llm.Info{}, System: x.system, Tools: offered,
 		Mode: x.limits.mode(s.modeInForce()), Dir: x.Roots[0], Roots: x.Roots, MaxTokens: a.maxTokens(), Fallbacks: a.fallbacks(), Temperature: a.Temperature, ToolChoice: a.ToolChoice, Stop: a.Stop,
 		Program: a.Program, Awaits: a.AwaitAgents, Agent: a.kind(), Checkpoints: a.Checkpoint != nil, Hooks: x.Hooks.Events(), Start: s.beginning(x), Thinking: a.Thinking, Cache: a.Cache, Retries: a.retry().tries(), Parallel: a.MaxParallelCalls, Compaction: a.Compaction.configured(),
 		Limits: a.limits(), Prompt: x.limits.recorded()}
@@ -262,7 +263,7 @@ func (s *Session) resumption(x *runSetup) []event.Fact {
 		facts = append(facts, a.fallbacksChanged())
 	}
 	if did.budget {
-		facts = append(facts, event.BudgetChanged{Limits: a.limits()})
+		facts = append(facts, fact.BudgetChanged{Limits: a.limits()})
 	}
 	if mode := s.lazyOverrides.mode; mode != "" && (mode != s.state.State.Mode() || mode != s.state.State.SessionMode()) {
 		facts = append(facts, modeChanged(s.state.State, mode))

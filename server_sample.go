@@ -14,6 +14,7 @@ import (
 	"github.com/openagent-go/agent/internal/elicitform"
 	"github.com/openagent-go/agent/internal/engine"
 	"github.com/openagent-go/agent/internal/executor"
+	"github.com/openagent-go/agent/internal/fact"
 	"github.com/openagent-go/agent/internal/toolhost"
 	"github.com/openagent-go/agent/llm"
 	"github.com/openagent-go/agent/permission"
@@ -195,9 +196,9 @@ func (h *callHost) permit(ctx context.Context, q toolhost.Sampling, key string, 
 
 // decide runs the whole decision about a call. It asks a person if needed.
 func (h *callHost) decide(ctx context.Context, j *executor.Input) permission.Decision {
-	judged, _ := h.x.Authorize(ctx, engine.Authorize{Mode: j.Call.Mode}, j).(event.Authorized)
+	judged, _ := h.x.Authorize(ctx, engine.Authorize{Mode: j.Call.Mode}, j).(fact.Authorized)
 	if judged.Stop != "" {
-		j.More = append(j.More, event.Stopped{Reason: event.HookStopped, Message: judged.Stop})
+		j.More = append(j.More, fact.Stopped{Reason: event.HookStopped, Message: judged.Stop})
 		return permission.Deny(judged.Stop)
 	}
 	d := judged.Decision
@@ -208,7 +209,7 @@ func (h *callHost) decide(ctx context.Context, j *executor.Input) permission.Dec
 	if d.Input != nil {
 		j.Call.Input = d.Input
 	}
-	answered, _ := h.x.Question(ctx, engine.Ask{}, j).(event.Answered) // nil if ctx has ended
+	answered, _ := h.x.Question(ctx, engine.Ask{}, j).(fact.Answered) // nil if ctx has ended
 	if changed := d.Input; answered.Decision.Input == nil {
 		answered.Decision.Input = changed
 	}

@@ -5,7 +5,7 @@ import (
 	"context"
 	"errors"
 
-	"github.com/openagent-go/agent/event"
+	"github.com/openagent-go/agent/internal/fact"
 	"github.com/openagent-go/agent/llm"
 	"github.com/openagent-go/agent/session"
 )
@@ -25,11 +25,11 @@ type Compaction struct {
 	Model   llm.Model // model for summaries; nil: the model in use, which has most of the conversation cached
 }
 
-func (c *Compaction) configured() *event.Compaction {
+func (c *Compaction) configured() *fact.Compaction {
 	if c == nil {
 		return nil
 	}
-	out := event.Compaction{Off: c.Off, At: c.At, Reserve: c.Reserve, Keep: c.Keep, Protect: c.Protect}
+	out := fact.Compaction{Off: c.Off, At: c.At, Reserve: c.Reserve, Keep: c.Keep, Protect: c.Protect}
 	if c.Model != nil {
 		out.Model = c.Model.Name()
 	}
@@ -63,6 +63,6 @@ func (s *Session) Compact(ctx context.Context, instructions string) error {
 	}
 }
 
-func (in Input) compactRequest() event.CompactionRequested {
-	return event.CompactionRequested{ID: cmp.Or(in.ID, session.NewID()), Instructions: in.Text}
+func (in Input) compactRequest() fact.CompactionRequested {
+	return fact.CompactionRequested{ID: cmp.Or(in.ID, session.NewID()), Instructions: in.Text}
 }

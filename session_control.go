@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/openagent-go/agent/event"
+	"github.com/openagent-go/agent/internal/fact"
 	"github.com/openagent-go/agent/permission"
 	"github.com/openagent-go/agent/tool"
 )
@@ -80,7 +81,7 @@ func (s *Session) Interrupt(ctx context.Context) (Receipt, error) {
 	var r Receipt
 	err := s.withRun(ctx, func(l *activeRun) error {
 		r.Cleared, r.Agents = l.conv.State.Queued(), s.interruptAgents()
-		return l.CommitHost(event.Stopped{Reason: event.Interrupted, Message: "interrupted", Cleared: r.Cleared})
+		return l.CommitHost(fact.Stopped{Reason: event.Interrupted, Message: "interrupted", Cleared: r.Cleared})
 	})
 	if errors.Is(err, ErrNotRunning) {
 		if r.Agents = s.interruptAgents(); len(r.Agents) > 0 {

@@ -7,6 +7,7 @@ import (
 	"github.com/openagent-go/agent/event"
 	"github.com/openagent-go/agent/internal/engine"
 	"github.com/openagent-go/agent/internal/executor"
+	"github.com/openagent-go/agent/internal/fact"
 	"github.com/openagent-go/agent/permission"
 	"github.com/openagent-go/agent/tool"
 )
@@ -81,7 +82,7 @@ func (s *Session) decideLater(ctx context.Context, id string, d permission.Decis
 }
 
 // decided records the answer to a permission question, in place of the callback's answer.
-func (l *activeRun) decided(f event.Answered) error {
+func (l *activeRun) decided(f fact.Answered) error {
 	if _, key, ok := l.conv.Question(l.x.Executor, f.Call); !ok || key != f.Key {
 		return ErrNoQuestion
 	}

@@ -8,6 +8,7 @@ import (
 
 	"github.com/openagent-go/agent/event"
 	"github.com/openagent-go/agent/internal/engine"
+	"github.com/openagent-go/agent/internal/fact"
 	"github.com/openagent-go/agent/internal/same"
 	"github.com/openagent-go/agent/internal/toolrun"
 	"github.com/openagent-go/agent/llm"
@@ -216,7 +217,7 @@ func (s *Session) SetFallback(ctx context.Context, models ...llm.Model) error {
 }
 
 func (a *Agent) fallbacksChanged() event.Fact {
-	f := event.FallbacksChanged{Fallbacks: a.fallbacks(), Models: map[string]llm.Info{}}
+	f := fact.FallbacksChanged{Fallbacks: a.fallbacks(), Models: map[string]llm.Info{}}
 	for _, m := range a.Fallbacks {
 		f.Models[m.Name()] = llm.InfoOf(m)
 	}
@@ -238,11 +239,11 @@ func (a *Agent) fallbacks() []string {
 // so a run that has used up the new budget ends soon. The shares of working agents shrink.
 // An agent whose share is used up is stopped.
 func (s *Session) SetBudget(ctx context.Context, b Budget) error {
-	var limits event.Limits
+	var limits fact.Limits
 	var work []event.AgentStart
 	err := s.alter(ctx, func(a *Agent, did *altered) { a.Budget = b; did.budget = true }, func(l *activeRun, a *Agent) error {
 		limits = a.limits()
-		err := l.CommitHost(event.BudgetChanged{Limits: limits})
+		err := l.CommitHost(fact.BudgetChanged{Limits: limits})
 		work = l.conv.State.Agents().AtWork()
 		return err
 	})
@@ -253,9 +254,9 @@ func (s *Session) SetBudget(ctx context.Context, b Budget) error {
 }
 
 // limits returns the limits of a run of the agent.
-func (a *Agent) limits() event.Limits {
+func (a *Agent) limits() fact.Limits {
 	b := a.Budget
-	l := event.Limits{Turns: b.Turns, ModelCalls: b.ModelCalls, USD: b.USD, Time: b.Time}
+	l := fact.Limits{Turns: b.Turns, ModelCalls: b.ModelCalls, USD: b.USD, Time: b.Time}
 	if a.parentLink != nil {
 		l.OwnTurns = a.parentLink.turns
 	}
@@ -269,7 +270,7 @@ func (s *Session) SetCanUseTool(ctx context.Context, fn CanUseToolFunc) error {
 		s.mu.Lock()
 		s.lazyOverrides.changed.callback = false
 		s.mu.Unlock()
-		return l.CommitHost(event.CallbackChanged{Set: a.CanUseTool != nil})
+		return l.CommitHost(fact.CallbackChanged{Set: a.CanUseTool != nil})
 	})
 }
 
@@ -369,7 +370,7 @@ func (s *Session) ReplaceTool(ctx context.Context, t tool.Tool) error {
 		}
 		found = true
 		l.x.Replace(t)
-		return l.CommitHost(event.ToolChanged{Tool: describe(t)})
+		return l.CommitHost(fact.ToolChanged{Tool: describe(t)})
 	})
 	if err != nil && !errors.Is(err, ErrNotRunning) {
 		return err

@@ -16,6 +16,7 @@ import (
 
 	"github.com/openagent-go/agent"
 	"github.com/openagent-go/agent/event"
+	"github.com/openagent-go/agent/internal/fact"
 	"github.com/openagent-go/agent/internal/skillscope"
 	"github.com/openagent-go/agent/llm"
 	"github.com/openagent-go/agent/llm/llmtest"
@@ -106,7 +107,7 @@ func TestSetTools(t *testing.T) {
 	}
 	changed := 0
 	for _, e := range history(t, store, "s") {
-		if f, ok := e.Data.(event.ToolsChanged); ok && len(f.Tools) == 2 {
+		if f, ok := e.Data.(fact.ToolsChanged); ok && len(f.Tools) == 2 {
 			changed++
 		}
 	}
@@ -205,7 +206,7 @@ func TestSetBudget(t *testing.T) {
 			}
 			kept := false
 			for _, e := range history(t, store, "s") {
-				f, ok := e.Data.(event.BudgetChanged)
+				f, ok := e.Data.(fact.BudgetChanged)
 				kept = kept || ok && f.Limits.Turns == tt.after.Turns && f.Limits.USD == tt.after.USD
 			}
 			if !kept {
@@ -256,7 +257,7 @@ func TestBudgetOfResumedRun(t *testing.T) {
 		if err != nil && !errors.Is(err, agent.ErrSuspended) {
 			t.Fatal(err)
 		}
-		if _, ok := e.Data.(event.BudgetChanged); ok {
+		if _, ok := e.Data.(fact.BudgetChanged); ok {
 			break // the program dies
 		}
 	}
@@ -323,7 +324,7 @@ func TestSetCanUseTool(t *testing.T) {
 	s.Prompt(t.Context(), "more")
 	var facts []bool
 	for _, e := range history(t, store, "s") {
-		if f, ok := e.Data.(event.CallbackChanged); ok {
+		if f, ok := e.Data.(fact.CallbackChanged); ok {
 			facts = append(facts, f.Set)
 		}
 	}
@@ -629,7 +630,7 @@ func TestSettingsStorm(t *testing.T) {
 		}
 		var now config
 		var want []string
-		list := func(ts []event.Tool) string {
+		list := func(ts []fact.Tool) string {
 			var names []string
 			for _, t := range ts {
 				if !t.Deferred {
@@ -644,15 +645,15 @@ func TestSettingsStorm(t *testing.T) {
 					t.Errorf("round %d: %v", round, err)
 				}
 				switch f := e.Data.(type) {
-				case event.Configured:
+				case fact.Configured:
 					now = config{f.Model, strings.Join(f.Fallbacks, " "), f.Thinking, f.MaxTokens, list(f.Tools)}
 				case event.ModelChanged:
 					now.model, now.thinking, now.most = f.Model, f.Thinking, f.MaxTokens
-				case event.FallbacksChanged:
+				case fact.FallbacksChanged:
 					now.fallbacks = strings.Join(f.Fallbacks, " ")
-				case event.ToolsChanged:
+				case fact.ToolsChanged:
 					now.tools = list(f.Tools)
-				case event.ModelStart:
+				case fact.ModelStart:
 					if f.Model != now.model && !strings.Contains(now.fallbacks, f.Model) {
 						t.Errorf("round %d: %s is called, which is neither %s nor one of %q", round, f.Model, now.model, now.fallbacks)
 					}

@@ -14,6 +14,7 @@ import (
 
 	"github.com/openagent-go/agent"
 	"github.com/openagent-go/agent/event"
+	"github.com/openagent-go/agent/internal/fact"
 	"github.com/openagent-go/agent/llm"
 	"github.com/openagent-go/agent/llm/llmtest"
 	"github.com/openagent-go/agent/permission"
@@ -263,7 +264,7 @@ func TestWatchTellsWhatIsMissed(t *testing.T) {
 		go func() {
 			_, err := watchUntilAll(t.Context(), a.Session("s"), func(e event.Event) bool {
 				switch d := e.Data.(type) {
-				case event.Configured:
+				case fact.Configured:
 					<-hold
 				case event.Missed:
 					missed += d.Signals

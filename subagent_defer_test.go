@@ -10,6 +10,7 @@ import (
 
 	"github.com/openagent-go/agent"
 	"github.com/openagent-go/agent/event"
+	"github.com/openagent-go/agent/internal/fact"
 	"github.com/openagent-go/agent/llm/llmtest"
 	"github.com/openagent-go/agent/permission"
 	"github.com/openagent-go/agent/session"
@@ -125,7 +126,7 @@ func childSuspends(t *testing.T) (suspended bool) {
 	s := (&agent.Agent{Model: llmtest.Script(delegates(1)), Tools: []tool.Tool{delegate(kind, false), w}, CanUseTool: deferAsked}).Session("")
 	defer s.Close()
 	for e := range s.Stream(t.Context(), "go") {
-		if _, ok := e.Data.(event.AgentSuspended); ok {
+		if _, ok := e.Data.(fact.AgentSuspended); ok {
 			suspended = true
 		}
 	}

@@ -10,6 +10,7 @@ import (
 	"github.com/openagent-go/agent/event"
 	"github.com/openagent-go/agent/internal/conversation"
 	"github.com/openagent-go/agent/internal/discard"
+	"github.com/openagent-go/agent/internal/fact"
 	"github.com/openagent-go/agent/internal/subagents"
 	"github.com/openagent-go/agent/session"
 )
@@ -72,7 +73,7 @@ func (b *subagentSet) storeFor(parent string, store session.Store) session.Store
 var errSpent = errors.New("nothing is left of the budget for it")
 
 // boundAgents limits the working agents to their shares of the parent's new budget.
-func (s *Session) boundAgents(ctx context.Context, budget event.Limits, work []event.AgentStart) {
+func (s *Session) boundAgents(ctx context.Context, budget fact.Limits, work []event.AgentStart) {
 	b := s.subagents()
 	for _, at := range work {
 		child, ok := b.Child(at.Key)

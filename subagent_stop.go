@@ -6,6 +6,7 @@ import (
 	"fmt"
 
 	"github.com/openagent-go/agent/event"
+	"github.com/openagent-go/agent/internal/fact"
 	"github.com/openagent-go/agent/internal/subagents"
 	"github.com/openagent-go/agent/permission"
 )
@@ -55,7 +56,7 @@ func (l *activeRun) stopsAgents(f event.Fact) bool {
 		return false
 	}
 	switch f := f.(type) {
-	case event.Stopped:
+	case fact.Stopped:
 		return f.Reason != event.Suspended
 	case event.RunEnd:
 		return f.Reason == event.TimedOut

@@ -9,6 +9,7 @@ import (
 	"github.com/openagent-go/agent/event"
 	"github.com/openagent-go/agent/internal/conversation"
 	"github.com/openagent-go/agent/internal/executor"
+	"github.com/openagent-go/agent/internal/fact"
 	"github.com/openagent-go/agent/internal/subagents"
 	"github.com/openagent-go/agent/internal/text"
 	"github.com/openagent-go/agent/internal/toolrun"
@@ -25,8 +26,8 @@ func (w *subagentTask) suspended(res *Result) bool {
 	return !w.over && res != nil && res.Reason == event.Suspended
 }
 
-func (w *subagentTask) suspendedFact() event.AgentSuspended {
-	return event.AgentSuspended{Key: w.key, Call: w.call, Session: w.session.ID, Agent: w.name}
+func (w *subagentTask) suspendedFact() fact.AgentSuspended {
+	return fact.AgentSuspended{Key: w.key, Call: w.call, Session: w.session.ID, Agent: w.name}
 }
 
 // suspendCall lets the parent's call wait for the agent: it is repeated when the run is

@@ -9,6 +9,7 @@ import (
 	"github.com/openagent-go/agent/event"
 	"github.com/openagent-go/agent/internal/driver"
 	"github.com/openagent-go/agent/internal/engine"
+	"github.com/openagent-go/agent/internal/fact"
 	"github.com/openagent-go/agent/internal/safecall"
 	"github.com/openagent-go/agent/llm"
 	"github.com/openagent-go/agent/tool"
@@ -42,7 +43,7 @@ func (a *askToolsets) GaveUp() {}
 type resolvedTools struct {
 	of      *Agent // the agent with these Tools, without the options of the prompt
 	tools   []tool.Tool
-	offered []event.Tool
+	offered []fact.Tool
 	system  string
 }
 
@@ -141,7 +142,7 @@ func (l *activeRun) takeTools(fresh *resolvedTools) []event.Fact {
 	for i := range old {
 		place[old[i].Name] = i
 	}
-	at := func(t event.Tool) int {
+	at := func(t fact.Tool) int {
 		if i, ok := place[t.Name]; ok {
 			return i
 		}
@@ -154,10 +155,10 @@ func (l *activeRun) takeTools(fresh *resolvedTools) []event.Fact {
 			tools[i].Deferred = false
 		}
 	}
-	same := func(a, b event.Tool) bool { return reflect.DeepEqual(a, b) }
+	same := func(a, b fact.Tool) bool { return reflect.DeepEqual(a, b) }
 	if slices.EqualFunc(tools, old, same) && fresh.system == l.x.system {
 		return nil
 	}
 	l.x.system = fresh.system
-	return []event.Fact{event.ToolsChanged{Tools: tools, System: fresh.system}}
+	return []event.Fact{fact.ToolsChanged{Tools: tools, System: fresh.system}}
 }

@@ -9,6 +9,7 @@ import (
 
 	"github.com/openagent-go/agent"
 	"github.com/openagent-go/agent/event"
+	"github.com/openagent-go/agent/internal/fact"
 	"github.com/openagent-go/agent/llm"
 	"github.com/openagent-go/agent/llm/llmtest"
 	"github.com/openagent-go/agent/permission"
@@ -77,7 +78,7 @@ func TestToolsetsThatChange(t *testing.T) {
 		switch d := e.Data.(type) {
 		case event.ToolResult:
 			results = append(results, d.Result.Text())
-		case event.ToolsChanged:
+		case fact.ToolsChanged:
 			changed++
 		}
 	}

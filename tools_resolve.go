@@ -6,7 +6,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/openagent-go/agent/event"
+	"github.com/openagent-go/agent/internal/fact"
 	"github.com/openagent-go/agent/internal/toolrun"
 	"github.com/openagent-go/agent/llm"
 	"github.com/openagent-go/agent/permission"
@@ -114,7 +114,7 @@ type searcher interface {
 // advertise decides which tools are deferred, and gives them to the tool that
 // finds them. Without such a tool nothing is deferred, because the model could never find
 // it.
-func (a *Agent) advertise(resolved []tool.Tool, window int) ([]tool.Tool, []event.Tool) {
+func (a *Agent) advertise(resolved []tool.Tool, window int) ([]tool.Tool, []fact.Tool) {
 	out := specs(resolved)
 	at := slices.IndexFunc(resolved, func(t tool.Tool) bool { _, ok := t.(searcher); return ok })
 	if at < 0 {
@@ -194,7 +194,7 @@ func (a *Agent) ownNames() map[string]bool {
 
 // tooLarge reports whether the Toolsets' tools are too many, or take too much of the
 // context window. It counts four bytes as a token.
-func (a *Agent) tooLarge(out []event.Tool, own map[string]bool, window int) bool {
+func (a *Agent) tooLarge(out []fact.Tool, own map[string]bool, window int) bool {
 	share := a.DeferAbove
 	if share == 0 {
 		share = 0.1
@@ -212,8 +212,8 @@ func (a *Agent) tooLarge(out []event.Tool, own map[string]bool, window int) bool
 	return share > 0 && (count > seenTools || float64(size)/4 > share*float64(window))
 }
 
-func specs(resolved []tool.Tool) []event.Tool {
-	out := make([]event.Tool, 0, len(resolved))
+func specs(resolved []tool.Tool) []fact.Tool {
+	out := make([]fact.Tool, 0, len(resolved))
 	for _, t := range resolved {
 		out = append(out, describe(t))
 	}
@@ -221,12 +221,12 @@ func specs(resolved []tool.Tool) []event.Tool {
 }
 
 // describe returns the description of a tool for the engine.
-func describe(t tool.Tool) event.Tool {
+func describe(t tool.Tool) fact.Tool {
 	s := t.Spec()
 	input := s.Input
 	if input == nil {
 		input = []byte(`{"type":"object","properties":{}}`)
 	}
-	return event.Tool{Tool: llm.Tool{Name: s.Name, Description: s.Description, Input: input},
+	return fact.Tool{Tool: llm.Tool{Name: s.Name, Description: s.Description, Input: input},
 		Aliases: s.Aliases, Replaces: s.Replaces, Deferred: s.Deferred, ReadOnly: s.ReadOnly, Idempotent: s.Idempotent, Barrier: s.Barrier, Batch: s.Batch, State: s.State}
 }

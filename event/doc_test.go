@@ -1,4 +1,4 @@
-package event
+package event_test
 
 import (
 	"flag"
@@ -10,6 +10,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/openagent-go/agent/event"
 	"github.com/openagent-go/agent/internal/golden"
 )
 
@@ -18,14 +19,14 @@ var update = flag.Bool("update", false, "write docs/events.md")
 // TestDocs keeps docs/events.md equal to the text generated from the code.
 func TestDocs(t *testing.T) {
 	var decls []ast.Decl
-	for _, name := range []string{"event.go", "signal.go"} {
+	for _, name := range []string{"event.go", "signal.go", "../internal/fact/bookkeeping.go"} {
 		f, err := parser.ParseFile(token.NewFileSet(), name, nil, parser.ParseComments)
 		if err != nil {
 			t.Fatal(err)
 		}
 		decls = append(decls, f.Decls...)
 	}
-	var facts, signals strings.Builder
+	var facts, hidden, signals strings.Builder
 	for _, decl := range decls {
 		g, ok := decl.(*ast.GenDecl)
 		if !ok {
@@ -36,26 +37,32 @@ func TestDocs(t *testing.T) {
 			if !ok {
 				continue
 			}
-			for name, d := range names {
+			for name, d := range all() {
 				if reflect.TypeOf(d).Name() != ts.Name.Name {
 					continue
 				}
-				if _, fact := d.(Fact); fact {
+				_, isFact := d.(event.Fact)
+				_, isHidden := reflect.TypeOf(d).FieldByName("Bookkeeping")
+				switch {
+				case isHidden:
+					describe(&hidden, name, ts)
+				case isFact:
 					describe(&facts, name, ts)
-				} else {
+				default:
 					describe(&signals, name, ts)
 				}
 			}
 		}
 	}
-	got := "# Events\n\nMade from `event/event.go` and `event/signal.go` by `go test ./event -run Docs -update`.\n\n" +
+	got := "# Events\n\nMade from `event/event.go`, `event/signal.go` and `internal/fact/bookkeeping.go` by `go test ./event -run Docs -update`.\n\n" +
 		"A `Stream` yields facts and signals; a session's journal holds the facts.\n" +
 		"A fact is recorded before it is shown and before anything is done about it. A signal is only shown.\n" +
 		"The JSON of an event is `{\"seq\":…,\"prev\":…,\"time\":…,\"session\":…,\"type\":…,\"data\":{…}}`; durations are nanoseconds.\n" +
 		"In the stream of a running prompt, `Event.Call` is the call that an event is about: the tool's name, the provider's id, the input. It is not part of the JSON.\n\n" +
 		"`Session.Watch` yields both for any number of observers, and `Agent.Watch` for all sessions of an agent: see [sessions.md](sessions.md#watching-a-session).\n" +
 		"The JSON of an event is `{\"seq\":…,\"prev\":…,\"time\":…,\"session\":…,\"type\":…,\"data\":{…}}`; durations are nanoseconds.\n\n" +
-		"## Facts\n\n" + facts.String() + "## Signals\n\n" + signals.String()
+		"## Facts\n\n" + facts.String() + "## Signals\n\n" + signals.String() +
+		"## Bookkeeping\n\nOnly the agent and its stores read these facts.\nTheir types are internal: a program in Go that meets one ignores it.\n\n" + hidden.String()
 	got = strings.TrimRight(got, "\n") + "\n"
 	golden.File(t, "../docs/events.md", got, *update)
 }
@@ -69,6 +76,9 @@ func describe(b *strings.Builder, name string, ts *ast.TypeSpec) {
 	}
 	b.WriteString("\n")
 	for _, f := range st.Fields.List {
+		if f.Tag == nil { // Bookkeeping
+			continue
+		}
 		tag, _, _ := strings.Cut(reflect.StructTag(strings.Trim(f.Tag.Value, "`")).Get("json"), ",")
 		text := sentences(f.Doc.Text()+f.Comment.Text(), "  ")
 		if text != "" {

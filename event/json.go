@@ -9,24 +9,41 @@ import (
 	"reflect"
 	"slices"
 	"time"
+
+	"github.com/openagent-go/agent/internal/eventtable"
 )
 
 // Type returns the name that d has in JSON, such as "tool_result".
-//
-//go:noinline // called from many places: every program stays smaller
-func Type(d Data) string { return types[reflect.TypeOf(d)] }
+func Type(d Data) string {
+	if u, ok := d.(unread); ok {
+		return u.name
+	}
+	return eventtable.Names[reflect.TypeOf(d)]
+}
 
-// Decode makes the Data of the given type from its JSON.
-func Decode(typ string, data []byte) (Data, error) {
-	d, ok := names[typ]
-	if !ok {
-		return nil, fmt.Errorf("event: unknown type %q", typ)
+// An unread fact is one of internal/fact in a program without that package.
+type unread struct {
+	Bookkeeping
+	name string
+	raw  json.RawMessage
+}
+
+// MarshalJSON writes what was read.
+func (u unread) MarshalJSON() ([]byte, error) { return u.raw, nil }
+
+// decode makes the Data of the given type from its JSON.
+func decode(typ string, data []byte) (Data, error) {
+	switch {
+	case eventtable.Zero[typ] != nil:
+		d, err := eventtable.Decode(typ, data)
+		if err != nil {
+			return nil, err
+		}
+		return d.(Data), nil
+	case slices.Contains(hidden, typ):
+		return unread{name: typ, raw: data}, nil
 	}
-	v := reflect.New(reflect.TypeOf(d))
-	if err := json.Unmarshal(data, v.Interface()); err != nil {
-		return nil, fmt.Errorf("event: %s: %w", typ, err)
-	}
-	return v.Elem().Interface().(Data), nil
+	return nil, fmt.Errorf("event: unknown type %q", typ)
 }
 
 type wire struct {
@@ -56,7 +73,7 @@ func (e *Event) UnmarshalJSON(b []byte) error {
 	if err := json.Unmarshal(b, &w); err != nil {
 		return err
 	}
-	d, err := Decode(w.Type, w.Data)
+	d, err := decode(w.Type, w.Data)
 	if err != nil {
 		return err
 	}
@@ -77,4 +94,8 @@ func (e Event) UUID() string {
 }
 
 // Types returns the names of all types of events, sorted.
-func Types() []string { return slices.Sorted(maps.Keys(names)) }
+func Types() []string {
+	names := slices.AppendSeq(slices.Clone(hidden), maps.Keys(eventtable.Zero))
+	slices.Sort(names)
+	return slices.Compact(names)
+}

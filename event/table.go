@@ -1,65 +1,29 @@
 package event
 
-import "reflect"
+import "github.com/openagent-go/agent/internal/eventtable"
 
-// A Sync says when a fact must be on disk.
-type Sync int
-
-const (
-	undecided  Sync = iota
-	SyncLater       // with a later fact: when it is lost, the run repeats the step that it came from
-	SyncNow         // before the run acts on it
-	SyncEffect      // before its call runs, unless the call only reads
-)
-
-// facts is the table of all facts. A new fact is a struct in event.go and a row here.
-// Tests then name each package that neither handles nor ignores it.
-var facts = []struct {
+// shown is the table of the facts that programs read, and of the signals. A new one is a struct in
+// event.go or signal.go, a row here, and for a fact a row in internal/fact.
+var shown = []struct {
 	name string // in JSON
-	zero Fact
-	sync Sync
+	zero Data
 }{
-	{"configured", Configured{}, SyncLater},
-	{"user_message", UserMessage{}, SyncNow},
-	{"delivered", Delivered{}, SyncLater},
-	{"model_start", ModelStart{}, SyncLater},
-	{"assistant_message", AssistantMessage{}, SyncLater},
-	{"model_failed", ModelFailed{}, SyncLater},
-	{"compaction_requested", CompactionRequested{}, SyncNow},
-	{"compacted", Compacted{}, SyncNow},
-	{"waited", Waited{}, SyncLater},
-	{"authorized", Authorized{}, SyncLater},
-	{"answered", Answered{}, SyncNow},
-	{"tool_start", ToolStart{}, SyncEffect},
-	{"tool_done", ToolDone{}, SyncLater},
-	{"checkpointed", Checkpointed{}, SyncLater},
-	{"tool_amended", ToolAmended{}, SyncNow},
-	{"tool_result", ToolResult{}, SyncLater},
-	{"mode_changed", ModeChanged{}, SyncNow},
-	{"tool_changed", ToolChanged{}, SyncNow},
-	{"tools_changed", ToolsChanged{}, SyncNow},
-	{"model_changed", ModelChanged{}, SyncNow},
-	{"fallbacks_changed", FallbacksChanged{}, SyncNow},
-	{"budget_changed", BudgetChanged{}, SyncNow},
-	{"callback_changed", CallbackChanged{}, SyncNow},
-	{"stopped", Stopped{}, SyncNow},
-	{"resumed", Resumed{}, SyncNow},
-	{"rewound", Rewound{}, SyncLater},
-	{"session_named", SessionNamed{}, SyncNow},
-	{"hooked", Hooked{}, SyncNow},
-	{"output_checked", OutputChecked{}, SyncNow},
-	{"permissions_changed", PermissionsChanged{}, SyncNow},
-	{"agent_start", AgentStart{}, SyncLater},
-	{"agent_suspended", AgentSuspended{}, SyncNow},
-	{"agent_end", AgentEnd{}, SyncLater},
-	{"run_end", RunEnd{}, SyncNow},
-}
+	{"user_message", UserMessage{}},
+	{"assistant_message", AssistantMessage{}},
+	{"model_failed", ModelFailed{}},
+	{"compacted", Compacted{}},
+	{"tool_start", ToolStart{}},
+	{"tool_result", ToolResult{}},
+	{"mode_changed", ModeChanged{}},
+	{"model_changed", ModelChanged{}},
+	{"resumed", Resumed{}},
+	{"rewound", Rewound{}},
+	{"session_named", SessionNamed{}},
+	{"permissions_changed", PermissionsChanged{}},
+	{"agent_start", AgentStart{}},
+	{"agent_end", AgentEnd{}},
+	{"run_end", RunEnd{}},
 
-// signals is the table of all signals. A new signal is a struct in signal.go and a row here.
-var signals = []struct {
-	name string // in JSON
-	zero Signal
-}{
 	{"text_delta", TextDelta{}},
 	{"thinking_delta", ThinkingDelta{}},
 	{"tool_input_delta", ToolInputDelta{}},
@@ -79,106 +43,71 @@ var signals = []struct {
 	{"session_ended", SessionEnded{}},
 }
 
-// These find the rows of the tables.
-var (
-	names = map[string]Data{}
-	types = map[reflect.Type]string{}
-	syncs = map[reflect.Type]Sync{}
-)
+// hidden are the names of the facts of internal/fact, which adds their types to the table. A program
+// that reads events without the agent does not have those types.
+var hidden = []string{
+	"configured",
+	"delivered",
+	"model_start",
+	"compaction_requested",
+	"waited",
+	"authorized",
+	"answered",
+	"tool_done",
+	"checkpointed",
+	"tool_amended",
+	"tool_changed",
+	"tools_changed",
+	"fallbacks_changed",
+	"budget_changed",
+	"callback_changed",
+	"stopped",
+	"hooked",
+	"output_checked",
+	"agent_suspended",
+}
 
 func init() {
-	for _, r := range facts {
-		names[r.name], types[reflect.TypeOf(r.zero)], syncs[reflect.TypeOf(r.zero)] = r.zero, r.name, r.sync
-	}
-	for _, r := range signals {
-		names[r.name], types[reflect.TypeOf(r.zero)] = r.zero, r.name
+	for _, r := range shown {
+		eventtable.Add(r.name, r.zero)
 	}
 }
-
-// Facts returns the zero value of every fact, so that a test can check that code
-// handles all of them.
-func Facts() []Fact {
-	all := make([]Fact, len(facts))
-	for i, r := range facts {
-		all[i] = r.zero
-	}
-	return all
-}
-
-// SyncOf returns when f must be on disk.
-func SyncOf(f Fact) Sync { return syncs[reflect.TypeOf(f)] }
 
 // The compiler names a row whose type lacks its methods.
 
-func (Configured) data()          {}
-func (UserMessage) data()         {}
-func (Delivered) data()           {}
-func (ModelStart) data()          {}
-func (AssistantMessage) data()    {}
-func (ModelFailed) data()         {}
-func (CompactionRequested) data() {}
-func (Compacted) data()           {}
-func (Waited) data()              {}
-func (Authorized) data()          {}
-func (Answered) data()            {}
-func (ToolStart) data()           {}
-func (ToolDone) data()            {}
-func (Checkpointed) data()        {}
-func (ToolAmended) data()         {}
-func (ToolResult) data()          {}
-func (ModeChanged) data()         {}
-func (ToolChanged) data()         {}
-func (ToolsChanged) data()        {}
-func (ModelChanged) data()        {}
-func (FallbacksChanged) data()    {}
-func (BudgetChanged) data()       {}
-func (CallbackChanged) data()     {}
-func (Stopped) data()             {}
-func (Resumed) data()             {}
-func (Rewound) data()             {}
-func (SessionNamed) data()        {}
-func (Hooked) data()              {}
-func (OutputChecked) data()       {}
-func (PermissionsChanged) data()  {}
-func (AgentStart) data()          {}
-func (AgentSuspended) data()      {}
-func (AgentEnd) data()            {}
-func (RunEnd) data()              {}
+func (Bookkeeping) data()        {}
+func (UserMessage) data()        {}
+func (AssistantMessage) data()   {}
+func (ModelFailed) data()        {}
+func (Compacted) data()          {}
+func (ToolStart) data()          {}
+func (ToolResult) data()         {}
+func (ModeChanged) data()        {}
+func (ModelChanged) data()       {}
+func (Resumed) data()            {}
+func (Rewound) data()            {}
+func (SessionNamed) data()       {}
+func (PermissionsChanged) data() {}
+func (AgentStart) data()         {}
+func (AgentEnd) data()           {}
+func (RunEnd) data()             {}
 
-func (Configured) fact()          {}
-func (UserMessage) fact()         {}
-func (Delivered) fact()           {}
-func (ModelStart) fact()          {}
-func (AssistantMessage) fact()    {}
-func (ModelFailed) fact()         {}
-func (CompactionRequested) fact() {}
-func (Compacted) fact()           {}
-func (Waited) fact()              {}
-func (Authorized) fact()          {}
-func (Answered) fact()            {}
-func (ToolStart) fact()           {}
-func (ToolDone) fact()            {}
-func (Checkpointed) fact()        {}
-func (ToolAmended) fact()         {}
-func (ToolResult) fact()          {}
-func (ModeChanged) fact()         {}
-func (ToolChanged) fact()         {}
-func (ToolsChanged) fact()        {}
-func (ModelChanged) fact()        {}
-func (FallbacksChanged) fact()    {}
-func (BudgetChanged) fact()       {}
-func (CallbackChanged) fact()     {}
-func (Stopped) fact()             {}
-func (Resumed) fact()             {}
-func (Rewound) fact()             {}
-func (SessionNamed) fact()        {}
-func (Hooked) fact()              {}
-func (OutputChecked) fact()       {}
-func (PermissionsChanged) fact()  {}
-func (AgentStart) fact()          {}
-func (AgentSuspended) fact()      {}
-func (AgentEnd) fact()            {}
-func (RunEnd) fact()              {}
+func (Bookkeeping) fact()        {}
+func (UserMessage) fact()        {}
+func (AssistantMessage) fact()   {}
+func (ModelFailed) fact()        {}
+func (Compacted) fact()          {}
+func (ToolStart) fact()          {}
+func (ToolResult) fact()         {}
+func (ModeChanged) fact()        {}
+func (ModelChanged) fact()       {}
+func (Resumed) fact()            {}
+func (Rewound) fact()            {}
+func (SessionNamed) fact()       {}
+func (PermissionsChanged) fact() {}
+func (AgentStart) fact()         {}
+func (AgentEnd) fact()           {}
+func (RunEnd) fact()             {}
 
 func (TextDelta) data()         {}
 func (ThinkingDelta) data()     {}

@@ -17,15 +17,17 @@ import (
 	"encoding/json"
 	"time"
 
-	"github.com/openagent-go/agent"
-	"github.com/openagent-go/agent/event"
-	"github.com/openagent-go/agent/llm"
-	"github.com/openagent-go/agent/trace"
 	"go.opentelemetry.io/otel"
 	"go.opentelemetry.io/otel/attribute"
 	"go.opentelemetry.io/otel/codes"
 	"go.opentelemetry.io/otel/metric"
 	oteltrace "go.opentelemetry.io/otel/trace"
+
+	"github.com/openagent-go/agent"
+	"github.com/openagent-go/agent/event"
+	"github.com/openagent-go/agent/internal/fact"
+	"github.com/openagent-go/agent/llm"
+	"github.com/openagent-go/agent/trace"
 )
 
 const scope = "github.com/openagent-go/agent/otel"
@@ -206,7 +208,7 @@ func outcome(e *trace.End) (attrs []attribute.KeyValue) {
 			attrs = append(attrs, attribute.Int("http.response.status_code", f.Status))
 		}
 		usage(f.Usage, f.CostUSD)
-	case event.ToolAmended:
+	case fact.ToolAmended:
 		if f.Model != "" {
 			usage(f.Usage, f.CostUSD)
 		}
@@ -216,7 +218,7 @@ func outcome(e *trace.End) (attrs []attribute.KeyValue) {
 			attrs = append(attrs, attribute.String("gen_ai.request.model", f.Model))
 		}
 		usage(f.Usage, f.CostUSD)
-	case event.Answered:
+	case fact.Answered:
 		attrs = append(attrs, attribute.String("openagent.decision", string(f.Decision.Behavior)))
 		if f.Decision.By != "" {
 			attrs = append(attrs, attribute.String("openagent.decided_by", f.Decision.By))
@@ -277,7 +279,7 @@ func (t *teller) measure(ctx context.Context, s *trace.Span, e *trace.End, took 
 		}
 	case event.ModelFailed:
 		u = f.Usage
-	case event.ToolAmended:
+	case fact.ToolAmended:
 		u = f.Usage
 	case event.Compacted:
 		u = f.Usage
@@ -361,7 +363,7 @@ func output(e *trace.End) []attribute.KeyValue {
 		return asJSON("gen_ai.output.messages", []message{messageOf(f.Response.Message)})
 	case event.ToolResult:
 		return []attribute.KeyValue{attribute.String("gen_ai.tool.call.result", f.Result.Text())}
-	case event.ToolDone:
+	case fact.ToolDone:
 		return []attribute.KeyValue{attribute.String("gen_ai.tool.call.result", f.Result.Text())}
 	}
 	return nil

@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"github.com/openagent-go/agent/event"
+	"github.com/openagent-go/agent/internal/fact"
 	"github.com/openagent-go/agent/llm"
 	"github.com/openagent-go/agent/session"
 	"github.com/openagent-go/agent/session/sessiontest"
@@ -84,7 +85,7 @@ func TestFormat(t *testing.T) {
 		event.Event{Seq: 1, Time: time.Date(2026, 1, 2, 4, 4, 5, 120, time.FixedZone("", 3600)),
 			Data: event.UserMessage{ID: "m", Delivery: event.AsPrompt, Message: llm.UserText("hi & bye")}},
 		event.Event{Seq: 2, Prev: 1, Time: time.Unix(2, 0), Data: event.Resumed{}},
-		event.Event{Seq: 3, Prev: 1, Time: time.Unix(3, 0), Data: event.Stopped{Reason: "x", Message: big, Cleared: []string{"m"}}})
+		event.Event{Seq: 3, Prev: 1, Time: time.Unix(3, 0), Data: fact.Stopped{Reason: "x", Message: big, Cleared: []string{"m"}}})
 	hash := sha256.Sum256([]byte(`"` + big + `"`))
 	name := hex.EncodeToString(hash[:])
 	want := []string{
@@ -479,7 +480,7 @@ func TestLongLine(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if s, ok := e.Data.(event.Stopped); !ok || string(s.Reason) != text {
+		if s, ok := e.Data.(fact.Stopped); !ok || string(s.Reason) != text {
 			t.Error("the long fact came back changed")
 		}
 	}

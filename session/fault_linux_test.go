@@ -103,7 +103,7 @@ func writeUntilFull(d session.Dir) (acked int64, err error) {
 	defer log.Close()
 	for range 1000 {
 		n := log.Last()
-		err := log.Append(context.Background(), n, true, fact(n+1), fact(n+2))
+		err := log.Append(context.Background(), n, true, factOf(n+1), factOf(n+2))
 		var broken *session.BrokenError
 		switch {
 		case err == nil:
@@ -126,7 +126,7 @@ func intact(d session.Dir) (n int64, err error) {
 		if err != nil {
 			return n, err
 		}
-		if n++; e.Seq != n || e.Data.(event.RunEnd).Text != fact(n).Data.(event.RunEnd).Text {
+		if n++; e.Seq != n || e.Data.(event.RunEnd).Text != factOf(n).Data.(event.RunEnd).Text {
 			return n, fmt.Errorf("fact %d came back changed", n)
 		}
 	}
@@ -144,7 +144,7 @@ func writeMore(d session.Dir) error {
 		return err
 	}
 	n := log.Last()
-	if err := errors.Join(log.Append(context.Background(), n, true, fact(n+1)), log.Close()); err != nil {
+	if err := errors.Join(log.Append(context.Background(), n, true, factOf(n+1)), log.Close()); err != nil {
 		return err
 	}
 	if got, err := intact(d); err != nil || got != n+1 {
@@ -160,7 +160,7 @@ func onReadOnlyDisk(d session.Dir) error {
 	if err != nil {
 		return err
 	}
-	if err := errors.Join(log.Append(context.Background(), 0, true, fact(1)), log.Close()); err != nil {
+	if err := errors.Join(log.Append(context.Background(), 0, true, factOf(1)), log.Close()); err != nil {
 		return err
 	}
 	remount := func(flags uintptr) error {

@@ -119,14 +119,14 @@ func TestFolderGone(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			d := session.Dir{Path: filepath.Join(t.TempDir(), "store")}
 			log := open(t, d, "s")
-			if err := log.Append(t.Context(), 0, true, fact(1)); err != nil {
+			if err := log.Append(t.Context(), 0, true, factOf(1)); err != nil {
 				t.Fatal(err)
 			}
 			if err := harm(d); err != nil {
 				t.Fatal(err)
 			}
 			before := tree(t, d.Path)
-			err := log.Append(t.Context(), 1, true, fact(2))
+			err := log.Append(t.Context(), 1, true, factOf(2))
 			var broken *session.BrokenError
 			if !errors.As(err, &broken) || !errors.Is(err, session.ErrLost) && !errors.Is(err, syscall.ENOTDIR) {
 				t.Errorf("append: %v", err)
@@ -160,7 +160,7 @@ func TestForkWhileWritten(t *testing.T) {
 	var wg sync.WaitGroup
 	wg.Go(func() {
 		for n := int64(0); n < 200; n += 2 {
-			if err := log.Append(t.Context(), n, false, fact(n+1), fact(n+2)); err != nil {
+			if err := log.Append(t.Context(), n, false, factOf(n+1), factOf(n+2)); err != nil {
 				t.Error(err)
 				return
 			}
@@ -173,7 +173,7 @@ func TestForkWhileWritten(t *testing.T) {
 		}
 		n := int64(0)
 		for e, err := range d.Read(t.Context(), id, 0) {
-			if n++; err != nil || e.Seq != n || e.Data.(event.RunEnd).Text != fact(n).Data.(event.RunEnd).Text {
+			if n++; err != nil || e.Seq != n || e.Data.(event.RunEnd).Text != factOf(n).Data.(event.RunEnd).Text {
 				t.Fatalf("fact %d of a copy: %v", n, err)
 			}
 		}
@@ -192,7 +192,7 @@ func TestClockJumps(t *testing.T) {
 	now := time.Date(2026, 3, 29, 1, 59, 0, 0, time.UTC)
 	times := []time.Time{now, now.Add(-time.Hour), now.Add(24 * time.Hour), time.Unix(0, 0), now.In(time.FixedZone("", 7200))}
 	for i, at := range times {
-		e := fact(int64(i + 1))
+		e := factOf(int64(i + 1))
 		e.Time = at
 		if err := log.Append(t.Context(), int64(i), true, e); err != nil {
 			t.Fatal(err)

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/openagent-go/agent/event"
+	"github.com/openagent-go/agent/internal/fact"
 	"github.com/openagent-go/agent/llm"
 	"github.com/openagent-go/agent/session"
 )
@@ -28,7 +29,7 @@ func TestSummary(t *testing.T) {
 	header := session.Header{Session: "s", Created: time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC), Dir: "/work", Branch: "main"}
 	facts := []event.Data{
 		event.UserMessage{ID: "m", Delivery: event.AsPrompt, Message: llm.UserText("  Fix the build.\nPlease.")},
-		event.Configured{Model: "first"},
+		fact.Configured{Model: "first"},
 		event.AssistantMessage{Response: llm.Response{Message: llm.Message{Role: llm.Assistant, Content: llm.Blocks{llm.Text{Text: "ok"}}}}},
 		event.ModelChanged{Model: "second"},
 		event.SessionNamed{Title: "build", Tag: "ci"},

@@ -77,7 +77,7 @@ func twelve(t *testing.T) (session.Dir, []event.Event) {
 	d := session.Dir{Path: t.TempDir()}
 	log := open(t, d, "s")
 	for n := int64(0); n < 12; n++ {
-		if err := log.Append(t.Context(), n, false, fact(n+1)); err != nil {
+		if err := log.Append(t.Context(), n, false, factOf(n+1)); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -221,10 +221,10 @@ func TestKilledRecovery(t *testing.T) {
 		if err != nil {
 			t.Fatalf("operation %d: %v", at, err)
 		}
-		if err := errors.Join(log.Append(t.Context(), 12, true, fact(13)), log.Close()); err != nil {
+		if err := errors.Join(log.Append(t.Context(), 12, true, factOf(13)), log.Close()); err != nil {
 			t.Fatalf("operation %d: %v", at, err)
 		}
-		next := fact(13)
+		next := factOf(13)
 		next.Time = next.Time.UTC()
 		wholeOrNone(t, d, "s", append(want, next))
 		if kept := slurp(t, path(d, "journal.jsonl.torn")); !strings.Contains(kept, torn) {

@@ -101,7 +101,7 @@ func share(d session.Dir) error {
 
 // fact returns the fact number seq of the process that is killed: some are
 // small, some large, some a blob.
-func fact(seq int64) event.Event {
+func factOf(seq int64) event.Event {
 	size := []int{10, 3000, 31 << 10, 34 << 10}[seq%4]
 	return ended(seq, strings.Repeat(fmt.Sprintf("%09d ", seq), size/10))
 }
@@ -114,7 +114,7 @@ func writeOn(d session.Dir) error {
 	}
 	for {
 		n := log.Last()
-		if err := log.Append(context.Background(), n, true, fact(n+1), fact(n+2)); err != nil {
+		if err := log.Append(context.Background(), n, true, factOf(n+1), factOf(n+2)); err != nil {
 			return err
 		}
 		fmt.Println(n + 2)
@@ -236,7 +236,7 @@ func TestKilledWriter(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if n++; e.Seq != n || e.Data.(event.RunEnd).Text != fact(n).Data.(event.RunEnd).Text {
+			if n++; e.Seq != n || e.Data.(event.RunEnd).Text != factOf(n).Data.(event.RunEnd).Text {
 				t.Fatalf("fact %d came back changed", n)
 			}
 		}

@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/openagent-go/agent/event"
+	"github.com/openagent-go/agent/internal/fact"
 	"github.com/openagent-go/agent/llm"
 	"github.com/openagent-go/agent/session"
 )
@@ -19,7 +20,7 @@ func chat(n int) []event.Event {
 	for i := range n {
 		var d event.Fact = event.UserMessage{ID: fmt.Sprint(i), Delivery: event.AsPrompt, Message: llm.UserText(strings.Repeat("x", i%3000))}
 		if i%4 == 3 {
-			d = event.Waited{Key: fmt.Sprint(i)}
+			d = fact.Waited{Key: fmt.Sprint(i)}
 		}
 		out = append(out, event.Event{Seq: int64(i) + 1, Prev: int64(i), Data: d})
 	}

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/openagent-go/agent/event"
+	"github.com/openagent-go/agent/internal/fact"
 )
 
 // A journal is a text of lines. The first is the header,
@@ -372,7 +373,7 @@ func (r *record) event(session string, load func(hash string, limit int64) ([]by
 			return event.Event{}, err
 		}
 	}
-	d, err := event.Decode(r.Type, data)
+	d, err := fact.Decode(r.Type, data)
 	if err != nil {
 		return event.Event{}, err
 	}

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/openagent-go/agent/event"
+	"github.com/openagent-go/agent/internal/fact"
 	"github.com/openagent-go/agent/internal/history"
 	"github.com/openagent-go/agent/llm"
 	"github.com/openagent-go/agent/tool"
@@ -118,7 +119,7 @@ func (s *recovery) sort() {
 func (s *recovery) header(id, path string) Header {
 	h := Header{Session: id}
 	for _, e := range s.facts {
-		if c, ok := e.Data.(event.Configured); ok {
+		if c, ok := e.Data.(fact.Configured); ok {
 			h.Dir = c.Dir
 			break
 		}
@@ -149,7 +150,7 @@ func (s *recovery) whole(id, dir string) (facts []event.Event, kept int64) {
 	model, name := "", event.SessionNamed{}
 	for _, e := range s.facts {
 		switch d := e.Data.(type) {
-		case event.Configured:
+		case fact.Configured:
 			model = d.Model
 		case event.SessionNamed:
 			name = d

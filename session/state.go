@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"github.com/openagent-go/agent/event"
+	"github.com/openagent-go/agent/internal/fact"
 	"github.com/openagent-go/agent/permission"
 )
 
@@ -104,13 +105,13 @@ func (p *progress) settle(call string) {
 
 // The names of the facts that matter here.
 var (
-	typeCompaction = event.Type(event.CompactionRequested{})
+	typeCompaction = event.Type(fact.CompactionRequested{})
 	typeResumed    = event.Type(event.Resumed{})
-	typeStopped    = event.Type(event.Stopped{})
-	typeAuthorized = event.Type(event.Authorized{})
-	typeAnswered   = event.Type(event.Answered{})
-	typeDone       = event.Type(event.ToolDone{})
-	typeAmended    = event.Type(event.ToolAmended{})
+	typeStopped    = event.Type(fact.Stopped{})
+	typeAuthorized = event.Type(fact.Authorized{})
+	typeAnswered   = event.Type(fact.Answered{})
+	typeDone       = event.Type(fact.ToolDone{})
+	typeAmended    = event.Type(fact.ToolAmended{})
 	typeResult     = event.Type(event.ToolResult{})
 	typeAgentEnd   = event.Type(event.AgentEnd{})
 	typeRunEnd     = event.Type(event.RunEnd{})
@@ -129,19 +130,19 @@ func stepOf(d event.Data) (s step, ok bool) {
 	switch d := d.(type) {
 	case event.UserMessage:
 		s.typ, s.Delivery = typeUser, d.Delivery
-	case event.CompactionRequested:
+	case fact.CompactionRequested:
 		s.typ = typeCompaction
 	case event.Resumed:
 		s.typ = typeResumed
-	case event.Stopped:
+	case fact.Stopped:
 		s.typ, s.Reason = typeStopped, d.Reason
-	case event.Authorized:
+	case fact.Authorized:
 		s.typ, s.Call, s.Invalid, s.Decision.Behavior = typeAuthorized, d.Call, d.Invalid, d.Decision.Behavior
-	case event.Answered:
+	case fact.Answered:
 		s.typ, s.Call, s.Decision.Behavior = typeAnswered, d.Call, d.Decision.Behavior
-	case event.ToolDone:
+	case fact.ToolDone:
 		s.typ, s.Call, s.Result.Questions = typeDone, d.Call, make([]json.RawMessage, len(d.Result.Questions))
-	case event.ToolAmended:
+	case fact.ToolAmended:
 		s.typ, s.Call = typeAmended, d.Call
 	case event.ToolResult:
 		s.typ, s.Call = typeResult, d.Call

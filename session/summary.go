@@ -15,6 +15,7 @@ import (
 
 	"github.com/openagent-go/agent/event"
 	"github.com/openagent-go/agent/internal/durable"
+	"github.com/openagent-go/agent/internal/fact"
 )
 
 // summary is the Info of a session after its first Facts facts, which take up Size bytes of
@@ -37,7 +38,7 @@ func (a *summary) event(e event.Event) {
 		}
 	case event.AssistantMessage, event.ToolResult:
 		a.Messages++
-	case event.Configured:
+	case fact.Configured:
 		a.Model, a.configured = d.Model, nil
 	case event.ModelChanged:
 		a.Model, a.configured = d.Model, nil
@@ -49,7 +50,7 @@ func (a *summary) event(e event.Event) {
 // The names of the facts that matter here.
 var (
 	typeUser       = event.Type(event.UserMessage{})
-	typeConfigured = event.Type(event.Configured{})
+	typeConfigured = event.Type(fact.Configured{})
 	typeModel      = event.Type(event.ModelChanged{})
 	typeNamed      = event.Type(event.SessionNamed{})
 	typeAgent      = event.Type(event.AgentStart{})

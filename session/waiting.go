@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/openagent-go/agent/event"
+	"github.com/openagent-go/agent/internal/fact"
 	"github.com/openagent-go/agent/llm"
 	"github.com/openagent-go/agent/tool"
 )
@@ -145,9 +146,9 @@ func askedIn(ctx context.Context, s Store, id string) (*asked, error) {
 		switch d := e.Data.(type) {
 		case event.AssistantMessage:
 			a.answers[e.Seq] = d.Response.Message.ToolUses()
-		case event.Authorized:
+		case fact.Authorized:
 			a.asked[d.Call] = Question{Text: d.Decision.Reason, Since: e.Time}
-		case event.ToolDone:
+		case fact.ToolDone:
 			a.asked[d.Call] = Question{Text: joined(d.Result.Questions), Since: e.Time, Asks: true}
 		}
 	}

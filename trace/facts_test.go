@@ -4,11 +4,12 @@ import (
 	"testing"
 
 	"github.com/openagent-go/agent/event"
+	"github.com/openagent-go/agent/internal/fact"
 )
 
 // A trace knows every fact.
 func TestEveryFactIsKnown(t *testing.T) {
-	for _, f := range event.Facts() {
+	for _, f := range fact.All() {
 		s := sessionSpans{builder: new(builder), run: new(openSpan),
 			open: map[string]*openSpan{}, asked: map[string]*openSpan{}, calls: map[string]string{}, tools: map[string]string{}}
 		if !s.fact(event.Event{Data: f}) {

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/openagent-go/agent/event"
+	"github.com/openagent-go/agent/internal/fact"
 	"github.com/openagent-go/agent/internal/text"
 	"github.com/openagent-go/agent/permission"
 )
@@ -99,7 +100,7 @@ func (b *builder) addAgents(session string, starts []agentStart) {
 // fact applies a fact to the spans. Facts that no switch lists are unknown.
 func (s *sessionSpans) fact(e event.Event) (known bool) {
 	switch e.Data.(type) {
-	case event.Configured:
+	case fact.Configured:
 		s.start(e, false)
 		return true
 	case event.Resumed:
@@ -110,7 +111,7 @@ func (s *sessionSpans) fact(e event.Event) (known bool) {
 		return true
 	}
 	switch f := e.Data.(type) {
-	case event.ModelStart:
+	case fact.ModelStart:
 		s.open[f.Key] = s.begin(e, Span{Kind: Model, Name: f.Model, Key: f.Key, Call: f.Call})
 	case event.AssistantMessage:
 		for i, u := range f.Response.Message.ToolUses() {
@@ -119,14 +120,14 @@ func (s *sessionSpans) fact(e event.Event) (known bool) {
 		s.end(f.Key, e, f)
 	case event.ModelFailed:
 		s.end(f.Key, e, f)
-	case event.ToolAmended:
+	case fact.ToolAmended:
 		s.end(f.Key, e, f)
-	case event.Authorized:
+	case fact.Authorized:
 		s.end(f.Key, e, f) // of a call that was not made, because its approval had ended
 		if f.Decision.Behavior == permission.Asked {
 			s.asked[f.Call] = s.begin(e, Span{Kind: Permission, Name: s.tools[f.Call], Call: f.Call})
 		}
-	case event.Answered:
+	case fact.Answered:
 		if asked := s.asked[f.Call]; asked != nil {
 			s.put(asked, s.run.id, e.Time, EndOf(f))
 			delete(s.asked, f.Call)
@@ -134,11 +135,11 @@ func (s *sessionSpans) fact(e event.Event) (known bool) {
 	case event.ToolStart:
 		call := s.begin(e, Span{Kind: Tool, Name: s.tools[f.Call], Key: f.Key, Call: f.Call})
 		s.open[f.Key], s.calls[f.Call] = call, call.id
-	case event.ToolDone:
+	case fact.ToolDone:
 		s.end(f.Key, e, f)
 	case event.ToolResult:
 		s.end(f.Key, e, f)
-	case event.Checkpointed:
+	case fact.Checkpointed:
 		if f.Key != "" {
 			s.ended(e, Span{Kind: Checkpoint, Key: f.Key}, f.Duration, f)
 		}
@@ -149,10 +150,10 @@ func (s *sessionSpans) fact(e event.Event) (known bool) {
 		s.otherStarts = append(s.otherStarts, agentStart{f.Session, f.Agent, e.Time, cmp.Or(s.calls[f.Call], s.run.id)})
 	case event.RunEnd:
 		s.finish(e.Time, EndOf(f))
-	case event.UserMessage, event.Delivered, event.CompactionRequested, event.Waited, event.ModeChanged, event.ToolChanged,
-		event.ToolsChanged, event.ModelChanged, event.FallbacksChanged, event.BudgetChanged, event.CallbackChanged,
-		event.PermissionsChanged, event.Stopped, event.Rewound, event.SessionNamed, event.Hooked, event.OutputChecked,
-		event.AgentSuspended, event.AgentEnd: // no spans
+	case event.UserMessage, fact.Delivered, fact.CompactionRequested, fact.Waited, event.ModeChanged, fact.ToolChanged,
+		fact.ToolsChanged, event.ModelChanged, fact.FallbacksChanged, fact.BudgetChanged, fact.CallbackChanged,
+		event.PermissionsChanged, fact.Stopped, event.Rewound, event.SessionNamed, fact.Hooked, fact.OutputChecked,
+		fact.AgentSuspended, event.AgentEnd: // no spans
 	default:
 		return false
 	}

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/openagent-go/agent/event"
+	"github.com/openagent-go/agent/internal/fact"
 	"github.com/openagent-go/agent/internal/plainfile"
 	"github.com/openagent-go/agent/internal/text"
 	"github.com/openagent-go/agent/llm"
@@ -174,7 +175,7 @@ func outputOf(f event.Fact) string {
 		return text.Bytes(textOf(f.Response.Message.Content), maxContent)
 	case event.ToolResult:
 		return text.Bytes(f.Result.Text(), maxContent)
-	case event.ToolDone:
+	case fact.ToolDone:
 		return text.Bytes(f.Result.Text(), maxContent)
 	case event.RunEnd:
 		return text.Bytes(f.Text, maxContent)

@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/openagent-go/agent/event"
+	"github.com/openagent-go/agent/internal/fact"
 	"github.com/openagent-go/agent/llm"
 )
 
@@ -105,9 +106,9 @@ func EndOf(f event.Fact) End {
 		e.Error, e.Message = string(f.Class), f.Message
 	case event.ToolResult:
 		e.fail(f.Result.IsError, string(f.Cause), string(f.Fault))
-	case event.ToolDone:
+	case fact.ToolDone:
 		e.fail(f.Result.IsError, string(f.Cause), string(f.Fault))
-	case event.Checkpointed:
+	case fact.Checkpointed:
 		if f.Error != "" {
 			e.Error, e.Message = "error", f.Error
 		}
@@ -201,7 +202,7 @@ func Attributes(s *Span, e *End) map[string]any {
 			set("retry", true)
 		}
 		usage(f.Usage, f.CostUSD)
-	case event.ToolAmended:
+	case fact.ToolAmended:
 		if s.Kind == Model {
 			usage(f.Usage, f.CostUSD)
 		}
@@ -210,7 +211,7 @@ func Attributes(s *Span, e *End) map[string]any {
 		set("before", f.Before)
 		set("after", f.After)
 		usage(f.Usage, f.CostUSD)
-	case event.Answered:
+	case fact.Answered:
 		set("behavior", string(f.Decision.Behavior))
 		set("source", string(f.Decision.Source))
 		set("by", f.Decision.By)

@@ -14,6 +14,7 @@ import (
 
 	"github.com/openagent-go/agent/event"
 	"github.com/openagent-go/agent/internal/engine"
+	"github.com/openagent-go/agent/internal/fact"
 	"github.com/openagent-go/agent/llm"
 )
 
@@ -120,7 +121,7 @@ func (b *Book) Apply(e event.Event) {
 // the switch does not list is not known.
 func (b *Book) count(e event.Event, caller string) (known bool) {
 	switch f := e.Data.(type) {
-	case event.Configured, event.ToolsChanged, event.ToolChanged:
+	case fact.Configured, fact.ToolsChanged, fact.ToolChanged:
 		b.noteTools()
 	case event.UserMessage:
 		if f.Delivery == event.AsContext {
@@ -137,7 +138,7 @@ func (b *Book) count(e event.Event, caller string) (known bool) {
 		if f.Failed == "" {
 			b.weigh()
 		}
-	case event.ToolAmended:
+	case fact.ToolAmended:
 		if f.CostUSD != nil {
 			if c := b.transcript.Call(f.Call); c != nil {
 				t := b.tool(c.Name)
@@ -149,11 +150,11 @@ func (b *Book) count(e event.Event, caller string) (known bool) {
 		b.inPlay[""] += f.Response.Message.Content.Estimate()
 	case event.RunEnd:
 		b.runs = append(whole(b.runs), f)
-	case event.Delivered, event.ModelStart, event.ModelFailed, event.CompactionRequested, event.Waited, event.Authorized,
-		event.Answered, event.ToolStart, event.ToolDone, event.Checkpointed, event.ModeChanged, event.ModelChanged,
-		event.FallbacksChanged, event.BudgetChanged, event.CallbackChanged, event.PermissionsChanged, event.Stopped,
-		event.Resumed, event.Rewound, event.SessionNamed, event.Hooked, event.OutputChecked,
-		event.AgentStart, event.AgentSuspended, event.AgentEnd: // their cost is in the end of the run
+	case fact.Delivered, fact.ModelStart, event.ModelFailed, fact.CompactionRequested, fact.Waited, fact.Authorized,
+		fact.Answered, event.ToolStart, fact.ToolDone, fact.Checkpointed, event.ModeChanged, event.ModelChanged,
+		fact.FallbacksChanged, fact.BudgetChanged, fact.CallbackChanged, event.PermissionsChanged, fact.Stopped,
+		event.Resumed, event.Rewound, event.SessionNamed, fact.Hooked, fact.OutputChecked,
+		event.AgentStart, fact.AgentSuspended, event.AgentEnd: // their cost is in the end of the run
 	default:
 		return false
 	}

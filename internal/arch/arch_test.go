@@ -21,19 +21,22 @@ const module = "github.com/openagent-go/agent"
 // import nothing of the module but the packages of everywhere. The permit "internal/..."
 // covers only shared helpers: a package with a row of its own must be named.
 var rules = map[string][]string{
-	"":                    {"internal/conversation", "internal/discard", "internal/driver", "internal/elicitform", "internal/eventqueue", "internal/executor", "internal/safecall", "internal/same", "internal/secrets", "internal/strict", "internal/subagents", "internal/watchers", "internal/engine", "session", "event", "hook", "llm", "tool", "trace", "permission", "internal/toolschema", "internal/toolhost", "internal/toolrun"},
+	"":                    {"internal/fact", "internal/conversation", "internal/discard", "internal/driver", "internal/elicitform", "internal/eventqueue", "internal/executor", "internal/safecall", "internal/same", "internal/secrets", "internal/strict", "internal/subagents", "internal/watchers", "internal/engine", "session", "event", "hook", "llm", "tool", "trace", "permission", "internal/toolschema", "internal/toolhost", "internal/toolrun"},
 	"permission":          {"permission/internal/..."},
-	"trace":               {"internal/plainfile", "event", "llm", "permission"},
+	"trace":               {"internal/fact", "internal/plainfile", "event", "llm", "permission"},
 	"hook":                {"tool", "llm", "permission"},
 	"hook/shell":          {"hook", "workspace"},
-	"internal/engine":     {"event", "hook", "tool", "llm", "permission", "internal/toolrun", "internal/skillscope"},
-	"session":             {"internal/history", "event", "permission", "tool", "llm"},
-	"session/export":      {"internal/environ", "internal/redact", "session", "event", "llm", "permission"},
+	"internal/eventtable": {},
+	// Not session, and not the root: who records the facts and who acts on them.
+	"internal/fact":       {"internal/eventtable", "internal/toolrun", "event", "hook", "llm", "permission", "tool"},
+	"internal/engine":     {"internal/fact", "event", "hook", "tool", "llm", "permission", "internal/toolrun", "internal/skillscope"},
+	"session":             {"internal/fact", "internal/history", "event", "permission", "tool", "llm"},
+	"session/export":      {"internal/fact", "internal/environ", "internal/redact", "session", "event", "llm", "permission"},
 	"internal/transcript": {"internal/plainfile", "session", "internal/history", "event", "llm"},
-	"internal/account":    {"internal/engine", "event", "llm"},
-	"internal/history":    {"internal/engine", "event", "tool", "llm", "permission"},
-	"session/sessiontest": {"internal/fill", "session", "event", "permission", "tool", "llm"},
-	"event":               {"hook", "tool", "llm", "permission", "internal/toolrun"},
+	"internal/account":    {"internal/fact", "internal/engine", "event", "llm"},
+	"internal/history":    {"internal/fact", "internal/engine", "event", "tool", "llm", "permission"},
+	"session/sessiontest": {"internal/fact", "internal/fill", "session", "event", "permission", "tool", "llm"},
+	"event":               {"internal/eventtable", "hook", "tool", "llm", "permission", "internal/toolrun"},
 	"tool":                {"llm", "permission", "internal/toolschema", "internal/skillscope"},
 	"tool/tooltest":       {"tool", "internal/toolrun"},
 	"attach":              {"internal/plainfile", "llm"},
@@ -54,7 +57,7 @@ var rules = map[string][]string{
 	"sandbox":             {"permission", "internal/..."},
 	"internal/config":     {"hook", "permission", "internal/environ"},
 	"mcp/server":          {"mcp", "tool", "llm", "permission", "internal/toolrun"},
-	"mcp/agentserver":     {"", "event", "session", "mcp/server", "tool", "permission", "internal/toolrun"},
+	"mcp/agentserver":     {"internal/fact", "", "event", "session", "mcp/server", "tool", "permission", "internal/toolrun"},
 	"mcp":                 {"internal/...", "tool", "llm", "workspace", "mcp/oauth", "internal/mcpauth", "internal/toolrun", "internal/toolhost"},
 	"mcp/oauth":           {"internal/mcpauth"},
 	"models":              {"internal/providers", "llm", "llm/catalog"},
@@ -76,23 +79,23 @@ var rules = map[string][]string{
 	"llm/llmtest":         {"llm", "internal/wire", "internal/..."},
 	// Neither session nor the root: the meaning of facts does not depend on who records
 	// them.
-	"internal/conversation": {"internal/executor", "internal/summary", "internal/engine", "event", "hook", "llm", "permission", "tool"},
+	"internal/conversation": {"internal/fact", "internal/executor", "internal/summary", "internal/engine", "event", "hook", "llm", "permission", "tool"},
 	"internal/discard":      {"event", "session"},
 	"internal/elicitform":   {"tool"},
 	"internal/eventqueue":   {"event"},
 	"internal/watchers":     {"internal/eventqueue", "event"},
 	// Not session, and not the root: whose run it is and where facts are recorded is said in two interfaces.
-	"internal/driver":  {"internal/conversation", "internal/eventqueue", "internal/executor", "internal/safecall", "internal/engine", "event", "llm/limit", "permission", "quota", "trace", "internal/toolrun"},
+	"internal/driver":  {"internal/fact", "internal/conversation", "internal/eventqueue", "internal/executor", "internal/safecall", "internal/engine", "event", "llm/limit", "permission", "quota", "trace", "internal/toolrun"},
 	"internal/durable": {},
 	// Not session, and not the root: effects do not depend on the driver and the store.
-	"internal/executor":   {"internal/jsonanswer", "internal/jsonfix", "internal/safecall", "internal/secrets", "internal/summary", "internal/engine", "event", "hook", "llm", "permission", "tool", "trace", "internal/toolrun", "internal/toolhost", "internal/tooloutput", "internal/skillscope", "internal/toolschema"},
+	"internal/executor":   {"internal/fact", "internal/jsonanswer", "internal/jsonfix", "internal/safecall", "internal/secrets", "internal/summary", "internal/engine", "event", "hook", "llm", "permission", "tool", "trace", "internal/toolrun", "internal/toolhost", "internal/tooloutput", "internal/skillscope", "internal/toolschema"},
 	"internal/jsonanswer": {"internal/toolschema"},
 	// Of the models of all providers. Package models and the command are built on it.
 	"internal/providers": {"internal/bedrock", "internal/chat", "internal/claude", "internal/vertex", "llm", "llm/anthropic", "llm/azure", "llm/catalog", "llm/limit", "llm/openai", "llm/prompttools", "llm/responses"},
 	"internal/safecall":  {},
 	"internal/secrets":   {"internal/environ", "internal/redact", "event", "llm", "tool"},
 	// Not the root: they know the agents of a session by a type of their user's.
-	"internal/subagents":     {"internal/engine", "event", "hook", "llm", "permission", "session"},
+	"internal/subagents":     {"internal/fact", "internal/engine", "event", "hook", "llm", "permission", "session"},
 	"internal/summary":       {"internal/engine"},
 	"internal/skillscope":    {"llm", "permission"},
 	"internal/toolhost":      {"llm", "tool"},
@@ -113,7 +116,7 @@ var rules = map[string][]string{
 	"internal/vertex":  {"internal/claude", "internal/wire", "internal/...", "llm", "llm/anthropic"},
 	"internal/mcpauth": {"internal/config", "internal/..."},
 	"internal/...":     {"internal/..."},
-	"cmd/...":          {"", "cmd/openagent/internal/...", "attach", "internal/checkpoint", "coder", "internal/config", "cron", "internal/engine", "event", "hook", "hook/shell", "internal/connlimit", "internal/parts", "internal/plainfile", "internal/providers", "internal/terminal", "internal/trusted", "internal/wire", "llm", "llm/...", "mcp", "mcp/agentserver", "mcp/oauth", "mcp/server", "permission", "sandbox", "session", "internal/account", "session/export", "internal/transcript", "skill", "subagent", "tool", "tools", "tools/custom", "tools/search", "trace", "trigger", "workspace", "internal/chat", "internal/environ", "internal/toolrun", "internal/tooloutput", "internal/skillscope", "internal/toolschema"},
+	"cmd/...":          {"internal/fact", "", "cmd/openagent/internal/...", "attach", "internal/checkpoint", "coder", "internal/config", "cron", "internal/engine", "event", "hook", "hook/shell", "internal/connlimit", "internal/parts", "internal/plainfile", "internal/providers", "internal/terminal", "internal/trusted", "internal/wire", "llm", "llm/...", "mcp", "mcp/agentserver", "mcp/oauth", "mcp/server", "permission", "sandbox", "session", "internal/account", "session/export", "internal/transcript", "skill", "subagent", "tool", "tools", "tools/custom", "tools/search", "trace", "trigger", "workspace", "internal/chat", "internal/environ", "internal/toolrun", "internal/tooloutput", "internal/skillscope", "internal/toolschema"},
 	"examples/...":     {"..."},
 
 	"workspace/workspacetest": {"permission", "tool", "tool/tooltest", "tools", "workspace", "internal/toolrun"},

@@ -8,6 +8,7 @@ import (
 
 	"github.com/openagent-go/agent/event"
 	"github.com/openagent-go/agent/internal/engine"
+	"github.com/openagent-go/agent/internal/fact"
 	"github.com/openagent-go/agent/llm"
 	"github.com/openagent-go/agent/tool"
 )
@@ -76,15 +77,15 @@ func (c *Conversation) ToolName(call string) string {
 func (c *Conversation) Shown(f event.Data) *event.Call {
 	id := ""
 	switch f := f.(type) {
-	case event.Authorized:
+	case fact.Authorized:
 		id = f.Call
-	case event.Answered:
+	case fact.Answered:
 		id = f.Call
 	case event.ToolStart:
 		id = f.Call
-	case event.ToolDone:
+	case fact.ToolDone:
 		id = f.Call
-	case event.ToolAmended:
+	case fact.ToolAmended:
 		id = f.Call
 	case event.ToolResult:
 		id = f.Call

@@ -14,6 +14,7 @@ import (
 	"github.com/openagent-go/agent/internal/conversation"
 	"github.com/openagent-go/agent/internal/engine"
 	"github.com/openagent-go/agent/internal/executor"
+	"github.com/openagent-go/agent/internal/fact"
 	"github.com/openagent-go/agent/internal/secrets"
 	"github.com/openagent-go/agent/llm"
 	"github.com/openagent-go/agent/llm/llmtest"
@@ -67,11 +68,11 @@ func (p *player) apply(facts ...event.Fact) {
 }
 
 // run runs a prompt and returns the effects that were carried out.
-func (p *player) run(config event.Configured, prompt string) (names []string) {
+func (p *player) run(config fact.Configured, prompt string) (names []string) {
 	config.Model, config.Dir, config.Roots, config.MaxTokens, config.Hooks = "script", "/w", []string{"/w"}, 100, p.x.Hooks.Events()
 	config.Models = map[string]llm.Info{"script": {Price: new(llm.Price)}}
 	if config.System == "" {
-		config.System, config.Tools = "Be brief.", []event.Tool{{Tool: llm.Tool{Name: "double"}}}
+		config.System, config.Tools = "Be brief.", []fact.Tool{{Tool: llm.Tool{Name: "double"}}}
 	}
 	p.apply(config, event.UserMessage{ID: "m1", Delivery: event.AsPrompt, Message: llm.UserText(prompt)})
 	for p.c.State.Running() {
@@ -108,7 +109,7 @@ func call(id, input string) llmtest.Step {
 // A conversation, an executor and a model make a run: no session is needed to follow one.
 func TestRun(t *testing.T) {
 	p, m := newPlayer(t, nil, call("x", `{"n":21}`), llmtest.Step{Text: "It is 42."})
-	if got := p.run(event.Configured{}, "Double 21."); !slices.Equal(got, []string{"CallModel", "Authorize", "RunTool", "CallModel"}) {
+	if got := p.run(fact.Configured{}, "Double 21."); !slices.Equal(got, []string{"CallModel", "Authorize", "RunTool", "CallModel"}) {
 		t.Errorf("effects %v", got)
 	}
 	requests := m.Requests()
@@ -129,7 +130,7 @@ func TestRun(t *testing.T) {
 // Only the first answer is forced to be a call: later ones must be able to end the run.
 func TestForcedCall(t *testing.T) {
 	p, m := newPlayer(t, nil, call("x", `{"n":1}`), llmtest.Step{Text: "2"})
-	p.run(event.Configured{ToolChoice: llm.ToolChoice{Mode: llm.ChooseAny}}, "go")
+	p.run(fact.Configured{ToolChoice: llm.ToolChoice{Mode: llm.ChooseAny}}, "go")
 	if r := m.Requests(); len(r) != 2 || r[0].ToolChoice.Mode != llm.ChooseAny || r[1].ToolChoice.Mode != llm.ChooseAuto {
 		t.Errorf("the choices are %v", r)
 	}
@@ -140,7 +141,7 @@ func TestForcedCall(t *testing.T) {
 func TestOutput(t *testing.T) {
 	p, m := newPlayer(t, nil, llmtest.Step{Text: `{"sum":4}`})
 	schema := []byte(`{"type":"object","properties":{"sum":{"type":"integer"}},"required":["sum"]}`)
-	names := p.run(event.Configured{Output: &event.Output{Schema: schema}}, "2+2?")
+	names := p.run(fact.Configured{Output: &fact.Output{Schema: schema}}, "2+2?")
 	if !slices.Contains(names, "CheckOutput") {
 		t.Errorf("effects %v", names)
 	}
@@ -148,9 +149,9 @@ func TestOutput(t *testing.T) {
 	if len(r.Tools) != 2 || r.Tools[1].Name != engine.OutputTool {
 		t.Errorf("tools %v", r.Tools)
 	}
-	var checked event.OutputChecked
+	var checked fact.OutputChecked
 	for _, e := range p.facts {
-		if f, ok := e.Data.(event.OutputChecked); ok {
+		if f, ok := e.Data.(fact.OutputChecked); ok {
 			checked = f
 		}
 	}
@@ -168,7 +169,7 @@ func TestHookInput(t *testing.T) {
 	}
 	p, _ := newPlayer(t, []hook.Hook{{On: hook.UserPromptSubmit, Func: note}, {On: hook.PostToolBatch, Func: note}, {On: hook.Stop, Func: note}},
 		call("x", `{"n":3}`), llmtest.Step{Text: "6"})
-	p.run(event.Configured{}, "Double 3.")
+	p.run(fact.Configured{}, "Double 3.")
 	if len(seen) != 3 {
 		t.Fatalf("%d hooks were called", len(seen))
 	}
@@ -191,7 +192,7 @@ func TestQuestions(t *testing.T) {
 		t.Fatal(err)
 	}
 	p.x.Rules.Store(permission.Policy{Ask: ask}.Compile())
-	p.run(event.Configured{Mode: permission.Default}, "Double 3.")
+	p.run(fact.Configured{Mode: permission.Default}, "Double 3.")
 	questions := p.c.Questions(p.x)
 	if len(questions) != 1 {
 		t.Fatalf("%d questions", len(questions))
@@ -211,7 +212,7 @@ func TestQuestions(t *testing.T) {
 // What a rewind has taken back is not on the path, and a call on it is not found.
 func TestPath(t *testing.T) {
 	p, _ := newPlayer(t, nil, call("x", `{"n":3}`), llmtest.Step{Text: "6"})
-	p.run(event.Configured{}, "Double 3.")
+	p.run(fact.Configured{}, "Double 3.")
 	var id string
 	for _, e := range p.facts {
 		if f, ok := e.Data.(event.ToolStart); ok {
@@ -239,7 +240,7 @@ func TestPath(t *testing.T) {
 func TestNamesAndIDs(t *testing.T) {
 	p, _ := newPlayer(t, nil, call("x", `{"n":3}`), llmtest.Step{Text: "6"})
 	p.stop = func(e engine.Effect) bool { _, runs := e.(engine.RunTool); return runs }
-	p.run(event.Configured{}, "Double 3.")
+	p.run(fact.Configured{}, "Double 3.")
 	id := p.c.State.Effects()[0].(engine.RunTool).Call
 	if p.c.ProviderID(id) != "x" || p.c.ToolName(id) != "double" || p.c.ProviderID("other") != "" || p.c.ToolName("other") != "" {
 		t.Errorf("call %s is %q of %q", id, p.c.ProviderID(id), p.c.ToolName(id))

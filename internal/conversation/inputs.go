@@ -6,6 +6,7 @@ import (
 	"github.com/openagent-go/agent/event"
 	"github.com/openagent-go/agent/internal/engine"
 	"github.com/openagent-go/agent/internal/executor"
+	"github.com/openagent-go/agent/internal/fact"
 	"github.com/openagent-go/agent/llm"
 	"github.com/openagent-go/agent/permission"
 	"github.com/openagent-go/agent/tool"
@@ -44,7 +45,7 @@ func (c *Conversation) Prepare(x *executor.Executor, j *executor.Input) {
 		j.Cutting = new(c.Transcript.Cut(e))
 	case engine.GatherResults:
 		j.Call = c.Open(x, e.Call)
-		j.Done = &event.ToolDone{Result: c.Transcript.Gather(e.Call)}
+		j.Done = &fact.ToolDone{Result: c.Transcript.Gather(e.Call)}
 	case engine.RunHooks:
 		j.Call = c.Open(x, e.Call)
 		j.Done = c.Transcript.Call(e.Call).Done

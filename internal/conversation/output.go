@@ -1,14 +1,14 @@
 package conversation
 
 import (
-	"github.com/openagent-go/agent/event"
 	"github.com/openagent-go/agent/internal/engine"
 	"github.com/openagent-go/agent/internal/executor"
+	"github.com/openagent-go/agent/internal/fact"
 	"github.com/openagent-go/agent/llm"
 )
 
 // askForOutput makes a request ask for an answer that satisfies the prompt's schema.
-func (c *Conversation) askForOutput(r *llm.Request, o *event.Output) {
+func (c *Conversation) askForOutput(r *llm.Request, o *fact.Output) {
 	native, force := c.State.Formats()
 	if native {
 		r.Format = &llm.Format{Name: "answer", Schema: o.Schema}

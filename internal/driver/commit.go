@@ -8,6 +8,7 @@ import (
 
 	"github.com/openagent-go/agent/event"
 	"github.com/openagent-go/agent/internal/executor"
+	"github.com/openagent-go/agent/internal/fact"
 )
 
 // A Log records facts.
@@ -185,10 +186,10 @@ func (r *Run) show(e event.Event) {
 
 // needsSync reports whether a fact must be on disk before the run continues.
 func (r *Run) needsSync(f event.Fact) bool {
-	switch event.SyncOf(f) {
-	case event.SyncNow:
+	switch fact.SyncOf(f) {
+	case fact.SyncNow:
 		return true
-	case event.SyncEffect:
+	case fact.SyncEffect:
 		start, ok := f.(event.ToolStart)
 		return !ok || !r.conv.State.Call(start.Call).Traits.ReadOnly
 	}

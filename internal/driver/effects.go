@@ -10,6 +10,7 @@ import (
 	"github.com/openagent-go/agent/event"
 	"github.com/openagent-go/agent/internal/engine"
 	"github.com/openagent-go/agent/internal/executor"
+	"github.com/openagent-go/agent/internal/fact"
 	"github.com/openagent-go/agent/internal/toolrun"
 )
 
@@ -60,7 +61,7 @@ func (r *Run) startOwn(effects []engine.Effect) (mine *pendingEffect, waits bool
 func (r *Run) overdue(effects []engine.Effect) event.Fact {
 	for _, e := range effects {
 		if w, ok := e.(engine.Wait); ok && r.pending.get(w.Key()) == nil && time.Until(w.Until) <= 0 {
-			return event.Waited{Key: w.Key()}
+			return fact.Waited{Key: w.Key()}
 		}
 	}
 	return nil
@@ -112,7 +113,7 @@ func (r *Run) register(f *pendingEffect) {
 	switch e := f.input.Effect.(type) {
 	case engine.Wait:
 		f.timer = time.AfterFunc(time.Until(e.Until), func() {
-			f.fact = event.Waited{Key: e.Key()}
+			f.fact = fact.Waited{Key: e.Key()}
 			if r.complete(f) {
 				r.drive()
 			}
@@ -214,7 +215,7 @@ func (r *Run) takeInstead(f *pendingEffect) (facts []event.Fact) {
 // arrivedLate reports whether a decision or checkpoint comes too late to count.
 func (r *Run) arrivedLate(f event.Fact) bool {
 	switch f.(type) {
-	case event.Authorized, event.Answered, event.Checkpointed:
+	case fact.Authorized, fact.Answered, fact.Checkpointed:
 		return r.conv.State.Stopping()
 	}
 	return false

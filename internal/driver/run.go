@@ -14,6 +14,7 @@ import (
 	"github.com/openagent-go/agent/internal/engine"
 	"github.com/openagent-go/agent/internal/eventqueue"
 	"github.com/openagent-go/agent/internal/executor"
+	"github.com/openagent-go/agent/internal/fact"
 	"github.com/openagent-go/agent/internal/safecall"
 	"github.com/openagent-go/agent/permission"
 )
@@ -281,7 +282,7 @@ func (r *Run) stop() {
 	if r.conv.State.Stopping() {
 		return
 	}
-	r.Commit(event.Stopped{Reason: event.Interrupted, Message: context.Cause(r.ctx).Error(), Cleared: r.conv.State.Queued()})
+	r.Commit(fact.Stopped{Reason: event.Interrupted, Message: context.Cause(r.ctx).Error(), Cleared: r.conv.State.Queued()})
 }
 
 // wrapUp ends the run: it cancels the pending effects, and the run only waits for them.

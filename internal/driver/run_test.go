@@ -7,6 +7,7 @@ import (
 	"io"
 	"iter"
 	"log/slog"
+	"reflect"
 	"runtime"
 	"slices"
 	"strings"
@@ -22,6 +23,7 @@ import (
 	"github.com/openagent-go/agent/internal/engine"
 	"github.com/openagent-go/agent/internal/eventqueue"
 	"github.com/openagent-go/agent/internal/executor"
+	"github.com/openagent-go/agent/internal/fact"
 	"github.com/openagent-go/agent/internal/secrets"
 	"github.com/openagent-go/agent/internal/toolrun"
 	"github.com/openagent-go/agent/llm"
@@ -76,7 +78,7 @@ func (j *journal) facts() []string {
 	defer j.mu.Unlock()
 	var out []string
 	for _, e := range j.events {
-		out = append(out, strings.TrimPrefix(fmt.Sprintf("%T", e.Data), "event."))
+		out = append(out, reflect.TypeOf(e.Data).Name())
 	}
 	return out
 }
@@ -160,10 +162,10 @@ func (h *host) prepare(t *testing.T, ctx context.Context, m llm.Model, tools ...
 
 // prompt is what a prompt begins with.
 func (h *host) prompt(text string) []event.Fact {
-	c := event.Configured{Model: "script", System: "Be brief.", Dir: "/w", Roots: []string{"/w"}, MaxTokens: 100, Parallel: 10, Mode: permission.Bypass,
+	c := fact.Configured{Model: "script", System: "Be brief.", Dir: "/w", Roots: []string{"/w"}, MaxTokens: 100, Parallel: 10, Mode: permission.Bypass,
 		Models: map[string]llm.Info{"script": {Price: new(llm.Price)}}}
 	for _, t := range h.x.EveryTool() {
-		c.Tools = append(c.Tools, event.Tool{Tool: llm.Tool{Name: t.Spec().Name}})
+		c.Tools = append(c.Tools, fact.Tool{Tool: llm.Tool{Name: t.Spec().Name}})
 	}
 	return []event.Fact{c, event.UserMessage{ID: text, Delivery: event.AsPrompt, Message: llm.UserText(text)}}
 }
@@ -541,7 +543,7 @@ func TestClosesEarlier(t *testing.T) {
 	h.journal.events[0].Data, h.journal.events[1].Data = h.prompt("First.")[0], h.prompt("First.")[1]
 	var closing []bool
 	h.onFact = func(event.Fact) { closing = append(closing, h.ClosesEarlier()) }
-	earlier := []event.Fact{event.Resumed{}, event.Stopped{Reason: event.Interrupted, Message: "cut short"}}
+	earlier := []event.Fact{event.Resumed{}, fact.Stopped{Reason: event.Interrupted, Message: "cut short"}}
 	then := false
 	go h.Begin(h.Context(), earlier, h.prompt("Second."), func() { then = true })
 	<-h.Done()

@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	"github.com/openagent-go/agent/event"
+	"github.com/openagent-go/agent/internal/fact"
 )
 
 // Subagents are the agents below a session, see [State.Agents].
@@ -98,7 +99,7 @@ func (g *Subagents) atWork(all bool) bool {
 
 // suspended takes in that an agent waits for a decision, and with it the call that has
 // started it.
-func (g *Subagents) suspended(f event.AgentSuspended, calls *callList) bool {
+func (g *Subagents) suspended(f fact.AgentSuspended, calls *callList) bool {
 	i := g.find(f.Key)
 	if i < 0 || g.waits[f.Key] {
 		return false

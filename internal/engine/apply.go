@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	"github.com/openagent-go/agent/event"
+	"github.com/openagent-go/agent/internal/fact"
 )
 
 // Apply takes a fact into the state. It reports whether the fact counted: those
@@ -31,35 +32,35 @@ func (s *State) Apply(e event.Event) bool {
 // apply changes the state by one fact. A fact that the switch does not list is not known.
 func (s *State) apply(e event.Event) (counted, known bool) {
 	switch f := e.Data.(type) {
-	case event.Configured:
+	case fact.Configured:
 		return s.configure(f), true
 	case event.UserMessage:
 		return s.message(e, f), true
-	case event.Delivered:
+	case fact.Delivered:
 		return s.deliver(e.Seq, f), true
-	case event.ModelStart:
+	case fact.ModelStart:
 		return s.modelStart(f), true
 	case event.AssistantMessage:
 		return s.answered(e.Seq, f), true
 	case event.ModelFailed:
 		return s.modelFailed(e.Seq, f), true
-	case event.CompactionRequested:
+	case fact.CompactionRequested:
 		return s.compactionRequested(e, f), true
 	case event.Compacted:
 		return s.compacted(e.Seq, f), true
-	case event.Waited:
+	case fact.Waited:
 		return s.waited(f), true
-	case event.Authorized:
+	case fact.Authorized:
 		return s.authorized(f), true
-	case event.Answered:
+	case fact.Answered:
 		return s.personAnswered(f), true
-	case event.Checkpointed:
+	case fact.Checkpointed:
 		return s.open && s.stop == nil && s.run.checkpointed(f), true
 	case event.ToolStart:
 		return s.open && s.stop == nil && s.calls.started(f), true
-	case event.ToolDone:
+	case fact.ToolDone:
 		return s.toolDone(f), true
-	case event.ToolAmended:
+	case fact.ToolAmended:
 		return s.toolAmended(e.Time, f), true
 	case event.ToolResult:
 		return s.toolResult(e.Seq, f), true
@@ -68,30 +69,30 @@ func (s *State) apply(e event.Event) (counted, known bool) {
 		return true, true
 	case event.ModelChanged:
 		return s.modelChanged(f), true
-	case event.FallbacksChanged:
+	case fact.FallbacksChanged:
 		s.model.dropped(s.settings.fallbacksChanged(f))
 		return true, true
-	case event.BudgetChanged:
+	case fact.BudgetChanged:
 		return s.budgetChanged(f), true
-	case event.CallbackChanged:
+	case fact.CallbackChanged:
 		return true, true
-	case event.ToolChanged:
+	case fact.ToolChanged:
 		return s.context.toolChanged(&s.settings, f), true
-	case event.ToolsChanged:
+	case fact.ToolsChanged:
 		return s.open && s.context.toolsChanged(&s.settings, f), true
-	case event.Stopped:
+	case fact.Stopped:
 		return s.stopped(f), true
 	case event.Resumed:
 		return s.resumed(e, f), true
-	case event.Hooked:
+	case fact.Hooked:
 		return s.hooked(f), true
-	case event.OutputChecked:
+	case fact.OutputChecked:
 		return s.outputChecked(f), true
 	case event.PermissionsChanged:
 		return s.settings.permissionsChanged(f), true
 	case event.AgentStart:
 		return s.agents.started(f), true
-	case event.AgentSuspended:
+	case fact.AgentSuspended:
 		return s.agents.suspended(f, &s.calls), true
 	case event.AgentEnd:
 		return s.agentEnd(f), true
@@ -105,7 +106,7 @@ func (s *State) apply(e event.Event) (counted, known bool) {
 	return false, false
 }
 
-func (s *State) configure(f event.Configured) bool {
+func (s *State) configure(f fact.Configured) bool {
 	if s.open {
 		return false
 	}
@@ -172,7 +173,7 @@ func (s *State) begin(e event.Event) {
 	s.context.begin()
 }
 
-func (s *State) deliver(seq int64, f event.Delivered) bool {
+func (s *State) deliver(seq int64, f fact.Delivered) bool {
 	delivered := false
 	s.inbox.queue = slices.DeleteFunc(s.inbox.queue, func(q queued) bool {
 		if !slices.Contains(f.IDs, q.id) {
@@ -192,7 +193,7 @@ func (s *State) deliver(seq int64, f event.Delivered) bool {
 	return delivered
 }
 
-func (s *State) stopped(f event.Stopped) bool {
+func (s *State) stopped(f fact.Stopped) bool {
 	if !s.open && len(s.calls.list) == 0 {
 		return false
 	}
@@ -281,7 +282,7 @@ func (s *State) modelChanged(f event.ModelChanged) bool {
 
 // budgetChanged replaces the budget. Running agents share the rest: agents without a limit
 // get a part, and parts larger than the rest shrink.
-func (s *State) budgetChanged(f event.BudgetChanged) bool {
+func (s *State) budgetChanged(f fact.BudgetChanged) bool {
 	if !s.open {
 		return false
 	}

@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	"github.com/openagent-go/agent/event"
+	"github.com/openagent-go/agent/internal/fact"
 	"github.com/openagent-go/agent/llm"
 )
 
@@ -27,7 +28,7 @@ func (s *State) wantModel(cause int64) {
 	s.model.want(cause)
 }
 
-func (s *State) modelStart(f event.ModelStart) bool {
+func (s *State) modelStart(f fact.ModelStart) bool {
 	started := false
 	switch {
 	case !s.open:
@@ -151,7 +152,7 @@ func (s *State) modelFailed(seq int64, f event.ModelFailed) bool {
 	return true
 }
 
-func (s *State) waited(f event.Waited) bool {
+func (s *State) waited(f fact.Waited) bool {
 	switch {
 	case !s.open:
 		return false
@@ -161,7 +162,7 @@ func (s *State) waited(f event.Waited) bool {
 	case s.settings.cfg.Limits.Time > 0 && !s.run.rang && f.Key == s.run.alarmKey():
 		s.run.rang = true
 		if s.stop == nil || s.stop.Reason == event.Suspended {
-			s.stop = &event.Stopped{Reason: event.TimedOut, Message: "the time limit of " + s.settings.cfg.Limits.Time.String() + " is over"}
+			s.stop = &fact.Stopped{Reason: event.TimedOut, Message: "the time limit of " + s.settings.cfg.Limits.Time.String() + " is over"}
 		}
 		return true
 	}

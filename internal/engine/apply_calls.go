@@ -1,17 +1,19 @@
 package engine
 
 import (
+	"time"
+
 	"github.com/openagent-go/agent/event"
 	"github.com/openagent-go/agent/hook"
+	"github.com/openagent-go/agent/internal/fact"
 	"github.com/openagent-go/agent/internal/toolrun"
 	"github.com/openagent-go/agent/llm"
 	"github.com/openagent-go/agent/permission"
-	"time"
 )
 
 // Facts of calls of tools.
 
-func (s *State) authorized(f event.Authorized) bool {
+func (s *State) authorized(f fact.Authorized) bool {
 	c := s.calls.find(f.Call)
 	if s.open && s.stop == nil && c != nil && c.phase == running && f.Key == c.key("tool") && f.Decision.Behavior == permission.Asked {
 		c.approvalExpired(f.Decision)
@@ -33,7 +35,7 @@ func (s *State) authorized(f event.Authorized) bool {
 		s.judge(c, f.Decision)
 	}
 	if f.Stop != "" && s.stop == nil {
-		s.stop = &event.Stopped{Reason: event.HookStopped, Message: f.Stop}
+		s.stop = &fact.Stopped{Reason: event.HookStopped, Message: f.Stop}
 	}
 	return true
 }
@@ -45,7 +47,7 @@ func (c *call) approvalExpired(d permission.Decision) {
 	c.attempt++
 }
 
-func (s *State) personAnswered(f event.Answered) bool {
+func (s *State) personAnswered(f fact.Answered) bool {
 	c := s.calls.find(f.Call)
 	if s.stop != nil || c == nil || c.phase != asking || f.Key != c.key("ask") {
 		return false
@@ -63,7 +65,7 @@ func (s *State) personAnswered(f event.Answered) bool {
 	return true
 }
 
-func (s *State) toolDone(f event.ToolDone) bool {
+func (s *State) toolDone(f fact.ToolDone) bool {
 	c := s.calls.find(f.Call)
 	switch {
 	case !s.open || c == nil:
@@ -88,7 +90,7 @@ func (s *State) toolDone(f event.ToolDone) bool {
 }
 
 // toolAmended takes a person's answers or the small model's digest.
-func (s *State) toolAmended(at time.Time, f event.ToolAmended) bool {
+func (s *State) toolAmended(at time.Time, f fact.ToolAmended) bool {
 	c := s.calls.find(f.Call)
 	switch {
 	case !s.open || c == nil:
@@ -163,8 +165,8 @@ func (s *State) judge(c *call, d permission.Decision) {
 	}
 }
 
-func suspended() *event.Stopped {
-	return &event.Stopped{Reason: event.Suspended, Message: "a permission question was deferred"}
+func suspended() *fact.Stopped {
+	return &fact.Stopped{Reason: event.Suspended, Message: "a permission question was deferred"}
 }
 
 // recordResult gives a call its result, and ends the batch when it was the last one.
@@ -193,7 +195,7 @@ func (s *State) recordResult(c *call, seq int64, f event.ToolResult) {
 		s.run.end, s.run.toolText = event.ToolEnded, f.Result.Text()
 	}
 	if f.Stop != "" && s.stop == nil {
-		s.stop = &event.Stopped{Reason: event.HookStopped, Message: f.Stop}
+		s.stop = &fact.Stopped{Reason: event.HookStopped, Message: f.Stop}
 	}
 	if c.batch == "" {
 		tokens := contentTokens(f.Result.Content)

@@ -5,12 +5,13 @@ import (
 
 	"github.com/openagent-go/agent/event"
 	"github.com/openagent-go/agent/hook"
+	"github.com/openagent-go/agent/internal/fact"
 	"github.com/openagent-go/agent/llm"
 )
 
 // Facts of compactions.
 
-func (s *State) compactionRequested(e event.Event, f event.CompactionRequested) bool {
+func (s *State) compactionRequested(e event.Event, f fact.CompactionRequested) bool {
 	if !s.open && (s.inbox.known[f.ID] || len(s.calls.list) > 0) {
 		return false
 	}
@@ -150,7 +151,7 @@ func (s *State) compacted(seq int64, f event.Compacted) bool {
 }
 
 // preCompacted applies the answers of hooks before a compaction.
-func (s *State) preCompacted(f event.Hooked) bool {
+func (s *State) preCompacted(f fact.Hooked) bool {
 	if f.Event != hook.PreCompact || s.stop != nil || s.model.busy() || len(s.calls.list) > 0 {
 		return false
 	}

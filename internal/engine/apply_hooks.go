@@ -3,13 +3,14 @@ package engine
 import (
 	"github.com/openagent-go/agent/event"
 	"github.com/openagent-go/agent/hook"
+	"github.com/openagent-go/agent/internal/fact"
 )
 
 // maxStopBlocks is how many times in a row Stop hooks make a run go on.
 const maxStopBlocks = 8
 
 // hooked applies the answers of the hooks of an event.
-func (s *State) hooked(f event.Hooked) bool {
+func (s *State) hooked(f fact.Hooked) bool {
 	if !s.open {
 		return false
 	}
@@ -18,7 +19,7 @@ func (s *State) hooked(f event.Hooked) bool {
 	case len(s.hooks.due) > 0 && f.Key == s.hooks.due[0].key:
 		s.hooks.called()
 		if f.Block != "" && (f.Event == hook.UserPromptSubmit || f.Event == hook.UserPromptExpansion) && s.stop == nil {
-			s.stop = &event.Stopped{Reason: event.HookStopped, Message: f.Block}
+			s.stop = &fact.Stopped{Reason: event.HookStopped, Message: f.Block}
 			s.hooks.keep(func(p CallHooks) bool { return p.Message != f.Message }) // no other hook needs to see it
 		}
 	case f.Event == hook.UserPromptSubmit:
@@ -41,7 +42,7 @@ func (s *State) hooked(f event.Hooked) bool {
 		}
 	}
 	if f.Stop != "" && s.stop == nil {
-		s.stop = &event.Stopped{Reason: event.HookStopped, Message: f.Stop}
+		s.stop = &fact.Stopped{Reason: event.HookStopped, Message: f.Stop}
 	}
 	return true
 }

@@ -2,6 +2,7 @@ package engine
 
 import (
 	"github.com/openagent-go/agent/event"
+	"github.com/openagent-go/agent/internal/fact"
 	"github.com/openagent-go/agent/internal/toolrun"
 	"github.com/openagent-go/agent/tool"
 )
@@ -9,7 +10,7 @@ import (
 const unfit = "Your answer does not satisfy the schema: "
 
 // outputChecked takes a verdict.
-func (s *State) outputChecked(f event.OutputChecked) bool {
+func (s *State) outputChecked(f fact.OutputChecked) bool {
 	if !s.open || s.stop != nil || s.run.answer == nil {
 		return false
 	}

@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"github.com/openagent-go/agent/event"
+	"github.com/openagent-go/agent/internal/fact"
 	"github.com/openagent-go/agent/llm"
 )
 
@@ -118,7 +119,7 @@ func (b budget) digest(c *call) (tokens int, usd float64, ok bool) {
 }
 
 // share returns the largest budget of an agent that an open call starts now.
-func (b budget) share(call string, now time.Time) (share event.Limits, ok bool) {
+func (b budget) share(call string, now time.Time) (share fact.Limits, ok bool) {
 	sharers := 1 + b.hungry(call)
 	limits := b.settings.cfg.Limits
 	if l := limits.Turns; l > 0 {

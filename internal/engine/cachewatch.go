@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/openagent-go/agent/event"
+	"github.com/openagent-go/agent/internal/fact"
 	"github.com/openagent-go/agent/llm"
 )
 
@@ -40,7 +41,7 @@ type sent struct {
 // reveals, nil if there is none.
 func (w *CacheWatch) Apply(e event.Event, s *State, t *Transcript) *event.CacheBroken {
 	switch f := e.Data.(type) {
-	case event.ModelStart:
+	case fact.ModelStart:
 		if f.Call != "" {
 			break
 		}

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/openagent-go/agent/event"
+	"github.com/openagent-go/agent/internal/fact"
 	"github.com/openagent-go/agent/llm"
 )
 
@@ -25,7 +26,7 @@ var watchStart = time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
 
 // turn shows a watch one request and its answer.
 func turn(w *CacheWatch, s *State, t *Transcript, key string, read, write int) *event.CacheBroken {
-	w.Apply(event.Event{Time: watchStart, Data: event.ModelStart{Key: key, Model: "m"}}, s, t)
+	w.Apply(event.Event{Time: watchStart, Data: fact.ModelStart{Key: key, Model: "m"}}, s, t)
 	return w.Apply(event.Event{Time: watchStart, Data: event.AssistantMessage{Key: key, Response: llm.Response{Usage: llm.Usage{CacheRead: read, CacheWrite: write}}}}, s, t)
 }
 
@@ -102,7 +103,7 @@ func BenchmarkCacheWatch(b *testing.B) {
 		b.Run(fmt.Sprint(messages), func(b *testing.B) {
 			b.ReportAllocs()
 			w, s, tr := new(CacheWatch), new(State), &Transcript{Messages: conversation(messages)}
-			start := event.Event{Data: event.ModelStart{Key: "k", Model: "m"}}
+			start := event.Event{Data: fact.ModelStart{Key: "k", Model: "m"}}
 			answer := event.Event{Data: event.AssistantMessage{Key: "k", Response: llm.Response{Usage: llm.Usage{CacheRead: 5000, CacheWrite: 100}}}}
 			for b.Loop() {
 				w.Apply(start, s, tr)

@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"github.com/openagent-go/agent/event"
+	"github.com/openagent-go/agent/internal/fact"
 	"github.com/openagent-go/agent/internal/text"
 	"github.com/openagent-go/agent/internal/toolrun"
 	"github.com/openagent-go/agent/llm"
@@ -17,9 +18,9 @@ type proposal struct {
 	id    string
 	batch string // the call that makes this one; "" for the model
 	use   llm.ToolUse
-	name  string      // of the tool that is meant
-	spec  *event.Tool // an empty one if there is none
-	known bool        // there is such a tool
+	name  string     // of the tool that is meant
+	spec  *fact.Tool // an empty one if there is none
+	known bool       // there is such a tool
 }
 
 func (ts toolset) proposal(id, batch string, u llm.ToolUse) proposal {
@@ -65,7 +66,7 @@ func (l *callList) propose(seq int64, f event.AssistantMessage, t *settings, r *
 	for at, p := range t.tools().proposals(seq, content) {
 		var c call
 		if r.answersBy(p.use) {
-			c = call{id: p.id, toolID: p.use.ID, name: OutputTool, spec: new(event.Tool), phase: checking, judged: true}
+			c = call{id: p.id, toolID: p.use.ID, name: OutputTool, spec: new(fact.Tool), phase: checking, judged: true}
 		} else {
 			c = l.newCall(p, t, r)
 		}

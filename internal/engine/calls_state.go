@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/openagent-go/agent/event"
+	"github.com/openagent-go/agent/internal/fact"
 	"github.com/openagent-go/agent/internal/toolrun"
 	"github.com/openagent-go/agent/permission"
 	"github.com/openagent-go/agent/tool"
@@ -37,7 +38,7 @@ type call struct {
 	parts   []call // of a batch that is not permitted yet
 	toolID  string // the provider's
 	name    string
-	spec    *event.Tool // as it was when the call was made
+	spec    *fact.Tool // as it was when the call was made
 	attempt int
 	crashes int      // how often the program died while it ran
 	last    struct { // the key that was made last
@@ -108,7 +109,7 @@ func (l *callList) started(f event.ToolStart) bool {
 }
 
 // digestStarted takes in that the small model was called.
-func (l *callList) digestStarted(f event.ModelStart, now time.Time) bool {
+func (l *callList) digestStarted(f fact.ModelStart, now time.Time) bool {
 	c := l.find(f.Call)
 	if c == nil || c.phase != digesting || c.started || f.Key != c.key("digest") {
 		return false

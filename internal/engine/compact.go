@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/openagent-go/agent/event"
+	"github.com/openagent-go/agent/internal/fact"
 	"github.com/openagent-go/agent/llm"
 	"github.com/openagent-go/agent/tool"
 )
@@ -307,7 +308,7 @@ func splitCall(id string) (seq int64, index int) {
 }
 
 // started takes in that a model was called for a summary.
-func (k compactor) started(f event.ModelStart, now time.Time) bool {
+func (k compactor) started(f fact.ModelStart, now time.Time) bool {
 	t := f.Compacts
 	c := k.shorten()
 	switch {
@@ -378,7 +379,7 @@ func (c *compaction) settled() {
 }
 
 // equal reports whether two settings of compactions are.
-func equal(a, b *event.Compaction) bool {
+func equal(a, b *fact.Compaction) bool {
 	if a == nil || b == nil {
 		return a == b
 	}

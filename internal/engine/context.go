@@ -5,6 +5,7 @@ import (
 	"math"
 
 	"github.com/openagent-go/agent/event"
+	"github.com/openagent-go/agent/internal/fact"
 	"github.com/openagent-go/agent/llm"
 )
 
@@ -18,7 +19,7 @@ type contextState struct {
 }
 
 // configured takes in the system prompt and the tools.
-func (x *contextState) configured(f event.Configured) {
+func (x *contextState) configured(f fact.Configured) {
 	fixed := textTokens(f.System)
 	if f.Output != nil {
 		fixed += textTokens(f.Output.Schema)
@@ -37,7 +38,7 @@ func (x *contextState) configured(f event.Configured) {
 
 // toolChanged replaces the tool of the same name. Calls that were proposed before keep the
 // traits of the old one.
-func (x *contextState) toolChanged(t *settings, f event.ToolChanged) bool {
+func (x *contextState) toolChanged(t *settings, f fact.ToolChanged) bool {
 	tools, old, ok := t.tools().replace(f.Tool)
 	if !ok {
 		return false
@@ -52,7 +53,7 @@ func (x *contextState) toolChanged(t *settings, f event.ToolChanged) bool {
 }
 
 // toolsChanged takes another list of tools. Those that were found stay found.
-func (x *contextState) toolsChanged(s *settings, f event.ToolsChanged) bool {
+func (x *contextState) toolsChanged(s *settings, f fact.ToolsChanged) bool {
 	old, hidden := s.tools(), x.hidden
 	fixed := textTokens(f.System)
 	x.hidden = map[string]int{}
@@ -78,7 +79,7 @@ func (x *contextState) found(names []string) {
 	}
 }
 
-func specTokens(t *event.Tool) int {
+func specTokens(t *fact.Tool) int {
 	return textTokens(t.Name) + textTokens(t.Description) + textTokens(t.Input)
 }
 

@@ -9,12 +9,13 @@ import (
 	"testing"
 
 	"github.com/openagent-go/agent/event"
+	"github.com/openagent-go/agent/internal/fact"
 )
 
 // reports reports whether f is the outcome of an effect, or brings an input.
 func reports(f event.Data) bool {
 	switch f := f.(type) {
-	case event.AssistantMessage, event.ModelFailed, event.Waited, event.Authorized, event.Answered, event.ToolDone, event.ToolAmended, event.ToolResult:
+	case event.AssistantMessage, event.ModelFailed, fact.Waited, fact.Authorized, fact.Answered, fact.ToolDone, fact.ToolAmended, event.ToolResult:
 		return true
 	case event.UserMessage:
 		return f.Delivery == event.AsPrompt

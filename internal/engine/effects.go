@@ -7,6 +7,7 @@ import (
 
 	"github.com/openagent-go/agent/event"
 	"github.com/openagent-go/agent/hook"
+	"github.com/openagent-go/agent/internal/fact"
 	"github.com/openagent-go/agent/llm"
 	"github.com/openagent-go/agent/permission"
 )
@@ -35,37 +36,37 @@ type (
 		ReservedUSD float64
 		Tries       int // failures with this model so far
 	}
-	// Wait wants an [event.Waited] at the given time.
+	// Wait wants an [fact.Waited] at the given time.
 	Wait struct {
 		key   string
 		Until time.Time
 	}
-	// Authorize wants an [event.Authorized] from hooks, rules, mode and callback.
+	// Authorize wants an [fact.Authorized] from hooks, rules, mode and callback.
 	Authorize struct {
 		key, Call string
 		Mode      permission.Mode
 		Dir       string
 		Guard     string // why the user must be asked about the call, even if the rules allow it
 	}
-	// Ask wants an [event.Answered] from a person. One question is open at a time.
+	// Ask wants an [fact.Answered] from a person. One question is open at a time.
 	Ask struct{ key, Call string }
-	// RunTool wants an [event.ToolResult], or an [event.ToolDone] when hooks want to see it.
+	// RunTool wants an [event.ToolResult], or an [fact.ToolDone] when hooks want to see it.
 	RunTool struct {
 		key, Call string
 		Mode      permission.Mode
 		Dir       string
 	}
-	// TakeCheckpoint wants an [event.Checkpointed] before the first call of a prompt
+	// TakeCheckpoint wants an [fact.Checkpointed] before the first call of a prompt
 	// that may change files.
 	TakeCheckpoint struct {
 		key    string
 		Prompt int64 // number of the prompt's fact
 		Dir    string
 	}
-	// AskPerson wants an [event.ToolAmended] with a person's answers. It counts as
+	// AskPerson wants an [fact.ToolAmended] with a person's answers. It counts as
 	// a question: one is open at a time.
 	AskPerson struct{ key, Call string }
-	// Digest wants an [event.ToolAmended] from the small model.
+	// Digest wants an [fact.ToolAmended] from the small model.
 	Digest struct {
 		key, Call   string
 		Model       string
@@ -110,7 +111,7 @@ type (
 	}
 	// RunHooks wants an [event.ToolResult] made of the recorded ToolDone.
 	RunHooks struct{ key, Call string }
-	// CallHooks wants an [event.Hooked] from the hooks of an event.
+	// CallHooks wants an [fact.Hooked] from the hooks of an event.
 	CallHooks struct {
 		key     string
 		Event   hook.Event
@@ -122,7 +123,7 @@ type (
 	// GatherResults wants an [event.ToolResult] made of those of the calls that a
 	// batch made, see [Transcript.Gather].
 	GatherResults struct{ key, Call string }
-	// CheckOutput wants an [event.OutputChecked]: whether an answer satisfies the schema.
+	// CheckOutput wants an [fact.OutputChecked]: whether an answer satisfies the schema.
 	CheckOutput struct {
 		key  string
 		Call string // the call that holds the answer; "": it is [State.Answer]
@@ -179,19 +180,19 @@ func (e Cut) Intent() event.Fact       { return nil }
 
 func (e GatherResults) Intent() event.Fact { return nil }
 
-// Intent is an [event.ModelStart].
+// Intent is an [fact.ModelStart].
 func (e Digest) Intent() event.Fact {
-	return event.ModelStart{Key: e.key, Call: e.Call, Model: e.Model, MaxTokens: e.MaxTokens, ReservedUSD: e.ReservedUSD}
+	return fact.ModelStart{Key: e.key, Call: e.Call, Model: e.Model, MaxTokens: e.MaxTokens, ReservedUSD: e.ReservedUSD}
 }
 
-// Intent is an [event.ModelStart].
+// Intent is an [fact.ModelStart].
 func (e Compact) Intent() event.Fact {
-	return event.ModelStart{Key: e.key, Compacts: e.Trigger, Model: e.Model, MaxTokens: e.MaxTokens, ReservedUSD: e.ReservedUSD}
+	return fact.ModelStart{Key: e.key, Compacts: e.Trigger, Model: e.Model, MaxTokens: e.MaxTokens, ReservedUSD: e.ReservedUSD}
 }
 
-// Intent is an [event.ModelStart].
+// Intent is an [fact.ModelStart].
 func (e CallModel) Intent() event.Fact {
-	return event.ModelStart{Key: e.key, Model: e.Model, MaxTokens: e.MaxTokens, ReservedUSD: e.ReservedUSD}
+	return fact.ModelStart{Key: e.key, Model: e.Model, MaxTokens: e.MaxTokens, ReservedUSD: e.ReservedUSD}
 }
 
 // Intent is an [event.ToolStart].

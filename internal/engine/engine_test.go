@@ -20,6 +20,7 @@ import (
 	"github.com/openagent-go/agent/event"
 	"github.com/openagent-go/agent/hook"
 	"github.com/openagent-go/agent/internal/engine"
+	"github.com/openagent-go/agent/internal/fact"
 	"github.com/openagent-go/agent/internal/toolrun"
 	"github.com/openagent-go/agent/llm"
 	"github.com/openagent-go/agent/permission"
@@ -153,7 +154,7 @@ func brief(f event.Fact) string {
 	switch f := f.(type) {
 	case event.ToolResult:
 		return fmt.Sprintf("tool_result %s %s %q", f.Call, f.Cause, f.Result.Text())
-	case event.Delivered:
+	case fact.Delivered:
 		return fmt.Sprintf("delivered %v", f.IDs)
 	case event.UserMessage:
 		return fmt.Sprintf("user_message %s %q", f.Delivery, f.Message.Text())
@@ -252,13 +253,13 @@ func (w *world) do(words []string) {
 		for _, e := range w.state.Effects() {
 			if e, ok := e.(engine.Wait); ok && strings.HasPrefix(e.Key(), args[0]) {
 				w.time = e.Until.Sub(epoch)
-				w.happen(event.Waited{Key: e.Key()})
+				w.happen(fact.Waited{Key: e.Key()})
 				return
 			}
 		}
 		w.t.Fatalf("nothing to wait for: %v", args)
 	case "judge": // judge CALL BEHAVIOR [ro] [touches=a,b]
-		f := event.Authorized{Key: w.key("authorize", args[0]), Call: args[0], Decision: permission.Decision{Behavior: permission.Behavior(args[1]), Reason: "because"}}
+		f := fact.Authorized{Key: w.key("authorize", args[0]), Call: args[0], Decision: permission.Decision{Behavior: permission.Behavior(args[1]), Reason: "because"}}
 		for _, a := range args[2:] {
 			switch {
 			case a == "ro":
@@ -277,7 +278,7 @@ func (w *world) do(words []string) {
 		if len(args) > 2 {
 			d.Source = permission.Source(args[2])
 		}
-		w.report(w.happen(event.Answered{Key: w.key("ask", args[0]), Call: args[0], Decision: d}))
+		w.report(w.happen(fact.Answered{Key: w.key("ask", args[0]), Call: args[0], Decision: d}))
 	case "done": // done CALL [mode=M] [dir=D] [end] [text=T] [fault=F] [stop=S]
 		f := event.ToolResult{Key: w.key("tool", args[0]), Call: args[0], Result: *tool.Text("ok " + args[0])}
 		if k := w.key("hooks", args[0]); k != "" {
@@ -310,7 +311,7 @@ func (w *world) do(words []string) {
 		}
 		w.report(w.happen(f))
 	case "wish": // wish ID INSTRUCTIONS: a user asks for a compaction
-		w.report(w.happen(event.CompactionRequested{ID: args[0], Instructions: strings.Join(args[1:], " ")}))
+		w.report(w.happen(fact.CompactionRequested{ID: args[0], Instructions: strings.Join(args[1:], " ")}))
 	case "summary": // summary [failed=WHY] [large=TOKENS] TEXT: the result of a compaction
 		w.summary(args)
 	case "cut": // the result of a truncation
@@ -323,7 +324,7 @@ func (w *world) do(words []string) {
 		f := event.ToolResult{Key: w.key("gather", args[0]), Call: args[0], Result: w.transcript.Gather(args[0])}
 		w.report(w.happen(f))
 	case "hooked": // hooked EVENT [block=WHY] [stop=WHY]: the answer of the hooks that are wanted first
-		f := event.Hooked{Event: hook.Event(args[0])}
+		f := fact.Hooked{Event: hook.Event(args[0])}
 		for _, e := range w.state.Effects() {
 			if e, ok := e.(engine.CallHooks); ok && e.Event == f.Event && f.Key == "" {
 				f.Key, f.Message = e.Key(), e.Message
@@ -339,7 +340,7 @@ func (w *world) do(words []string) {
 		}
 		w.report(w.happen(f))
 	case "checked": // checked [CALL] OUTPUT or !PROBLEM
-		f := event.OutputChecked{Problem: strings.TrimPrefix(args[len(args)-1], "!")}
+		f := fact.OutputChecked{Problem: strings.TrimPrefix(args[len(args)-1], "!")}
 		if f.Problem == args[len(args)-1] {
 			f.Output, f.Problem = json.RawMessage(f.Problem), ""
 		}
@@ -350,21 +351,21 @@ func (w *world) do(words []string) {
 		}
 		w.report(w.happen(f))
 	case "keep": // the files
-		w.report(w.happen(event.Checkpointed{Key: key("checkpoint"), ID: "k"}))
+		w.report(w.happen(fact.Checkpointed{Key: key("checkpoint"), ID: "k"}))
 	case "raw": // raw CALL: a tool returned, hooks are next
-		w.report(w.happen(event.ToolDone{Key: w.key("tool", args[0]), Call: args[0], Result: *tool.Text("raw")}))
+		w.report(w.happen(fact.ToolDone{Key: w.key("tool", args[0]), Call: args[0], Result: *tool.Text("raw")}))
 	case "question": // question CALL: a tool asks a person
-		w.report(w.happen(event.ToolDone{Key: w.key("tool", args[0]), Call: args[0], Result: tool.Result{Questions: []tool.Question{{Text: "which?"}}}}))
+		w.report(w.happen(fact.ToolDone{Key: w.key("tool", args[0]), Call: args[0], Result: tool.Result{Questions: []tool.Question{{Text: "which?"}}}}))
 	case "digest": // digest CALL: a tool wants its result digested
-		w.report(w.happen(event.ToolDone{Key: w.key("tool", args[0]), Call: args[0], Digest: "in short", Result: *tool.Text("long")}))
+		w.report(w.happen(fact.ToolDone{Key: w.key("tool", args[0]), Call: args[0], Digest: "in short", Result: *tool.Text("long")}))
 	case "amend": // amend CALL: the result of either
-		f := event.ToolAmended{Key: w.key("answer", args[0]), Call: args[0], Result: *tool.Text("amended")}
+		f := fact.ToolAmended{Key: w.key("answer", args[0]), Call: args[0], Result: *tool.Text("amended")}
 		if k := w.key("digest", args[0]); k != "" {
 			f.Key, f.Model, f.Usage, f.CostUSD = k, "s", llm.Usage{Input: 1}, new(0.002)
 		}
 		w.report(w.happen(f))
 	case "stop":
-		f := event.Stopped{Reason: event.EndReason(args[0])}
+		f := fact.Stopped{Reason: event.EndReason(args[0])}
 		if len(args) > 1 {
 			f.Cleared = w.state.Queued()
 		}
@@ -386,9 +387,9 @@ func (w *world) do(words []string) {
 		w.report(w.happen(event.AgentEnd{Key: args[0], Session: args[0], Agent: args[0], Reason: event.Completed, CostUSD: &usd, ModelCalls: 1,
 			Models: map[string]event.Spending{"m": {Usage: llm.Usage{Input: 1}, CostUSD: &usd}}}))
 	case "fallbacks":
-		w.report(w.happen(event.FallbacksChanged{Fallbacks: args}))
+		w.report(w.happen(fact.FallbacksChanged{Fallbacks: args}))
 	case "budget": // as JSON
-		var f event.BudgetChanged
+		var f fact.BudgetChanged
 		if err := json.Unmarshal([]byte(args[0]), &f.Limits); err != nil {
 			w.t.Fatal(err)
 		}
@@ -397,10 +398,10 @@ func (w *world) do(words []string) {
 			fmt.Fprintf(&w.out, "  %s may use %.4f in %d calls\n", at.Key, at.ReservedUSD, at.ModelCalls)
 		}
 	case "tools":
-		f := event.ToolsChanged{System: "x"}
+		f := fact.ToolsChanged{System: "x"}
 		for _, name := range args {
 			name, deferred := strings.CutSuffix(name, "?")
-			f.Tools = append(f.Tools, event.Tool{Tool: llm.Tool{Name: name}, ReadOnly: true, Deferred: deferred})
+			f.Tools = append(f.Tools, fact.Tool{Tool: llm.Tool{Name: name}, ReadOnly: true, Deferred: deferred})
 		}
 		w.report(w.happen(f))
 		for _, seen := range w.transcript.Tools {
@@ -441,8 +442,8 @@ func blocks(bs llm.Blocks) string {
 	return strings.Join(out, " ")
 }
 
-func config(t *testing.T, text string) event.Configured {
-	c := event.Configured{Model: "m", Mode: permission.Default, Dir: "/d", Retries: 2, Parallel: 10, MaxTokens: 1000, Tools: []event.Tool{
+func config(t *testing.T, text string) fact.Configured {
+	c := fact.Configured{Model: "m", Mode: permission.Default, Dir: "/d", Retries: 2, Parallel: 10, MaxTokens: 1000, Tools: []fact.Tool{
 		{Tool: llm.Tool{Name: "Read"}, ReadOnly: true}, {Tool: llm.Tool{Name: "Write"}}, {Tool: llm.Tool{Name: "Plan"}, Barrier: true},
 		{Tool: llm.Tool{Name: "Put"}, Idempotent: true}, {Tool: llm.Tool{Name: "Batch"}, Batch: true}}}
 	dec := json.NewDecoder(bytes.NewReader([]byte(text)))
@@ -560,13 +561,13 @@ func FuzzEngine(f *testing.F) {
 		c := config(t, `{"small":"s","start":"startup"}`)
 		if len(script)%3 == 0 { // every third one has a window that is soon full
 			c.Models = map[string]llm.Info{"m": {Window: 300}}
-			c.Compaction = &event.Compaction{Protect: 1, Keep: 1}
+			c.Compaction = &fact.Compaction{Protect: 1, Keep: 1}
 		}
 		if len(script)%2 == 0 { // every other run has hooks for everything
 			c.Hooks = hook.Events
 		}
 		if len(script)%3 == 0 { // and every third a schema
-			c.Output = &event.Output{Schema: json.RawMessage(`{"type":"object"}`), Corrections: 1}
+			c.Output = &fact.Output{Schema: json.RawMessage(`{"type":"object"}`), Corrections: 1}
 		}
 		w.happen(c)
 		settled := map[string]bool{}
@@ -608,14 +609,14 @@ func (w *world) random(b byte, i int) {
 	id := strconv.Itoa(i)
 	switch {
 	case b%16 == 15:
-		nonsense := []event.Fact{event.Stopped{Reason: event.Interrupted, Cleared: w.state.Queued()}, event.Resumed{}, event.Stopped{Reason: event.Suspended},
-			event.CompactionRequested{ID: id}, event.Compacted{Key: "compact/2.0/0", Trigger: event.Auto},
+		nonsense := []event.Fact{fact.Stopped{Reason: event.Interrupted, Cleared: w.state.Queued()}, event.Resumed{}, fact.Stopped{Reason: event.Suspended},
+			fact.CompactionRequested{ID: id}, event.Compacted{Key: "compact/2.0/0", Trigger: event.Auto},
 			event.Compacted{Key: "compact/2.0/0", Trigger: event.Auto, TooLarge: "x"},
 			event.Compacted{Key: "compact/2.0/0", Trigger: event.Overflow, Cleared: []event.Cleared{{Fact: 2, Keep: -5}, {Fact: 9, Index: -1}, {Fact: 2, Index: 3}, {Call: "c2.0", Keep: 3}}},
 			event.UserMessage{ID: id, Delivery: event.AsSteer, Message: llm.UserText("s")}, event.UserMessage{ID: id, Delivery: event.AsFollowUp, Message: llm.UserText("f")},
-			event.UserMessage{ID: "p0", Delivery: event.AsPrompt}, event.RunEnd{}, event.Delivered{IDs: []string{"1"}}, event.Waited{Key: "x"},
-			event.ToolResult{Call: "c2.0", Key: "tool/2.0/0"}, event.Hooked{Key: "hook/2.1/0"}, event.Resumed{Hooks: hook.Events, Start: event.StartResume}, event.ModelFailed{Key: "model/2.0/0"}, event.Configured{},
-			event.ToolsChanged{System: "s", Tools: []event.Tool{{Tool: llm.Tool{Name: "Read"}, ReadOnly: true}, {Tool: llm.Tool{Name: "Late"}, Deferred: true}}}}
+			event.UserMessage{ID: "p0", Delivery: event.AsPrompt}, event.RunEnd{}, fact.Delivered{IDs: []string{"1"}}, fact.Waited{Key: "x"},
+			event.ToolResult{Call: "c2.0", Key: "tool/2.0/0"}, fact.Hooked{Key: "hook/2.1/0"}, event.Resumed{Hooks: hook.Events, Start: event.StartResume}, event.ModelFailed{Key: "model/2.0/0"}, fact.Configured{},
+			fact.ToolsChanged{System: "s", Tools: []fact.Tool{{Tool: llm.Tool{Name: "Read"}, ReadOnly: true}, {Tool: llm.Tool{Name: "Late"}, Deferred: true}}}}
 		f := nonsense[int(b/16)%len(nonsense)]
 		if _, end := f.(event.RunEnd); end && w.state.Running() {
 			return // only the engine ends a run
@@ -672,41 +673,41 @@ func (w *world) carryOut(e engine.Effect, b byte) {
 		}
 		w.happen(f)
 	case engine.Wait:
-		w.happen(event.Waited{Key: e.Key()})
+		w.happen(fact.Waited{Key: e.Key()})
 	case engine.Authorize:
-		w.happen(event.Authorized{Key: e.Key(), Call: e.Call, Class: tool.Traits{ReadOnly: b%2 == 0},
+		w.happen(fact.Authorized{Key: e.Key(), Call: e.Call, Class: tool.Traits{ReadOnly: b%2 == 0},
 			Decision: permission.Decision{Behavior: []permission.Behavior{permission.Allowed, permission.Denied, permission.Asked, permission.Deferred, permission.Allowed}[b%5]}})
 	case engine.Ask:
-		w.happen(event.Answered{Key: e.Key(), Call: e.Call, Decision: permission.Decision{Behavior: []permission.Behavior{permission.Allowed, permission.Denied}[b%2]}})
+		w.happen(fact.Answered{Key: e.Key(), Call: e.Call, Decision: permission.Decision{Behavior: []permission.Behavior{permission.Allowed, permission.Denied}[b%2]}})
 	case engine.RunTool:
 		switch b % 7 {
 		case 0:
-			w.happen(event.ToolDone{Key: e.Key(), Call: e.Call})
+			w.happen(fact.ToolDone{Key: e.Key(), Call: e.Call})
 			return
 		case 1:
-			w.happen(event.ToolDone{Key: e.Key(), Call: e.Call, Digest: "d"})
+			w.happen(fact.ToolDone{Key: e.Key(), Call: e.Call, Digest: "d"})
 			return
 		case 2:
-			w.happen(event.ToolDone{Key: e.Key(), Call: e.Call, Result: tool.Result{Questions: []tool.Question{{Text: "?"}}}})
+			w.happen(fact.ToolDone{Key: e.Key(), Call: e.Call, Result: tool.Result{Questions: []tool.Question{{Text: "?"}}}})
 			return
 		}
 		r := *tool.Text(strings.Repeat("abc", int(b)*8))
 		r.IsError, r.Patch.EndRun = b%5 == 0, b%31 == 0
 		w.happen(event.ToolResult{Key: e.Key(), Call: e.Call, Result: r})
 	case engine.CheckOutput:
-		f := event.OutputChecked{Key: e.Key(), Call: e.Call, Problem: "wrong"}
+		f := fact.OutputChecked{Key: e.Key(), Call: e.Call, Problem: "wrong"}
 		if b%2 == 0 {
 			f.Output, f.Problem = json.RawMessage("{}"), ""
 		}
 		w.happen(f)
 	case engine.TakeCheckpoint:
-		w.happen(event.Checkpointed{Key: e.Key()})
+		w.happen(fact.Checkpointed{Key: e.Key()})
 	case engine.AskPerson:
-		w.happen(event.ToolAmended{Key: e.Key(), Call: e.Call})
+		w.happen(fact.ToolAmended{Key: e.Key(), Call: e.Call})
 	case engine.Digest:
-		w.happen(event.ToolAmended{Key: e.Key(), Call: e.Call, Model: "s"})
+		w.happen(fact.ToolAmended{Key: e.Key(), Call: e.Call, Model: "s"})
 	case engine.CallHooks:
-		f := event.Hooked{Key: e.Key(), Event: e.Event, Message: e.Message}
+		f := fact.Hooked{Key: e.Key(), Event: e.Event, Message: e.Message}
 		if b%3 == 0 {
 			f.Block = "not this way"
 		}
@@ -751,7 +752,7 @@ func (w *world) invariants(settled map[string]bool) {
 	switch f := last.(type) {
 	case event.AssistantMessage:
 		settled[f.Key] = true
-	case event.Hooked:
+	case fact.Hooked:
 		if w.wanted[f.Key] && !now[f.Key] {
 			settled[f.Key] = true
 		}

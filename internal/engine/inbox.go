@@ -5,6 +5,7 @@ import (
 
 	"github.com/openagent-go/agent/event"
 	"github.com/openagent-go/agent/hook"
+	"github.com/openagent-go/agent/internal/fact"
 )
 
 // An inbox holds the messages that wait for their delivery.
@@ -76,7 +77,7 @@ func (b *inbox) unchecked(ids []string) (CallHooks, bool) {
 
 // checked applies the answers of hooks about a message. It reports false if no message
 // waits for them.
-func (b *inbox) checked(f event.Hooked) bool {
+func (b *inbox) checked(f fact.Hooked) bool {
 	i := slices.IndexFunc(b.queue, func(q queued) bool { return !q.checked && f.Key == q.hookKey() })
 	if i < 0 {
 		return false

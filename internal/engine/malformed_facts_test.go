@@ -8,6 +8,7 @@ import (
 
 	"github.com/openagent-go/agent/event"
 	"github.com/openagent-go/agent/internal/engine"
+	"github.com/openagent-go/agent/internal/fact"
 	"github.com/openagent-go/agent/llm"
 )
 
@@ -25,14 +26,14 @@ func TestAbsurdCosts(t *testing.T) {
 	for _, usd := range []float64{1e308, -1e308} {
 		var s engine.State
 		apply := applier(&s)
-		apply(event.Configured{Model: "m"})
+		apply(fact.Configured{Model: "m"})
 		apply(event.UserMessage{ID: "u", Delivery: event.AsPrompt, Message: llm.UserText("go")})
 		for _, key := range []string{"a", "b"} {
 			apply(event.AgentStart{Key: key, Agent: "helper"})
 			apply(event.AgentEnd{Key: key, Agent: "helper", CostUSD: new(usd), LostUSD: usd, Models: map[string]event.Spending{"m": {Usage: llm.Usage{Input: 1}, CostUSD: new(usd)}}})
 		}
 		start := s.Effects()[0].(engine.CallModel)
-		apply(event.ModelStart{Key: start.Key(), Model: "m", ReservedUSD: usd})
+		apply(fact.ModelStart{Key: start.Key(), Model: "m", ReservedUSD: usd})
 		end, open := s.SoFar()
 		if _, err := json.Marshal(end); !open || err != nil || end.CostUSD == nil || *end.CostUSD*usd <= 0 {
 			t.Errorf("%v: open %v, %v: %+v", usd, open, err, end)
@@ -47,7 +48,7 @@ func TestAbsurdReservations(t *testing.T) {
 			var s engine.State
 			apply := applier(&s)
 			price := &llm.Price{Input: usd, Output: usd, CacheWrite: usd, LongAt: 1, LongInput: 1e300, LongOutput: 1e300}
-			apply(event.Configured{Model: "m", MaxTokens: 1000, Limits: event.Limits{USD: limit}, Models: map[string]llm.Info{"m": {Price: price}}})
+			apply(fact.Configured{Model: "m", MaxTokens: 1000, Limits: fact.Limits{USD: limit}, Models: map[string]llm.Info{"m": {Price: price}}})
 			apply(event.UserMessage{ID: "u", Delivery: event.AsPrompt, Message: llm.UserText(strings.Repeat("go ", 100))})
 			for _, key := range []string{"a", "b"} {
 				apply(event.AgentStart{Key: key, Agent: "helper", ReservedUSD: usd})
@@ -58,7 +59,7 @@ func TestAbsurdReservations(t *testing.T) {
 			for _, e := range s.Effects() {
 				written = append(written, e.Intent())
 			}
-			apply(event.BudgetChanged{Limits: event.Limits{USD: 1}})
+			apply(fact.BudgetChanged{Limits: fact.Limits{USD: 1}})
 			for _, a := range s.Agents().AtWork() {
 				written = append(written, a)
 			}

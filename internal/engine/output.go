@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"github.com/openagent-go/agent/event"
+	"github.com/openagent-go/agent/internal/fact"
 	"github.com/openagent-go/agent/llm"
 )
 
@@ -15,7 +16,7 @@ const OutputTool = "StructuredOutput"
 
 // An answer is the state of the answer to a prompt with a schema.
 type answer struct {
-	want        event.Output
+	want        fact.Output
 	output      json.RawMessage // accepted
 	judged      bool            // the final answer was
 	part        string          // the model's last words, of a text of several parts
@@ -40,7 +41,7 @@ func (r *reply) unjudged(end event.EndReason) bool {
 }
 
 // accept makes an answer the output of the run.
-func (r *reply) accept(f event.OutputChecked) {
+func (r *reply) accept(f fact.OutputChecked) {
 	a := r.answer
 	a.output, a.judged, a.corrections = f.Output, true, 0
 	r.text, r.toolText = string(f.Output), string(f.Output)

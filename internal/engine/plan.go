@@ -6,6 +6,7 @@ import (
 
 	"github.com/openagent-go/agent/event"
 	"github.com/openagent-go/agent/hook"
+	"github.com/openagent-go/agent/internal/fact"
 	"github.com/openagent-go/agent/tool"
 )
 
@@ -190,7 +191,7 @@ func (p *planner) deliver() bool {
 			return true
 		}
 	}
-	p.record(event.Delivered{IDs: ids})
+	p.record(fact.Delivered{IDs: ids})
 	return true
 }
 

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/openagent-go/agent/event"
+	"github.com/openagent-go/agent/internal/fact"
 	"github.com/openagent-go/agent/llm"
 )
 
@@ -66,7 +67,7 @@ func (r *run) alarmKey() string { return key("alarm", r.seq, 0, r.alarms) }
 func (r *run) checkpointKey() string { return key("checkpoint", r.seq, 0, 0) }
 
 // checkpointed takes in that the files were kept.
-func (r *run) checkpointed(f event.Checkpointed) bool {
+func (r *run) checkpointed(f fact.Checkpointed) bool {
 	if r.kept || f.Key != r.checkpointKey() {
 		return false
 	}

@@ -7,6 +7,7 @@ import (
 
 	"github.com/openagent-go/agent/event"
 	"github.com/openagent-go/agent/hook"
+	"github.com/openagent-go/agent/internal/fact"
 	"github.com/openagent-go/agent/internal/skillscope"
 	"github.com/openagent-go/agent/llm"
 	"github.com/openagent-go/agent/permission"
@@ -14,7 +15,7 @@ import (
 
 // settings are the configuration of a run with its later changes.
 type settings struct {
-	cfg      event.Configured // without the system prompt and the models
+	cfg      fact.Configured // without the system prompt and the models
 	models   []knownModel
 	fallback int // 0: the configured model is in use; n: the nth fallback
 	mode     permission.Mode
@@ -47,7 +48,7 @@ func (t *settings) stopEvent() hook.Event {
 }
 
 // configure takes a configuration. It returns the folders that it adds.
-func (t *settings) configure(f event.Configured) (added []string) {
+func (t *settings) configure(f fact.Configured) (added []string) {
 	for _, dir := range f.Roots {
 		if len(t.cfg.Roots) > 0 && !slices.Contains(t.cfg.Roots, dir) {
 			added = append(added, dir)
@@ -160,7 +161,7 @@ func (t *settings) fallBack(f event.ModelFailed) bool {
 
 // fallbacksChanged takes other fallback models. One that is in use stays in use as
 // long as it is one of them: dropped reports that it is not.
-func (t *settings) fallbacksChanged(f event.FallbacksChanged) (dropped bool) {
+func (t *settings) fallbacksChanged(f fact.FallbacksChanged) (dropped bool) {
 	moved := func(n int) int {
 		if n == 0 || n > len(t.cfg.Fallbacks) {
 			return 0
@@ -213,11 +214,11 @@ func (t *settings) permissionsChanged(f event.PermissionsChanged) bool {
 }
 
 // compaction is how the conversation is to be compacted.
-func (t *settings) compaction() event.Compaction {
+func (t *settings) compaction() fact.Compaction {
 	if t.cfg.Compaction != nil {
 		return *t.cfg.Compaction
 	}
-	return event.Compaction{}
+	return fact.Compaction{}
 }
 
 // noCompaction reports whether the conversation is not to be compacted by itself.

@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"github.com/openagent-go/agent/event"
+	"github.com/openagent-go/agent/internal/fact"
 	"github.com/openagent-go/agent/internal/skillscope"
 	"github.com/openagent-go/agent/llm"
 	"github.com/openagent-go/agent/permission"
@@ -36,7 +37,7 @@ type State struct {
 
 	open bool // a run is in progress
 	run  run
-	stop *event.Stopped
+	stop *fact.Stopped
 	need need
 
 	wanted []Effect // the last result of Effects; reused
@@ -69,7 +70,7 @@ func (s *State) Model() string { return s.settings.model() }
 
 // Config returns the configuration of the run, without the system prompt and the facts
 // about models, see [State.Info].
-func (s *State) Config() event.Configured { return s.settings.cfg }
+func (s *State) Config() fact.Configured { return s.settings.cfg }
 
 // Info returns the facts about a model, the zero Info if none are known.
 func (s *State) Info(model string) llm.Info { return s.settings.info(model) }
@@ -172,7 +173,7 @@ func (s *State) Known(id string) bool { return s.inbox.known[id] }
 // the budget is divided among the run itself and the calls of the same tool without a
 // result. The time is not divided. A zero limit means no limit; ok is false when nothing is
 // left.
-func (s *State) Share(call string, now time.Time) (share event.Limits, ok bool) {
+func (s *State) Share(call string, now time.Time) (share fact.Limits, ok bool) {
 	return s.budget().share(call, now)
 }
 
@@ -188,7 +189,7 @@ func (s *State) Answer() (text, last string) {
 }
 
 // Output returns the schema that the answer to the prompt must fit, nil for any answer.
-func (s *State) Output() *event.Output {
+func (s *State) Output() *fact.Output {
 	if s.run.answer == nil {
 		return nil
 	}

@@ -4,16 +4,16 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/openagent-go/agent/event"
+	"github.com/openagent-go/agent/internal/fact"
 )
 
 // A toolset is the tools of a prompt, as they were configured. There are tens of
 // them, so that looking through them beats an index that every run has to make.
-type toolset []event.Tool
+type toolset []fact.Tool
 
 // find returns the tool of a name, an empty one if there is none. It must not be
 // changed.
-func (ts toolset) find(name string) *event.Tool {
+func (ts toolset) find(name string) *fact.Tool {
 	for i := range ts {
 		if ts[i].Name == name {
 			return &ts[i]
@@ -22,7 +22,7 @@ func (ts toolset) find(name string) *event.Tool {
 	return &noTool
 }
 
-var noTool event.Tool
+var noTool fact.Tool
 
 // resolve returns the name of the tool that a model meant: the one of that name,
 // else the one with that alias, else the only one whose name or alias differs in
@@ -59,10 +59,10 @@ func (ts toolset) resolve(name string) (string, bool) {
 
 // replace returns the tools with t in the place of the one of its name, which it
 // returns too. The old one says whether it is deferred.
-func (ts toolset) replace(t event.Tool) (changed []event.Tool, old event.Tool, ok bool) {
-	i := slices.IndexFunc(ts, func(o event.Tool) bool { return o.Name == t.Name })
+func (ts toolset) replace(t fact.Tool) (changed []fact.Tool, old fact.Tool, ok bool) {
+	i := slices.IndexFunc(ts, func(o fact.Tool) bool { return o.Name == t.Name })
 	if i < 0 {
-		return nil, event.Tool{}, false
+		return nil, fact.Tool{}, false
 	}
 	old = ts[i]
 	t.Deferred = old.Deferred

@@ -8,6 +8,7 @@ import (
 
 	"github.com/openagent-go/agent/event"
 	"github.com/openagent-go/agent/hook"
+	"github.com/openagent-go/agent/internal/fact"
 	"github.com/openagent-go/agent/llm"
 	"github.com/openagent-go/agent/permission"
 	"github.com/openagent-go/agent/tool"
@@ -49,7 +50,7 @@ type Call struct {
 	Use     llm.ToolUse
 	Name    string          // of the tool that is meant
 	Input   json.RawMessage // as it will run: the model's input, or its replacement
-	Done    *event.ToolDone // before hooks
+	Done    *fact.ToolDone  // before hooks
 	id      string
 	batch   string // the call that made this one; "" for the model
 	settled bool   // it has its result:
@@ -76,9 +77,9 @@ func (t *Transcript) Apply(e event.Event) { t.apply(e) }
 // not known.
 func (t *Transcript) apply(e event.Event) (known bool) {
 	switch f := e.Data.(type) {
-	case event.Configured:
+	case fact.Configured:
 		t.configure(f)
-	case event.ToolChanged:
+	case fact.ToolChanged:
 		if tools, _, ok := t.tools.replace(f.Tool); ok {
 			t.tools = tools
 			t.Tools = slices.Clone(t.Tools) // requests hold the old ones
@@ -88,10 +89,10 @@ func (t *Transcript) apply(e event.Event) (known bool) {
 				}
 			}
 		}
-	case event.ToolsChanged:
+	case fact.ToolsChanged:
 		t.System = f.System
 		t.advertise(f.Tools)
-	case event.Hooked:
+	case fact.Hooked:
 		if (f.Event == hook.UserPromptSubmit || f.Event == hook.UserPromptExpansion) && f.Block != "" {
 			t.withhold(f.Message)
 		}
@@ -108,28 +109,28 @@ func (t *Transcript) apply(e event.Event) (known bool) {
 			t.held = map[string]held{}
 		}
 		t.held[f.ID] = held{f.Message, kindOf(f.Delivery)}
-	case event.Delivered:
+	case fact.Delivered:
 		for _, id := range f.IDs {
 			t.add(t.held[id].Message, e.Seq, t.held[id].kind)
 			delete(t.held, id)
 		}
 	case event.Compacted:
 		t.compact(f)
-	case event.Stopped:
+	case fact.Stopped:
 		for _, id := range f.Cleared {
 			delete(t.held, id)
 		}
 	case event.AssistantMessage:
 		t.answer(e.Seq, f)
-	case event.Authorized:
+	case fact.Authorized:
 		t.replaceInput(f.Call, f.Decision)
-	case event.Answered:
+	case fact.Answered:
 		t.replaceInput(f.Call, f.Decision)
-	case event.ToolDone:
+	case fact.ToolDone:
 		if c := t.Call(f.Call); c != nil {
 			c.Done = &f
 		}
-	case event.ToolAmended:
+	case fact.ToolAmended:
 		if c := t.Call(f.Call); c != nil && c.Done != nil {
 			done := *c.Done
 			done.Result = f.Result
@@ -137,10 +138,10 @@ func (t *Transcript) apply(e event.Event) (known bool) {
 		}
 	case event.ToolResult:
 		t.result(e.Seq, f)
-	case event.ModelStart, event.ModelFailed, event.CompactionRequested, event.Waited, event.ToolStart, event.Checkpointed,
-		event.ModeChanged, event.ModelChanged, event.FallbacksChanged, event.BudgetChanged, event.CallbackChanged,
-		event.PermissionsChanged, event.Resumed, event.Rewound, event.SessionNamed, event.OutputChecked,
-		event.AgentStart, event.AgentSuspended, event.AgentEnd, event.RunEnd: // add nothing to the conversation
+	case fact.ModelStart, event.ModelFailed, fact.CompactionRequested, fact.Waited, event.ToolStart, fact.Checkpointed,
+		event.ModeChanged, event.ModelChanged, fact.FallbacksChanged, fact.BudgetChanged, fact.CallbackChanged,
+		event.PermissionsChanged, event.Resumed, event.Rewound, event.SessionNamed, fact.OutputChecked,
+		event.AgentStart, fact.AgentSuspended, event.AgentEnd, event.RunEnd: // add nothing to the conversation
 	default:
 		return false
 	}
@@ -166,14 +167,14 @@ func (t *Transcript) withhold(id string) {
 	}
 }
 
-func (t *Transcript) configure(f event.Configured) {
+func (t *Transcript) configure(f fact.Configured) {
 	t.System = f.System
 	t.advertise(f.Tools)
 }
 
 // advertise makes tools those that the model sees, with the deferred ones that it has
 // found.
-func (t *Transcript) advertise(tools []event.Tool) {
+func (t *Transcript) advertise(tools []fact.Tool) {
 	t.Tools, t.tools = make([]llm.Tool, 0, len(tools)), tools // requests hold the old ones
 	for i := range tools {
 		if !tools[i].Deferred {

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/openagent-go/agent/event"
+	"github.com/openagent-go/agent/internal/fact"
 )
 
 // A reader that lags gets every fact in order, merged deltas, and the latest of
@@ -17,11 +18,11 @@ func TestQueue(t *testing.T) {
 		q.Put(event.Event{Data: event.TextDelta{Key: fmt.Sprint(i % 2), Text: "a"}})
 		q.Put(event.Event{Data: event.TextDelta{Key: fmt.Sprint(i % 2), Text: "b"}})
 		if i%10 == 0 {
-			q.Put(event.Event{Seq: int64(i) + 1, Data: event.Waited{}})
+			q.Put(event.Event{Seq: int64(i) + 1, Data: fact.Waited{}})
 		}
 	}
 	q.Close()
-	q.Put(event.Event{Data: event.Waited{}}) // no reader takes it any more
+	q.Put(event.Event{Data: fact.Waited{}}) // no reader takes it any more
 	facts, signals, last := 0, 0, int64(0)
 	for {
 		e, ok := q.Next()
@@ -34,7 +35,7 @@ func TestQueue(t *testing.T) {
 			if d.Text != "ab" {
 				t.Fatalf("a merged delta is %q", d.Text)
 			}
-		case event.Waited:
+		case fact.Waited:
 			facts++
 			if e.Seq <= last {
 				t.Fatalf("fact %d comes after %d", e.Seq, last)
@@ -63,7 +64,7 @@ func TestQueueRereads(t *testing.T) {
 		}
 	})
 	for i := range int64(n) {
-		e := event.Event{Seq: i + 1, Data: event.Waited{Key: fmt.Sprint(i)}}
+		e := event.Event{Seq: i + 1, Data: fact.Waited{Key: fmt.Sprint(i)}}
 		stored = append(stored, e)
 		e.Call = &event.Call{ID: fmt.Sprint(i)}
 		q.Put(e)
@@ -85,7 +86,7 @@ func TestQueueRereads(t *testing.T) {
 		if !ok {
 			break
 		}
-		if w, ok := e.Data.(event.Waited); ok {
+		if w, ok := e.Data.(fact.Waited); ok {
 			if e.Seq != next || w.Key != fmt.Sprint(next-1) || e.Call == nil || e.Call.ID != w.Key {
 				t.Fatalf("fact %d is %+v", next, e)
 			}

@@ -10,6 +10,7 @@ import (
 	"github.com/openagent-go/agent/event"
 	"github.com/openagent-go/agent/hook"
 	"github.com/openagent-go/agent/internal/engine"
+	"github.com/openagent-go/agent/internal/fact"
 	"github.com/openagent-go/agent/internal/safecall"
 	"github.com/openagent-go/agent/internal/toolrun"
 	"github.com/openagent-go/agent/permission"
@@ -22,7 +23,7 @@ func (x *Executor) Authorize(ctx context.Context, e engine.Authorize, j *Input) 
 	call := j.Call
 	t := x.toolOf(j)
 	if t == nil {
-		return event.Authorized{Key: e.Key(), Call: call.ID, Decision: permission.Decision{Behavior: permission.Denied,
+		return fact.Authorized{Key: e.Key(), Call: call.ID, Decision: permission.Decision{Behavior: permission.Denied,
 			Source: permission.FromDefault, Reason: ToolRemoved(call)}}
 	}
 	original := call.Input
@@ -34,7 +35,7 @@ func (x *Executor) Authorize(ctx context.Context, e engine.Authorize, j *Input) 
 		hooked, stop = x.before(ctx, &call, j)
 	}
 	if wrong := Invalid(t, &call); wrong != "" && hooked.Behavior != permission.Denied {
-		return event.Authorized{Key: e.Key(), Call: call.ID, Invalid: x.Secrets.Text(wrong), Stop: stop}
+		return fact.Authorized{Key: e.Key(), Call: call.ID, Invalid: x.Secrets.Text(wrong), Stop: stop}
 	}
 	class := classify(t, &call)
 	d := x.settle(e.Mode, &call, &class, hooked)
@@ -48,7 +49,7 @@ func (x *Executor) Authorize(ctx context.Context, e engine.Authorize, j *Input) 
 	if string(call.Input) != string(original) {
 		d.Input = call.Input
 	}
-	return event.Authorized{Key: e.Key(), Call: call.ID, Decision: d, Class: class, Stop: stop}
+	return fact.Authorized{Key: e.Key(), Call: call.ID, Decision: d, Class: class, Stop: stop}
 }
 
 // settle judges a call. A call with a ConfirmReason needs a rule that allows it, or a
@@ -166,7 +167,7 @@ func (x *Executor) askCallback(ctx context.Context, mode permission.Mode, t tool
 func (x *Executor) Question(ctx context.Context, e engine.Ask, j *Input) event.Fact {
 	call, t := j.Call, x.toolOf(j)
 	if t == nil {
-		return event.Answered{Key: e.Key(), Call: call.ID, Decision: permission.Decision{Behavior: permission.Denied, Source: permission.FromDefault, Reason: ToolRemoved(call)}}
+		return fact.Answered{Key: e.Key(), Call: call.ID, Decision: permission.Decision{Behavior: permission.Denied, Source: permission.FromDefault, Reason: ToolRemoved(call)}}
 	}
 	if d, decided := x.requested(ctx, t, j); decided {
 		if d.Behavior == permission.Allowed {
@@ -180,11 +181,11 @@ func (x *Executor) Question(ctx context.Context, e engine.Ask, j *Input) event.F
 		}
 	}
 	if j.Verdict.Expired(time.Now()) {
-		return event.Answered{Key: e.Key(), Call: call.ID, Decision: unanswered(*j.Verdict)}
+		return fact.Answered{Key: e.Key(), Call: call.ID, Decision: unanswered(*j.Verdict)}
 	}
 	callback := x.Driver.CanUseTool()
 	if callback == nil {
-		return event.Answered{Key: e.Key(), Call: call.ID, Decision: noApprover(*j.Verdict)}
+		return fact.Answered{Key: e.Key(), Call: call.ID, Decision: noApprover(*j.Verdict)}
 	}
 	turn, err := x.Driver.AskTurn(ctx)
 	if err != nil {
@@ -230,9 +231,9 @@ func ToolRemoved(call tool.Call) string {
 }
 
 // Answer returns the fact of a decision about a call.
-func (x *Executor) Answer(key string, t tool.Tool, call tool.Call, d permission.Decision) event.Answered {
+func (x *Executor) Answer(key string, t tool.Tool, call tool.Call, d permission.Decision) fact.Answered {
 	d.Reason, d.By = x.Secrets.Text(d.Reason), x.Secrets.Text(d.By)
-	f := event.Answered{Key: key, Call: call.ID, Decision: d}
+	f := fact.Answered{Key: key, Call: call.ID, Decision: d}
 	if d.Behavior == permission.Allowed && d.Input != nil && t != nil {
 		call.Input = d.Input
 		class := classify(t, &call)

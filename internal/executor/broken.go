@@ -5,6 +5,7 @@ import (
 
 	"github.com/openagent-go/agent/event"
 	"github.com/openagent-go/agent/internal/engine"
+	"github.com/openagent-go/agent/internal/fact"
 	"github.com/openagent-go/agent/internal/toolrun"
 	"github.com/openagent-go/agent/llm"
 	"github.com/openagent-go/agent/permission"
@@ -22,32 +23,32 @@ func (j *Input) Broken(fault toolrun.Fault, why string, after time.Duration) eve
 		return event.ToolResult{Key: e.Key(), Call: e.Call, Cause: event.ByCancel, Fault: fault, Duration: after,
 			Result: *tool.Errorf("%s: %s; what it has done is not known", j.Name(), why)}
 	case engine.AskPerson:
-		return event.ToolAmended{Key: e.Key(), Call: e.Call, Result: j.Done.Result}
+		return fact.ToolAmended{Key: e.Key(), Call: e.Call, Result: j.Done.Result}
 	case engine.Digest:
-		return event.ToolAmended{Key: e.Key(), Call: e.Call, Result: j.Done.Result}
+		return fact.ToolAmended{Key: e.Key(), Call: e.Call, Result: j.Done.Result}
 	case engine.Compact:
 		return event.ModelFailed{Key: e.Key(), Model: e.Model, Class: llm.Protocol, Message: "the summary failed: " + why}
 	case engine.Cut:
 		return event.Compacted{Key: e.Key(), Trigger: event.Overflow, Failed: "cutting failed: " + why, Before: e.Before, After: e.Before}
 	case engine.CallHooks: // unknown what the hooks would have blocked
-		hooked := event.Hooked{Key: e.Key(), Event: e.Event, Message: e.Message}
+		hooked := fact.Hooked{Key: e.Key(), Event: e.Event, Message: e.Message}
 		if e.Event.Guards() {
 			hooked.Block = why
 		}
 		return hooked
 	case engine.CheckOutput:
-		return event.OutputChecked{Key: e.Key(), Call: e.Call, Problem: "it could not be checked: " + why}
+		return fact.OutputChecked{Key: e.Key(), Call: e.Call, Problem: "it could not be checked: " + why}
 	case engine.TakeCheckpoint:
-		return event.Checkpointed{Key: e.Key(), Prompt: e.Prompt, Error: why}
+		return fact.Checkpointed{Key: e.Key(), Prompt: e.Prompt, Error: why}
 	case engine.GatherResults:
 		return event.ToolResult{Key: e.Key(), Call: e.Call, Cause: event.ByTool, Result: j.Done.Result}
 	case engine.RunHooks: // unknown what they would have removed
 		return event.ToolResult{Key: e.Key(), Call: e.Call, Cause: j.Done.Cause, Fault: j.Done.Fault,
 			Result: *tool.Errorf("the result of %s is withheld: a hook that was to see it failed: %s", j.Name(), why)}
 	case engine.Authorize:
-		return event.Authorized{Key: e.Key(), Call: e.Call, Decision: permission.Decision{Behavior: permission.Denied, Source: permission.FromDefault, Reason: why}}
+		return fact.Authorized{Key: e.Key(), Call: e.Call, Decision: permission.Decision{Behavior: permission.Denied, Source: permission.FromDefault, Reason: why}}
 	case engine.Ask:
-		return event.Answered{Key: e.Key(), Call: e.Call, Decision: permission.Decision{Behavior: permission.Denied, Source: permission.FromDefault, Reason: why}}
+		return fact.Answered{Key: e.Key(), Call: e.Call, Decision: permission.Decision{Behavior: permission.Denied, Source: permission.FromDefault, Reason: why}}
 	}
 	return nil
 }

@@ -6,13 +6,14 @@ import (
 
 	"github.com/openagent-go/agent/event"
 	"github.com/openagent-go/agent/internal/engine"
+	"github.com/openagent-go/agent/internal/fact"
 	"github.com/openagent-go/agent/internal/safecall"
 )
 
 // checkpoint saves the files before a prompt changes some.
 func (x *Executor) checkpoint(ctx context.Context, e engine.TakeCheckpoint) event.Fact {
 	start := time.Now()
-	f := event.Checkpointed{Key: e.Key(), Prompt: e.Prompt}
+	f := fact.Checkpointed{Key: e.Key(), Prompt: e.Prompt}
 	if x.Checkpoint == nil {
 		f.Error = "the agent keeps no checkpoints any more"
 		return f

@@ -17,6 +17,7 @@ import (
 	"github.com/openagent-go/agent/event"
 	"github.com/openagent-go/agent/hook"
 	"github.com/openagent-go/agent/internal/engine"
+	"github.com/openagent-go/agent/internal/fact"
 	"github.com/openagent-go/agent/internal/safecall"
 	"github.com/openagent-go/agent/internal/secrets"
 	"github.com/openagent-go/agent/internal/text"
@@ -191,7 +192,7 @@ type Input struct {
 	Call    tool.Call              // effects of calls
 	Asks    tool.Tool              // Authorize, Ask: used instead of the tool with the call's name; only for sampling
 	ID      string                 // RunTool: the provider's id of the call
-	Done    *event.ToolDone        // AskPerson, Digest, RunHooks, GatherResults
+	Done    *fact.ToolDone         // AskPerson, Digest, RunHooks, GatherResults
 	Class   tool.Traits            // Ask, RunTool: what the call was judged to do
 	Input   *hook.Input            // CallHooks
 	Answer  *Candidate             // CheckOutput
@@ -303,7 +304,7 @@ func (x *Executor) conclude(e engine.RunTool, j *Input, out *toolrun.Outcome, ca
 	result = x.inBounds(j.Call, &own)
 	asks := len(result.Questions) > 0 && x.AskUser != nil
 	if asks || question != "" || x.Hooks.Has(resultEvent(result), j.Call.Name) {
-		done := event.ToolDone{Key: e.Key(), Call: e.Call, Cause: cause, Digest: question, Result: *result, Fault: out.Fault, Duration: time.Since(start)}
+		done := fact.ToolDone{Key: e.Key(), Call: e.Call, Cause: cause, Digest: question, Result: *result, Fault: out.Fault, Duration: time.Since(start)}
 		if !asks {
 			done.Result.Questions = nil
 		}
@@ -330,7 +331,7 @@ func (x *Executor) inBounds(call tool.Call, r *tool.Result) *tool.Result {
 func (x *Executor) gather(key string, j *Input) event.Fact {
 	result := *x.Finish(j.Call, &j.Done.Result)
 	if x.Hooks.Has(resultEvent(&result), j.Call.Name) {
-		return event.ToolDone{Key: key, Call: j.Call.ID, Cause: event.ByTool, Result: result}
+		return fact.ToolDone{Key: key, Call: j.Call.ID, Cause: event.ByTool, Result: result}
 	}
 	return event.ToolResult{Key: key, Call: j.Call.ID, Cause: event.ByTool, Result: result}
 }

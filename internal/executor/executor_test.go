@@ -12,6 +12,7 @@ import (
 	"github.com/openagent-go/agent/hook"
 	"github.com/openagent-go/agent/internal/engine"
 	"github.com/openagent-go/agent/internal/executor"
+	"github.com/openagent-go/agent/internal/fact"
 	"github.com/openagent-go/agent/internal/secrets"
 	"github.com/openagent-go/agent/llm"
 	"github.com/openagent-go/agent/llm/llmtest"
@@ -75,8 +76,8 @@ func newExecutor(t *testing.T) *executor.Executor {
 func TestEveryEffect(t *testing.T) {
 	call := tool.Call{ID: "c1", Name: "double", Input: []byte(`{"n":2}`), Session: "s"}
 	model := func(text string) llm.Model { return llmtest.Script(llmtest.Step{Text: text}) }
-	done := &event.ToolDone{Call: "c1", Cause: event.ByTool, Result: *tool.Text("4"), Digest: "what is it?"}
-	asked := &event.ToolDone{Call: "c1", Result: tool.Result{Questions: []tool.Question{{Text: "Which?"}}}}
+	done := &fact.ToolDone{Call: "c1", Cause: event.ByTool, Result: *tool.Text("4"), Digest: "what is it?"}
+	asked := &fact.ToolDone{Call: "c1", Result: tool.Result{Questions: []tool.Question{{Text: "Which?"}}}}
 	request := &llm.Request{Messages: []llm.Message{llm.UserText("hi")}}
 	inputs := []struct {
 		effect engine.Effect
@@ -88,11 +89,11 @@ func TestEveryEffect(t *testing.T) {
 			return ok && m.Response.Message.Text() == "said"
 		}},
 		{engine.Authorize{Call: "c1"}, executor.Input{Call: call}, func(f event.Fact) bool {
-			a, ok := f.(event.Authorized)
+			a, ok := f.(fact.Authorized)
 			return ok && a.Decision.Behavior == permission.Allowed && a.Class.ReadOnly
 		}},
 		{engine.Ask{Call: "c1"}, executor.Input{Call: call, Verdict: &permission.Decision{Behavior: permission.Asked}}, func(f event.Fact) bool {
-			a, ok := f.(event.Answered)
+			a, ok := f.(fact.Answered)
 			return ok && a.Decision.Behavior == permission.Allowed && a.Decision.Source == permission.FromCallback
 		}},
 		{engine.RunTool{Call: "c1"}, executor.Input{Call: call, Class: tool.Traits{ReadOnly: true}}, func(f event.Fact) bool {
@@ -100,11 +101,11 @@ func TestEveryEffect(t *testing.T) {
 			return ok && d.Result.Text() == "4 ***"
 		}},
 		{engine.AskPerson{Call: "c1"}, executor.Input{Call: call, Done: asked}, func(f event.Fact) bool {
-			a, ok := f.(event.ToolAmended)
+			a, ok := f.(fact.ToolAmended)
 			return ok && a.Result.Text() == "Which?\n> blue"
 		}},
 		{engine.Digest{Call: "c1", Model: "script"}, executor.Input{Call: call, Done: done, Model: model("a number")}, func(f event.Fact) bool {
-			a, ok := f.(event.ToolAmended)
+			a, ok := f.(fact.ToolAmended)
 			return ok && a.Result.Text() == "a number"
 		}},
 		{engine.Compact{Model: "script"}, executor.Input{Short: new(executor.Summary)}, func(f event.Fact) bool {
@@ -120,11 +121,11 @@ func TestEveryEffect(t *testing.T) {
 			return ok && r.Result.Text() == "4"
 		}},
 		{engine.CallHooks{Event: hook.Stop}, executor.Input{Input: &hook.Input{Event: hook.Stop}}, func(f event.Fact) bool {
-			h, ok := f.(event.Hooked)
+			h, ok := f.(fact.Hooked)
 			return ok && h.Block == "go on, ***"
 		}},
 		{engine.TakeCheckpoint{Prompt: 1}, executor.Input{}, func(f event.Fact) bool {
-			c, ok := f.(event.Checkpointed)
+			c, ok := f.(fact.Checkpointed)
 			return ok && strings.HasSuffix(c.Error, "full of ***")
 		}},
 		{engine.GatherResults{Call: "c1"}, executor.Input{Call: call, Done: done}, func(f event.Fact) bool {
@@ -132,7 +133,7 @@ func TestEveryEffect(t *testing.T) {
 			return ok && r.Result.Text() == "4"
 		}},
 		{engine.CheckOutput{}, executor.Input{Answer: &executor.Candidate{Schema: []byte(`{"type":"object"}`), Texts: []string{"It is {}."}}}, func(f event.Fact) bool {
-			c, ok := f.(event.OutputChecked)
+			c, ok := f.(fact.OutputChecked)
 			return ok && c.Problem == "" && string(c.Output) == "{}"
 		}},
 	}

@@ -10,6 +10,7 @@ import (
 	"github.com/openagent-go/agent/event"
 	"github.com/openagent-go/agent/hook"
 	"github.com/openagent-go/agent/internal/engine"
+	"github.com/openagent-go/agent/internal/fact"
 	"github.com/openagent-go/agent/internal/safecall"
 	"github.com/openagent-go/agent/internal/text"
 	"github.com/openagent-go/agent/llm"
@@ -183,7 +184,7 @@ func (x *Executor) requested(ctx context.Context, t tool.Tool, j *Input) (d perm
 			d.Reason = "a PermissionRequest hook denies it"
 		}
 		if out.Stop || out.Interrupt {
-			j.More = append(j.More, event.Stopped{Reason: event.HookStopped, Message: d.Reason})
+			j.More = append(j.More, fact.Stopped{Reason: event.HookStopped, Message: d.Reason})
 		}
 		return d, true
 	case d.Behavior != permission.Allowed || !modeAsks(&j.Call, &j.Class, *j.Verdict):
@@ -275,7 +276,7 @@ func appended(text, more string) string {
 
 // fire calls the hooks for an event of the engine.
 func (x *Executor) fire(ctx context.Context, e engine.CallHooks, j *Input) event.Fact {
-	f := event.Hooked{Key: e.Key(), Event: e.Event, Message: e.Message}
+	f := fact.Hooked{Key: e.Key(), Event: e.Event, Message: e.Message}
 	out := x.CallHooks(ctx, *j.Input, j.Signals)
 	why := out.Reason
 	if why == "" {

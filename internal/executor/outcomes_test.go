@@ -13,6 +13,7 @@ import (
 	"github.com/openagent-go/agent/hook"
 	"github.com/openagent-go/agent/internal/engine"
 	"github.com/openagent-go/agent/internal/executor"
+	"github.com/openagent-go/agent/internal/fact"
 	"github.com/openagent-go/agent/internal/secrets"
 	"github.com/openagent-go/agent/internal/toolrun"
 	"github.com/openagent-go/agent/llm"
@@ -101,9 +102,9 @@ var (
 func decided(t *testing.T, f event.Fact) permission.Decision {
 	t.Helper()
 	switch f := f.(type) {
-	case event.Authorized:
+	case fact.Authorized:
 		return f.Decision
-	case event.Answered:
+	case fact.Answered:
 		return f.Decision
 	}
 	t.Fatalf("the fact is %+v", f)
@@ -184,7 +185,7 @@ func TestAuthorizeOutcomes(t *testing.T) {
 		}
 	}
 	s := setting{policy: allowed, callback: deny("it is asked about input that cannot be read")}
-	if f, _ := s.do(t, engine.Authorize{}, executor.Input{Call: wrong}); f.(event.Authorized).Invalid == "" {
+	if f, _ := s.do(t, engine.Authorize{}, executor.Input{Call: wrong}); f.(fact.Authorized).Invalid == "" {
 		t.Errorf("a wrong input: %+v", f)
 	}
 }
@@ -230,7 +231,7 @@ func TestAskOutcomes(t *testing.T) {
 		t.Errorf("a question of a run that was stopped is answered: %+v", f)
 	}
 	s = &setting{hooks: hook.Output{Permission: permission.Denied, Interrupt: true, Reason: "enough"}}
-	if _, in := s.do(t, engine.Ask{}, executor.Input{Call: doubling, Verdict: verdict}); len(in.More) != 1 || in.More[0].(event.Stopped).Reason != event.HookStopped {
+	if _, in := s.do(t, engine.Ask{}, executor.Input{Call: doubling, Verdict: verdict}); len(in.More) != 1 || in.More[0].(fact.Stopped).Reason != event.HookStopped {
 		t.Errorf("a hook interrupts: %+v", in.More)
 	}
 }
@@ -238,13 +239,13 @@ func TestAskOutcomes(t *testing.T) {
 // How a call ends.
 func TestToolOutcomes(t *testing.T) {
 	allowed := permission.Policy{Mode: permission.Bypass}
-	run := func(s *setting) (event.ToolDone, bool) {
+	run := func(s *setting) (fact.ToolDone, bool) {
 		f, _ := s.do(t, engine.RunTool{Call: "c1", Mode: permission.Bypass}, executor.Input{Call: doubling})
-		if done, ok := f.(event.ToolDone); ok {
+		if done, ok := f.(fact.ToolDone); ok {
 			return done, true
 		}
 		r := f.(event.ToolResult)
-		return event.ToolDone{Cause: r.Cause, Fault: r.Fault, Result: r.Result}, false
+		return fact.ToolDone{Cause: r.Cause, Fault: r.Fault, Result: r.Result}, false
 	}
 	var s *setting
 	for _, tt := range []struct {
@@ -274,7 +275,7 @@ func TestToolOutcomes(t *testing.T) {
 // How hooks of a result end: they may say more, take something out, or stop the run. Where the
 // run is stopped before they have seen it, nobody sees it.
 func TestResultHookOutcomes(t *testing.T) {
-	done := &event.ToolDone{Call: "c1", Cause: event.ByTool, Result: *tool.Text("4 secrets")}
+	done := &fact.ToolDone{Call: "c1", Cause: event.ByTool, Result: *tool.Text("4 secrets")}
 	after := func(s *setting) (event.ToolResult, []event.Fact) {
 		f, in := s.do(t, engine.RunHooks{Call: "c1"}, executor.Input{Call: doubling, Done: done})
 		return f.(event.ToolResult), in.More
@@ -298,9 +299,9 @@ func TestResultHookOutcomes(t *testing.T) {
 
 // How hooks of the conversation end.
 func TestHookOutcomes(t *testing.T) {
-	fire := func(s *setting, on hook.Event) (event.Hooked, []event.Fact) {
+	fire := func(s *setting, on hook.Event) (fact.Hooked, []event.Fact) {
 		f, in := s.do(t, engine.CallHooks{Event: on}, executor.Input{Input: &hook.Input{Event: on}})
-		return f.(event.Hooked), in.More
+		return f.(fact.Hooked), in.More
 	}
 	if f, more := fire(&setting{hooks: hook.Output{Context: "It rains."}}, hook.UserPromptSubmit); f.Block != "" || len(more) != 1 {
 		t.Errorf("context: %+v, %v", f, more)
@@ -327,19 +328,19 @@ func TestHookOutcomes(t *testing.T) {
 
 // How questions of a tool to a person end.
 func TestPersonOutcomes(t *testing.T) {
-	asked := &event.ToolDone{Call: "c1", Result: tool.Result{Questions: []tool.Question{{Text: "Which?"}, {Text: "Why?"}}}}
+	asked := &fact.ToolDone{Call: "c1", Result: tool.Result{Questions: []tool.Question{{Text: "Which?"}, {Text: "Why?"}}}}
 	put := func(s *setting) event.Fact {
 		f, _ := s.do(t, engine.AskPerson{Call: "c1"}, executor.Input{Call: doubling, Done: asked})
 		return f
 	}
-	text := func(f event.Fact) string { r := f.(event.ToolAmended).Result; return r.Text() }
+	text := func(f event.Fact) string { r := f.(fact.ToolAmended).Result; return r.Text() }
 	if f := put(&setting{ask: func() ([]tool.Answer, error) { return []tool.Answer{{Options: []string{"a", "b"}, Text: "c"}}, nil }}); text(f) != "Which?\n> a, b, c\nWhy?\n> (no answer)" {
 		t.Errorf("answered: %q", text(f))
 	}
-	if f := put(new(setting)); len(f.(event.ToolAmended).Result.Questions) != 2 {
+	if f := put(new(setting)); len(f.(fact.ToolAmended).Result.Questions) != 2 {
 		t.Errorf("nobody is there: %+v", f)
 	}
-	if f := put(&setting{ask: func() ([]tool.Answer, error) { return nil, errOops }}); !f.(event.ToolAmended).Result.IsError || !strings.Contains(text(f), "oops, ***") {
+	if f := put(&setting{ask: func() ([]tool.Answer, error) { return nil, errOops }}); !f.(fact.ToolAmended).Result.IsError || !strings.Contains(text(f), "oops, ***") {
 		t.Errorf("failed: %q", text(f))
 	}
 	if f := put(&setting{turn: errOops, ask: func() ([]tool.Answer, error) { return nil, nil }}); f != nil {
@@ -354,7 +355,7 @@ func TestPersonOutcomes(t *testing.T) {
 
 // How a long result is shortened, and a conversation: where that fails the whole stays.
 func TestSummaryOutcomes(t *testing.T) {
-	done := &event.ToolDone{Call: "c1", Result: *tool.Text("a long text"), Digest: "what is it?"}
+	done := &fact.ToolDone{Call: "c1", Result: *tool.Text("a long text"), Digest: "what is it?"}
 	for name, tt := range map[string]struct {
 		m    llm.Model
 		want string
@@ -366,7 +367,7 @@ func TestSummaryOutcomes(t *testing.T) {
 		"empty":    {llmtest.Script(llmtest.Step{Text: " "}), "a long text"},
 	} {
 		f, _ := new(setting).do(t, engine.Digest{Call: "c1", Model: "m"}, executor.Input{Call: doubling, Done: done, Model: tt.m})
-		if got := f.(event.ToolAmended); got.Result.Text() != tt.want || tt.m == nil && got.Model != "" {
+		if got := f.(fact.ToolAmended); got.Result.Text() != tt.want || tt.m == nil && got.Model != "" {
 			t.Errorf("digest, %s: %q of %q", name, got.Result.Text(), got.Model)
 		}
 	}
@@ -398,16 +399,16 @@ func TestCheckpointOutcomes(t *testing.T) {
 		f, _ := s.do(t, engine.TakeCheckpoint{Prompt: 7}, executor.Input{})
 		return f
 	}
-	if f := take(&setting{checkpoint: func() (string, error) { return "id", nil }}).(event.Checkpointed); f.ID != "id" || f.Prompt != 7 || f.Error != "" {
+	if f := take(&setting{checkpoint: func() (string, error) { return "id", nil }}).(fact.Checkpointed); f.ID != "id" || f.Prompt != 7 || f.Error != "" {
 		t.Errorf("taken: %+v", f)
 	}
-	if f := take(&setting{checkpoint: func() (string, error) { return "half", errOops }}).(event.Checkpointed); f.ID != "" || f.Error != "oops, ***" {
+	if f := take(&setting{checkpoint: func() (string, error) { return "half", errOops }}).(fact.Checkpointed); f.ID != "" || f.Error != "oops, ***" {
 		t.Errorf("failed: %+v", f)
 	}
-	if f := take(&setting{checkpoint: func() (string, error) { panic("oh") }}).(event.Checkpointed); f.ID != "" || f.Error == "" {
+	if f := take(&setting{checkpoint: func() (string, error) { panic("oh") }}).(fact.Checkpointed); f.ID != "" || f.Error == "" {
 		t.Errorf("panicked: %+v", f)
 	}
-	if f := take(new(setting)).(event.Checkpointed); f.Error == "" {
+	if f := take(new(setting)).(fact.Checkpointed); f.Error == "" {
 		t.Errorf("not set: %+v", f)
 	}
 	s := new(setting)
@@ -432,7 +433,7 @@ func TestOutputOutcomes(t *testing.T) {
 		"schema is wrong": {executor.Candidate{Schema: json.RawMessage("{"), Texts: []string{`{"n":1}`}}, false, "", "schema"},
 	} {
 		f, _ := new(setting).do(t, engine.CheckOutput{}, executor.Input{Answer: &tt.c})
-		got := f.(event.OutputChecked)
+		got := f.(fact.OutputChecked)
 		if (got.Problem == "") != tt.ok || string(got.Output) != tt.out || !strings.Contains(got.Problem, tt.reason) {
 			t.Errorf("%s: %+v", name, got)
 		}

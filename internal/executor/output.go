@@ -5,6 +5,7 @@ import (
 
 	"github.com/openagent-go/agent/event"
 	"github.com/openagent-go/agent/internal/engine"
+	"github.com/openagent-go/agent/internal/fact"
 	"github.com/openagent-go/agent/internal/jsonanswer"
 	"github.com/openagent-go/agent/internal/toolschema"
 )
@@ -17,7 +18,7 @@ type Candidate struct {
 
 // checkOutput checks an answer against its schema.
 func (x *Executor) checkOutput(e engine.CheckOutput, c *Candidate) event.Fact {
-	f := event.OutputChecked{Key: e.Key(), Call: e.Call}
+	f := fact.OutputChecked{Key: e.Key(), Call: e.Call}
 	schema, err := toolschema.Parse(c.Schema)
 	if err != nil { // unexpected: it was read when the run began
 		f.Problem = "the schema cannot be read: " + err.Error()

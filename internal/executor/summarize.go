@@ -8,6 +8,7 @@ import (
 
 	"github.com/openagent-go/agent/event"
 	"github.com/openagent-go/agent/internal/engine"
+	"github.com/openagent-go/agent/internal/fact"
 	"github.com/openagent-go/agent/internal/safecall"
 	"github.com/openagent-go/agent/llm"
 	"github.com/openagent-go/agent/tool"
@@ -39,7 +40,7 @@ func (x *Executor) summaryRequest(r *tool.Result) string {
 // summarizeResult asks the small model about a result. If that fails, the result stays.
 func (x *Executor) summarizeResult(ctx context.Context, e engine.Digest, j *Input) event.Fact {
 	original := j.Done.Result
-	f := event.ToolAmended{Key: e.Key(), Call: e.Call, Result: *x.Finish(j.Call, &original)}
+	f := fact.ToolAmended{Key: e.Key(), Call: e.Call, Result: *x.Finish(j.Call, &original)}
 	m := j.Model
 	if m == nil || ctx.Err() != nil {
 		return f
@@ -78,7 +79,7 @@ func (x *Executor) askPerson(ctx context.Context, e engine.AskPerson, j *Input) 
 	questions := j.Done.Result.Questions
 	ask := x.AskUser
 	if ask == nil {
-		return event.ToolAmended{Key: e.Key(), Call: e.Call, Result: j.Done.Result}
+		return fact.ToolAmended{Key: e.Key(), Call: e.Call, Result: j.Done.Result}
 	}
 	turn, err := x.Driver.AskTurn(ctx)
 	if err != nil {
@@ -95,7 +96,7 @@ func (x *Executor) askPerson(ctx context.Context, e engine.AskPerson, j *Input) 
 	}
 	if err != nil {
 		failed := *tool.Errorf("the question could not be answered: %s", x.Secrets.Text(err.Error()))
-		return event.ToolAmended{Key: e.Key(), Call: e.Call, Result: failed}
+		return fact.ToolAmended{Key: e.Key(), Call: e.Call, Result: failed}
 	}
 	return Answered(e.Key(), e.Call, questions, answers)
 }
@@ -112,5 +113,5 @@ func Answered(key, call string, questions []tool.Question, answers []tool.Answer
 		}
 		fmt.Fprintf(&b, "%s\n> %s\n", q.Text, said)
 	}
-	return event.ToolAmended{Key: key, Call: call, Result: *tool.Text(strings.TrimSuffix(b.String(), "\n"))}
+	return fact.ToolAmended{Key: key, Call: call, Result: *tool.Text(strings.TrimSuffix(b.String(), "\n"))}
 }

@@ -12,6 +12,7 @@ import (
 
 	"github.com/openagent-go/agent/event"
 	"github.com/openagent-go/agent/internal/engine"
+	"github.com/openagent-go/agent/internal/fact"
 	"github.com/openagent-go/agent/llm"
 	"github.com/openagent-go/agent/permission"
 	"github.com/openagent-go/agent/tool"
@@ -106,7 +107,7 @@ func (w *Writer) Write(turns []Turn, model, dir string) {
 		}
 	}
 	if w.state.Running() {
-		w.add(event.Stopped{Reason: event.Interrupted, Message: "the conversation on record ends here"})
+		w.add(fact.Stopped{Reason: event.Interrupted, Message: "the conversation on record ends here"})
 		w.settle(nothing)
 	}
 }
@@ -128,10 +129,10 @@ func (w *Writer) prompt(t Turn, tools []string, model, dir string) {
 
 // configured is the configuration of the run: the last one, with all tools that are called
 // and without limits.
-func (w *Writer) configured(tools []string, model, dir string) event.Configured {
+func (w *Writer) configured(tools []string, model, dir string) fact.Configured {
 	c := w.state.Config()
 	c.System, c.Models = w.transcript.System, w.state.Models()
-	c.Mode, c.Parallel, c.Limits, c.Compaction = permission.Default, 1, event.Limits{}, &event.Compaction{Off: true}
+	c.Mode, c.Parallel, c.Limits, c.Compaction = permission.Default, 1, fact.Limits{}, &fact.Compaction{Off: true}
 	if c.Model == "" {
 		c.Model = model
 	}
@@ -143,8 +144,8 @@ func (w *Writer) configured(tools []string, model, dir string) event.Configured 
 		c.Tools[i].Batch, c.Tools[i].Deferred, c.Tools[i].Barrier = false, false, false
 	}
 	for _, name := range tools {
-		if !slices.ContainsFunc(c.Tools, func(t event.Tool) bool { return t.Name == name || slices.Contains(t.Aliases, name) }) {
-			c.Tools = append(c.Tools, event.Tool{Tool: llm.Tool{Name: name, Input: []byte(`{"type":"object"}`)}})
+		if !slices.ContainsFunc(c.Tools, func(t fact.Tool) bool { return t.Name == name || slices.Contains(t.Aliases, name) }) {
+			c.Tools = append(c.Tools, fact.Tool{Tool: llm.Tool{Name: name, Input: []byte(`{"type":"object"}`)}})
 		}
 	}
 	return c
@@ -187,7 +188,7 @@ func (w *Writer) call() (engine.Effect, bool) {
 				wait = e.Key() // the limit of time comes before it
 			}
 		}
-		w.add(event.Waited{Key: wait})
+		w.add(fact.Waited{Key: wait})
 	}
 	return nil, false
 }
@@ -215,9 +216,9 @@ func (w *Writer) do(e engine.Effect, result func(call string) (tool.Result, bool
 			w.add(f)
 		}
 	case engine.Authorize:
-		w.add(event.Authorized{Key: e.Key(), Call: e.Call, Decision: permission.Allow()})
+		w.add(fact.Authorized{Key: e.Key(), Call: e.Call, Decision: permission.Allow()})
 	case engine.Ask:
-		w.add(event.Answered{Key: e.Key(), Call: e.Call, Decision: permission.Allow()})
+		w.add(fact.Answered{Key: e.Key(), Call: e.Call, Decision: permission.Allow()})
 	case engine.RunTool:
 		r, ok := result(e.Call)
 		cause := event.ByTool
@@ -232,9 +233,9 @@ func (w *Writer) do(e engine.Effect, result func(call string) (tool.Result, bool
 		w.add(e.Intent())
 		w.add(event.Compacted{Key: e.Key(), Trigger: e.Trigger, Failed: engine.NothingToCompact, Before: e.Before, After: e.Before})
 	case engine.Digest:
-		w.add(event.ToolAmended{Key: e.Key(), Call: e.Call, Result: w.done(e.Call)})
+		w.add(fact.ToolAmended{Key: e.Key(), Call: e.Call, Result: w.done(e.Call)})
 	case engine.AskPerson:
-		w.add(event.ToolAmended{Key: e.Key(), Call: e.Call, Result: w.done(e.Call)})
+		w.add(fact.ToolAmended{Key: e.Key(), Call: e.Call, Result: w.done(e.Call)})
 	case engine.GatherResults:
 		w.add(event.ToolResult{Key: e.Key(), Call: e.Call, Result: w.transcript.Gather(e.Call)})
 	}

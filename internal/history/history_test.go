@@ -10,6 +10,7 @@ import (
 
 	"github.com/openagent-go/agent"
 	"github.com/openagent-go/agent/event"
+	"github.com/openagent-go/agent/internal/fact"
 	"github.com/openagent-go/agent/internal/history"
 	"github.com/openagent-go/agent/llm"
 	"github.com/openagent-go/agent/llm/llmtest"
@@ -206,10 +207,10 @@ func TestRecord(t *testing.T) {
 
 // A written run holds the known data of its models.
 func TestModelsStay(t *testing.T) {
-	was := event.Configured{Model: "m", System: "Be good.", Models: map[string]llm.Info{"m": {Window: 77, Price: &llm.Price{Input: 3}}, "n": {Window: 5}}}
+	was := fact.Configured{Model: "m", System: "Be good.", Models: map[string]llm.Info{"m": {Window: 77, Price: &llm.Price{Input: 3}}, "n": {Window: 5}}}
 	w := history.NewWriter("s", []event.Event{{Seq: 1, Data: was}}, 1, nil)
 	w.Write([]history.Turn{user("a"), model("b")}, "m", "/dir")
-	now, ok := w.Facts()[0].Data.(event.Configured)
+	now, ok := w.Facts()[0].Data.(fact.Configured)
 	if !ok || now.System != was.System || !reflect.DeepEqual(now.Models, was.Models) {
 		t.Errorf("made with %+v", w.Facts()[0].Data)
 	}

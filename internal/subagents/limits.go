@@ -5,6 +5,7 @@ import (
 
 	"github.com/openagent-go/agent/event"
 	"github.com/openagent-go/agent/internal/engine"
+	"github.com/openagent-go/agent/internal/fact"
 )
 
 // Least returns the smaller of two limits. 0 means no limit.
@@ -18,7 +19,7 @@ func Least[T int | float64 | time.Duration](a, b T) T {
 // Reserve reserves a share of the parent's budget for a task: it stores the share in start.
 // It limits the agent's own limits to the share. A task that has already begun keeps its
 // share. over: the task's end is on record. ok is false if the budget has nothing left.
-func Reserve(state *engine.State, now time.Time, start *event.AgentStart, own *event.Limits) (begun, over, ok bool) {
+func Reserve(state *engine.State, now time.Time, start *event.AgentStart, own *fact.Limits) (begun, over, ok bool) {
 	begun, over = state.Agents().Worked(start.Key)
 	if !begun {
 		share, left := state.Share(start.Call, now)
@@ -48,6 +49,6 @@ func Reserve(state *engine.State, now time.Time, start *event.AgentStart, own *e
 }
 
 // Spent reports whether limits leave nothing of its share to a working agent.
-func Spent(l event.Limits, at event.AgentStart) bool {
+func Spent(l fact.Limits, at event.AgentStart) bool {
 	return l.USD > 0 && at.ReservedUSD <= 0 || l.ModelCalls > 0 && at.ModelCalls <= 0 || l.Turns > 0 && at.Turns <= 0
 }

@@ -12,6 +12,7 @@ import (
 
 	"github.com/openagent-go/agent/event"
 	"github.com/openagent-go/agent/internal/engine"
+	"github.com/openagent-go/agent/internal/fact"
 	"github.com/openagent-go/agent/internal/subagents"
 	"github.com/openagent-go/agent/llm"
 	"github.com/openagent-go/agent/session"
@@ -40,8 +41,8 @@ func (j journals) Read(_ context.Context, id string, _ int64) iter.Seq2[event.Ev
 }
 
 // prompt is what a run of a prompt begins with.
-func prompt(id string, l event.Limits) []event.Fact {
-	return []event.Fact{event.Configured{Model: "m", Dir: "/w", Roots: []string{"/w"}, MaxTokens: 10, Models: map[string]llm.Info{"m": {Price: new(llm.Price)}}, Limits: l},
+func prompt(id string, l fact.Limits) []event.Fact {
+	return []event.Fact{fact.Configured{Model: "m", Dir: "/w", Roots: []string{"/w"}, MaxTokens: 10, Models: map[string]llm.Info{"m": {Price: new(llm.Price)}}, Limits: l},
 		event.UserMessage{ID: id, Delivery: event.AsPrompt, Message: llm.UserText("go")}}
 }
 
@@ -52,7 +53,7 @@ func end(text string, cost float64) event.RunEnd {
 
 // What a piece of work came to is in the agent's own journal, under the id of its prompt.
 func TestLastResult(t *testing.T) {
-	none := event.Limits{}
+	none := fact.Limits{}
 	store := journals{
 		"done":   append(append(prompt("w1", none), end("first", 1)), append(prompt("w2", none), end("second", 2))...),
 		"killed": prompt("w1", none),
@@ -101,7 +102,7 @@ func stateOf(facts ...event.Fact) *engine.State {
 // Agents that a crash left at work have ended, once each, with what is known of them. Those
 // that go on, in this program or by their call, have not.
 func TestAbandoned(t *testing.T) {
-	begin := prompt("p1", event.Limits{})
+	begin := prompt("p1", fact.Limits{})
 	front := event.AgentStart{Key: "k1", Session: "c1", Agent: "helper"}
 	back := event.AgentStart{Key: "k2", Session: "c2", Agent: "scout", Background: true}
 	last := func(at event.AgentStart) (event.AgentEnd, string, string) {
@@ -143,7 +144,7 @@ func TestAbandoned(t *testing.T) {
 		t.Errorf("ended before: %v", types(got))
 	}
 	// An agent that waits for a decision goes on when the run is resumed, and not with a new prompt.
-	waits := stateOf(append(slices.Clone(begin), back, event.AgentSuspended{Key: "k2", Session: "c2", Agent: "scout"})...)
+	waits := stateOf(append(slices.Clone(begin), back, fact.AgentSuspended{Key: "k2", Session: "c2", Agent: "scout"})...)
 	if !subagents.Waits(waits, "k2") || subagents.Waits(both, "k2") {
 		t.Error("whether an agent waits is not known")
 	}
@@ -171,8 +172,8 @@ func TestNotice(t *testing.T) {
 // An agent reserves a share of what is left, and no more than it wants itself.
 func TestReserve(t *testing.T) {
 	now := time.Unix(10, 0)
-	limited := event.Limits{USD: 1, ModelCalls: 10, Turns: 8}
-	reserve := func(state *engine.State, own event.Limits) (event.AgentStart, event.Limits, bool) {
+	limited := fact.Limits{USD: 1, ModelCalls: 10, Turns: 8}
+	reserve := func(state *engine.State, own fact.Limits) (event.AgentStart, fact.Limits, bool) {
 		start := event.AgentStart{Key: "k", Session: "c"}
 		begun, over, ok := subagents.Reserve(state, now, &start, &own)
 		if begun || over {
@@ -185,27 +186,27 @@ func TestReserve(t *testing.T) {
 	if !left || share.USD <= 0 || share.ModelCalls <= 0 || share.Turns <= 0 {
 		t.Fatalf("the share is %+v, %v", share, left)
 	}
-	start, own, ok := reserve(state, event.Limits{})
+	start, own, ok := reserve(state, fact.Limits{})
 	if !ok || start.ReservedUSD != share.USD || start.ModelCalls != share.ModelCalls || own.USD != share.USD || own.OwnTurns != 0 || own.Turns != share.Turns {
 		t.Errorf("without limits of its own: %+v, %+v, %v", start, own, ok)
 	}
-	start, own, ok = reserve(state, event.Limits{USD: share.USD / 4, Turns: 1, ModelCalls: 1000, Time: time.Hour})
+	start, own, ok = reserve(state, fact.Limits{USD: share.USD / 4, Turns: 1, ModelCalls: 1000, Time: time.Hour})
 	if !ok || start.ReservedUSD != share.USD/4 || own.ModelCalls != share.ModelCalls || own.Turns != 1 || own.OwnTurns != 1 || own.Time != time.Hour {
 		t.Errorf("with limits of its own: %+v, %+v, %v", start, own, ok)
 	}
-	if start, own, ok = reserve(stateOf(prompt("p", event.Limits{})...), event.Limits{Turns: 3}); !ok || start.ReservedUSD != 0 || own.Turns != 0 || own.OwnTurns != 3 {
+	if start, own, ok = reserve(stateOf(prompt("p", fact.Limits{})...), fact.Limits{Turns: 3}); !ok || start.ReservedUSD != 0 || own.Turns != 0 || own.OwnTurns != 3 {
 		t.Errorf("of a parent without limits: %+v, %+v, %v", start, own, ok)
 	}
 	spent := stateOf(append(prompt("p", limited), event.AgentStart{Key: "all", Session: "x", ReservedUSD: 1, ModelCalls: 10, Turns: 8})...)
-	if _, _, ok = reserve(spent, event.Limits{}); ok {
+	if _, _, ok = reserve(spent, fact.Limits{}); ok {
 		t.Error("a share of nothing is had")
 	}
 }
 
 // Work that begun before keeps its share, as far as a new budget leaves it one.
 func TestReserveAgain(t *testing.T) {
-	facts := append(prompt("p", event.Limits{USD: 1}), event.AgentStart{Key: "k", Session: "c", ReservedUSD: 0.25, ModelCalls: 3})
-	start, own := event.AgentStart{Key: "k", Session: "c"}, event.Limits{USD: 5}
+	facts := append(prompt("p", fact.Limits{USD: 1}), event.AgentStart{Key: "k", Session: "c", ReservedUSD: 0.25, ModelCalls: 3})
+	start, own := event.AgentStart{Key: "k", Session: "c"}, fact.Limits{USD: 5}
 	begun, over, ok := subagents.Reserve(stateOf(facts...), time.Unix(10, 0), &start, &own)
 	if !begun || over || !ok || start.ReservedUSD != 0.25 || own.USD != 0.25 || own.ModelCalls != 3 {
 		t.Errorf("at work: %v, %v, %v with %+v", begun, over, ok, own)
@@ -214,7 +215,7 @@ func TestReserveAgain(t *testing.T) {
 	if begun, over, ok = subagents.Reserve(stateOf(ended...), time.Unix(10, 0), &start, &own); !begun || !over || !ok {
 		t.Errorf("ended: %v, %v, %v", begun, over, ok)
 	}
-	for limits, want := range map[event.Limits]bool{{}: false, {USD: 1}: true, {ModelCalls: 1}: false, {Turns: 1}: true} {
+	for limits, want := range map[fact.Limits]bool{{}: false, {USD: 1}: true, {ModelCalls: 1}: false, {Turns: 1}: true} {
 		if got := subagents.Spent(limits, event.AgentStart{ModelCalls: 3}); got != want {
 			t.Errorf("%+v leaves it nothing: %v", limits, got)
 		}

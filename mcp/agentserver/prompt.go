@@ -11,6 +11,7 @@ import (
 
 	"github.com/openagent-go/agent"
 	"github.com/openagent-go/agent/event"
+	"github.com/openagent-go/agent/internal/fact"
 	"github.com/openagent-go/agent/mcp/server"
 	"github.com/openagent-go/agent/session"
 	"github.com/openagent-go/agent/tool"
@@ -144,7 +145,7 @@ func report(ctx context.Context, d event.Data) {
 			text += ": " + d.Status.Text
 		}
 		tool.Progress(ctx, tool.Status{Text: text})
-	case event.ModelStart:
+	case fact.ModelStart:
 		tool.Progress(ctx, tool.Status{Text: "asking " + d.Model})
 	}
 }

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/openagent-go/agent/event"
+	"github.com/openagent-go/agent/internal/fact"
 	"github.com/openagent-go/agent/llm"
 	"github.com/openagent-go/agent/permission"
 	"github.com/openagent-go/agent/session/export"
@@ -16,8 +17,8 @@ func TestDecisions(t *testing.T) {
 	until := time.Unix(2e9, 0).UTC()
 	// A decision that was deferred is about the call of an answer before the end of the run.
 	late := stored(t, said("1", event.AsPrompt, "go"), answer(llm.ToolUse{ID: "a", Name: "pay", Input: []byte(`{}`)}),
-		fact(event.RunEnd{Reason: event.Suspended}), fact(event.Answered{Call: "c2.0", Decision: permission.Decision{Behavior: permission.Allowed, By: "ann"}}),
-		fact(event.Resumed{}), result("c2.0", "paid", ""), fact(event.RunEnd{Reason: event.Completed}))
+		factOf(event.RunEnd{Reason: event.Suspended}), factOf(fact.Answered{Call: "c2.0", Decision: permission.Decision{Behavior: permission.Allowed, By: "ann"}}),
+		factOf(event.Resumed{}), result("c2.0", "paid", ""), factOf(event.RunEnd{Reason: event.Completed}))
 	var b strings.Builder
 	if err := export.Markdown(t.Context(), &b, late, "s", export.Options{}); err != nil {
 		t.Fatal(err)
@@ -31,10 +32,10 @@ func TestDecisions(t *testing.T) {
 		at = i
 	}
 	store := stored(t, said("1", event.AsPrompt, "go"), answer(llm.ToolUse{ID: "a", Name: "pay", Input: []byte(`{}`)}, llm.ToolUse{ID: "b", Name: "look", Input: []byte(`{}`)}),
-		fact(event.Authorized{Call: "c2.0", Decision: permission.Decision{Behavior: permission.Asked, Source: permission.FromMode}}),
-		fact(event.Authorized{Call: "c2.1", Decision: permission.Decision{Behavior: permission.Allowed, Source: permission.FromHook, By: "guard"}}),
-		fact(event.Answered{Call: "c2.0", Decision: permission.Decision{Behavior: permission.Allowed, Source: permission.FromPerson, By: "ann\x1b[31m <u>", Expires: until}}),
-		fact(event.Answered{Call: "c2.0", Decision: permission.Decision{Behavior: permission.Denied, Source: permission.FromPerson, Reason: "too late"}}),
+		factOf(fact.Authorized{Call: "c2.0", Decision: permission.Decision{Behavior: permission.Asked, Source: permission.FromMode}}),
+		factOf(fact.Authorized{Call: "c2.1", Decision: permission.Decision{Behavior: permission.Allowed, Source: permission.FromHook, By: "guard"}}),
+		factOf(fact.Answered{Call: "c2.0", Decision: permission.Decision{Behavior: permission.Allowed, Source: permission.FromPerson, By: "ann\x1b[31m <u>", Expires: until}}),
+		factOf(fact.Answered{Call: "c2.0", Decision: permission.Decision{Behavior: permission.Denied, Source: permission.FromPerson, Reason: "too late"}}),
 		result("c2.0", "Permission denied", ""))
 	for name, write := range formats {
 		var b strings.Builder

@@ -16,6 +16,7 @@ import (
 	"golang.org/x/net/html"
 
 	"github.com/openagent-go/agent/event"
+	"github.com/openagent-go/agent/internal/fact"
 	"github.com/openagent-go/agent/llm"
 	"github.com/openagent-go/agent/session"
 	"github.com/openagent-go/agent/session/export"
@@ -47,15 +48,15 @@ func stored(t *testing.T, facts ...event.Event) session.Store {
 	return store
 }
 
-func fact(d event.Data) event.Event { return event.Event{Data: d} }
+func factOf(d event.Data) event.Event { return event.Event{Data: d} }
 
 func said(id string, d event.Delivery, text string, more ...llm.Block) event.Event {
-	return fact(event.UserMessage{ID: id, Delivery: d, Message: llm.UserText(text, more...)})
+	return factOf(event.UserMessage{ID: id, Delivery: d, Message: llm.UserText(text, more...)})
 }
 
 func answer(blocks ...llm.Block) event.Event {
 	cost := 0.0125
-	return fact(event.AssistantMessage{Model: "test-model", CostUSD: &cost, Response: llm.Response{Usage: llm.Usage{Input: 10, Output: 5}, Message: llm.Message{Role: llm.Assistant, Content: blocks}}})
+	return factOf(event.AssistantMessage{Model: "test-model", CostUSD: &cost, Response: llm.Response{Usage: llm.Usage{Input: 10, Output: 5}, Message: llm.Message{Role: llm.Assistant, Content: blocks}}})
 }
 
 func result(call, text string, details string, more ...llm.Block) event.Event {
@@ -64,7 +65,7 @@ func result(call, text string, details string, more ...llm.Block) event.Event {
 	if details != "" {
 		r.Details = json.RawMessage(details)
 	}
-	return fact(event.ToolResult{Call: call, Result: *r, Duration: 3 * time.Millisecond})
+	return factOf(event.ToolResult{Call: call, Result: *r, Duration: 3 * time.Millisecond})
 }
 
 // picture is a PNG in one colour that no page has.
@@ -87,16 +88,16 @@ const change = `{"filePath":"a.go","diff":"--- a.go\n+++ a.go\n@@ -1,2 +1,2 @@\n
 // usual is a session with one of everything.
 func usual(t *testing.T) session.Store {
 	return stored(t,
-		fact(event.Configured{Model: "test-model"}),
+		factOf(fact.Configured{Model: "test-model"}),
 		said("p", event.AsPrompt, "Fix *a.go* please", llm.Image{MediaType: "image/png", Data: picture(t)}, llm.Document{MediaType: "text/plain", Title: "notes.txt", Data: []byte("some notes")}),
 		answer(llm.Thinking{Text: "let me think"}, llm.Text{Text: "# Plan\n\nI **edit** `a.go`, see https://example.com/x.\n\n```go\nfunc main() {}\n```\n"},
 			llm.ToolUse{ID: "1", Name: "Edit", Input: json.RawMessage(`{"file_path": "a.go"}`)}, llm.ToolUse{ID: "2", Name: "Bash", Input: json.RawMessage(`{"command":"false"}`)}),
 		result("c3.0", "edited", change),
-		fact(event.ToolResult{Call: "c3.1", Result: *tool.Errorf("exit status 1"), Cause: event.ByTool}),
+		factOf(event.ToolResult{Call: "c3.1", Result: *tool.Errorf("exit status 1"), Cause: event.ByTool}),
 		said("st", event.AsSteer, "be quick"),
-		fact(event.Delivered{IDs: []string{"st"}}),
+		factOf(fact.Delivered{IDs: []string{"st"}}),
 		answer(llm.Text{Text: "Done."}),
-		fact(event.RunEnd{Reason: event.Completed, Turns: 2}),
+		factOf(event.RunEnd{Reason: event.Completed, Turns: 2}),
 		said("r", event.AsPrompt, "this was rewound"),
 		event.Event{Prev: 9, Data: event.Rewound{}},
 		said("q", event.AsPrompt, "and now?"),
@@ -190,8 +191,8 @@ func TestSecrets(t *testing.T) {
 		said("p", event.AsPrompt, "key from-the-environment and "+given, llm.Document{MediaType: "text/plain", Title: given, Data: []byte(given)}),
 		answer(llm.Text{Text: "f\x1b[0mrom-the-environment"}, llm.Thinking{Text: given}, llm.ToolUse{ID: "1", Name: "from-the-environment", Input: json.RawMessage(`{"k":"given\"secret"}`)}, llm.ToolUse{ID: "2", Name: "x", Input: []byte("{}"), Invalid: given}),
 		result("c2.0", given, `{"diff":"given\"secret"}`),
-		fact(event.RunEnd{Reason: event.ModelError, Message: given}),
-		fact(event.SessionNamed{Title: given, Tag: "from-the-environment"}),
+		factOf(event.RunEnd{Reason: event.ModelError, Message: given}),
+		factOf(event.SessionNamed{Title: given, Tag: "from-the-environment"}),
 	)
 	for format := range formats {
 		got := exported(t, format, s, export.Options{Secrets: []string{given}})
@@ -250,18 +251,18 @@ func hostile(t *testing.T, attack string) session.Store {
 	text, _ := json.Marshal(attack)
 	cost := 1.0
 	return stored(t,
-		fact(event.Configured{Model: attack}),
+		factOf(fact.Configured{Model: attack}),
 		said("p", event.AsPrompt, attack, llm.Document{MediaType: "text/plain", Title: attack, Data: []byte(attack)}, llm.Document{MediaType: attack, Title: attack},
 			llm.Image{MediaType: "image/svg+xml", Data: []byte(attack)}, llm.Image{MediaType: "image/png", Data: []byte(attack)}, llm.Image{MediaType: attack}),
-		fact(event.AssistantMessage{Model: attack, CostUSD: &cost, Response: llm.Response{Message: llm.Message{Role: llm.Assistant, Content: llm.Blocks{
+		factOf(event.AssistantMessage{Model: attack, CostUSD: &cost, Response: llm.Response{Message: llm.Message{Role: llm.Assistant, Content: llm.Blocks{
 			llm.Text{Text: attack}, llm.Thinking{Text: attack}, llm.Verbatim{Shown: attack},
 			llm.ToolUse{ID: attack, Name: attack, Input: json.RawMessage(`{"x":` + string(text) + `}`)}, llm.ToolUse{ID: attack, Name: attack, Input: []byte("{}"), Invalid: attack}}}}}),
-		fact(event.ToolResult{Call: "c3.0", Result: tool.Result{Title: attack, Content: llm.Blocks{llm.Text{Text: attack}, llm.Text{Text: "--- a\n+++ b\n@@ @@\n+" + attack}}, Details: json.RawMessage(`{"diff":` + string(text) + `}`)}}),
-		fact(event.ToolResult{Call: "c3.1", Result: *tool.Errorf("%s", attack)}),
-		fact(event.UserMessage{ID: "q", Delivery: event.Delivery(attack), Message: llm.UserText(attack)}),
-		fact(event.Delivered{IDs: []string{"q"}}),
-		fact(event.RunEnd{Reason: event.EndReason(attack), Message: attack}),
-		fact(event.SessionNamed{Title: attack, Tag: attack}),
+		factOf(event.ToolResult{Call: "c3.0", Result: tool.Result{Title: attack, Content: llm.Blocks{llm.Text{Text: attack}, llm.Text{Text: "--- a\n+++ b\n@@ @@\n+" + attack}}, Details: json.RawMessage(`{"diff":` + string(text) + `}`)}}),
+		factOf(event.ToolResult{Call: "c3.1", Result: *tool.Errorf("%s", attack)}),
+		factOf(event.UserMessage{ID: "q", Delivery: event.Delivery(attack), Message: llm.UserText(attack)}),
+		factOf(fact.Delivered{IDs: []string{"q"}}),
+		factOf(event.RunEnd{Reason: event.EndReason(attack), Message: attack}),
+		factOf(event.SessionNamed{Title: attack, Tag: attack}),
 	)
 }
 

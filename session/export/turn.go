@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/openagent-go/agent/event"
+	"github.com/openagent-go/agent/internal/fact"
 	"github.com/openagent-go/agent/internal/redact"
 	"github.com/openagent-go/agent/internal/text"
 	"github.com/openagent-go/agent/llm"
@@ -162,7 +163,7 @@ func (r *reader) fact(e event.Event) (known bool) {
 		} else {
 			r.held[d.ID] = m
 		}
-	case event.Delivered:
+	case fact.Delivered:
 		for _, id := range d.IDs {
 			if m, ok := r.held[id]; ok {
 				delete(r.held, id)
@@ -177,11 +178,11 @@ func (r *reader) fact(e event.Event) (known bool) {
 		}
 		r.flush()
 		r.answer = a
-	case event.Authorized:
+	case fact.Authorized:
 		if d.Decision.By != "" {
 			r.decided(e, d.Call, d.Decision)
 		}
-	case event.Answered:
+	case fact.Answered:
 		r.decided(e, d.Call, d.Decision)
 	case event.ToolResult:
 		r.result(e, d)
@@ -192,12 +193,12 @@ func (r *reader) fact(e event.Event) (known bool) {
 		} else {
 			r.put(end)
 		}
-	case event.Configured, event.ModelStart, event.ModelFailed, event.CompactionRequested, event.Compacted, event.Waited,
-		event.ToolStart, event.ToolDone, event.ToolAmended, event.Checkpointed,
-		event.ModeChanged, event.ModelChanged, event.FallbacksChanged, event.BudgetChanged, event.CallbackChanged,
-		event.ToolChanged, event.ToolsChanged, event.PermissionsChanged, event.Stopped, event.Resumed, event.Rewound,
-		event.SessionNamed, event.Hooked, event.OutputChecked,
-		event.AgentStart, event.AgentSuspended, event.AgentEnd: // no one said them
+	case fact.Configured, fact.ModelStart, event.ModelFailed, fact.CompactionRequested, event.Compacted, fact.Waited,
+		event.ToolStart, fact.ToolDone, fact.ToolAmended, fact.Checkpointed,
+		event.ModeChanged, event.ModelChanged, fact.FallbacksChanged, fact.BudgetChanged, fact.CallbackChanged,
+		fact.ToolChanged, fact.ToolsChanged, event.PermissionsChanged, fact.Stopped, event.Resumed, event.Rewound,
+		event.SessionNamed, fact.Hooked, fact.OutputChecked,
+		event.AgentStart, fact.AgentSuspended, event.AgentEnd: // no one said them
 	default:
 		return false
 	}

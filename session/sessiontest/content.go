@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/openagent-go/agent/event"
+	"github.com/openagent-go/agent/internal/fact"
 	"github.com/openagent-go/agent/internal/text"
 	"github.com/openagent-go/agent/llm"
 	"github.com/openagent-go/agent/session"
@@ -77,7 +78,7 @@ func named(t *testing.T, s session.Store) {
 func pages(t *testing.T, s session.Store) {
 	use := llm.ToolUse{ID: "u", Name: "Read", Input: []byte(`{}`)}
 	facts := list(
-		event.Configured{Model: "m"}, // 1
+		fact.Configured{Model: "m"}, // 1
 		prompt("one"),
 		event.AssistantMessage{Response: llm.Response{Message: llm.Message{Role: llm.Assistant, Content: llm.Blocks{use}}}},
 		event.ToolStart{Call: "c3.0"},

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/openagent-go/agent/event"
+	"github.com/openagent-go/agent/internal/fact"
 	"github.com/openagent-go/agent/internal/fill"
 	"github.com/openagent-go/agent/llm"
 )
@@ -13,29 +14,29 @@ import (
 // kinds holds one value of each type of fact. A test compares it with the
 // source of package event.
 var kinds = []event.Fact{
-	event.Configured{},
+	fact.Configured{},
 	event.UserMessage{},
-	event.Delivered{},
-	event.ModelStart{},
+	fact.Delivered{},
+	fact.ModelStart{},
 	event.AssistantMessage{},
 	event.ModelFailed{},
-	event.CompactionRequested{}, event.Compacted{},
-	event.Waited{},
-	event.Authorized{},
-	event.Answered{},
+	fact.CompactionRequested{}, event.Compacted{},
+	fact.Waited{},
+	fact.Authorized{},
+	fact.Answered{},
 	event.ToolStart{},
-	event.ToolDone{}, event.ToolAmended{},
+	fact.ToolDone{}, fact.ToolAmended{},
 	event.ToolResult{},
-	event.Hooked{}, event.OutputChecked{}, event.PermissionsChanged{},
-	event.Checkpointed{},
+	fact.Hooked{}, fact.OutputChecked{}, event.PermissionsChanged{},
+	fact.Checkpointed{},
 	event.ModeChanged{},
-	event.ToolChanged{}, event.ToolsChanged{},
-	event.ModelChanged{}, event.FallbacksChanged{}, event.BudgetChanged{}, event.CallbackChanged{},
-	event.Stopped{},
+	fact.ToolChanged{}, fact.ToolsChanged{},
+	event.ModelChanged{}, fact.FallbacksChanged{}, fact.BudgetChanged{}, fact.CallbackChanged{},
+	fact.Stopped{},
 	event.Resumed{},
 	event.Rewound{},
 	event.SessionNamed{},
-	event.AgentStart{}, event.AgentSuspended{}, event.AgentEnd{},
+	event.AgentStart{}, fact.AgentSuspended{}, event.AgentEnd{},
 	event.RunEnd{},
 }
 

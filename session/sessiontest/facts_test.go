@@ -4,7 +4,7 @@ import (
 	"reflect"
 	"testing"
 
-	"github.com/openagent-go/agent/event"
+	"github.com/openagent-go/agent/internal/fact"
 )
 
 // The suite stores every fact.
@@ -13,7 +13,7 @@ func TestFactsAreComplete(t *testing.T) {
 	for _, k := range kinds {
 		known[reflect.TypeOf(k)] = true
 	}
-	for _, f := range event.Facts() {
+	for _, f := range fact.All() {
 		if !known[reflect.TypeOf(f)] {
 			t.Errorf("the suite does not store %T", f)
 		}

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/openagent-go/agent/event"
+	"github.com/openagent-go/agent/internal/fact"
 	"github.com/openagent-go/agent/llm"
 	"github.com/openagent-go/agent/session"
 )
@@ -158,7 +159,7 @@ func bigContents(t *testing.T, s session.Store) {
 		facts = append(facts, follow(facts, prompt(text)))
 		facts = append(facts, follow(facts, event.RunEnd{Reason: event.Completed, Text: text, Partial: text + ".", Message: "m"}))
 		tool := llm.Tool{Name: text, Input: json.RawMessage("{}")}
-		facts = append(facts, follow(facts, event.Configured{System: text, Model: "m", Tools: []event.Tool{{Tool: tool}}}))
+		facts = append(facts, follow(facts, fact.Configured{System: text, Model: "m", Tools: []fact.Tool{{Tool: tool}}}))
 	}
 	facts = append(facts, follow(facts, prompt("look", llm.Image{MediaType: "image/png", Data: image})))
 	log := opened(t, s, "s")

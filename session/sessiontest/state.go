@@ -4,6 +4,7 @@ import (
 	"testing"
 
 	"github.com/openagent-go/agent/event"
+	"github.com/openagent-go/agent/internal/fact"
 	"github.com/openagent-go/agent/llm"
 	"github.com/openagent-go/agent/permission"
 	"github.com/openagent-go/agent/session"
@@ -14,7 +15,7 @@ import (
 func states(t *testing.T, s session.Store) {
 	use := llm.ToolUse{ID: "u", Name: "Write", Input: []byte(`{"n":1}`)}
 	answer := event.AssistantMessage{Response: llm.Response{Message: llm.Message{Role: llm.Assistant, Content: llm.Blocks{use}}}}
-	ask := event.Authorized{Call: "c2.0", Decision: permission.Decision{Behavior: permission.Asked, Reason: "it writes"}}
+	ask := fact.Authorized{Call: "c2.0", Decision: permission.Decision{Behavior: permission.Asked, Reason: "it writes"}}
 	is := func(want session.State, questions ...string) {
 		t.Helper()
 		info, err := session.Stat(t.Context(), s, "s")
@@ -52,7 +53,7 @@ func states(t *testing.T, s session.Store) {
 	}
 	is(session.StateWaiting, "c2.0")
 	log = opened(t, s, "s")
-	next(event.Answered{Call: "c2.0", Decision: permission.Allow()})
+	next(fact.Answered{Call: "c2.0", Decision: permission.Allow()})
 	is(session.StateUnfinished)
 	next(event.Resumed{}, event.AgentStart{Key: "k", Call: "c2.0", Session: "helper", Agent: "helper"})
 	is(session.StateRunning)

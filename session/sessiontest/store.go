@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/openagent-go/agent/event"
+	"github.com/openagent-go/agent/internal/fact"
 	"github.com/openagent-go/agent/llm"
 	"github.com/openagent-go/agent/session"
 )
@@ -30,7 +31,7 @@ func listed(t *testing.T, s session.Store) {
 	notice := event.UserMessage{ID: "n", Delivery: event.AsNotice, Message: llm.UserText("a notice")}
 	long := strings.Repeat("é", 300)
 	for id, facts := range map[string][]event.Event{
-		"one":   list(event.Configured{Model: "m", System: strings.Repeat("s", 40<<10)}, notice, prompt("  first\nsecond"), prompt("later")),
+		"one":   list(fact.Configured{Model: "m", System: strings.Repeat("s", 40<<10)}, notice, prompt("  first\nsecond"), prompt("later")),
 		"two":   list(prompt(long)),
 		"three": list(event.Resumed{}, prompt(strings.Repeat("x", 20<<10)+"\n"+strings.Repeat("y", 40<<10)), event.Resumed{}),
 		"empty": nil,

@@ -9,6 +9,7 @@ import (
 
 	"github.com/openagent-go/agent/cmd/openagent/internal/streamjson"
 	"github.com/openagent-go/agent/event"
+	"github.com/openagent-go/agent/internal/fact"
 	"github.com/openagent-go/agent/llm/llmtest"
 )
 
@@ -160,7 +161,7 @@ type attempt struct {
 // take adds an event.
 func (v *evidence) take(e event.Event) {
 	switch d := e.Data.(type) {
-	case event.ModelStart:
+	case fact.ModelStart:
 		v.attempts = append(v.attempts, attempt{model: d.Model, started: e.Time})
 	case event.ModelFailed:
 		a := &v.attempts[len(v.attempts)-1]

@@ -16,6 +16,7 @@ import (
 	"github.com/openagent-go/agent/cmd/openagent/internal/streamjson"
 	"github.com/openagent-go/agent/cmd/openagent/internal/term"
 	"github.com/openagent-go/agent/event"
+	"github.com/openagent-go/agent/internal/fact"
 	"github.com/openagent-go/agent/internal/terminal"
 	"github.com/openagent-go/agent/internal/text"
 	"github.com/openagent-go/agent/internal/toolrun"
@@ -115,9 +116,9 @@ func (v *demoView) event(ctx context.Context, e event.Event) error {
 		for i, u := range d.Response.Message.ToolUses() {
 			v.calls.Add(streamjson.CallID(e.Seq, i), u)
 		}
-	case event.Authorized:
+	case fact.Authorized:
 		v.decisions[d.Call] = d.Decision
-	case event.Answered:
+	case fact.Answered:
 		v.decisions[d.Call] = d.Decision
 	case event.PermissionRequest:
 		v.question(ctx, d)
@@ -132,7 +133,7 @@ func (v *demoView) event(ctx context.Context, e event.Event) error {
 // measure adds up where the time goes, and the calls.
 func (v *demoView) measure(e event.Event) {
 	switch d := e.Data.(type) {
-	case event.ModelStart:
+	case fact.ModelStart:
 		if !v.failed.IsZero() {
 			v.retry += e.Time.Sub(v.failed)
 			v.failed = time.Time{}

@@ -22,6 +22,7 @@ import (
 	"github.com/openagent-go/agent/cmd/openagent/internal/streamjson"
 	"github.com/openagent-go/agent/cmd/openagent/internal/term"
 	"github.com/openagent-go/agent/event"
+	"github.com/openagent-go/agent/internal/fact"
 	"github.com/openagent-go/agent/internal/text"
 	"github.com/openagent-go/agent/llm"
 	"github.com/openagent-go/agent/permission"
@@ -264,7 +265,7 @@ func (c *REPL) show(ctx context.Context, events iter.Seq2[event.Event, error]) e
 		}
 		began = true
 		switch d := e.Data.(type) {
-		case event.Configured:
+		case fact.Configured:
 			c.mode.Store(d.Mode)
 		case event.ModeChanged:
 			c.mode.Store(d.Mode)
@@ -294,7 +295,7 @@ func (c *REPL) show(ctx context.Context, events iter.Seq2[event.Event, error]) e
 			if text := app.HookMessage(d); text != "" {
 				c.screen.Line(term.Dim, "  . %s", c.h.OneLine(text))
 			}
-		case event.ModelStart:
+		case fact.ModelStart:
 			if d.Compacts != "" {
 				c.screen.Line(term.Dim, "  . the conversation is being compacted")
 			}

@@ -7,6 +7,7 @@ import (
 
 	"github.com/openagent-go/agent/cmd/openagent/internal/cli"
 	"github.com/openagent-go/agent/event"
+	"github.com/openagent-go/agent/internal/fact"
 	"github.com/openagent-go/agent/internal/text"
 	"github.com/openagent-go/agent/session"
 )
@@ -53,9 +54,9 @@ type step struct {
 	id          string
 	isPrompt    bool
 	configures  bool
-	text        string              // of a prompt
-	kept        *event.Checkpointed // of its files
-	changes     bool                // it has run a call that may change files
+	text        string             // of a prompt
+	kept        *fact.Checkpointed // of its files
+	changes     bool               // it has run a call that may change files
 }
 
 func walkOf(ctx context.Context, store session.Store, id string) (*walk, error) {
@@ -69,7 +70,7 @@ func walkOf(ctx context.Context, store session.Store, id string) (*walk, error) 
 		s := step{Event: e}
 		s.Data = nil
 		switch d := e.Data.(type) {
-		case event.Configured:
+		case fact.Configured:
 			s.configures = true
 		case event.UserMessage:
 			s.id = d.ID
@@ -77,13 +78,13 @@ func walkOf(ctx context.Context, store session.Store, id string) (*walk, error) 
 				s.text = d.Message.Text()
 				last = len(w.facts) + 1
 			}
-		case event.Authorized:
+		case fact.Authorized:
 			changing[d.Call] = !d.Class.ReadOnly && !d.Class.Internal
 		case event.ToolStart:
 			if last > 0 && changing[d.Call] {
 				w.facts[last-1].changes = true
 			}
-		case event.Checkpointed:
+		case fact.Checkpointed:
 			if last > 0 && d.Prompt == w.facts[last-1].Seq {
 				w.facts[last-1].kept = &d
 			}

@@ -2,6 +2,7 @@ package streamjson
 
 import (
 	"github.com/openagent-go/agent/event"
+	"github.com/openagent-go/agent/internal/fact"
 )
 
 // The events of a partial message, in the format of the Messages API
@@ -61,7 +62,7 @@ type partial struct {
 	block string // the block's type, or a call's id; "" before the first
 }
 
-func (p *partial) start(d event.ModelStart) {
+func (p *partial) start(d fact.ModelStart) {
 	*p = partial{put: p.put, key: d.Key, model: d.Model}
 }
 

@@ -11,6 +11,7 @@ import (
 	"github.com/openagent-go/agent/cmd/openagent/internal/app"
 	"github.com/openagent-go/agent/cmd/openagent/internal/cli"
 	"github.com/openagent-go/agent/event"
+	"github.com/openagent-go/agent/internal/fact"
 	"github.com/openagent-go/agent/internal/providers"
 	"github.com/openagent-go/agent/permission"
 	"github.com/openagent-go/agent/sandbox"
@@ -38,7 +39,7 @@ type Report struct {
 	prefix    string             // prefix of the agent's calls among all agents; "" at the root
 	subagents map[string]*Report // reports of its sub-agents, by session
 
-	config    event.Configured
+	config    fact.Configured
 	Mode      permission.Mode
 	held      bool // until the prompt is configured, to hide the end of an earlier run
 	Started   bool // the run's init line was written
@@ -87,17 +88,17 @@ func (r *Report) Expect(prompt bool) {
 
 // Event handles the next event of the session.
 func (r *Report) Event(e event.Event) {
-	if _, ok := e.Data.(event.Configured); !ok && !r.Started && !r.held {
+	if _, ok := e.Data.(fact.Configured); !ok && !r.Started && !r.held {
 		r.begin()
 	}
 	switch d := e.Data.(type) {
-	case event.Configured:
+	case fact.Configured:
 		r.config, r.Mode = d, d.Mode
 		r.held, r.failures, r.failed = false, 0, nil
 		r.begin()
 	case event.UserMessage:
 		r.user(e, d)
-	case event.Delivered:
+	case fact.Delivered:
 		for _, id := range d.IDs {
 			if m, ok := r.queued[id]; ok {
 				delete(r.queued, id)
@@ -108,7 +109,7 @@ func (r *Report) Event(e event.Event) {
 		r.Mode = d.Mode
 	case event.ModelChanged:
 		r.config.Model = d.Model
-	case event.ModelStart:
+	case fact.ModelStart:
 		switch {
 		case d.Compacts != "":
 			r.compacting = true
@@ -126,9 +127,9 @@ func (r *Report) Event(e event.Event) {
 		r.compacted(e, d)
 	case event.AssistantMessage:
 		r.assistant(e, d)
-	case event.Authorized:
+	case fact.Authorized:
 		r.decided(d.Call, d.Decision)
-	case event.Answered:
+	case fact.Answered:
 		r.decided(d.Call, d.Decision)
 	case event.ToolResult:
 		r.Mode = cmp.Or(d.Result.Patch.Mode, r.Mode)
@@ -279,7 +280,7 @@ func (r *Report) endCompacting() {
 }
 
 // calling records a model call. After a failure it may be another model.
-func (r *Report) calling(d event.ModelStart) {
+func (r *Report) calling(d fact.ModelStart) {
 	if f := r.failed; f != nil && f.Model != d.Model && r.parent == nil {
 		r.failures = 0
 		r.say("%s; continuing with %s", f.Message, d.Model)

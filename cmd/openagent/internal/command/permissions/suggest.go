@@ -10,8 +10,8 @@ import (
 	"github.com/openagent-go/agent/cmd/openagent/internal/app"
 	"github.com/openagent-go/agent/cmd/openagent/internal/cli"
 	"github.com/openagent-go/agent/cmd/openagent/internal/sessionstore"
-	"github.com/openagent-go/agent/event"
 	"github.com/openagent-go/agent/internal/engine"
+	"github.com/openagent-go/agent/internal/fact"
 	"github.com/openagent-go/agent/internal/text"
 	"github.com/openagent-go/agent/permission"
 	"github.com/openagent-go/agent/session"
@@ -119,13 +119,13 @@ func allowedCalls(ctx context.Context, store session.Dir, info session.Info, add
 			transcript.Apply(e)
 		}
 		switch d := e.Data.(type) {
-		case event.Authorized:
+		case fact.Authorized:
 			if d.Decision.Behavior == permission.Asked && d.Class.ConfirmReason == "" {
 				dir := cmp.Or(state.Dir(), info.Dir)
 				asked[d.Call] = permission.Request{Tool: transcript.Call(d.Call).Name, Access: d.Class.Access, ReadOnly: d.Class.ReadOnly || d.Class.Internal,
 					Dir: dir, Roots: []string{info.Dir}}
 			}
-		case event.Answered:
+		case fact.Answered:
 			if r, ok := asked[d.Call]; ok && d.Decision.Behavior == permission.Allowed && d.Decision.Source == permission.FromPerson && d.Class == nil {
 				add(r)
 			}

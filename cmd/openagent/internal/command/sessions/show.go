@@ -11,6 +11,7 @@ import (
 	"github.com/openagent-go/agent/cmd/openagent/internal/cli"
 	"github.com/openagent-go/agent/cmd/openagent/internal/sessionstore"
 	"github.com/openagent-go/agent/event"
+	"github.com/openagent-go/agent/internal/fact"
 	"github.com/openagent-go/agent/internal/terminal"
 	"github.com/openagent-go/agent/internal/text"
 	"github.com/openagent-go/agent/llm"
@@ -110,11 +111,11 @@ func showTurn(h *cli.IO, path string, e event.Event) error {
 				fmt.Fprintf(&b, "\n* %s %s\n", terminal.Text(c.Name), text.Runes(h.OneLine(string(c.Input)), 160))
 			}
 		}
-	case event.Authorized:
+	case fact.Authorized:
 		if d.Decision.By != "" {
 			b.WriteString(decisionLine(h, d.Decision))
 		}
-	case event.Answered:
+	case fact.Answered:
 		b.WriteString(decisionLine(h, d.Decision))
 	case event.ToolResult:
 		mark := "  "
@@ -149,7 +150,7 @@ func showTurn(h *cli.IO, path string, e event.Event) error {
 		}
 	case event.Rewound:
 		fmt.Fprintf(&b, "\n-- rewound to fact %d: the messages in between no longer count\n", e.Prev)
-	case event.Checkpointed:
+	case fact.Checkpointed:
 		if d.Key == "" {
 			fmt.Fprintf(&b, "\n-- files were rewound: rewind --to %d --files undoes it\n", e.Seq-1)
 		}
