@@ -21,7 +21,7 @@ import (
 // their own in a conversation, and whose rules it has.
 type shore struct {
 	name  string
-	host  llmtest.Host
+	host  string
 	model func(*http.Client) llm.Model
 	own   llm.Blocks
 }
@@ -42,9 +42,9 @@ func shores() []shore {
 		{"responses", "", func(h *http.Client) llm.Model {
 			return (&responses.Client{APIKey: "k", HTTP: h, BaseURL: responses.DefaultBaseURL}).Model("gpt-5.2")
 		}, llm.Blocks{llm.Verbatim{Provider: responses.Provider, Raw: json.RawMessage(`{"type":"web_search_call","id":"ws_1","status":"completed"}`)}}},
-		{"openai", llmtest.OpenAI, chat("https://api.openai.com/v1", "gpt-5.2"), nil},
-		{"deepseek", llmtest.DeepSeek, chat("https://api.deepseek.com", "deepseek-v4-pro"), nil},
-		{"kimi", llmtest.Kimi, chat("https://api.moonshot.ai/v1", "kimi-k2.6"), nil},
+		{"openai", "openai", chat("https://api.openai.com/v1", "gpt-5.2"), nil},
+		{"deepseek", "deepseek", chat("https://api.deepseek.com", "deepseek-v4-pro"), nil},
+		{"kimi", "kimi", chat("https://api.moonshot.ai/v1", "kimi-k2.6"), nil},
 	}
 }
 

@@ -6,9 +6,9 @@ import (
 	"net/http"
 	"testing"
 
+	"github.com/openagent-go/agent/internal/strictapi"
 	"github.com/openagent-go/agent/llm"
 	"github.com/openagent-go/agent/llm/anthropic"
-	"github.com/openagent-go/agent/llm/llmtest"
 	"github.com/openagent-go/agent/llm/openai"
 	"github.com/openagent-go/agent/llm/responses"
 )
@@ -27,17 +27,17 @@ func checkWire(t *testing.T, r *llm.Request) {
 	t.Helper()
 	for name, api := range map[string]struct {
 		model func(*http.Client) llm.Model
-		check func([]byte) []llmtest.Violation
+		check func([]byte) []strictapi.Violation
 	}{
 		"anthropic": {func(h *http.Client) llm.Model {
 			return (&anthropic.Client{APIKey: "k", BaseURL: "https://api.anthropic.com", HTTP: h}).Model("claude-sonnet-4-5")
-		}, llmtest.CheckAnthropic},
+		}, strictapi.CheckAnthropic},
 		"openai": {func(h *http.Client) llm.Model {
 			return (&openai.Client{APIKey: "k", BaseURL: "https://api.openai.com/v1", HTTP: h}).Model("gpt-5.2")
-		}, llmtest.CheckOpenAI},
+		}, strictapi.CheckOpenAI},
 		"responses": {func(h *http.Client) llm.Model {
 			return (&responses.Client{APIKey: "k", BaseURL: "https://api.openai.com/v1", HTTP: h}).Model("gpt-5.2")
-		}, llmtest.CheckResponses},
+		}, strictapi.CheckResponses},
 	} {
 		c := new(carrier)
 		own := *r

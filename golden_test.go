@@ -23,6 +23,7 @@ import (
 	"github.com/openagent-go/agent/event"
 	"github.com/openagent-go/agent/hook"
 	"github.com/openagent-go/agent/internal/engine"
+	"github.com/openagent-go/agent/internal/strictapi"
 	"github.com/openagent-go/agent/llm"
 	"github.com/openagent-go/agent/llm/anthropic"
 	"github.com/openagent-go/agent/llm/llmtest"
@@ -257,9 +258,9 @@ func request(t *testing.T, out io.Writer, call engine.CallModel, state *engine.S
 		if _, err := llm.Collect(t.Context(), m, req); err == nil || sent.body == nil {
 			t.Fatalf("nothing was sent: %v", err)
 		}
-		broken := llmtest.CheckAnthropic(sent.body)
+		broken := strictapi.CheckAnthropic(sent.body)
 		if m.Name() == "gpt-4.1" {
-			broken = llmtest.CheckOpenAI(sent.body)
+			broken = strictapi.CheckOpenAI(sent.body)
 		}
 		if len(broken) > 0 {
 			t.Errorf("a request breaks %v", broken)

@@ -10,8 +10,8 @@ import (
 	"github.com/openagent-go/agent/event"
 	"github.com/openagent-go/agent/internal/chat"
 	"github.com/openagent-go/agent/internal/faultserver"
+	"github.com/openagent-go/agent/internal/strictapi"
 	"github.com/openagent-go/agent/llm"
-	"github.com/openagent-go/agent/llm/llmtest"
 )
 
 // A complaint is an error as a host words it.
@@ -25,7 +25,7 @@ type complaint struct {
 // reports of users.
 type compatible struct {
 	name, model string
-	host        llmtest.Host
+	host        strictapi.Host
 	limited     string // body of a 429
 	busy        complaint
 	errors      []complaint // that end the run at once
@@ -36,66 +36,66 @@ const tooMany = "429 Too Many Requests"
 func says(text string) string { return `{"error":{"message":"` + text + `"}}` }
 
 var compatibles = []compatible{
-	{"openai", "gpt-4.1", llmtest.OpenAI, `{"error":{"message":"Rate limit reached for gpt-4.1 in organization org-x on tokens per min (TPM): Limit 30000, Used 29000, Requested 2000.","type":"tokens","param":null,"code":"rate_limit_exceeded"}}`,
+	{"openai", "gpt-4.1", strictapi.OpenAI, `{"error":{"message":"Rate limit reached for gpt-4.1 in organization org-x on tokens per min (TPM): Limit 30000, Used 29000, Requested 2000.","type":"tokens","param":null,"code":"rate_limit_exceeded"}}`,
 		complaint{"503 Service Unavailable", `{"error":{"message":"That model is currently overloaded with other requests.","type":"server_error","param":null,"code":null}}`, llm.Overloaded},
 		[]complaint{{"401 Unauthorized", `{"error":{"message":"Incorrect API key provided: sk-x.","type":"invalid_request_error","param":null,"code":"invalid_api_key"}}`, llm.Auth},
 			{tooMany, `{"error":{"message":"You exceeded your current quota, please check your plan and billing details.","type":"insufficient_quota","param":null,"code":"insufficient_quota"}}`, llm.Billing},
 			{"400 Bad Request", `{"error":{"message":"An assistant message with 'tool_calls' must be followed by tool messages responding to each 'tool_call_id'.","type":"invalid_request_error","param":"messages","code":null}}`, llm.Invalid}}},
-	{"azure", "gpt-5.2", llmtest.OpenAI, `{"error":{"code":"429","message":"Requests to the ChatCompletions_Create Operation under Azure OpenAI API have exceeded token rate limit of your current OpenAI S0 pricing tier."}}`,
+	{"azure", "gpt-5.2", strictapi.OpenAI, `{"error":{"code":"429","message":"Requests to the ChatCompletions_Create Operation under Azure OpenAI API have exceeded token rate limit of your current OpenAI S0 pricing tier."}}`,
 		complaint{"503 Service Unavailable", `{"error":{"code":"ServiceUnavailable","message":"The service is temporarily unable to process your request."}}`, llm.Overloaded},
 		[]complaint{{"401 Unauthorized", `{"error":{"code":"401","message":"Access denied due to invalid subscription key or wrong API endpoint."}}`, llm.Auth},
 			{"404 Not Found", `{"error":{"code":"DeploymentNotFound","message":"The API deployment for this resource does not exist."}}`, llm.NotFound}}},
-	{"openrouter", "anthropic/claude-sonnet-4.5", llmtest.Compatible, `{"error":{"message":"Rate limit exceeded: free-models-per-min. ","code":429,"metadata":{"provider_name":null}}}`,
+	{"openrouter", "anthropic/claude-sonnet-4.5", strictapi.Compatible, `{"error":{"message":"Rate limit exceeded: free-models-per-min. ","code":429,"metadata":{"provider_name":null}}}`,
 		complaint{"502 Bad Gateway", `{"error":{"message":"Provider returned error","code":502,"metadata":{"raw":"overloaded","provider_name":"X"}}}`, llm.ServerError},
 		[]complaint{{"401 Unauthorized", `{"error":{"message":"No auth credentials found","code":401}}`, llm.Auth}, {"402 Payment Required", `{"error":{"message":"Insufficient credits. Add more using https://openrouter.ai/settings/credits","code":402}}`, llm.Billing}}},
-	{"vercel", "openai/gpt-5", llmtest.Compatible, `{"error":{"message":"Rate limit exceeded","type":"rate_limit_exceeded"}}`,
+	{"vercel", "openai/gpt-5", strictapi.Compatible, `{"error":{"message":"Rate limit exceeded","type":"rate_limit_exceeded"}}`,
 		complaint{"503 Service Unavailable", says("No providers available"), llm.Overloaded},
 		[]complaint{{"401 Unauthorized", `{"error":{"message":"Unauthenticated request to AI Gateway.","type":"authentication_error"}}`, llm.Auth}}},
-	{"deepseek", "deepseek-v4-flash", llmtest.DeepSeek, `{"error":{"message":"Rate limit reached","type":"rate_limit_error","param":null,"code":"rate_limit_error"}}`,
+	{"deepseek", "deepseek-v4-flash", strictapi.DeepSeek, `{"error":{"message":"Rate limit reached","type":"rate_limit_error","param":null,"code":"rate_limit_error"}}`,
 		complaint{"503 Service Unavailable", `{"error":{"message":"Service is too busy. We advise users to temporarily switch to alternative LLM API service providers.","type":"service_unavailable_error"}}`, llm.Overloaded},
 		[]complaint{{"401 Unauthorized", `{"error":{"message":"Authentication Fails (no such user)","type":"authentication_error","param":null,"code":"invalid_request_error"}}`, llm.Auth},
 			{"402 Payment Required", `{"error":{"message":"Insufficient Balance","type":"unknown_error","param":null,"code":"invalid_request_error"}}`, llm.Billing},
 			{"400 Bad Request", `{"error":{"message":"The reasoning_content in the thinking mode must be passed back to the API.","type":"invalid_request_error","param":null,"code":"invalid_request_error"}}`, llm.Invalid}}},
-	{"glm", "glm-4.6", llmtest.GLM, `{"error":{"code":"1302","message":"Rate limit reached for requests"}}`,
+	{"glm", "glm-4.6", strictapi.GLM, `{"error":{"code":"1302","message":"Rate limit reached for requests"}}`,
 		complaint{"500 Internal Server Error", `{"error":{"code":"1234","message":"Network error, please contact customer service"}}`, llm.ServerError},
 		[]complaint{{"401 Unauthorized", `{"error":{"code":"1000","message":"Authentication Failed"}}`, llm.Auth}, {tooMany, `{"error":{"code":"1113","message":"Insufficient balance or no resource package. Please recharge."}}`, llm.Billing}}},
-	{"kimi", "kimi-k2.6", llmtest.Kimi, `{"error":{"message":"Your account reached max RPM: 3, please try again after 1 seconds","type":"rate_limit_reached_error"}}`,
+	{"kimi", "kimi-k2.6", strictapi.Kimi, `{"error":{"message":"Your account reached max RPM: 3, please try again after 1 seconds","type":"rate_limit_reached_error"}}`,
 		complaint{tooMany, `{"error":{"message":"The engine is currently overloaded, please try again later","type":"engine_overloaded_error"}}`, llm.RateLimit},
 		[]complaint{{"401 Unauthorized", `{"error":{"message":"Invalid Authentication","type":"invalid_authentication_error"}}`, llm.Auth},
 			{tooMany, `{"error":{"message":"Your account is not active, current state: exceeded quota","type":"exceeded_current_quota_error"}}`, llm.Billing}}},
-	{"groq", "openai/gpt-oss-120b", llmtest.Groq, `{"error":{"message":"Rate limit reached for model in organization org_x on tokens per minute (TPM): Limit 6000, Used 5900, Requested 200.","type":"tokens","code":"rate_limit_exceeded"}}`,
+	{"groq", "openai/gpt-oss-120b", strictapi.Groq, `{"error":{"message":"Rate limit reached for model in organization org_x on tokens per minute (TPM): Limit 6000, Used 5900, Requested 200.","type":"tokens","code":"rate_limit_exceeded"}}`,
 		complaint{"400 Bad Request", `{"error":{"message":"Failed to call a function. Please adjust your prompt. See 'failed_generation' for more details.","type":"invalid_request_error","code":"tool_use_failed","failed_generation":"<function=f"}}`, llm.ServerError},
 		[]complaint{{"401 Unauthorized", `{"error":{"message":"Invalid API Key","type":"invalid_request_error","code":"invalid_api_key"}}`, llm.Auth},
 			{"413 Payload Too Large", `{"error":{"message":"Request too large for model on tokens per minute (TPM): Limit 6000, Requested 9000","type":"tokens","code":"rate_limit_exceeded"}}`, llm.TooLarge}}},
-	{"xai", "grok-4", llmtest.XAI, `{"code":"Some resource has been exhausted","error":"Too many requests for team x and model grok-4. Your team's rate limit is: Requests per Second."}`,
+	{"xai", "grok-4", strictapi.XAI, `{"code":"Some resource has been exhausted","error":"Too many requests for team x and model grok-4. Your team's rate limit is: Requests per Second."}`,
 		complaint{"503 Service Unavailable", `{"code":"The service is currently unavailable","error":"Service temporarily unavailable. The model is at capacity and currently cannot serve this request."}`, llm.Overloaded},
 		[]complaint{{"400 Bad Request", `{"code":"Client specified an invalid argument","error":"Incorrect API key provided: xa***. You can obtain an API key from https://console.x.ai."}`, llm.Auth},
 			{"403 Forbidden", `{"code":"The caller does not have permission to execute the specified operation","error":"Your newly created team doesn't have any credits yet."}`, llm.Billing}}},
-	{"mistral", "mistral-large-latest", llmtest.Mistral, `{"object":"error","message":"Requests rate limit exceeded","type":"rate_limited","param":null,"code":"1300"}`,
+	{"mistral", "mistral-large-latest", strictapi.Mistral, `{"object":"error","message":"Requests rate limit exceeded","type":"rate_limited","param":null,"code":"1300"}`,
 		complaint{"503 Service Unavailable", `{"object":"error","message":"Service unavailable.","type":"internal_server_error","param":null,"code":"1000"}`, llm.Overloaded},
 		[]complaint{{"401 Unauthorized", `{"detail":"Unauthorized"}`, llm.Auth},
 			{"422 Unprocessable Entity", `{"object":"error","message":{"detail":[{"type":"extra_forbidden","loc":["body","max_completion_tokens"],"msg":"Extra inputs are not permitted","input":32000}]},"type":"invalid_request_error","param":null,"code":null}`, llm.Invalid},
 			{"400 Bad Request", `{"object":"error","message":"Not the same number of function calls and responses","type":"invalid_request_message_order","param":null,"code":"3230"}`, llm.Invalid}}},
-	{"ollama", "qwen3:8b", llmtest.Ollama, `{"error":{"message":"too many requests","type":"api_error","param":null,"code":null}}`,
+	{"ollama", "qwen3:8b", strictapi.Ollama, `{"error":{"message":"too many requests","type":"api_error","param":null,"code":null}}`,
 		complaint{"503 Service Unavailable", `{"error":"server busy, please try again.  maximum pending requests exceeded"}`, llm.Overloaded},
 		[]complaint{{"404 Not Found", `{"error":{"message":"model \"qwen3:8b\" not found, try pulling it first","type":"not_found_error","param":null,"code":null}}`, llm.NotFound},
 			{"400 Bad Request", `{"error":{"message":"registry.ollama.ai/library/gemma:2b does not support tools","type":"invalid_request_error","param":null,"code":null}}`, llm.Invalid}}},
-	{"llamacpp", "m", llmtest.LlamaCpp, `{"error":{"code":429,"message":"too many requests","type":"rate_limit_error"}}`,
+	{"llamacpp", "m", strictapi.LlamaCpp, `{"error":{"code":429,"message":"too many requests","type":"rate_limit_error"}}`,
 		complaint{"503 Service Unavailable", `{"error":{"code":503,"message":"Loading model","type":"unavailable_error"}}`, llm.Overloaded},
 		[]complaint{{"401 Unauthorized", `{"error":{"code":401,"message":"Invalid API Key","type":"authentication_error"}}`, llm.Auth}}},
-	{"vllm", "Qwen/Qwen3-8B", llmtest.VLLM, `{"object":"error","message":"too many requests","type":"TooManyRequests","param":null,"code":429}`,
+	{"vllm", "Qwen/Qwen3-8B", strictapi.VLLM, `{"object":"error","message":"too many requests","type":"TooManyRequests","param":null,"code":429}`,
 		complaint{"500 Internal Server Error", `{"object":"error","message":"EngineCore encountered an issue. See stack trace (above) for the root cause.","type":"InternalServerError","param":null,"code":500}`, llm.ServerError},
 		[]complaint{{"401 Unauthorized", `{"error":"Unauthorized"}`, llm.Auth}, {"404 Not Found", `{"object":"error","message":"The model x does not exist.","type":"NotFoundError","param":null,"code":404}`, llm.NotFound}}},
-	{"lmstudio", "m", llmtest.LMStudio, says("too many requests"), complaint{"500 Internal Server Error", `{"error":"Model unloaded."}`, llm.ServerError},
+	{"lmstudio", "m", strictapi.LMStudio, says("too many requests"), complaint{"500 Internal Server Error", `{"error":"Model unloaded."}`, llm.ServerError},
 		[]complaint{{"404 Not Found", `{"error":{"message":"No models loaded. Please load a model in the developer page or use the lms load command.","type":"invalid_request_error","param":"model","code":"model_not_found"}}`, llm.NotFound}}},
-	{"gemini", "gemini-3-flash-preview", llmtest.Gemini, `[{"error":{"code":429,"message":"Resource has been exhausted (e.g. check quota).","status":"RESOURCE_EXHAUSTED"}}]`,
+	{"gemini", "gemini-3-flash-preview", strictapi.Gemini, `[{"error":{"code":429,"message":"Resource has been exhausted (e.g. check quota).","status":"RESOURCE_EXHAUSTED"}}]`,
 		complaint{"503 Service Unavailable", `[{"error":{"code":503,"message":"The model is overloaded. Please try again later.","status":"UNAVAILABLE"}}]`, llm.Overloaded},
 		[]complaint{{"400 Bad Request", `[{"error":{"code":400,"message":"API key not valid. Please pass a valid API key.","status":"INVALID_ARGUMENT"}}]`, llm.Auth},
 			{"400 Bad Request", `[{"error":{"code":400,"message":"Please ensure that function response turn comes immediately after a function call turn.","status":"INVALID_ARGUMENT"}}]`, llm.Invalid}}},
-	{"huggingface", "moonshotai/Kimi-K2-Instruct", llmtest.Compatible, `{"error":"Rate limit reached. You reached the limit of requests."}`,
+	{"huggingface", "moonshotai/Kimi-K2-Instruct", strictapi.Compatible, `{"error":"Rate limit reached. You reached the limit of requests."}`,
 		complaint{"503 Service Unavailable", `{"error":"Model too busy, unable to get response in less than 60 second(s)"}`, llm.Overloaded},
 		[]complaint{{"401 Unauthorized", `{"error":"Invalid username or password."}`, llm.Auth}, {"402 Payment Required", `{"error":"You have exceeded your monthly included credits for Inference Providers."}`, llm.Billing}}},
-	{"avian", "avian-kimi", llmtest.Compatible, says("Rate limit exceeded"), complaint{"500 Internal Server Error", says("Internal server error"), llm.ServerError},
+	{"avian", "avian-kimi", strictapi.Compatible, says("Rate limit exceeded"), complaint{"500 Internal Server Error", says("Internal server error"), llm.ServerError},
 		[]complaint{{"401 Unauthorized", says("Invalid API key"), llm.Auth}}},
 }
 
@@ -165,7 +165,7 @@ func TestFaultsOfHosts(t *testing.T) {
 			t.Run(r.id+" "+r.name+" "+c.name, func(t *testing.T) {
 				synctest.Test(t, func(t *testing.T) {
 					x := newSite(t, c.provider(t), true, r.plan)
-					x.strict.Host = c.host
+					x.strict.Host = string(c.host)
 					res, err := x.run()
 					if res.Duration < r.took[0] || res.Duration > r.took[1] {
 						t.Errorf("took %v, want %v", res.Duration, r.took)
@@ -191,7 +191,7 @@ func TestFaultsOfHosts(t *testing.T) {
 				synctest.Test(t, func(t *testing.T) {
 					p := c.provider(t)
 					x := newSite(t, p, true, faultserver.First(faultserver.Fault{Spoil: reframed(true, spoil(p))}))
-					x.strict.Host = c.host
+					x.strict.Host = string(c.host)
 					res, err := x.run()
 					if u := res.Usage; err != nil || min(u.Input, u.Output, u.CacheRead, u.CacheWrite, u.Reasoning) < 0 || max(u.Input, u.Output) > 1<<42 {
 						t.Errorf("%+v, %v", res, err)

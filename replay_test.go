@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/openagent-go/agent"
+	"github.com/openagent-go/agent/internal/httptape"
 	"github.com/openagent-go/agent/llm"
 	"github.com/openagent-go/agent/llm/llmtest"
 	"github.com/openagent-go/agent/tool"
@@ -22,7 +23,7 @@ func TestReplayedRun(t *testing.T) {
 				a := &agent.Agent{Model: p.model(server.URL, client), System: system, Tools: []tool.Tool{double}, Retry: &agent.Retry{Tries: -1}}
 				return a.Prompt(t.Context(), "go")
 			}
-			recorder := &llmtest.Recorder{Transport: new(http.Transport)}
+			recorder := &httptape.Recorder{Transport: new(http.Transport)}
 			if res, err := run(&http.Client{Transport: recorder}, "Be brief."); err != nil || res.Text != done {
 				t.Fatalf("%+v, %v", res, err)
 			}
@@ -33,7 +34,7 @@ func TestReplayedRun(t *testing.T) {
 			if res, err := run(llmtest.Replay(t, file, nil), "Be brief."); err != nil || res.Text != done || res.Turns != 2 {
 				t.Errorf("%+v, %v", res, err)
 			}
-			changed, err := llmtest.Open(file)
+			changed, err := httptape.Open(file)
 			if err != nil {
 				t.Fatal(err)
 			}

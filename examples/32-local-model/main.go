@@ -34,7 +34,7 @@ func run(ctx context.Context, out io.Writer) error {
 	name := os.Getenv("OLLAMA_MODEL")
 	if name == "" {
 		name = "qwen3:8b"
-		host := &llmtest.Server{Host: llmtest.Ollama, Keyless: true, Rule: standIn}
+		host := &llmtest.Server{Host: "ollama", Keyless: true, Rule: standIn}
 		if err := host.Listen(); err != nil {
 			return err
 		}

@@ -76,7 +76,7 @@ var rules = map[string][]string{
 	"llm/limit":           {"llm"},
 	"quota":               {"llm", "internal/durable", "internal/plainfile"},
 	"llm/prompttools":     {"llm", "internal/wire"},
-	"llm/llmtest":         {"llm", "internal/wire", "internal/..."},
+	"llm/llmtest":         {"internal/httptape", "internal/strictapi", "llm", "internal/..."},
 	// Neither session nor the root: the meaning of facts does not depend on who records
 	// them.
 	"internal/conversation": {"internal/fact", "internal/executor", "internal/summary", "internal/engine", "event", "hook", "llm", "permission", "tool"},
@@ -110,14 +110,16 @@ var rules = map[string][]string{
 	"internal/parts":   {"internal/plainfile", "internal/checkpoint", "internal/config", "hook", "hook/shell", "llm", "llm/catalog", "mcp", "mcp/oauth", "project", "sandbox", "session", "skill", "subagent", "team", "tool", "tools", "tools/custom", "workspace", "internal/teamstore"},
 	"internal/trusted": {"internal/plainfile", "internal/config"},
 	// The clients behind packages of llm.
-	"internal/bedrock": {"internal/claude", "internal/wire", "internal/...", "llm", "llm/anthropic"},
-	"internal/chat":    {"internal/wire", "llm", "llm/catalog", "llm/limit"},
-	"internal/claude":  {"internal/wire", "internal/...", "llm", "llm/catalog", "llm/limit"},
-	"internal/vertex":  {"internal/claude", "internal/wire", "internal/...", "llm", "llm/anthropic"},
-	"internal/mcpauth": {"internal/config", "internal/..."},
-	"internal/...":     {"internal/..."},
-	"cmd/...":          {"internal/fact", "", "cmd/openagent/internal/...", "attach", "internal/checkpoint", "coder", "internal/config", "cron", "internal/engine", "event", "hook", "hook/shell", "internal/connlimit", "internal/parts", "internal/plainfile", "internal/providers", "internal/terminal", "internal/trusted", "internal/wire", "llm", "llm/...", "mcp", "mcp/agentserver", "mcp/oauth", "mcp/server", "permission", "sandbox", "session", "internal/account", "session/export", "internal/transcript", "skill", "subagent", "tool", "tools", "tools/custom", "tools/search", "trace", "trigger", "workspace", "internal/chat", "internal/environ", "internal/toolrun", "internal/tooloutput", "internal/skillscope", "internal/toolschema"},
-	"examples/...":     {"..."},
+	"internal/bedrock":   {"internal/claude", "internal/wire", "internal/...", "llm", "llm/anthropic"},
+	"internal/chat":      {"internal/wire", "llm", "llm/catalog", "llm/limit"},
+	"internal/claude":    {"internal/wire", "internal/...", "llm", "llm/catalog", "llm/limit"},
+	"internal/vertex":    {"internal/claude", "internal/wire", "internal/...", "llm", "llm/anthropic"},
+	"internal/mcpauth":   {"internal/config", "internal/..."},
+	"internal/httptape":  {"internal/strictapi", "internal/wire", "internal/...", "llm"},
+	"internal/strictapi": {},
+	"internal/...":       {"internal/..."},
+	"cmd/...":            {"internal/fact", "", "cmd/openagent/internal/...", "attach", "internal/checkpoint", "coder", "internal/config", "cron", "internal/engine", "event", "hook", "hook/shell", "internal/connlimit", "internal/parts", "internal/plainfile", "internal/providers", "internal/terminal", "internal/trusted", "internal/wire", "llm", "llm/...", "mcp", "mcp/agentserver", "mcp/oauth", "mcp/server", "permission", "sandbox", "session", "internal/account", "session/export", "internal/transcript", "skill", "subagent", "tool", "tools", "tools/custom", "tools/search", "trace", "trigger", "workspace", "internal/chat", "internal/environ", "internal/toolrun", "internal/tooloutput", "internal/skillscope", "internal/toolschema"},
+	"examples/...":       {"..."},
 
 	"workspace/workspacetest": {"permission", "tool", "tool/tooltest", "tools", "workspace", "internal/toolrun"},
 

@@ -7,35 +7,35 @@ import (
 	"math/rand/v2"
 	"testing"
 
+	"github.com/openagent-go/agent/internal/strictapi"
 	"github.com/openagent-go/agent/internal/wire/wiretest"
 	"github.com/openagent-go/agent/llm"
-	"github.com/openagent-go/agent/llm/llmtest"
 )
 
 // strictHosts are the profiles, whose rules their requests are checked by, and
 // models of theirs.
 var strictHosts = []struct {
 	profile string
-	host    llmtest.Host
+	host    strictapi.Host
 	models  []string
 }{
-	{"openai", llmtest.OpenAI, []string{"gpt-4.1", "gpt-5.1", "gpt-5-mini", "gpt-5.6-terra", "o3"}},
-	{"azure", llmtest.OpenAI, []string{"gpt-5.2"}},
-	{"openrouter", llmtest.Compatible, []string{"anthropic/claude-sonnet-4.5"}},
-	{"vercel", llmtest.Compatible, []string{"openai/gpt-5"}},
-	{"deepseek", llmtest.DeepSeek, []string{"deepseek-v4-flash"}},
-	{"glm", llmtest.GLM, []string{"glm-4.6", "glm-5.2"}},
-	{"kimi", llmtest.Kimi, []string{"kimi-k2.6", "kimi-k3", "kimi-k2.7-code"}},
-	{"groq", llmtest.Groq, []string{"openai/gpt-oss-120b", "qwen/qwen3-32b", "llama-3.3-70b-versatile"}},
-	{"xai", llmtest.XAI, []string{"grok-4", "grok-3-mini", "grok-4.3"}},
-	{"mistral", llmtest.Mistral, []string{"mistral-large-latest", "mistral-small-latest", "magistral-medium-latest"}},
-	{"ollama", llmtest.Ollama, []string{"qwen3:8b"}},
-	{"llamacpp", llmtest.LlamaCpp, []string{"m"}},
-	{"vllm", llmtest.VLLM, []string{"openai/gpt-oss-20b", "Qwen/Qwen3-8B"}},
-	{"lmstudio", llmtest.LMStudio, []string{"m"}},
-	{"gemini", llmtest.Gemini, []string{"gemini-2.5-flash", "gemini-2.5-pro", "gemini-3-pro-preview", "gemini-2.0-flash"}},
-	{"huggingface", llmtest.Compatible, []string{"moonshotai/Kimi-K2-Instruct"}},
-	{"avian", llmtest.Compatible, []string{"avian-kimi"}},
+	{"openai", strictapi.OpenAI, []string{"gpt-4.1", "gpt-5.1", "gpt-5-mini", "gpt-5.6-terra", "o3"}},
+	{"azure", strictapi.OpenAI, []string{"gpt-5.2"}},
+	{"openrouter", strictapi.Compatible, []string{"anthropic/claude-sonnet-4.5"}},
+	{"vercel", strictapi.Compatible, []string{"openai/gpt-5"}},
+	{"deepseek", strictapi.DeepSeek, []string{"deepseek-v4-flash"}},
+	{"glm", strictapi.GLM, []string{"glm-4.6", "glm-5.2"}},
+	{"kimi", strictapi.Kimi, []string{"kimi-k2.6", "kimi-k3", "kimi-k2.7-code"}},
+	{"groq", strictapi.Groq, []string{"openai/gpt-oss-120b", "qwen/qwen3-32b", "llama-3.3-70b-versatile"}},
+	{"xai", strictapi.XAI, []string{"grok-4", "grok-3-mini", "grok-4.3"}},
+	{"mistral", strictapi.Mistral, []string{"mistral-large-latest", "mistral-small-latest", "magistral-medium-latest"}},
+	{"ollama", strictapi.Ollama, []string{"qwen3:8b"}},
+	{"llamacpp", strictapi.LlamaCpp, []string{"m"}},
+	{"vllm", strictapi.VLLM, []string{"openai/gpt-oss-20b", "Qwen/Qwen3-8B"}},
+	{"lmstudio", strictapi.LMStudio, []string{"m"}},
+	{"gemini", strictapi.Gemini, []string{"gemini-2.5-flash", "gemini-2.5-pro", "gemini-3-pro-preview", "gemini-2.0-flash"}},
+	{"huggingface", strictapi.Compatible, []string{"moonshotai/Kimi-K2-Instruct"}},
+	{"avian", strictapi.Compatible, []string{"avian-kimi"}},
 }
 
 // awkwardTools have schemas of which some hosts read only a part.
@@ -131,7 +131,7 @@ func TestIDsOfMistral(t *testing.T) {
 			user(answer(id, txt("x")), answer(id, txt("y")), answer("AbCdEf123", txt("z")), txt("go on")))
 	}
 	body := bodyOf(t, p, "m", req)
-	lawful(t, body, llmtest.Mistral)
+	lawful(t, body, strictapi.Mistral)
 	if !bytes.Equal(body, bodyOf(t, p, "m", req)) {
 		t.Error("the ids change from request to request")
 	}

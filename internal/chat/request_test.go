@@ -7,9 +7,9 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/openagent-go/agent/internal/strictapi"
 	"github.com/openagent-go/agent/internal/wire/wiretest"
 	"github.com/openagent-go/agent/llm"
-	"github.com/openagent-go/agent/llm/llmtest"
 )
 
 const (
@@ -19,9 +19,9 @@ const (
 )
 
 // lawful fails the test if the body breaks a rule of the host.
-func lawful(t testing.TB, body []byte, host llmtest.Host) {
+func lawful(t testing.TB, body []byte, host strictapi.Host) {
 	t.Helper()
-	for _, v := range llmtest.CheckHost(body, host) {
+	for _, v := range strictapi.CheckHost(body, host) {
 		t.Errorf("%v\n%s", v, body)
 	}
 }
@@ -95,7 +95,7 @@ func TestMessages(t *testing.T) {
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			body := encoded(t, tt.base, "gpt-4o", &tt.req)
-			host := llmtest.Host("compat")
+			host := strictapi.Host("compat")
 			if tt.base == deepSeek {
 				host = "deepseek"
 			}
@@ -139,9 +139,9 @@ func TestOptions(t *testing.T) {
 				tt.req.Messages = request.Messages
 			}
 			body := encoded(t, tt.base, tt.model, &tt.req)
-			host := llmtest.Host("compat")
+			host := strictapi.Host("compat")
 			if tt.base == DefaultBaseURL {
-				host = llmtest.OpenAI
+				host = strictapi.OpenAI
 			}
 			lawful(t, body, host)
 			for _, s := range tt.with {
@@ -220,7 +220,7 @@ func FuzzEncode(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, data []byte) {
 		msgs := wiretest.Transcript(data)
-		for base, host := range map[string]llmtest.Host{DefaultBaseURL: llmtest.OpenAI, deepSeek: "deepseek", openRouter: "compat"} {
+		for base, host := range map[string]strictapi.Host{DefaultBaseURL: strictapi.OpenAI, deepSeek: "deepseek", openRouter: "compat"} {
 			wiretest.Grow(t, llm.Request{System: "s"}, msgs, func(r *llm.Request) []byte { return encoded(t, base, "gpt-4o", r) }, func(body []byte) { lawful(t, body, host) })
 		}
 	})
@@ -266,7 +266,7 @@ func TestFormat(t *testing.T) {
 			t.Fatal(err)
 		}
 		body := bytes.Join(pieces, nil)
-		lawful(t, body, llmtest.OpenAI)
+		lawful(t, body, strictapi.OpenAI)
 		if tt.want == "" && bytes.Contains(body, []byte("response_format")) || !bytes.Contains(body, []byte(tt.want)) {
 			t.Errorf("%s at %s: %s", tt.model, tt.base, body)
 		}

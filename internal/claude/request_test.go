@@ -11,15 +11,15 @@ import (
 	"testing"
 	"time"
 
+	"github.com/openagent-go/agent/internal/strictapi"
 	"github.com/openagent-go/agent/internal/wire/wiretest"
 	"github.com/openagent-go/agent/llm"
-	"github.com/openagent-go/agent/llm/llmtest"
 )
 
 // lawful fails the test if the body breaks a rule of the API.
 func lawful(t testing.TB, body []byte) {
 	t.Helper()
-	for _, v := range llmtest.CheckAnthropic(body) {
+	for _, v := range strictapi.CheckAnthropic(body) {
 		t.Errorf("%v\n%s", v, body)
 	}
 }

@@ -2,12 +2,12 @@ package llmtest
 
 import (
 	"cmp"
-	"fmt"
 	"maps"
 	"slices"
 	"strings"
 	"sync"
 
+	"github.com/openagent-go/agent/internal/httptape"
 	"github.com/openagent-go/agent/llm"
 )
 
@@ -66,16 +66,7 @@ func (r *Request) opening() string {
 	return r.Messages[0].Text()
 }
 
-// A mismatchError says that a request is not the one that a script expects.
-type mismatchError struct{ text string }
-
-func (e *mismatchError) Error() string { return "llmtest: " + e.text }
-
-// mismatched returns the error of a mismatch. Its class is never retried.
-func mismatched(format string, args ...any) *llm.APIError {
-	err := &mismatchError{fmt.Sprintf(format, args...)}
-	return &llm.APIError{Class: llm.Invalid, Provider: provider, Message: err.Error(), RetryAfter: -1, Err: err}
-}
-
 // mismatch is the step for a request that a script does not expect.
-func mismatch(format string, args ...any) Step { return Step{Err: mismatched(format, args...)} }
+func mismatch(format string, args ...any) Step {
+	return Step{Err: httptape.Mismatched(format, args...)}
+}

@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/openagent-go/agent/internal/bedrock"
+	"github.com/openagent-go/agent/internal/strictapi"
 	"github.com/openagent-go/agent/llm"
 	"github.com/openagent-go/agent/llm/anthropic"
 	"github.com/openagent-go/agent/llm/llmtest"
@@ -25,7 +26,7 @@ type place struct {
 	base  string
 	model string
 	make  func(*http.Client, string, string) llm.Model // transport, base URL, model
-	check func([]byte) []llmtest.Violation
+	check func([]byte) []strictapi.Violation
 }
 
 func onAnthropic(h *http.Client, base, model string) llm.Model {
@@ -49,8 +50,8 @@ func onResponses(h *http.Client, base, model string) llm.Model {
 	return (&responses.Client{APIKey: key, BaseURL: base, HTTP: h}).Model(model)
 }
 
-func hosted(host llmtest.Host) func([]byte) []llmtest.Violation {
-	return func(body []byte) []llmtest.Violation { return llmtest.CheckHost(body, host) }
+func hosted(host strictapi.Host) func([]byte) []strictapi.Violation {
+	return func(body []byte) []strictapi.Violation { return strictapi.CheckHost(body, host) }
 }
 
 // asked returns the body that a model sends for a request.

@@ -7,6 +7,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/openagent-go/agent/internal/strictapi"
 	"github.com/openagent-go/agent/internal/text"
 	"github.com/openagent-go/agent/llm"
 )
@@ -27,7 +28,10 @@ import (
 // [*llm.APIError] whose Class the model reports; Delay; and CutAfter with [CutClose], which
 // breaks the stream off after that many pieces. For a client of the Messages API, Chat
 // Completions or Responses, [RunModelTests] checks more.
-func RunContract[T Runner[T]](t T, newModel func(t T, steps ...Step) llm.Model) {
+func RunContract[T interface {
+	TB
+	Run(name string, f func(T)) bool
+}](t T, newModel func(t T, steps ...Step) llm.Model) {
 	for _, c := range []struct {
 		name string
 		test func(*contract)
@@ -89,7 +93,7 @@ func contractBlocking(c *contract) {
 }
 
 func contractCalls(c *contract) {
-	c.begin(Call(Use("x1", "add", object{"a": 1, "b": 2}), Use("x2", "add", object{"note": motley})), Say("done"))
+	c.begin(Call(Use("x1", "add", strictapi.Object{"a": 1, "b": 2}), Use("x2", "add", strictapi.Object{"note": motley})), Say("done"))
 	req := ask("Add twice.", addTool)
 	h := c.mustListen(req)
 	uses := h.done.Message.ToolUses()

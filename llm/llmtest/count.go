@@ -8,6 +8,8 @@ import (
 	"net/url"
 	"slices"
 	"strings"
+
+	"github.com/openagent-go/agent/internal/strictapi"
 )
 
 // A counting is an end point that counts the tokens of a request: that of the Messages API,
@@ -15,14 +17,14 @@ import (
 // the API that it counts for.
 type counting struct {
 	api      wire
-	platform *platform // nil: the provider's own
-	fields   set       // the allowed members of a body; nil: those of a request
-	member   string    // of the answer
+	platform *platform     // nil: the provider's own
+	fields   strictapi.Set // the allowed members of a body; nil: those of a request
+	member   string        // of the answer
 }
 
 var (
-	countedMessages  = setOf("model", "messages", "system", "tools", "tool_choice", "thinking", "output_config")
-	countedResponses = setOf("conversation", "input", "instructions", "model", "parallel_tool_calls", "personality", "previous_response_id",
+	countedMessages  = strictapi.SetOf("model", "messages", "system", "tools", "tool_choice", "thinking", "output_config")
+	countedResponses = strictapi.SetOf("conversation", "input", "instructions", "model", "parallel_tool_calls", "personality", "previous_response_id",
 		"reasoning", "text", "tool_choice", "tools", "truncation")
 )
 
@@ -62,7 +64,7 @@ func (s *Server) count(w http.ResponseWriter, hr *http.Request, c *counting) {
 	counted, broken := c.read(body)
 	broken = append(s.checkHeader(hr.Header, c.api), broken...)
 	if len(broken) > 0 {
-		s.record(&Request{Path: hr.URL.Path, Header: hr.Header.Clone(), Body: body, Broken: broken}, false)
+		s.record(&Request{Path: hr.URL.Path, Header: hr.Header.Clone(), Body: body, broken: broken}, false)
 		if !s.Lenient {
 			refuse(w, c.api, refusal{status: http.StatusBadRequest, message: broken[0].Message})
 			return
@@ -72,7 +74,7 @@ func (s *Server) count(w http.ResponseWriter, hr *http.Request, c *counting) {
 	if blocks := prefixBlocks(counted); len(blocks) > 0 && !c.fields["input"] {
 		n = blocks[len(blocks)-1].tokens
 	}
-	answer := object{c.member: n}
+	answer := strictapi.Object{c.member: n}
 	if c.fields["input"] {
 		answer["object"] = "response.input_tokens"
 	}
@@ -80,26 +82,26 @@ func (s *Server) count(w http.ResponseWriter, hr *http.Request, c *counting) {
 }
 
 // read returns the request to count, and its violations.
-func (c *counting) read(body []byte) (counted []byte, broken []Violation) {
-	var r report
+func (c *counting) read(body []byte) (counted []byte, broken []strictapi.Violation) {
+	var r strictapi.Report
 	if c.platform != nil && c.platform.bedrock {
 		var err error
 		if body, err = invocation(body); err != nil {
-			r.add("A00", "input", "%v", err)
-			return body, r.found
+			r.Add("A00", "input", "%v", err)
+			return body, r.Found
 		}
 		if c.platform.model != foundationModel(c.platform.model) {
-			r.add("A01", "modelId", "The provided model doesn't support counting tokens.")
+			r.Add("A01", "modelId", "The provided model doesn't support counting tokens.")
 		}
 	}
-	v, err := parse(body)
-	fields, ok := v.(object)
+	v, err := strictapi.Parse(body)
+	fields, ok := v.(strictapi.Object)
 	if err != nil || !ok {
 		return body, c.api.check(body, "")
 	}
 	for _, name := range slices.Sorted(maps.Keys(fields)) {
 		if c.fields != nil && !c.fields[name] && (c.platform == nil || name != "anthropic_version") {
-			r.add("A02", name, "%s: Extra inputs are not permitted", name)
+			r.Add("A02", name, "%s: Extra inputs are not permitted", name)
 		}
 	}
 	full := maps.Clone(fields)
@@ -110,21 +112,21 @@ func (c *counting) read(body []byte) (counted []byte, broken []Violation) {
 	}
 	if p := c.platform; p != nil {
 		if full["anthropic_version"] != p.version {
-			r.add("A01", "anthropic_version", "anthropic_version: Field required")
+			r.Add("A01", "anthropic_version", "anthropic_version: Field required")
 		}
 		delete(full, "anthropic_version")
 		delete(full, "anthropic_beta")
-		name := textOf(full["model"])
+		name := strictapi.TextOf(full["model"])
 		switch {
 		case p.bedrock && (full["model"] != nil || full["stream"] != nil):
-			r.add("A02", "model", "Extra inputs are not permitted")
+			r.Add("A02", "model", "Extra inputs are not permitted")
 		case p.bedrock:
 			full["model"] = p.model
 		case strings.Contains(name, "@"):
-			r.add("A01", "model", "%s is not supported for token counting", name)
+			r.Add("A01", "model", "%s is not supported for token counting", name)
 		}
 	}
-	return body, append(r.found, c.api.checkParsed(full, "")...)
+	return body, append(r.Found, c.api.checkParsed(full, "")...)
 }
 
 // invocation returns the body of the request in one of CountTokens.

@@ -46,7 +46,7 @@ func ExampleCast() {
 // A server with a rule, and with the rules of a host of Chat Completions.
 func ExampleServer_Start() {
 	test := func(t llmtest.TB) { // your test has a *testing.T
-		server := &llmtest.Server{Host: llmtest.Groq, Rule: func(r *llmtest.Request, n int) llmtest.Step {
+		server := &llmtest.Server{Host: "groq", Rule: func(r *llmtest.Request, n int) llmtest.Step {
 			return llmtest.Say("You said: " + r.Prompt())
 		}}
 		server.Start(t)

@@ -3,6 +3,8 @@ package llmtest
 import (
 	"slices"
 	"testing"
+
+	"github.com/openagent-go/agent/internal/strictapi"
 )
 
 // Each schema breaks the rule of the one provider, the other, both or none.
@@ -19,8 +21,8 @@ func TestSchemaRules(t *testing.T) {
 		`{"type":"string"}`: {"A55", "O29"},
 		`{"type":"object","properties":{},"required":["a"],"additionalProperties":false}`: {"A55", "O29"},
 	} {
-		got := rulesOf(CheckAnthropic([]byte(`{"model":"claude-sonnet-4-6","max_tokens":9,"messages":[{"role":"user","content":"hi"}],"output_config":{"format":{"type":"json_schema","schema":` + schema + `}}}`)))
-		got = append(got, rulesOf(CheckOpenAI([]byte(`{"model":"gpt-4o","messages":[{"role":"user","content":"hi"}],"response_format":{"type":"json_schema","json_schema":{"name":"x","strict":true,"schema":`+schema+`}}}`)))...)
+		got := rulesOf(strictapi.CheckAnthropic([]byte(`{"model":"claude-sonnet-4-6","max_tokens":9,"messages":[{"role":"user","content":"hi"}],"output_config":{"format":{"type":"json_schema","schema":` + schema + `}}}`)))
+		got = append(got, rulesOf(strictapi.CheckOpenAI([]byte(`{"model":"gpt-4o","messages":[{"role":"user","content":"hi"}],"response_format":{"type":"json_schema","json_schema":{"name":"x","strict":true,"schema":`+schema+`}}}`)))...)
 		if !slices.Equal(got, want) {
 			t.Errorf("%s: got %v, want %v", schema, got, want)
 		}

@@ -5,6 +5,7 @@ import (
 	"net/http"
 	"strings"
 
+	"github.com/openagent-go/agent/internal/strictapi"
 	"github.com/openagent-go/agent/llm"
 )
 
@@ -12,25 +13,29 @@ import (
 // reasoning_content, as several compatible hosts send it.
 type openaiWire struct{}
 
-func (openaiWire) check(body []byte, host Host) []Violation { return CheckHost(body, hostOr(host)) }
-func (openaiWire) checkParsed(v any, host Host) []Violation { return checkOpenAI(v, hostOr(host)) }
-func (openaiWire) hasKey(h http.Header) bool                { return hasBearer(h) || h.Get("Api-Key") != "" }
-func (openaiWire) versionHeader() string                    { return "" }
-func (openaiWire) requestID() string                        { return "X-Request-Id" }
-func (openaiWire) idPrefix() string                         { return "call_" }
-func (openaiWire) read(r *Request, body object)             { r.readOpenAI(body) }
-func (o openaiWire) failureEvent(r refusal) []byte          { return chunk(o.failure(r)) }
+func (openaiWire) check(body []byte, host strictapi.Host) []strictapi.Violation {
+	return strictapi.CheckHost(body, hostOr(host))
+}
+func (openaiWire) checkParsed(v any, host strictapi.Host) []strictapi.Violation {
+	return strictapi.OpenAIValue(v, hostOr(host))
+}
+func (openaiWire) hasKey(h http.Header) bool              { return hasBearer(h) || h.Get("Api-Key") != "" }
+func (openaiWire) versionHeader() string                  { return "" }
+func (openaiWire) requestID() string                      { return "X-Request-Id" }
+func (openaiWire) idPrefix() string                       { return "call_" }
+func (openaiWire) read(r *Request, body strictapi.Object) { r.readOpenAI(body) }
+func (o openaiWire) failureEvent(r refusal) []byte        { return chunk(o.failure(r)) }
 
-func hostOr(h Host) Host {
+func hostOr(h strictapi.Host) strictapi.Host {
 	if h == "" {
-		return OpenAI
+		return strictapi.OpenAI
 	}
 	return h
 }
 
-func (openaiWire) failure(r refusal) object {
+func (openaiWire) failure(r refusal) strictapi.Object {
 	f := faultOf(r.status)
-	out := object{"error": object{
+	out := strictapi.Object{"error": strictapi.Object{
 		"message": r.message, "type": cmp.Or(r.kind, f.openaiKind), "param": orNull(r.param), "code": orNull(cmp.Or(r.code, f.code)),
 	}}
 	if len(r.rules) > 0 {
@@ -59,30 +64,30 @@ func finishReason(s llm.StopReason) string {
 	return string(s)
 }
 
-func openaiUsage(u llm.Usage) object {
+func openaiUsage(u llm.Usage) strictapi.Object {
 	prompt := u.Context()
-	return object{
+	return strictapi.Object{
 		"prompt_tokens": prompt, "completion_tokens": u.Output, "total_tokens": prompt + u.Output,
-		"prompt_tokens_details":     object{"cached_tokens": u.CacheRead, "cache_write_tokens": u.CacheWrite},
-		"completion_tokens_details": object{"reasoning_tokens": u.Reasoning},
+		"prompt_tokens_details":     strictapi.Object{"cached_tokens": u.CacheRead, "cache_write_tokens": u.CacheWrite},
+		"completion_tokens_details": strictapi.Object{"reasoning_tokens": u.Reasoning},
 	}
 }
 
-func (openaiWire) body(r llm.Response) object {
-	m := object{"role": "assistant", "content": orNull(r.Message.Text())}
+func (openaiWire) body(r llm.Response) strictapi.Object {
+	m := strictapi.Object{"role": "assistant", "content": orNull(r.Message.Text())}
 	if t := thinkingOf(r.Message); t != "" {
 		m["reasoning_content"] = t
 	}
-	var calls []object
+	var calls []strictapi.Object
 	for _, u := range r.Message.ToolUses() {
-		calls = append(calls, object{"id": u.ID, "type": "function", "function": object{"name": u.Name, "arguments": inputText(u)}})
+		calls = append(calls, strictapi.Object{"id": u.ID, "type": "function", "function": strictapi.Object{"name": u.Name, "arguments": inputText(u)}})
 	}
 	if calls != nil {
 		m["tool_calls"] = calls
 	}
-	return object{
+	return strictapi.Object{
 		"id": r.ID, "object": "chat.completion", "created": 1, "model": r.Model,
-		"choices": []object{{"index": 0, "message": m, "finish_reason": finishReason(r.Stop)}}, "usage": openaiUsage(r.Usage),
+		"choices": []strictapi.Object{{"index": 0, "message": m, "finish_reason": finishReason(r.Stop)}}, "usage": openaiUsage(r.Usage),
 	}
 }
 
@@ -99,50 +104,50 @@ func thinkingOf(m llm.Message) string {
 // events returns the chunks of a stream: first a comment, which clients have
 // to skip, last [DONE].
 func (openaiWire) events(r llm.Response, request *Request, pieces int) [][]byte {
-	delta := func(d object, finish any) []byte {
-		return openaiChunk(r, []object{{"index": 0, "delta": d, "finish_reason": finish}}, nil)
+	delta := func(d strictapi.Object, finish any) []byte {
+		return openaiChunk(r, []strictapi.Object{{"index": 0, "delta": d, "finish_reason": finish}}, nil)
 	}
-	out := [][]byte{[]byte(": processing\n\n"), delta(object{"role": "assistant", "content": ""}, nil)}
+	out := [][]byte{[]byte(": processing\n\n"), delta(strictapi.Object{"role": "assistant", "content": ""}, nil)}
 	calls := 0
 	for _, b := range r.Message.Content {
 		switch c := b.(type) {
 		case llm.Text:
 			for _, p := range split(c.Text, pieces) {
-				out = append(out, delta(object{"content": p}, nil))
+				out = append(out, delta(strictapi.Object{"content": p}, nil))
 			}
 		case llm.Thinking:
 			for _, p := range split(c.Text, pieces) {
-				out = append(out, delta(object{"reasoning_content": p}, nil))
+				out = append(out, delta(strictapi.Object{"reasoning_content": p}, nil))
 			}
 		case llm.ToolUse:
 			for _, d := range openaiCallDeltas(calls, c, pieces) {
-				out = append(out, delta(object{"tool_calls": []object{d}}, nil))
+				out = append(out, delta(strictapi.Object{"tool_calls": []strictapi.Object{d}}, nil))
 			}
 			calls++
 		}
 	}
-	out = append(out, delta(object{}, finishReason(r.Stop)))
+	out = append(out, delta(strictapi.Object{}, finishReason(r.Stop)))
 	if request.wantsUsage {
-		out = append(out, openaiChunk(r, []object{}, openaiUsage(r.Usage)))
+		out = append(out, openaiChunk(r, []strictapi.Object{}, openaiUsage(r.Usage)))
 	}
 	return append(out, []byte("data: [DONE]\n\n"))
 }
 
 // openaiCallDeltas returns a call as it streams: id and name first, then pieces of the arguments.
-func openaiCallDeltas(index int, u llm.ToolUse, pieces int) []object {
-	out := []object{{"index": index, "id": u.ID, "type": "function", "function": object{"name": u.Name, "arguments": ""}}}
+func openaiCallDeltas(index int, u llm.ToolUse, pieces int) []strictapi.Object {
+	out := []strictapi.Object{{"index": index, "id": u.ID, "type": "function", "function": strictapi.Object{"name": u.Name, "arguments": ""}}}
 	for _, p := range split(inputText(u), pieces) {
-		out = append(out, object{"index": index, "function": object{"arguments": p}})
+		out = append(out, strictapi.Object{"index": index, "function": strictapi.Object{"arguments": p}})
 	}
 	return out
 }
 
-func openaiChunk(r llm.Response, choices []object, usage object) []byte {
-	c := object{"id": r.ID, "object": "chat.completion.chunk", "created": 1, "model": r.Model, "choices": choices}
+func openaiChunk(r llm.Response, choices []strictapi.Object, usage strictapi.Object) []byte {
+	c := strictapi.Object{"id": r.ID, "object": "chat.completion.chunk", "created": 1, "model": r.Model, "choices": choices}
 	if usage != nil {
 		c["usage"] = usage
 	}
 	return chunk(c)
 }
 
-func chunk(v object) []byte { return []byte("data: " + encode(v) + "\n\n") }
+func chunk(v strictapi.Object) []byte { return []byte("data: " + encode(v) + "\n\n") }

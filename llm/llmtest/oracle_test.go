@@ -11,6 +11,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/openagent-go/agent/internal/strictapi"
 )
 
 // corpusDir holds recorded requests and the same rules in Python.
@@ -32,11 +34,11 @@ type recording struct {
 	body                      json.RawMessage
 }
 
-func (r recording) host() Host {
+func (r recording) host() strictapi.Host {
 	if r.Provider == "openai" || r.Provider == "azure" {
-		return OpenAI
+		return strictapi.OpenAI
 	}
-	return Compatible
+	return strictapi.Compatible
 }
 
 func recordings(t testing.TB) []recording {
@@ -66,11 +68,11 @@ func recordings(t testing.TB) []recording {
 	return all
 }
 
-func (r recording) check() []Violation {
+func (r recording) check() []strictapi.Violation {
 	if r.API == "anthropic" {
-		return CheckAnthropic(r.body)
+		return strictapi.CheckAnthropic(r.body)
 	}
-	return CheckHost(r.body, r.host())
+	return strictapi.CheckHost(r.body, r.host())
 }
 
 func TestRecordedRequestsPass(t *testing.T) {
@@ -144,7 +146,7 @@ func TestRulesAgreeWithPython(t *testing.T) {
 // beyondPython tells what the Go rules judge and the Python rules do not:
 // unknown fields below the top level, content of a type that there is not, and
 // signatures of this package.
-func beyondPython(v Violation) bool {
+func beyondPython(v strictapi.Violation) bool {
 	return v.Rule == "A07" && strings.HasSuffix(v.Path, ".content") || v.Rule == "A02" && strings.Contains(v.Path, ".") || v.Rule == "A30" || v.Rule == "A32"
 }
 
@@ -167,7 +169,7 @@ func oracleQuestions(t *testing.T) []recording {
 			continue
 		}
 		for range 3 {
-			v, err := parse(r.body)
+			v, err := strictapi.Parse(r.body)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -189,9 +191,9 @@ func oracleQuestions(t *testing.T) []recording {
 // mutate changes one place of a request in a way that keeps JSON types, which
 // is what the Python rules count on.
 func mutate(rng *rand.Rand, v any) {
-	body := objectOf(v)
+	body := strictapi.ObjectOf(v)
 	var lists [][]any
-	var objects []object
+	var objects []strictapi.Object
 	var walk func(v any)
 	walk = func(v any) {
 		switch v := v.(type) {
@@ -200,7 +202,7 @@ func mutate(rng *rand.Rand, v any) {
 			for _, x := range v {
 				walk(x)
 			}
-		case object:
+		case strictapi.Object:
 			objects = append(objects, v)
 			for _, k := range slices.Sorted(maps.Keys(v)) {
 				walk(v[k])
@@ -209,7 +211,7 @@ func mutate(rng *rand.Rand, v any) {
 	}
 	walk(body["messages"])
 	walk(body["tools"])
-	pick := func() object { return objects[rng.IntN(len(objects))] }
+	pick := func() strictapi.Object { return objects[rng.IntN(len(objects))] }
 	switch rng.IntN(8) {
 	case 0: // leave a field out
 		o := pick()
@@ -220,7 +222,7 @@ func mutate(rng *rand.Rand, v any) {
 	case 1: // another word
 		o := pick()
 		for _, k := range slices.Sorted(maps.Keys(o)) {
-			if isText(o[k]) && rng.IntN(3) == 0 {
+			if strictapi.IsText(o[k]) && rng.IntN(3) == 0 {
 				o[k] = []string{"", " ", "user", "assistant", "tool_result", "text", "a.b", "t1", "end "}[rng.IntN(9)]
 			}
 		}
@@ -234,29 +236,29 @@ func mutate(rng *rand.Rand, v any) {
 			}
 		}
 	case 4: // drop a message
-		if ms := listOf(body["messages"]); len(ms) > 1 {
+		if ms := strictapi.ListOf(body["messages"]); len(ms) > 1 {
 			i := rng.IntN(len(ms))
 			body["messages"] = slices.Delete(ms, i, i+1)
 		}
 	case 5: // repeat a message
-		if ms := listOf(body["messages"]); len(ms) > 0 {
+		if ms := strictapi.ListOf(body["messages"]); len(ms) > 0 {
 			i := rng.IntN(len(ms))
 			body["messages"] = slices.Insert(slices.Clone(ms), i, ms[i])
 		}
 	case 6: // options
-		options := []object{
+		options := []strictapi.Object{
 			{"temperature": 1.5}, {"temperature": 0}, {"top_k": 3}, {"top_p": 0.5}, {"max_tokens": 512}, {"max_tokens": -1}, {"seed": 7},
-			{"thinking": object{"type": "enabled", "budget_tokens": 1024}}, {"thinking": object{"type": "adaptive"}},
-			{"tool_choice": object{"type": "any"}}, {"tool_choice": object{"type": "tool", "name": "zz"}}, {"stop_sequences": []any{" "}},
+			{"thinking": strictapi.Object{"type": "enabled", "budget_tokens": 1024}}, {"thinking": strictapi.Object{"type": "adaptive"}},
+			{"tool_choice": strictapi.Object{"type": "any"}}, {"tool_choice": strictapi.Object{"type": "tool", "name": "zz"}}, {"stop_sequences": []any{" "}},
 			{"model": "claude-opus-4-7"}, {"model": "claude-sonnet-4-6"}, {"model": "gpt-5"}, {"model": "o3"},
-			{"parallel_tool_calls": true}, {"stream_options": object{"include_usage": true}}, {"stream": false},
-			{"response_format": object{"type": "json_object"}}, {"max_completion_tokens": 5},
+			{"parallel_tool_calls": true}, {"stream_options": strictapi.Object{"include_usage": true}}, {"stream": false},
+			{"response_format": strictapi.Object{"type": "json_object"}}, {"max_completion_tokens": 5},
 		}
 		maps.Copy(body, options[rng.IntN(len(options))])
 	case 7: // breakpoints
 		for _, o := range objects {
 			if o["type"] != nil && rng.IntN(2) == 0 {
-				o["cache_control"] = object{"type": "ephemeral", "ttl": []string{"5m", "1h"}[rng.IntN(2)]}
+				o["cache_control"] = strictapi.Object{"type": "ephemeral", "ttl": []string{"5m", "1h"}[rng.IntN(2)]}
 			}
 		}
 	}

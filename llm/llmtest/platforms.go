@@ -11,6 +11,7 @@ import (
 	"strings"
 
 	"github.com/openagent-go/agent/internal/eventstream"
+	"github.com/openagent-go/agent/internal/strictapi"
 )
 
 // A platform serves the Messages API in its own way: Amazon Bedrock, whose streams
@@ -47,15 +48,15 @@ func platformOf(u *url.URL) *platform {
 
 // translate turns a platform's request into one of the Messages API, and w into a writer of
 // the platform's form. It returns the violation in the request.
-func (p *platform) translate(w http.ResponseWriter, hr *http.Request) (http.ResponseWriter, *http.Request, []Violation, *refusal) {
+func (p *platform) translate(w http.ResponseWriter, hr *http.Request) (http.ResponseWriter, *http.Request, []strictapi.Violation, *refusal) {
 	out := &platformWriter{ResponseWriter: w, platform: p}
 	body, unread := readBody(hr)
 	if unread != nil {
 		return out, hr, nil, unread
 	}
-	var broken []Violation
+	var broken []strictapi.Violation
 	wrong := func(rule, path, text string) {
-		broken = append(broken, Violation{Rule: rule, Path: path, Message: path + ": " + text})
+		broken = append(broken, strictapi.Violation{Rule: rule, Path: path, Message: path + ": " + text})
 	}
 	var fields map[string]json.RawMessage
 	if json.Unmarshal(body, &fields) == nil {
@@ -137,14 +138,14 @@ func (w *platformWriter) failure(data []byte) []byte {
 		return data
 	}
 	if w.platform.bedrock {
-		out, _ := json.Marshal(object{"message": e.Error.Message})
+		out, _ := json.Marshal(strictapi.Object{"message": e.Error.Message})
 		return out
 	}
 	status := map[int]string{401: "UNAUTHENTICATED", 403: "PERMISSION_DENIED", 404: "NOT_FOUND", 429: "RESOURCE_EXHAUSTED"}[w.status]
 	if status == "" {
 		return data // Vertex passes on the answers of the Messages API
 	}
-	out, _ := json.Marshal(object{"error": object{"code": w.status, "message": e.Error.Message, "status": status}})
+	out, _ := json.Marshal(strictapi.Object{"error": strictapi.Object{"code": w.status, "message": e.Error.Message, "status": status}})
 	return out
 }
 
@@ -181,7 +182,7 @@ func frameOf(event []byte) []byte {
 		if kind == "" {
 			kind = "internalServerException"
 		}
-		payload, _ := json.Marshal(object{"message": e.Error.Message})
+		payload, _ := json.Marshal(strictapi.Object{"message": e.Error.Message})
 		return eventstream.Append(nil, payload, ":exception-type", kind, ":content-type", "application/json", ":message-type", "exception")
 	}
 	payload := fmt.Appendf(nil, `{"bytes":%q,"p":"abcdefgh"}`, base64.StdEncoding.EncodeToString(data))

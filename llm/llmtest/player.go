@@ -9,22 +9,23 @@ import (
 	"net/http"
 	"strconv"
 
+	"github.com/openagent-go/agent/internal/strictapi"
 	"github.com/openagent-go/agent/llm"
 )
 
 // wire is one of the APIs.
 type wire interface {
-	check(body []byte, host Host) []Violation
-	checkParsed(v any, host Host) []Violation
+	check(body []byte, host strictapi.Host) []strictapi.Violation
+	checkParsed(v any, host strictapi.Host) []strictapi.Violation
 	hasKey(h http.Header) bool
 	versionHeader() string // "" if it has none
 	requestID() string     // name of the header
-	read(r *Request, body object)
+	read(r *Request, body strictapi.Object)
 	idPrefix() string
 	// body returns a blocking reply, events a streamed one.
-	body(r llm.Response) object
+	body(r llm.Response) strictapi.Object
 	events(r llm.Response, request *Request, pieces int) [][]byte
-	failure(r refusal) object
+	failure(r refusal) strictapi.Object
 	failureEvent(r refusal) []byte
 }
 
@@ -183,7 +184,7 @@ func refuse(w http.ResponseWriter, api wire, r refusal) {
 	writeJSON(w, r.status, api.failure(r))
 }
 
-func writeJSON(w http.ResponseWriter, status int, v object) {
+func writeJSON(w http.ResponseWriter, status int, v strictapi.Object) {
 	data, err := json.Marshal(v)
 	if err != nil {
 		panic(err) // objects made here of strings and numbers

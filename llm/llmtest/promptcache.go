@@ -7,6 +7,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/openagent-go/agent/internal/strictapi"
 	"github.com/openagent-go/agent/llm"
 )
 
@@ -169,7 +170,7 @@ func contentOf(content json.RawMessage) []json.RawMessage {
 	if json.Unmarshal(content, &text) != nil {
 		return nil
 	}
-	block, _ := json.Marshal(object{"type": "text", "text": text})
+	block, _ := json.Marshal(strictapi.Object{"type": "text", "text": text})
 	return []json.RawMessage{block}
 }
 

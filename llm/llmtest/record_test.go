@@ -13,6 +13,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/openagent-go/agent/internal/httptape"
 	"github.com/openagent-go/agent/llm"
 	"github.com/openagent-go/agent/llm/anthropic"
 	"github.com/openagent-go/agent/llm/llmtest"
@@ -90,7 +91,7 @@ func TestRecordAndReplay(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			file := filepath.Join(t.TempDir(), "new", "talk.json")
 			server := llmtest.NewServer(t, steps()...)
-			recorder := &llmtest.Recorder{Transport: new(http.Transport), Secrets: []string{secret}}
+			recorder := &httptape.Recorder{Transport: new(http.Transport), Secrets: []string{secret}}
 			question := "My key is " + plain + ", my secret is " + secret + ", I am " + mail + " of " + org
 			live := talk(t, model(server.URL, &http.Client{Transport: recorder}), question)
 			if err := recorder.Save(file); err != nil {
@@ -105,7 +106,7 @@ func TestRecordAndReplay(t *testing.T) {
 					t.Errorf("%q is in the recording", hidden)
 				}
 			}
-			replayer, err := llmtest.Open(file, secret)
+			replayer, err := httptape.Open(file, secret)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -129,7 +130,7 @@ func TestReplayDifference(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			file := filepath.Join(t.TempDir(), "x.json")
 			server := llmtest.NewServer(t, llmtest.Say("one"), llmtest.Say("two"))
-			recorder := &llmtest.Recorder{Transport: new(http.Transport)}
+			recorder := &httptape.Recorder{Transport: new(http.Transport)}
 			ask := func(client *http.Client, r llm.Request) error {
 				_, err := llm.Collect(t.Context(), model(server.URL, client), &r)
 				return err
@@ -160,7 +161,7 @@ func TestReplayDifference(t *testing.T) {
 					r.Tools = []llm.Tool{{Name: "look", Input: json.RawMessage(`{"type":"object"}`)}}
 				}, `body.tools is new: [{"`},
 			} {
-				replayer, err := llmtest.Open(file)
+				replayer, err := httptape.Open(file)
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -171,7 +172,7 @@ func TestReplayDifference(t *testing.T) {
 					t.Errorf("%v\n%v\nwant %s", err, replayer.Err(), tt.want)
 				}
 			}
-			replayer, err := llmtest.Open(file)
+			replayer, err := httptape.Open(file)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -204,12 +205,12 @@ func TestReplayHelper(t *testing.T) {
 		}
 	}
 	t.Run("record", func(t *testing.T) {
-		t.Setenv(llmtest.RecordEnv, "1")
+		t.Setenv("LLMTEST_RECORD", "1")
 		ask(t, "recorded")
 	})
 	server.Close()
 	t.Run("replay", func(t *testing.T) {
-		t.Setenv(llmtest.RecordEnv, "")
+		t.Setenv("LLMTEST_RECORD", "")
 		ask(t, "recorded")
 	})
 	failed := &watched{TB: t}
@@ -248,7 +249,7 @@ func answering(t *testing.T, contentType string, pieces ...string) (get func() s
 		}
 	}))
 	t.Cleanup(s.Close)
-	r := &llmtest.Recorder{Transport: new(http.Transport), Secrets: []string{"swordfish"}}
+	r := &httptape.Recorder{Transport: new(http.Transport), Secrets: []string{"swordfish"}}
 	get = func() string {
 		resp, err := (&http.Client{Transport: r}).Post(s.URL, "application/json", strings.NewReader(`{"token":"cookie-of-the-provider"}`))
 		if err != nil {
@@ -298,7 +299,7 @@ func TestSecretsInPieces(t *testing.T) {
 			if !tt.saved {
 				return
 			}
-			r, err := llmtest.Open(file)
+			r, err := httptape.Open(file)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -318,7 +319,7 @@ func TestSecretsInPieces(t *testing.T) {
 // Replies that are still being read are not written down by halves.
 func TestSaveTooEarly(t *testing.T) {
 	server := llmtest.NewServer(t, llmtest.Step{Text: "one", Stall: time.Hour, StallAfter: 4})
-	recorder := &llmtest.Recorder{Transport: new(http.Transport)}
+	recorder := &httptape.Recorder{Transport: new(http.Transport)}
 	file := filepath.Join(t.TempDir(), "x.json")
 	for d, err := range recorded["anthropic"](server.URL, &http.Client{Transport: recorder}).Stream(t.Context(), &llm.Request{Messages: []llm.Message{llm.UserText("hi")}}) {
 		if err != nil {
@@ -345,11 +346,11 @@ func TestOpenFails(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		if _, err := llmtest.Open(file); err == nil || !strings.Contains(err.Error(), "recording") {
+		if _, err := httptape.Open(file); err == nil || !strings.Contains(err.Error(), "recording") {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
-	if _, err := llmtest.Open(filepath.Join(dir, "none")); !errors.Is(err, os.ErrNotExist) {
+	if _, err := httptape.Open(filepath.Join(dir, "none")); !errors.Is(err, os.ErrNotExist) {
 		t.Error(err)
 	}
 }

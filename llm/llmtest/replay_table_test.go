@@ -13,9 +13,9 @@ import (
 
 	"github.com/openagent-go/agent/internal/chat"
 	"github.com/openagent-go/agent/internal/golden"
+	"github.com/openagent-go/agent/internal/strictapi"
 	"github.com/openagent-go/agent/internal/wire/wiretest"
 	"github.com/openagent-go/agent/llm"
-	"github.com/openagent-go/agent/llm/llmtest"
 )
 
 var (
@@ -59,23 +59,23 @@ func origins() []origin {
 	plain := llm.Thinking{Text: "THOUGHT"}
 	signed := llm.Thinking{Text: "THOUGHT", Signature: "SIGNED"}
 	return []origin{
-		{place{"anthropic", "https://api.anthropic.com", "claude-sonnet-4-5", onAnthropic, llmtest.CheckAnthropic}, signed, search, numbered("toolu_01A%d"), nil},
-		{place{"bedrock", "", "us.anthropic.claude-sonnet-4-5-20250929-v1:0", onBedrock, llmtest.CheckAnthropic}, signed, nil, numbered("toolu_bdrk_01%d"), nil},
-		{place{"vertex", "", "claude-sonnet-4-5@20250929", onVertex, llmtest.CheckAnthropic}, signed, nil, numbered("toolu_vrtx_01%d"), nil},
-		{place{"openai", "https://api.openai.com/v1", "gpt-5.2", onOpenAI, hosted(llmtest.OpenAI)}, nil, nil, numbered("call_9xQ%d"), nil},
-		{place{"azure", "", "gpt-5.2", profile("azure"), hosted(llmtest.OpenAI)}, nil, nil, numbered("call_7zA%d"), nil},
-		{place{"responses", "https://api.openai.com/v1", "gpt-5.2", onResponses, llmtest.CheckResponses},
+		{place{"anthropic", "https://api.anthropic.com", "claude-sonnet-4-5", onAnthropic, strictapi.CheckAnthropic}, signed, search, numbered("toolu_01A%d"), nil},
+		{place{"bedrock", "", "us.anthropic.claude-sonnet-4-5-20250929-v1:0", onBedrock, strictapi.CheckAnthropic}, signed, nil, numbered("toolu_bdrk_01%d"), nil},
+		{place{"vertex", "", "claude-sonnet-4-5@20250929", onVertex, strictapi.CheckAnthropic}, signed, nil, numbered("toolu_vrtx_01%d"), nil},
+		{place{"openai", "https://api.openai.com/v1", "gpt-5.2", onOpenAI, hosted(strictapi.OpenAI)}, nil, nil, numbered("call_9xQ%d"), nil},
+		{place{"azure", "", "gpt-5.2", profile("azure"), hosted(strictapi.OpenAI)}, nil, nil, numbered("call_7zA%d"), nil},
+		{place{"responses", "https://api.openai.com/v1", "gpt-5.2", onResponses, strictapi.CheckResponses},
 			llm.Thinking{Text: "THOUGHT", Extra: json.RawMessage(`{"type":"reasoning","id":"rs_1","summary":[{"type":"summary_text","text":"THOUGHT"}],"encrypted_content":"SIGNED"}`)}, found, numbered("call_Rs%d"), nil},
-		{place{"openrouter", "", "google/gemini-3-pro", profile("openrouter"), hosted(llmtest.Compatible)},
+		{place{"openrouter", "", "google/gemini-3-pro", profile("openrouter"), hosted(strictapi.Compatible)},
 			llm.Thinking{Text: "THOUGHT", Extra: json.RawMessage(`[{"type":"reasoning.encrypted","data":"SIGNED"}]`)}, nil, numbered("tool_add_%d"), nil},
-		{place{"deepseek", "", "deepseek-v4-pro", profile("deepseek"), hosted(llmtest.DeepSeek)}, plain, nil, numbered("call_00_%dTq"), nil},
-		{place{"kimi", "", "kimi-k2.6", profile("kimi"), hosted(llmtest.Kimi)}, plain, nil, numbered("functions.add:%d"), nil},
-		{place{"glm", "", "glm-4.6", profile("glm"), hosted(llmtest.GLM)}, plain, nil, numbered("call_-780725%d"), nil},
-		{place{"mistral", "", "mistral-large-latest", profile("mistral"), hosted(llmtest.Mistral)}, nil, nil, numbered("D681PevK%d"), nil},
-		{place{"gemini", "", "gemini-3-pro-preview", profile("gemini"), hosted(llmtest.Gemini)}, nil, nil, numbered("function-call-%d"), json.RawMessage(`{"google":{"thought_signature":"SIGNED"}}`)},
-		{place{"groq", "", "openai/gpt-oss-120b", profile("groq"), hosted(llmtest.Groq)}, plain, nil, numbered("fc_0a%d"), nil},
-		{place{"xai", "", "grok-4", profile("xai"), hosted(llmtest.XAI)}, plain, nil, numbered("call_1234567%d"), nil},
-		{place{"ollama", "", "qwen3:8b", profile("ollama"), hosted(llmtest.Ollama)}, plain, nil, numbered("call_ol%d"), nil},
+		{place{"deepseek", "", "deepseek-v4-pro", profile("deepseek"), hosted(strictapi.DeepSeek)}, plain, nil, numbered("call_00_%dTq"), nil},
+		{place{"kimi", "", "kimi-k2.6", profile("kimi"), hosted(strictapi.Kimi)}, plain, nil, numbered("functions.add:%d"), nil},
+		{place{"glm", "", "glm-4.6", profile("glm"), hosted(strictapi.GLM)}, plain, nil, numbered("call_-780725%d"), nil},
+		{place{"mistral", "", "mistral-large-latest", profile("mistral"), hosted(strictapi.Mistral)}, nil, nil, numbered("D681PevK%d"), nil},
+		{place{"gemini", "", "gemini-3-pro-preview", profile("gemini"), hosted(strictapi.Gemini)}, nil, nil, numbered("function-call-%d"), json.RawMessage(`{"google":{"thought_signature":"SIGNED"}}`)},
+		{place{"groq", "", "openai/gpt-oss-120b", profile("groq"), hosted(strictapi.Groq)}, plain, nil, numbered("fc_0a%d"), nil},
+		{place{"xai", "", "grok-4", profile("xai"), hosted(strictapi.XAI)}, plain, nil, numbered("call_1234567%d"), nil},
+		{place{"ollama", "", "qwen3:8b", profile("ollama"), hosted(strictapi.Ollama)}, plain, nil, numbered("call_ol%d"), nil},
 	}
 }
 

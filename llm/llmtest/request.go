@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/openagent-go/agent/internal/strictapi"
 	"github.com/openagent-go/agent/llm"
 )
 
@@ -19,8 +20,7 @@ type Request struct {
 	Header http.Header // with the key, as it came; nil in process
 	Body   []byte      // nil in process
 
-	// Broken are the rules that the request broke; a strict server refused it then.
-	Broken []Violation
+	broken []strictapi.Violation // rules; a strict server refused the request then
 
 	wantsUsage bool // OpenAI: stream_options.include_usage
 }
@@ -111,70 +111,59 @@ func raw(v any) json.RawMessage {
 	return data
 }
 
-func words(v any) []string {
-	if s, ok := v.(string); ok {
-		return []string{s}
-	}
-	var out []string
-	for _, x := range listOf(v) {
-		out = append(out, textOf(x))
-	}
-	return out
-}
-
 // readShared reads the options that both APIs name alike.
-func (r *Request) readShared(body object) {
-	r.Model = textOf(body["model"])
-	r.Blocking = !boolOf(body["stream"])
-	if t, ok := numberOf(body["temperature"]); ok {
+func (r *Request) readShared(body strictapi.Object) {
+	r.Model = strictapi.TextOf(body["model"])
+	r.Blocking = !strictapi.BoolOf(body["stream"])
+	if t, ok := strictapi.NumberOf(body["temperature"]); ok {
 		r.Temperature = &t
 	}
 }
 
 // readAnthropic fills r from the body of a Messages request.
-func (r *Request) readAnthropic(body object) {
+func (r *Request) readAnthropic(body strictapi.Object) {
 	r.readShared(body)
-	n, _ := integerOf(body["max_tokens"])
-	r.MaxTokens, r.Stop = int(n), words(body["stop_sequences"])
-	r.System = anthropicBlocks(blocksOf(body["system"])).Text()
-	for _, m := range objectsOf(body["messages"]) {
-		r.Messages = append(r.Messages, llm.Message{Role: llm.Role(textOf(m["role"])), Content: anthropicBlocks(blocksOf(m["content"]))})
+	n, _ := strictapi.IntegerOf(body["max_tokens"])
+	r.MaxTokens, r.Stop = int(n), strictapi.Words(body["stop_sequences"])
+	r.System = anthropicBlocks(strictapi.BlocksOf(body["system"])).Text()
+	for _, m := range strictapi.ObjectsOf(body["messages"]) {
+		r.Messages = append(r.Messages, llm.Message{Role: llm.Role(strictapi.TextOf(m["role"])), Content: anthropicBlocks(strictapi.BlocksOf(m["content"]))})
 	}
-	for _, t := range objectsOf(body["tools"]) {
-		r.Tools = append(r.Tools, llm.Tool{Name: textOf(t["name"]), Description: textOf(t["description"]), Input: raw(t["input_schema"])})
+	for _, t := range strictapi.ObjectsOf(body["tools"]) {
+		r.Tools = append(r.Tools, llm.Tool{Name: strictapi.TextOf(t["name"]), Description: strictapi.TextOf(t["description"]), Input: raw(t["input_schema"])})
 	}
-	choice := objectOf(body["tool_choice"])
-	if mode := textOf(choice["type"]); mode != "auto" {
-		r.ToolChoice = llm.ToolChoice{Mode: llm.ToolChoiceMode(mode), Name: textOf(choice["name"])}
+	choice := strictapi.ObjectOf(body["tool_choice"])
+	if mode := strictapi.TextOf(choice["type"]); mode != "auto" {
+		r.ToolChoice = llm.ToolChoice{Mode: llm.ToolChoiceMode(mode), Name: strictapi.TextOf(choice["name"])}
 	}
-	budget, _ := integerOf(objectOf(body["thinking"])["budget_tokens"])
-	config := objectOf(body["output_config"])
-	r.Thinking = llm.Thought{Budget: int(budget), Effort: textOf(config["effort"])}
-	if f := objectOf(config["format"]); f != nil {
+	budget, _ := strictapi.IntegerOf(strictapi.ObjectOf(body["thinking"])["budget_tokens"])
+	config := strictapi.ObjectOf(body["output_config"])
+	r.Thinking = llm.Thought{Budget: int(budget), Effort: strictapi.TextOf(config["effort"])}
+	if f := strictapi.ObjectOf(config["format"]); f != nil {
 		r.Format = &llm.Format{Schema: raw(f["schema"])}
 	}
 }
 
-func anthropicBlocks(in []object) llm.Blocks {
+func anthropicBlocks(in []strictapi.Object) llm.Blocks {
 	var out llm.Blocks
 	for _, b := range in {
 		switch b["type"] {
 		case "text":
-			out = append(out, llm.Text{Text: textOf(b["text"])})
+			out = append(out, llm.Text{Text: strictapi.TextOf(b["text"])})
 		case "thinking":
-			out = append(out, llm.Thinking{Text: textOf(b["thinking"]), Signature: textOf(b["signature"])})
+			out = append(out, llm.Thinking{Text: strictapi.TextOf(b["thinking"]), Signature: strictapi.TextOf(b["signature"])})
 		case "redacted_thinking":
-			out = append(out, llm.RedactedThinking{Data: textOf(b["data"])})
+			out = append(out, llm.RedactedThinking{Data: strictapi.TextOf(b["data"])})
 		case "image":
-			media, data := inline(objectOf(b["source"]))
+			media, data := inline(strictapi.ObjectOf(b["source"]))
 			out = append(out, llm.Image{MediaType: media, Data: data})
 		case "document":
-			media, data := inline(objectOf(b["source"]))
-			out = append(out, llm.Document{MediaType: media, Title: textOf(b["title"]), Data: data})
+			media, data := inline(strictapi.ObjectOf(b["source"]))
+			out = append(out, llm.Document{MediaType: media, Title: strictapi.TextOf(b["title"]), Data: data})
 		case "tool_use":
-			out = append(out, llm.ToolUse{ID: textOf(b["id"]), Name: textOf(b["name"]), Input: raw(b["input"])})
+			out = append(out, llm.ToolUse{ID: strictapi.TextOf(b["id"]), Name: strictapi.TextOf(b["name"]), Input: raw(b["input"])})
 		case "tool_result":
-			out = append(out, llm.ToolResult{ID: textOf(b["tool_use_id"]), Content: anthropicBlocks(blocksOf(b["content"])), IsError: boolOf(b["is_error"])})
+			out = append(out, llm.ToolResult{ID: strictapi.TextOf(b["tool_use_id"]), Content: anthropicBlocks(strictapi.BlocksOf(b["content"])), IsError: strictapi.BoolOf(b["is_error"])})
 		default:
 			out = append(out, llm.Verbatim{Provider: "anthropic", Raw: raw(b)})
 		}
@@ -183,45 +172,45 @@ func anthropicBlocks(in []object) llm.Blocks {
 }
 
 // inline returns the media type and bytes of a source, no bytes if it is a reference.
-func inline(source object) (string, []byte) {
-	data := textOf(source["data"])
+func inline(source strictapi.Object) (string, []byte) {
+	data := strictapi.TextOf(source["data"])
 	if source["type"] == "text" {
-		return textOf(source["media_type"]), []byte(data)
+		return strictapi.TextOf(source["media_type"]), []byte(data)
 	}
 	decoded, _ := base64.StdEncoding.DecodeString(data) // A46 reports undecodable bodies
-	return textOf(source["media_type"]), decoded
+	return strictapi.TextOf(source["media_type"]), decoded
 }
 
 // readOpenAI fills r from the body of a Chat Completions request.
-func (r *Request) readOpenAI(body object) {
+func (r *Request) readOpenAI(body strictapi.Object) {
 	r.readShared(body)
 	for _, k := range []string{"max_completion_tokens", "max_tokens"} {
-		if n, ok := integerOf(body[k]); ok {
+		if n, ok := strictapi.IntegerOf(body[k]); ok {
 			r.MaxTokens = int(n)
 		}
 	}
-	r.Stop = words(body["stop"])
-	r.wantsUsage = boolOf(objectOf(body["stream_options"])["include_usage"])
+	r.Stop = strictapi.Words(body["stop"])
+	r.wantsUsage = strictapi.BoolOf(strictapi.ObjectOf(body["stream_options"])["include_usage"])
 	var system []string
-	for _, m := range objectsOf(body["messages"]) {
+	for _, m := range strictapi.ObjectsOf(body["messages"]) {
 		switch m["role"] {
 		case "system", "developer":
 			system = append(system, openaiBlocks(m["content"]).Text())
 		case "tool":
-			r.addResult(llm.ToolResult{ID: textOf(m["tool_call_id"]), Content: openaiBlocks(m["content"])})
+			r.addResult(llm.ToolResult{ID: strictapi.TextOf(m["tool_call_id"]), Content: openaiBlocks(m["content"])})
 		default:
 			r.Messages = append(r.Messages, openaiMessage(m))
 		}
 	}
 	r.System = strings.Join(system, "\n\n")
-	for _, t := range objectsOf(body["tools"]) {
-		f := objectOf(t["function"])
-		r.Tools = append(r.Tools, llm.Tool{Name: textOf(f["name"]), Description: textOf(f["description"]), Input: raw(f["parameters"])})
+	for _, t := range strictapi.ObjectsOf(body["tools"]) {
+		f := strictapi.ObjectOf(t["function"])
+		r.Tools = append(r.Tools, llm.Tool{Name: strictapi.TextOf(f["name"]), Description: strictapi.TextOf(f["description"]), Input: raw(f["parameters"])})
 	}
 	r.ToolChoice = openaiChoice(body["tool_choice"])
-	r.Thinking.Effort = textOf(body["reasoning_effort"])
-	if f := objectOf(objectOf(body["response_format"])["json_schema"]); f != nil {
-		r.Format = &llm.Format{Name: textOf(f["name"]), Schema: raw(f["schema"])}
+	r.Thinking.Effort = strictapi.TextOf(body["reasoning_effort"])
+	if f := strictapi.ObjectOf(strictapi.ObjectOf(body["response_format"])["json_schema"]); f != nil {
+		r.Format = &llm.Format{Name: strictapi.TextOf(f["name"]), Schema: raw(f["schema"])}
 	}
 }
 
@@ -234,18 +223,18 @@ func (r *Request) addResult(res llm.ToolResult) {
 	last.Content = append(last.Content, res)
 }
 
-func openaiMessage(m object) llm.Message {
-	out := llm.Message{Role: llm.Role(textOf(m["role"]))}
+func openaiMessage(m strictapi.Object) llm.Message {
+	out := llm.Message{Role: llm.Role(strictapi.TextOf(m["role"]))}
 	for _, k := range []string{"reasoning_content", "reasoning"} {
-		if s := textOf(m[k]); s != "" {
+		if s := strictapi.TextOf(m[k]); s != "" {
 			out.Content = append(out.Content, llm.Thinking{Text: s})
 			break
 		}
 	}
 	out.Content = append(out.Content, openaiBlocks(m["content"])...)
-	for _, v := range objectsOf(m["tool_calls"]) {
-		f := objectOf(v["function"])
-		u := writtenCall(textOf(v["id"]), textOf(f["name"]), textOf(f["arguments"]))
+	for _, v := range strictapi.ObjectsOf(m["tool_calls"]) {
+		f := strictapi.ObjectOf(v["function"])
+		u := writtenCall(strictapi.TextOf(v["id"]), strictapi.TextOf(f["name"]), strictapi.TextOf(f["arguments"]))
 		out.Content = append(out.Content, u)
 	}
 	return out
@@ -268,33 +257,22 @@ func openaiBlocks(content any) llm.Blocks {
 		return llm.Blocks{llm.Text{Text: s}}
 	}
 	var out llm.Blocks
-	for _, p := range objectsOf(content) {
+	for _, p := range strictapi.ObjectsOf(content) {
 		switch p["type"] {
 		case "text":
-			out = append(out, llm.Text{Text: textOf(p["text"])})
+			out = append(out, llm.Text{Text: strictapi.TextOf(p["text"])})
 		case "image_url":
-			media, data := dataURL(textOf(objectOf(p["image_url"])["url"]))
+			media, data := strictapi.DataURL(strictapi.TextOf(strictapi.ObjectOf(p["image_url"])["url"]))
 			out = append(out, llm.Image{MediaType: media, Data: data})
 		case "file":
-			f := objectOf(p["file"])
-			media, data := dataURL(textOf(f["file_data"]))
-			out = append(out, llm.Document{MediaType: media, Title: textOf(f["filename"]), Data: data})
+			f := strictapi.ObjectOf(p["file"])
+			media, data := strictapi.DataURL(strictapi.TextOf(f["file_data"]))
+			out = append(out, llm.Document{MediaType: media, Title: strictapi.TextOf(f["filename"]), Data: data})
 		default:
 			out = append(out, llm.Verbatim{Provider: "openai", Raw: raw(p)})
 		}
 	}
 	return out
-}
-
-// dataURL reads data:TYPE;base64,DATA, no bytes from any other URL.
-func dataURL(url string) (string, []byte) {
-	head, data, _ := strings.Cut(strings.TrimPrefix(url, "data:"), ",")
-	media, isBase64 := strings.CutSuffix(head, ";base64")
-	if !isBase64 {
-		return "", nil
-	}
-	decoded, _ := base64.StdEncoding.DecodeString(data) // a picture that does not decode has no bytes
-	return media, decoded
 }
 
 func openaiChoice(v any) llm.ToolChoice {
@@ -304,7 +282,7 @@ func openaiChoice(v any) llm.ToolChoice {
 	case "none":
 		return llm.ToolChoice{Mode: llm.ChooseNone}
 	}
-	if name := textOf(objectOf(objectOf(v)["function"])["name"]); name != "" {
+	if name := strictapi.TextOf(strictapi.ObjectOf(strictapi.ObjectOf(v)["function"])["name"]); name != "" {
 		return llm.ToolChoice{Mode: llm.ChooseTool, Name: name}
 	}
 	return llm.ToolChoice{}

@@ -5,6 +5,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/openagent-go/agent/internal/strictapi"
 	"github.com/openagent-go/agent/llm"
 )
 
@@ -67,7 +68,7 @@ func responsesCases() []ruleCase {
 		{"R09", talk(reasoningOf("rs_1", `,"summary":[]`), said)},
 		{"R09", talk(`{"type":"item_reference","id":"rs_1"}`)},
 		{"R10", talk(reasoningOf("rs_1", `,"encrypted_content":"abc"`), said)},
-		{"R11", talk(reasoningOf("rs_1", `,"summary":[{"type":"summary_text","text":"changed"}],"encrypted_content":"`+sign("original")+`"`), said)},
+		{"R11", talk(reasoningOf("rs_1", `,"summary":[{"type":"summary_text","text":"changed"}],"encrypted_content":"`+strictapi.Sign("original")+`"`), said)},
 		{"R12", talk(reasoningOf("item_1", full), said)},
 		{"R12", talk(`{"id":"x1","type":"message","role":"assistant","content":"b"}`)},
 		{"R13", talk(reasoningOf("rs_1", full), said, reasoningOf("rs_1", full), said)},
@@ -104,7 +105,7 @@ func responsesCases() []ruleCase {
 }
 
 func TestGoodResponsesRequestsPass(t *testing.T) {
-	signed := reasoningOf("rs_1", `,"summary":[{"type":"summary_text","text":"a"},{"type":"summary_text","text":"b"}],"encrypted_content":"`+sign("a\n\nb")+`"`)
+	signed := reasoningOf("rs_1", `,"summary":[{"type":"summary_text","text":"a"},{"type":"summary_text","text":"b"}],"encrypted_content":"`+strictapi.Sign("a\n\nb")+`"`)
 	for name, body := range map[string]string{
 		"a text":          `{"model":"gpt-5","input":"hello"}`,
 		"calls at once":   responsesOf(responsesHello + "," + signed + "," + functionCall("a") + "," + functionCall("b") + "," + functionOutput("b") + "," + functionOutput("a")),
@@ -113,7 +114,7 @@ func TestGoodResponsesRequestsPass(t *testing.T) {
 		"search":          responsesOf(responsesHello+`,{"type":"web_search_call","id":"ws_1","status":"completed"},{"role":"assistant","content":[{"type":"output_text","text":"x","annotations":[]}],"phase":"final_answer"}`, `"tools":[{"type":"web_search"}],"tool_choice":"required"`),
 		"strict":          responsesOf("", `"tools":[{"type":"function","name":"f","parameters":{"type":"object","properties":{"a":{}},"required":["a"],"additionalProperties":false}}]`),
 	} {
-		if got := CheckResponses([]byte(body)); got != nil {
+		if got := strictapi.CheckResponses([]byte(body)); got != nil {
 			t.Errorf("%s: %v", name, got)
 		}
 	}
@@ -122,7 +123,7 @@ func TestGoodResponsesRequestsPass(t *testing.T) {
 // TestResponsesServer reads back what a strict server was sent.
 func TestResponsesServer(t *testing.T) {
 	r := &Request{}
-	v, err := parse([]byte(`{"model":"gpt-5","instructions":"be","store":false,"max_output_tokens":99,"reasoning":{"effort":"low"},"tool_choice":{"type":"function","name":"f"},
+	v, err := strictapi.Parse([]byte(`{"model":"gpt-5","instructions":"be","store":false,"max_output_tokens":99,"reasoning":{"effort":"low"},"tool_choice":{"type":"function","name":"f"},
 		"tools":[{"type":"function","name":"f","description":"d","parameters":{"type":"object"},"strict":false},{"type":"web_search"}],
 		"input":[{"role":"developer","content":"good"},{"role":"user","content":[{"type":"input_text","text":"q"},{"type":"input_image","image_url":"data:image/png;base64,iVBORw0KGgo="}]},
 		{"type":"reasoning","summary":[{"text":"hm"}],"encrypted_content":"e"},{"role":"assistant","content":"a"},{"type":"function_call","call_id":"1","name":"f","arguments":"{"},
@@ -130,7 +131,7 @@ func TestResponsesServer(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	responsesWire{}.read(r, objectOf(v))
+	responsesWire{}.read(r, strictapi.ObjectOf(v))
 	if r.System != "be\n\ngood" || r.MaxTokens != 99 || r.Thinking.Effort != "low" || r.ToolChoice.Name != "f" || len(r.Tools) != 1 || r.Prompt() != "q" {
 		t.Errorf("got %+v", r)
 	}

@@ -7,6 +7,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/openagent-go/agent/internal/strictapi"
 )
 
 const (
@@ -130,9 +132,9 @@ func anthropicCases() []ruleCase {
 		{"A27", messages("", thinking, `"top_p":0.5`)},
 		{"A28", messages("", thinking, withTool, `"tool_choice":{"type":"any"}`)},
 		{"A29", messages(answered, withTool, thinking)},
-		{"A30", messages(turn(assistant(`{"type":"thinking","thinking":"changed","signature":"`+sign("original")+`"}`, use("t1", "add", "{}"))+","+user(result("t1", "4"))), withTool, thinking)},
+		{"A30", messages(turn(assistant(`{"type":"thinking","thinking":"changed","signature":"`+strictapi.Sign("original")+`"}`, use("t1", "add", "{}"))+","+user(result("t1", "4"))), withTool, thinking)},
 		{"A31", messages(turn(assistant(`{"type":"thinking","thinking":"hm"}`, use("t1", "add", "{}"))+","+user(result("t1", "4"))), withTool, thinking)},
-		{"A32", messages(turn(assistant(`{"type":"thinking","thinking":"changed","signature":"`+sign("original")+`"}`, textBlock("a"))+","+hello+","+assistant(textBlock("b"))+","+hello), thinking)},
+		{"A32", messages(turn(assistant(`{"type":"thinking","thinking":"changed","signature":"`+strictapi.Sign("original")+`"}`, textBlock("a"))+","+hello+","+assistant(textBlock("b"))+","+hello), thinking)},
 		{"A33", messages(turn(assistant(`{"type":"thinking","thinking":"t","signature":"s"}`, textBlock("a"))))},
 		{"A34", messages("", thinking, `"model":"claude-opus-4-7"`)},
 		{"A34", messages("", thinking, `"model":"claude-sonnet-5"`)},
@@ -159,7 +161,7 @@ func anthropicCases() []ruleCase {
 		{"A46", messages(user(imageOf("image/png", "aGVsbG8=")))},
 		{"A46", messages(user(imageOf("image/tiff", pngOf(2, 2))))},
 		{"A46", messages(askTool+","+user(`{"type":"tool_result","tool_use_id":"t1","content":[`+imageOf("image/gif", pngOf(2, 2))+`]}`), withTool)},
-		{"A47", messages(user(imageOf("image/png", strings.Repeat("A", maxImage+4))))},
+		{"A47", messages(user(imageOf("image/png", strings.Repeat("A", strictapi.MaxImage+4))))},
 		{"A48", messages(user(imageOf("image/png", pngOf(9000, 10))))},
 		{"A48", messages(user(many))},
 		{"A49", messages("", `"max_tokens":-1`)},
@@ -254,10 +256,10 @@ func openaiCases() []ruleCase {
 	}
 }
 
-func rulesOf(vs []Violation) []string {
+func rulesOf[V Violation | strictapi.Violation](vs []V) []string {
 	var rules []string
 	for _, v := range vs {
-		rules = append(rules, v.Rule)
+		rules = append(rules, Violation(v).Rule)
 	}
 	slices.Sort(rules)
 	return slices.Compact(rules)
@@ -265,16 +267,16 @@ func rulesOf(vs []Violation) []string {
 
 func TestEachRuleFires(t *testing.T) {
 	for _, api := range []struct {
-		check  func([]byte) []Violation
+		check  func([]byte) []strictapi.Violation
 		cases  []ruleCase
 		prefix string
 		last   int
 	}{
-		{CheckAnthropic, anthropicCases(), "A", 51},
-		{CheckOpenAI, openaiCases(), "O", 27},
-		{CheckResponses, responsesCases(), "R", 31},
+		{strictapi.CheckAnthropic, anthropicCases(), "A", 51},
+		{strictapi.CheckOpenAI, openaiCases(), "O", 27},
+		{strictapi.CheckResponses, responsesCases(), "R", 31},
 	} {
-		seen := set{}
+		seen := strictapi.Set{}
 		for _, c := range api.cases {
 			got := api.check([]byte(c.body))
 			if rules := rulesOf(got); !slices.Equal(rules, []string{c.rule}) {
@@ -293,19 +295,19 @@ func TestEachRuleFires(t *testing.T) {
 func TestReasoningHosts(t *testing.T) {
 	body := []byte(completions(openaiHello+","+callOf("a")+","+toolMessage("a"), openaiTool))
 	kept := []byte(strings.Replace(string(body), `"content":null`, `"content":null,"reasoning_content":""`, 1))
-	for _, host := range []Host{Kimi, DeepSeek} {
-		if got := rulesOf(CheckHost(body, host)); !slices.Equal(got, []string{"O28"}) {
+	for _, host := range []strictapi.Host{strictapi.Kimi, strictapi.DeepSeek} {
+		if got := rulesOf(strictapi.CheckHost(body, host)); !slices.Equal(got, []string{"O28"}) {
 			t.Errorf("%s: got %v, want O28", host, got)
 		}
-		if got := CheckHost(kept, host); got != nil {
+		if got := strictapi.CheckHost(kept, host); got != nil {
 			t.Errorf("%s: got %v for reasoning sent back", host, got)
 		}
 	}
-	if got := CheckHost(body, Compatible); got != nil {
+	if got := strictapi.CheckHost(body, strictapi.Compatible); got != nil {
 		t.Errorf("compatible: got %v", got)
 	}
 	old := []byte(completions("", `"model":"gpt-5","max_tokens":5,"temperature":0`))
-	if got := CheckHost(old, Compatible); got != nil {
+	if got := strictapi.CheckHost(old, strictapi.Compatible); got != nil {
 		t.Errorf("compatible host refuses max_tokens: %v", got)
 	}
 }
@@ -318,13 +320,13 @@ func TestGoodRequestsPass(t *testing.T) {
 		messages(hello + `,{"role":"assistant","content":""}`),
 		messages(hello + `,{"role":"assistant","content":"The"}`),
 		messages("", `"thinking":{"type":"adaptive"},"output_config":{"effort":"high"},"model":"claude-opus-4-8"`),
-		messages(hello+","+assistant(`{"type":"thinking","thinking":"t","signature":"`+sign("t")+`"}`, use("t1", "add", "{}"))+","+user(result("t1", "4")), withTool, thinking),
+		messages(hello+","+assistant(`{"type":"thinking","thinking":"t","signature":"`+strictapi.Sign("t")+`"}`, use("t1", "add", "{}"))+","+user(result("t1", "4")), withTool, thinking),
 		messages(user(imageOf("image/png", pngOf(8000, 8000)), textBlock("what is it?"))),
 		messages("", `"max_tokens":0`),
 		`{"anthropic_version":"bedrock-2023-05-31","max_tokens":9,"messages":[` + hello + `]}`,
 		messages("", `"temperature":null,"tools":null,"system":"be brief","stream":true`),
 	} {
-		if got := CheckAnthropic([]byte(body)); got != nil {
+		if got := strictapi.CheckAnthropic([]byte(body)); got != nil {
 			t.Errorf("got %v for %s", got, body)
 		}
 	}
@@ -336,7 +338,7 @@ func TestGoodRequestsPass(t *testing.T) {
 		completions("", function(`{"name":"f","strict":true,"parameters":{"type":"object","properties":{"a":{}},"required":["a"],"additionalProperties":false}}`)),
 		completions(`{"role":"user","content":"as JSON"}`, `"response_format":{"type":"json_object"}`),
 	} {
-		if got := CheckOpenAI([]byte(body)); got != nil {
+		if got := strictapi.CheckOpenAI([]byte(body)); got != nil {
 			t.Errorf("got %v for %s", got, body)
 		}
 	}
@@ -345,19 +347,19 @@ func TestGoodRequestsPass(t *testing.T) {
 func TestAbilities(t *testing.T) {
 	for _, c := range []struct {
 		model string
-		want  ability
+		want  strictapi.Ability
 	}{
-		{"claude-sonnet-4-20250514", ability{noFormat: true}},
-		{"claude-3-5-sonnet-20241022", ability{}},
-		{"gpt-4o", ability{}},
-		{"claude-opus-4-1-20250805", ability{oneSampler: true, noFormat: true}},
-		{"claude-haiku-4-5", ability{oneSampler: true}},
-		{"claude-sonnet-4-6", ability{noPrefill: true, oneSampler: true}},
-		{"us.anthropic.claude-opus-4.7", ability{noEnabled: true, noTemperature: true, noPrefill: true, oneSampler: true}},
-		{"claude-sonnet-5-5", ability{noEnabled: true, noTemperature: true, noPrefill: true, noForced: true, oneSampler: true}},
-		{"claude-fable-1", ability{noEnabled: true, noTemperature: true, noPrefill: true, noForced: true}},
+		{"claude-sonnet-4-20250514", strictapi.Ability{NoFormat: true}},
+		{"claude-3-5-sonnet-20241022", strictapi.Ability{}},
+		{"gpt-4o", strictapi.Ability{}},
+		{"claude-opus-4-1-20250805", strictapi.Ability{OneSampler: true, NoFormat: true}},
+		{"claude-haiku-4-5", strictapi.Ability{OneSampler: true}},
+		{"claude-sonnet-4-6", strictapi.Ability{NoPrefill: true, OneSampler: true}},
+		{"us.anthropic.claude-opus-4.7", strictapi.Ability{NoEnabled: true, NoTemperature: true, NoPrefill: true, OneSampler: true}},
+		{"claude-sonnet-5-5", strictapi.Ability{NoEnabled: true, NoTemperature: true, NoPrefill: true, NoForced: true, OneSampler: true}},
+		{"claude-fable-1", strictapi.Ability{NoEnabled: true, NoTemperature: true, NoPrefill: true, NoForced: true}},
 	} {
-		if got := abilityOf(c.model); got != c.want {
+		if got := strictapi.AbilityOf(c.model); got != c.want {
 			t.Errorf("%s: got %+v, want %+v", c.model, got, c.want)
 		}
 	}
@@ -384,7 +386,7 @@ func FuzzCheck(f *testing.F) {
 					t.Fatalf("empty violation %+v", v)
 				}
 			}
-			v, err := parse(body)
+			v, err := strictapi.Parse(body)
 			if err != nil {
 				if len(broken) == 0 {
 					t.Fatal("what is not JSON passes")
@@ -392,7 +394,7 @@ func FuzzCheck(f *testing.F) {
 				continue
 			}
 			r := &Request{}
-			api.read(r, objectOf(v))
+			api.read(r, strictapi.ObjectOf(v))
 			r.Results()
 			r.AllResults()
 			r.Prompt()
@@ -408,12 +410,12 @@ func BenchmarkCheckAnthropic(b *testing.B) {
 		list += strings.ReplaceAll(turn, `"T"`, fmt.Sprintf(`"t%d"`, i))
 	}
 	body := []byte(messages(list, withTool))
-	if got := CheckAnthropic(body); got != nil {
+	if got := strictapi.CheckAnthropic(body); got != nil {
 		b.Fatal(got)
 	}
 	b.SetBytes(int64(len(body)))
 	b.ReportAllocs()
 	for b.Loop() {
-		CheckAnthropic(body)
+		strictapi.CheckAnthropic(body)
 	}
 }

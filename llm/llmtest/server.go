@@ -15,6 +15,8 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/openagent-go/agent/internal/httptape"
+	"github.com/openagent-go/agent/internal/strictapi"
 	"github.com/openagent-go/agent/llm"
 )
 
@@ -37,9 +39,9 @@ type Server struct {
 	Steps []Step // the answers, in order
 	Rule  Rule   // answers the requests after Steps
 
-	Lenient bool // answer requests that break rules; they are on record all the same
-	Keyless bool // take requests without a key, as local hosts do
-	Host    Host // whose rules Chat Completions has; default OpenAI
+	Lenient bool   // answer requests that break rules; they are on record all the same
+	Keyless bool   // take requests without a key, as local hosts do
+	Host    string // whose rules Chat Completions has: openai, the default, compat (hosts without rules of their own), deepseek, gemini, glm, groq, kimi, llamacpp, lmstudio, mistral, ollama, vllm or xai
 
 	// Limits of the model in tokens, at four bytes a token; 0: none. A prompt beyond Window
 	// is refused (rule A53) and that is not a violation; a max_tokens beyond MaxOutput is
@@ -82,7 +84,7 @@ func NewServer(t TB, steps ...Step) *Server {
 // Start serves on loopback until the test ends, and sets URL. It fails the test if a
 // request broke a rule or had no step, unless Lenient is set by then.
 //
-//	server := &llmtest.Server{Rule: llmtest.Cast(parts), Host: llmtest.Groq}
+//	server := &llmtest.Server{Rule: llmtest.Cast(parts), Host: "groq"}
 //	server.Start(t)
 func (s *Server) Start(t TB) {
 	t.Helper()
@@ -210,7 +212,9 @@ func (s *Server) Requests() []*Request {
 func (s *Server) Violations() []Violation {
 	var out []Violation
 	for _, r := range s.Requests() {
-		out = append(out, r.Broken...)
+		for _, v := range r.broken {
+			out = append(out, Violation(v))
+		}
 	}
 	return out
 }
@@ -239,7 +243,7 @@ func (s *Server) handle(w http.ResponseWriter, hr *http.Request) {
 	}
 	switch {
 	case hr.Method == http.MethodGet && strings.HasSuffix(path, "/models"):
-		writeJSON(w, http.StatusOK, object{"object": "list", "has_more": false, "data": []object{{
+		writeJSON(w, http.StatusOK, strictapi.Object{"object": "list", "has_more": false, "data": []strictapi.Object{{
 			"id": provider, "type": "model", "object": "model", "display_name": provider, "created": 0, "owned_by": provider,
 		}}})
 	case hr.Method != http.MethodPost:
@@ -260,7 +264,7 @@ func (s *Server) answerPlatform(w http.ResponseWriter, hr *http.Request, p *plat
 		return
 	}
 	if len(broken) > 0 && !s.Lenient {
-		s.record(&Request{Path: path, Header: hr.Header, Broken: broken}, false)
+		s.record(&Request{Path: path, Header: hr.Header, broken: broken}, false)
 		refuse(w, anthropicWire{}, refusal{status: http.StatusBadRequest, message: broken[0].Message})
 		return
 	}
@@ -291,15 +295,15 @@ func (s *Server) answer(w http.ResponseWriter, hr *http.Request, api wire) {
 	if unread != nil {
 		verdict = unread
 		for _, rule := range unread.rules {
-			r.Broken = append(r.Broken, Violation{Rule: rule, Path: "Content-Length", Message: faultOf(unread.status).message})
+			r.broken = append(r.broken, strictapi.Violation{Rule: rule, Path: "Content-Length", Message: faultOf(unread.status).message})
 		}
 	} else {
-		v, err := parse(body)
+		v, err := strictapi.Parse(body)
 		if err == nil {
-			api.read(r, objectOf(v))
-			r.wantsUsage = r.wantsUsage || s.Host == Mistral // which tells it unasked
+			api.read(r, strictapi.ObjectOf(v))
+			r.wantsUsage = r.wantsUsage || strictapi.Host(s.Host) == strictapi.Mistral // which tells it unasked
 		}
-		r.Broken = append(s.checkHeader(hr.Header, api), s.check(api, r, v, err)...)
+		r.broken = append(s.checkHeader(hr.Header, api), s.check(api, r, v, err)...)
 		verdict = s.judge(r)
 	}
 	n := s.record(r, verdict == nil)
@@ -308,7 +312,7 @@ func (s *Server) answer(w http.ResponseWriter, hr *http.Request, api wire) {
 		return
 	}
 	step := s.due(r, n)
-	var wrong *mismatchError
+	var wrong *httptape.MismatchError
 	if errors.As(step.Err, &wrong) && s.test != nil && !s.Lenient {
 		s.test.Errorf("%v", wrong)
 	}
@@ -333,42 +337,42 @@ func (s *Server) due(r *Request, n int) (step Step) {
 	return step
 }
 
-func (s *Server) check(api wire, r *Request, v any, err error) []Violation {
+func (s *Server) check(api wire, r *Request, v any, err error) []strictapi.Violation {
 	if err != nil {
-		return api.check(r.Body, s.Host)
+		return api.check(r.Body, strictapi.Host(s.Host))
 	}
-	broken := api.checkParsed(v, s.Host)
+	broken := api.checkParsed(v, strictapi.Host(s.Host))
 	if s.MaxOutput > 0 && r.MaxTokens > s.MaxOutput {
-		broken = append(broken, Violation{Rule: "A52", Path: "max_tokens", Message: fmt.Sprintf(
+		broken = append(broken, strictapi.Violation{Rule: "A52", Path: "max_tokens", Message: fmt.Sprintf(
 			"max_tokens: %d > %d, which is the maximum allowed number of output tokens for %s", r.MaxTokens, s.MaxOutput, r.Model)})
 	}
 	return broken
 }
 
 // checkHeader returns the rules for headers that a request breaks.
-func (s *Server) checkHeader(h http.Header, api wire) []Violation {
-	var broken []Violation
+func (s *Server) checkHeader(h http.Header, api wire) []strictapi.Violation {
+	var broken []strictapi.Violation
 	if !s.Keyless && !api.hasKey(h) {
-		broken = append(broken, Violation{Rule: "H01", Path: "header", Message: "no API key was sent"})
+		broken = append(broken, strictapi.Violation{Rule: "H01", Path: "header", Message: "no API key was sent"})
 	}
 	if name := api.versionHeader(); name != "" && h.Get(name) == "" {
-		broken = append(broken, Violation{Rule: "H02", Path: "header", Message: name + ": header is required"})
+		broken = append(broken, strictapi.Violation{Rule: "H02", Path: "header", Message: name + ": header is required"})
 	}
 	if media, _, _ := strings.Cut(h.Get("Content-Type"), ";"); strings.TrimSpace(media) != "application/json" {
-		broken = append(broken, Violation{Rule: "H03", Path: "header", Message: "Content-Type: must be application/json"})
+		broken = append(broken, strictapi.Violation{Rule: "H03", Path: "header", Message: "Content-Type: must be application/json"})
 	}
 	return broken
 }
 
 // judge returns why a request is not answered, nil if it is.
 func (s *Server) judge(r *Request) *refusal {
-	if len(r.Broken) > 0 && !s.Lenient {
-		v := r.Broken[0]
+	if len(r.broken) > 0 && !s.Lenient {
+		v := r.broken[0]
 		verdict := &refusal{status: http.StatusBadRequest, message: v.Message, param: v.Path}
 		if v.Rule == "H01" {
 			verdict.status = http.StatusUnauthorized
 		}
-		for _, v := range r.Broken {
+		for _, v := range r.broken {
 			verdict.rules = append(verdict.rules, v.Rule)
 		}
 		return verdict
@@ -384,12 +388,12 @@ func (s *Server) judge(r *Request) *refusal {
 func (s *Server) record(r *Request, answered bool) int {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	for i := range r.Broken {
-		r.Broken[i].Request = len(s.requests)
+	for i := range r.broken {
+		r.broken[i].Request = len(s.requests)
 	}
 	kept := r
 	if s.recorded += len(r.Body); s.recorded > maxRecorded {
-		kept = &Request{Path: r.Path, Header: r.Header, Model: r.Model, Broken: r.Broken}
+		kept = &Request{Path: r.Path, Header: r.Header, Model: r.Model, broken: r.broken}
 	}
 	s.requests = append(s.requests, kept)
 	if !answered {

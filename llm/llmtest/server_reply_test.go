@@ -10,6 +10,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/openagent-go/agent/internal/strictapi"
 	"github.com/openagent-go/agent/llm"
 )
 
@@ -50,7 +51,7 @@ func TestAnthropicReplies(t *testing.T) {
 			t.Errorf("usage is %v, want %v", whole.Usage, wantUsage)
 		}
 	}
-	if whole.Content[0].Signature != sign("hm …") {
+	if whole.Content[0].Signature != strictapi.Sign("hm …") {
 		t.Errorf("signature is %q", whole.Content[0].Signature)
 	}
 

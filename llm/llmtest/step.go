@@ -1,13 +1,12 @@
 package llmtest
 
 import (
-	"crypto/sha256"
-	"encoding/hex"
 	"encoding/json"
 	"net/http"
 	"time"
 	"unicode/utf8"
 
+	"github.com/openagent-go/agent/internal/strictapi"
 	"github.com/openagent-go/agent/llm"
 )
 
@@ -111,22 +110,13 @@ func complete(bs llm.Blocks, newID func() string) llm.Blocks {
 			b = c
 		case llm.Thinking:
 			if c.Signature == "" {
-				c.Signature = sign(c.Text)
+				c.Signature = strictapi.Sign(c.Text)
 			}
 			b = c
 		}
 		out[i] = b
 	}
 	return out
-}
-
-// signaturePrefix marks the signatures made by sign.
-const signaturePrefix = "llmtest-"
-
-// sign returns a signature that depends on the text alone, so that any server can check it.
-func sign(text string) string {
-	sum := sha256.Sum256([]byte(text))
-	return signaturePrefix + hex.EncodeToString(sum[:12])
 }
 
 // inputText returns a call's input as the model writes it.

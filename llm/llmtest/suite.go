@@ -11,18 +11,15 @@ import (
 	"github.com/openagent-go/agent/llm"
 )
 
-// A Runner is a TB with subtests: *testing.T.
-type Runner[T any] interface {
-	TB
-	Run(name string, f func(T)) bool
-}
-
 // RunModelTests checks that a client of the Anthropic Messages API or of an
 // OpenAI-compatible API keeps the contract of llm.Model against a strict [Server]. newModel
 // returns a client with any key, without retries and with the given base URL: of the form
 // http://127.0.0.1:1234, to which both APIs' paths may be appended. Do not run it beside
-// other tests, because it looks for goroutines left behind.
-func RunModelTests[T Runner[T]](t T, newModel func(baseURL string) llm.Model) {
+// other tests, because it looks for goroutines left behind. t is a *testing.T.
+func RunModelTests[T interface {
+	TB
+	Run(name string, f func(T)) bool
+}](t T, newModel func(baseURL string) llm.Model) {
 	for _, c := range []struct {
 		name string
 		test func(*suite)

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/openagent-go/agent/internal/strictapi"
 	"github.com/openagent-go/agent/llm"
 )
 
@@ -34,7 +35,7 @@ func testText(s *suite) {
 }
 
 func testBlocking(s *suite) {
-	s.start(Step{Text: motley, Calls: []llm.ToolUse{Use("t1", "add", object{"a": 1, "b": 2})}, Usage: llm.Usage{Input: 7, Output: 3}})
+	s.start(Step{Text: motley, Calls: []llm.ToolUse{Use("t1", "add", strictapi.Object{"a": 1, "b": 2})}, Usage: llm.Usage{Input: 7, Output: 3}})
 	req := ask("Add.", addTool)
 	req.Blocking = true
 	got, err := llm.Collect(s.ctx, s.model, req)
@@ -54,7 +55,7 @@ func testBlocking(s *suite) {
 }
 
 func testToolCall(s *suite) {
-	s.start(Step{Text: "I shall add.", Calls: []llm.ToolUse{Use("", "add", object{"a": 2, "b": 2, "note": motley})}}, Say("4"))
+	s.start(Step{Text: "I shall add.", Calls: []llm.ToolUse{Use("", "add", strictapi.Object{"a": 2, "b": 2, "note": motley})}}, Say("4"))
 	req := ask("What is 2+2?", addTool)
 	h := s.mustListen(req)
 	uses := h.done.Message.ToolUses()
@@ -78,7 +79,7 @@ func testToolCall(s *suite) {
 }
 
 func testParallelCalls(s *suite) {
-	s.start(Call(Use("x1", "add", object{"a": 1, "b": 1}), Use("x2", "add", object{}), Use("x3", "add", object{"a": 3, "b": 3})), Say("done"))
+	s.start(Call(Use("x1", "add", strictapi.Object{"a": 1, "b": 1}), Use("x2", "add", strictapi.Object{}), Use("x3", "add", strictapi.Object{"a": 3, "b": 3})), Say("done"))
 	req := ask("Add thrice.", addTool)
 	h := s.mustListen(req)
 	answer := llm.Message{Role: llm.User}
@@ -119,7 +120,7 @@ func testInvalidInput(s *suite) {
 }
 
 func testThinking(s *suite) {
-	s.start(Step{Thinking: "Two and two … 四.\n", Calls: []llm.ToolUse{Use("t1", "add", object{"a": 2, "b": 2})}}, Say("4"))
+	s.start(Step{Thinking: "Two and two … 四.\n", Calls: []llm.ToolUse{Use("t1", "add", strictapi.Object{"a": 2, "b": 2})}}, Say("4"))
 	req := ask("What is 2+2?", addTool)
 	req.Thinking, req.MaxTokens = llm.Thought{Budget: 2048}, 8192
 	h := s.mustListen(req)
@@ -143,7 +144,7 @@ func testThinking(s *suite) {
 func awkward() map[string][]llm.Message {
 	said := func(bs ...llm.Block) llm.Message { return llm.Message{Role: llm.Assistant, Content: bs} }
 	told := func(bs ...llm.Block) llm.Message { return llm.Message{Role: llm.User, Content: bs} }
-	call := func(id string) llm.ToolUse { return Use(id, "add", object{"a": 1}) }
+	call := func(id string) llm.ToolUse { return Use(id, "add", strictapi.Object{"a": 1}) }
 	answer := func(id string, content ...llm.Block) llm.ToolResult { return llm.ToolResult{ID: id, Content: content} }
 	four := llm.Text{Text: "4"}
 	picture := llm.Image{MediaType: "image/png", Data: onePixel}

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/openagent-go/agent/internal/strictapi"
 	"github.com/openagent-go/agent/llm"
 )
 
@@ -36,7 +37,7 @@ func testTruncated(s *suite) {
 		}
 	}
 	for n := 3; n <= 6; n++ {
-		step := Call(Use("t1", "add", object{"a": 1, "b": 2}))
+		step := Call(Use("t1", "add", strictapi.Object{"a": 1, "b": 2}))
 		step.CutAfter, step.Cut = n, CutEnd
 		s.start(step)
 		if e := s.mustFail(ask("Add.", addTool)); !e.Retryable() {

@@ -14,6 +14,7 @@ import (
 	"sync"
 	"testing"
 
+	"github.com/openagent-go/agent/internal/strictapi"
 	"github.com/openagent-go/agent/llm"
 )
 
@@ -24,15 +25,15 @@ func (h hasty) Name() string { return "hasty" }
 
 func (h hasty) Stream(ctx context.Context, req *llm.Request) iter.Seq2[llm.Delta, error] {
 	return func(yield func(llm.Delta, error) bool) {
-		sent := []object{{"role": "system", "content": req.System}}
+		sent := []strictapi.Object{{"role": "system", "content": req.System}}
 		for _, m := range req.Messages {
-			out := object{"role": m.Role, "content": m.Text()}
+			out := strictapi.Object{"role": m.Role, "content": m.Text()}
 			for _, u := range m.ToolUses() {
-				out["tool_calls"] = []object{{"id": u.ID, "type": "function", "function": object{"name": u.Name, "arguments": string(u.Input)}}}
+				out["tool_calls"] = []strictapi.Object{{"id": u.ID, "type": "function", "function": strictapi.Object{"name": u.Name, "arguments": string(u.Input)}}}
 			}
 			sent = append(sent, out)
 		}
-		body, err := json.Marshal(object{"model": "gpt-4o", "stream": true, "messages": sent})
+		body, err := json.Marshal(strictapi.Object{"model": "gpt-4o", "stream": true, "messages": sent})
 		if err != nil {
 			yield(llm.Delta{}, err)
 			return
@@ -73,7 +74,7 @@ func (h hasty) Stream(ctx context.Context, req *llm.Request) iter.Seq2[llm.Delta
 	}
 }
 
-// trial is a Runner that notes which subtests fail.
+// trial is a test that notes which subtests fail.
 type trial struct {
 	*failures
 	name   string

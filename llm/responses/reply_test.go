@@ -10,9 +10,9 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/openagent-go/agent/internal/strictapi"
 	"github.com/openagent-go/agent/internal/wire/wiretest"
 	"github.com/openagent-go/agent/llm"
-	"github.com/openagent-go/agent/llm/llmtest"
 )
 
 const events = wiretest.Events
@@ -269,7 +269,7 @@ func FuzzStream(f *testing.F) {
 		for _, base := range []string{"https://api.openai.com/v1", "http://localhost"} {
 			c := &Client{BaseURL: base}
 			pieces, err := c.Model("m").(*model).encode(&llm.Request{Messages: wiretest.Next(got.Message), Tools: []llm.Tool{{Name: "f"}}}, hostOf(base))
-			for _, v := range llmtest.CheckResponses(wiretest.Body(t, pieces, err)) {
+			for _, v := range strictapi.CheckResponses(wiretest.Body(t, pieces, err)) {
 				if v.Rule != "R03" { // items of a new kind go back as they came
 					t.Errorf("sent back to %s: %v", base, v)
 				}

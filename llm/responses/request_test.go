@@ -6,9 +6,9 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/openagent-go/agent/internal/strictapi"
 	"github.com/openagent-go/agent/internal/wire/wiretest"
 	"github.com/openagent-go/agent/llm"
-	"github.com/openagent-go/agent/llm/llmtest"
 )
 
 const compatible = "https://models.example/v1"
@@ -25,7 +25,7 @@ func encoded(t testing.TB, c *Client, base, name string, req *llm.Request) []byt
 		t.Fatal(err)
 	}
 	body := bytes.Join(pieces, nil)
-	for _, v := range llmtest.CheckResponses(body) {
+	for _, v := range strictapi.CheckResponses(body) {
 		t.Errorf("%v\n%s", v, body)
 	}
 	return body

@@ -1,4 +1,4 @@
-package llmtest
+package strictapi
 
 import (
 	"cmp"
@@ -19,25 +19,25 @@ var (
 // Fields that the Messages API knows, per object. Blocks of server tools are
 // the provider's own and not judged.
 var (
-	anthropicFields = setOf("model", "max_tokens", "messages", "system", "temperature", "top_k", "top_p", "tools", "tool_choice",
+	anthropicFields = SetOf("model", "max_tokens", "messages", "system", "temperature", "top_k", "top_p", "tools", "tool_choice",
 		"thinking", "stream", "stop_sequences", "metadata", "service_tier", "container", "context_management", "output_config",
 		"mcp_servers", "cache_control", "inference_geo", "speed", "diagnostics", "user_profile_id",
 		"anthropic_version", "anthropic_beta")
-	messageFields = setOf("role", "content")
-	sourceFields  = setOf("type", "media_type", "data", "url", "file_id", "content")
-	toolFields    = setOf("type", "name", "description", "input_schema", "cache_control", "strict", "defer_loading",
+	messageFields = SetOf("role", "content")
+	sourceFields  = SetOf("type", "media_type", "data", "url", "file_id", "content")
+	toolFields    = SetOf("type", "name", "description", "input_schema", "cache_control", "strict", "defer_loading",
 		"allowed_callers", "input_examples", "eager_input_streaming")
-	blockFields = map[string]set{
-		"text":              setOf("type", "text", "cache_control", "citations"),
-		"image":             setOf("type", "source", "cache_control"),
-		"document":          setOf("type", "source", "title", "context", "citations", "cache_control"),
-		"search_result":     setOf("type", "source", "title", "content", "citations", "cache_control"),
-		"container_upload":  setOf("type", "file_id", "cache_control"),
-		"tool_reference":    setOf("type", "tool_name", "cache_control"),
-		"tool_use":          setOf("type", "id", "name", "input", "cache_control", "caller"),
-		"tool_result":       setOf("type", "tool_use_id", "content", "is_error", "cache_control"),
-		"thinking":          setOf("type", "thinking", "signature", "cache_control"), // A39 refuses the last
-		"redacted_thinking": setOf("type", "data", "cache_control"),
+	blockFields = map[string]Set{
+		"text":              SetOf("type", "text", "cache_control", "citations"),
+		"image":             SetOf("type", "source", "cache_control"),
+		"document":          SetOf("type", "source", "title", "context", "citations", "cache_control"),
+		"search_result":     SetOf("type", "source", "title", "content", "citations", "cache_control"),
+		"container_upload":  SetOf("type", "file_id", "cache_control"),
+		"tool_reference":    SetOf("type", "tool_name", "cache_control"),
+		"tool_use":          SetOf("type", "id", "name", "input", "cache_control", "caller"),
+		"tool_result":       SetOf("type", "tool_use_id", "content", "is_error", "cache_control"),
+		"thinking":          SetOf("type", "thinking", "signature", "cache_control"), // A39 refuses the last
+		"redacted_thinking": SetOf("type", "data", "cache_control"),
 	}
 )
 
@@ -45,22 +45,22 @@ var (
 // body breaks, the first one first. It knows no state: A30 and A32 are judged
 // for thinking that a [Server] signed, A52 and A53 by a Server that has limits.
 func CheckAnthropic(body []byte) []Violation {
-	v, err := parse(body)
+	v, err := Parse(body)
 	if err != nil {
 		return []Violation{{Rule: "A00", Message: "The request body is not valid JSON: " + err.Error()}}
 	}
-	return checkAnthropic(v)
+	return AnthropicValue(v)
 }
 
-func checkAnthropic(v any) []Violation {
-	body, ok := v.(object)
+func AnthropicValue(v any) []Violation {
+	body, ok := v.(Object)
 	if !ok {
 		return []Violation{{Rule: "A01", Message: "Input should be a valid dictionary"}}
 	}
 	c := &anthropicCheck{
-		body: body, tools: objectsOf(body["tools"]), messages: objectsOf(body["messages"]),
-		thinking: objectOf(body["thinking"]), choice: objectOf(body["tool_choice"]), ability: abilityOf(textOf(body["model"])),
-		uses: set{},
+		body: body, tools: ObjectsOf(body["tools"]), messages: ObjectsOf(body["messages"]),
+		thinking: ObjectOf(body["thinking"]), choice: ObjectOf(body["tool_choice"]), ability: AbilityOf(TextOf(body["model"])),
+		uses: Set{},
 	}
 	c.thinks = c.thinking["type"] == "enabled" || c.thinking["type"] == "adaptive"
 	c.forced = c.choice["type"] == "any" || c.choice["type"] == "tool"
@@ -71,22 +71,22 @@ func checkAnthropic(v any) []Violation {
 	} {
 		check()
 	}
-	return c.found
+	return c.Found
 }
 
 // anthropicCheck is one request under examination.
 type anthropicCheck struct {
-	report
-	body     object
-	messages []object
+	Report
+	body     Object
+	messages []Object
 	turns    []turn
-	tools    []object
-	choice   object
-	thinking object
-	ability  ability
+	tools    []Object
+	choice   Object
+	thinking Object
+	ability  Ability
 	thinks   bool // thinking is enabled or adaptive
 	forced   bool // tool_choice forces a call
-	uses     set  // ids of tool_use blocks seen
+	uses     Set  // ids of tool_use blocks seen
 	images   []placed
 	cached   []placed
 }
@@ -95,7 +95,7 @@ type anthropicCheck struct {
 type placed struct {
 	message, index int
 	path           string
-	block          object
+	block          Object
 }
 
 // A turn is a run of messages of one role, which the API reads as one.
@@ -104,15 +104,15 @@ type turn struct {
 	blocks []placed
 }
 
-func mergeTurns(messages []object) []turn {
+func mergeTurns(messages []Object) []turn {
 	var turns []turn
 	for i, m := range messages {
-		role := textOf(m["role"])
+		role := TextOf(m["role"])
 		if len(turns) == 0 || turns[len(turns)-1].role != role {
 			turns = append(turns, turn{role: role})
 		}
 		t := &turns[len(turns)-1]
-		for j, b := range blocksOf(m["content"]) {
+		for j, b := range BlocksOf(m["content"]) {
 			t.blocks = append(t.blocks, placed{i, j, blockPath(i, j), b})
 		}
 	}
@@ -123,12 +123,12 @@ func (t turn) has(kind string) bool {
 	return slices.ContainsFunc(t.blocks, func(p placed) bool { return p.block["type"] == kind })
 }
 
-// blocksOf reads content, which is a string or a list of blocks.
-func blocksOf(content any) []object {
+// BlocksOf reads content, which is a string or a list of blocks.
+func BlocksOf(content any) []Object {
 	if s, ok := content.(string); ok {
-		return []object{{"type": "text", "text": s}}
+		return []Object{{"type": "text", "text": s}}
 	}
-	return objectsOf(content)
+	return ObjectsOf(content)
 }
 
 func blockPath(message, block int) string {
@@ -141,23 +141,23 @@ func (c *anthropicCheck) checkFields() {
 	_, cloud := c.body["anthropic_version"]
 	for _, f := range []string{"model", "max_tokens", "messages"} {
 		if _, ok := c.body[f]; !ok && (f != "model" || !cloud) {
-			c.add("A01", f, "%s: Field required", f)
+			c.Add("A01", f, "%s: Field required", f)
 		}
 	}
 	c.checkKnown("", c.body, anthropicFields)
 	m, ok := c.body["messages"]
 	if _, list := m.([]any); ok && m != nil && !list {
-		c.add("A01", "messages", "messages: Input should be a valid list")
+		c.Add("A01", "messages", "messages: Input should be a valid list")
 	} else if ok && len(c.messages) == 0 {
-		c.add("A03", "messages", "messages: at least one message is required")
+		c.Add("A03", "messages", "messages: at least one message is required")
 	}
 }
 
-func (c *anthropicCheck) checkKnown(path string, o object, known set) {
+func (c *anthropicCheck) checkKnown(path string, o Object, known Set) {
 	for _, k := range slices.Sorted(maps.Keys(o)) {
 		if !known[k] {
 			p := strings.TrimPrefix(path+"."+k, ".")
-			c.add("A02", p, "%s: Extra inputs are not permitted", p)
+			c.Add("A02", p, "%s: Extra inputs are not permitted", p)
 		}
 	}
 }
@@ -168,19 +168,19 @@ func (c *anthropicCheck) checkRoles() {
 		switch m["role"] {
 		case "user", "assistant":
 		case "system":
-			c.add("A04", p, `messages: Unexpected role "system". The Messages API accepts a top-level `+"`system`"+` parameter, not "system" as an input message role.`)
+			c.Add("A04", p, `messages: Unexpected role "system". The Messages API accepts a top-level `+"`system`"+` parameter, not "system" as an input message role.`)
 		default:
-			c.add("A04", p+".role", "%s.role: Input should be 'user' or 'assistant'", p)
+			c.Add("A04", p+".role", "%s.role: Input should be 'user' or 'assistant'", p)
 		}
 		c.checkKnown(p, m, messageFields)
 	}
 	if len(c.messages) > 0 && c.messages[0]["role"] == "assistant" {
-		c.add("A05", "messages.0", `messages: first message must use the "user" role`)
+		c.Add("A05", "messages.0", `messages: first message must use the "user" role`)
 	}
 	for i := 1; i < len(c.messages); i++ {
-		role := textOf(c.messages[i]["role"])
-		if role == textOf(c.messages[i-1]["role"]) && (role == "user" || role == "assistant") {
-			c.add("A06", fmt.Sprintf("messages.%d", i), `messages: roles must alternate between "user" and "assistant", but found multiple "%s" roles in a row`, role)
+		role := TextOf(c.messages[i]["role"])
+		if role == TextOf(c.messages[i-1]["role"]) && (role == "user" || role == "assistant") {
+			c.Add("A06", fmt.Sprintf("messages.%d", i), `messages: roles must alternate between "user" and "assistant", but found multiple "%s" roles in a row`, role)
 		}
 	}
 }
@@ -195,7 +195,7 @@ func (c *anthropicCheck) checkContent() {
 				c.addEmpty(p)
 			}
 			for j, v := range content {
-				c.checkBlock(m["role"], placed{i, j, blockPath(i, j), objectOf(v)})
+				c.checkBlock(m["role"], placed{i, j, blockPath(i, j), ObjectOf(v)})
 			}
 		case string:
 			switch {
@@ -203,28 +203,28 @@ func (c *anthropicCheck) checkContent() {
 			case content == "":
 				c.addEmpty(p)
 			case isBlank(content):
-				c.add("A09", p, "messages: text content blocks must contain non-whitespace text")
+				c.Add("A09", p, "messages: text content blocks must contain non-whitespace text")
 			}
 		case nil:
 			if !final {
 				c.addEmpty(p)
 			}
 		default:
-			c.add("A07", p+".content", "%s.content: Input should be a valid list", p)
+			c.Add("A07", p+".content", "%s.content: Input should be a valid list", p)
 		}
 	}
 }
 
 func (c *anthropicCheck) addEmpty(path string) {
-	c.add("A07", path, "%s: all messages must have non-empty content except for the optional final assistant message", path)
+	c.Add("A07", path, "%s: all messages must have non-empty content except for the optional final assistant message", path)
 }
 
 func (c *anthropicCheck) checkBlock(role any, p placed) {
-	kind := textOf(p.block["type"])
+	kind := TextOf(p.block["type"])
 	if !isEmpty(p.block["cache_control"]) {
 		c.cached = append(c.cached, p)
 		if isThinking(kind) {
-			c.add("A39", p.path, "%s.%s.cache_control: Extra inputs are not permitted", p.path, kind)
+			c.Add("A39", p.path, "%s.%s.cache_control: Extra inputs are not permitted", p.path, kind)
 		}
 	}
 	c.checkShape(p.path, p.block)
@@ -239,38 +239,38 @@ func (c *anthropicCheck) checkBlock(role any, p placed) {
 		c.checkResult(role, p)
 	case "thinking":
 		if isEmpty(p.block["signature"]) {
-			c.add("A31", p.path, "%s.thinking.signature: Field required", p.path)
+			c.Add("A31", p.path, "%s.thinking.signature: Field required", p.path)
 		}
 	}
 }
 
 // checkShape judges type and fields of a block.
-func (c *anthropicCheck) checkShape(path string, block object) {
-	kind := textOf(block["type"])
+func (c *anthropicCheck) checkShape(path string, block Object) {
+	kind := TextOf(block["type"])
 	known, ok := blockFields[kind]
 	switch {
 	case ok:
 		c.checkKnown(path+"."+kind, block, known)
 	case kind == "server_tool_use" || kind == "mcp_tool_use" || strings.HasSuffix(kind, "_tool_result"):
 	default:
-		c.add("A02", path, "%s: Input tag '%s' found using 'type' does not match any of the expected tags", path, kind)
+		c.Add("A02", path, "%s: Input tag '%s' found using 'type' does not match any of the expected tags", path, kind)
 	}
-	if source := objectOf(block["source"]); source != nil {
+	if source := ObjectOf(block["source"]); source != nil {
 		c.checkKnown(path+"."+kind+".source", source, sourceFields)
 	}
 }
 
-func (c *anthropicCheck) checkText(path, where string, block object) {
+func (c *anthropicCheck) checkText(path, where string, block Object) {
 	text, ok := block["text"].(string)
 	switch {
 	case !ok:
-		c.add("A07", path, "%s.text: Field required", path)
+		c.Add("A07", path, "%s.text: Field required", path)
 	case text == "" && !isEmpty(block["cache_control"]):
-		c.add("A38", path, "%s.text: cache_control cannot be set for empty text blocks", path)
+		c.Add("A38", path, "%s.text: cache_control cannot be set for empty text blocks", path)
 	case text == "":
-		c.add("A08", path, "%s: text content blocks must be non-empty", where)
+		c.Add("A08", path, "%s: text content blocks must be non-empty", where)
 	case isBlank(text):
-		c.add("A09", path, "%s: text content blocks must contain non-whitespace text", where)
+		c.Add("A09", path, "%s: text content blocks must contain non-whitespace text", where)
 	}
 }
 
@@ -287,16 +287,16 @@ func (c *anthropicCheck) checkEnd() {
 	if last["type"] != "text" {
 		return
 	}
-	if text := textOf(last["text"]); text != strings.TrimRightFunc(text, unicode.IsSpace) {
-		c.add("A22", "messages", "messages: final assistant content cannot end with trailing whitespace")
+	if text := TextOf(last["text"]); text != strings.TrimRightFunc(text, unicode.IsSpace) {
+		c.Add("A22", "messages", "messages: final assistant content cannot end with trailing whitespace")
 	}
-	if c.ability.noPrefill || c.thinks {
-		c.add("A23", "messages", "This model does not support assistant message prefill. The conversation must end with a user message.")
+	if c.ability.NoPrefill || c.thinks {
+		c.Add("A23", "messages", "This model does not support assistant message prefill. The conversation must end with a user message.")
 	}
 }
 
 func (c *anthropicCheck) checkSystem() {
-	for n, b := range objectsOf(c.body["system"]) {
+	for n, b := range ObjectsOf(c.body["system"]) {
 		p := fmt.Sprintf("system.%d", n)
 		c.checkShape(p, b)
 		c.checkText(p, "system", b)
@@ -310,16 +310,16 @@ func (c *anthropicCheck) checkSystem() {
 // which the negative message numbers of the former two give.
 func (c *anthropicCheck) checkCache() {
 	if len(c.cached) > 4 {
-		c.add("A37", "cache_control", "A maximum of 4 blocks with cache_control may be provided. Found %d.", len(c.cached))
+		c.Add("A37", "cache_control", "A maximum of 4 blocks with cache_control may be provided. Found %d.", len(c.cached))
 	}
 	slices.SortStableFunc(c.cached, func(a, b placed) int {
 		return cmp.Or(cmp.Compare(a.message, b.message), cmp.Compare(a.index, b.index))
 	})
 	short := false
 	for _, p := range c.cached {
-		ttl, ok := objectOf(p.block["cache_control"])["ttl"]
+		ttl, ok := ObjectOf(p.block["cache_control"])["ttl"]
 		if ttl == "1h" && short {
-			c.add("A45", p.path, "%s.cache_control.ttl: a ttl='1h' cache_control block must not come after a ttl='5m' cache_control block.", p.path)
+			c.Add("A45", p.path, "%s.cache_control.ttl: a ttl='1h' cache_control block must not come after a ttl='5m' cache_control block.", p.path)
 		}
 		short = short || !ok || ttl == "5m"
 	}
@@ -327,18 +327,18 @@ func (c *anthropicCheck) checkCache() {
 
 func (c *anthropicCheck) checkScalars() {
 	if v := c.body["max_tokens"]; v != nil {
-		if n, ok := integerOf(v); !ok || n < 0 {
-			c.add("A49", "max_tokens", "max_tokens: Input should be greater than or equal to 1")
+		if n, ok := IntegerOf(v); !ok || n < 0 {
+			c.Add("A49", "max_tokens", "max_tokens: Input should be greater than or equal to 1")
 		}
 	}
-	for _, s := range listOf(c.body["stop_sequences"]) {
-		if isBlank(textOf(s)) {
-			c.add("A50", "stop_sequences", "stop_sequences: each stop sequence must contain non-whitespace")
+	for _, s := range ListOf(c.body["stop_sequences"]) {
+		if isBlank(TextOf(s)) {
+			c.Add("A50", "stop_sequences", "stop_sequences: each stop sequence must contain non-whitespace")
 		}
 	}
 	if v := c.body["temperature"]; v != nil {
-		if t, ok := numberOf(v); !ok || t < 0 || t > 1 {
-			c.add("A51", "temperature", "temperature: range: 0..1")
+		if t, ok := NumberOf(v); !ok || t < 0 || t > 1 {
+			c.Add("A51", "temperature", "temperature: range: 0..1")
 		}
 	}
 }

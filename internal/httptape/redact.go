@@ -1,4 +1,4 @@
-package llmtest
+package httptape
 
 import (
 	"cmp"
@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/openagent-go/agent/internal/strictapi"
 	clients "github.com/openagent-go/agent/internal/wire"
 )
 
@@ -155,7 +156,7 @@ func (r *redactor) value(v any) any {
 		for i := range v {
 			v[i] = r.value(v[i])
 		}
-	case object:
+	case strictapi.Object:
 		for _, k := range slices.Sorted(maps.Keys(v)) {
 			x := r.value(v[k])
 			delete(v, k)

@@ -1,4 +1,4 @@
-package llmtest
+package httptape
 
 import (
 	"encoding/base64"
@@ -15,6 +15,7 @@ import (
 	"sync"
 	"unicode/utf8"
 
+	"github.com/openagent-go/agent/internal/strictapi"
 	"github.com/openagent-go/agent/internal/text"
 )
 
@@ -102,9 +103,9 @@ func (r *Replayer) find(req *http.Request, body []byte) (*exchange, error) {
 			return x, nil
 		}
 	}
-	wrong := mismatched("the recording %s has no request left, but %s %s was made", r.file, now.Method, now.Path)
+	wrong := Mismatched("the recording %s has no request left, but %s %s was made", r.file, now.Method, now.Path)
 	if len(r.left) > 0 {
-		wrong = mismatched("a request is not that of the recording %s: %s", r.file, difference(r.left[0].Request, now))
+		wrong = Mismatched("a request is not that of the recording %s: %s", r.file, difference(r.left[0].Request, now))
 	}
 	if r.failed == nil {
 		r.failed = wrong.Err
@@ -168,8 +169,8 @@ func difference(recorded, now request) string {
 	if string(recorded.Body) == string(now.Body) {
 		return ""
 	}
-	a, err1 := parse(recorded.Body)
-	b, err2 := parse(now.Body)
+	a, err1 := strictapi.Parse(recorded.Body)
+	b, err2 := strictapi.Parse(now.Body)
 	if err1 != nil || err2 != nil {
 		return unequal("body", string(recorded.Body), string(now.Body))
 	}
@@ -179,8 +180,8 @@ func difference(recorded, now request) string {
 // differ compares two JSON values.
 func differ(path string, a, b any) string {
 	switch a := a.(type) {
-	case object:
-		b, ok := b.(object)
+	case strictapi.Object:
+		b, ok := b.(strictapi.Object)
 		if !ok {
 			break
 		}

@@ -1,4 +1,4 @@
-package llmtest
+package strictapi
 
 import (
 	"fmt"
@@ -7,35 +7,35 @@ import (
 )
 
 func (c *anthropicCheck) checkUse(role any, p placed) {
-	id := textOf(p.block["id"])
+	id := TextOf(p.block["id"])
 	if role != "assistant" {
-		c.add("A10", p.path, "messages.%d: `tool_use` blocks can only be in `assistant` messages", p.message)
+		c.Add("A10", p.path, "messages.%d: `tool_use` blocks can only be in `assistant` messages", p.message)
 	}
 	if !anthropicID.MatchString(id) {
-		c.add("A11", p.path, "%s.tool_use.id: String should match pattern '^[a-zA-Z0-9_-]+$'", p.path)
+		c.Add("A11", p.path, "%s.tool_use.id: String should match pattern '^[a-zA-Z0-9_-]+$'", p.path)
 	}
-	if !anthropicName.MatchString(textOf(p.block["name"])) {
-		c.add("A12", p.path, "%s.tool_use.name: String should match pattern '^[a-zA-Z0-9_-]{1,128}$'", p.path)
+	if !anthropicName.MatchString(TextOf(p.block["name"])) {
+		c.Add("A12", p.path, "%s.tool_use.name: String should match pattern '^[a-zA-Z0-9_-]{1,128}$'", p.path)
 	}
 	if !isObject(p.block["input"]) {
-		c.add("A13", p.path, "%s.tool_use.input: Input should be a valid dictionary", p.path)
+		c.Add("A13", p.path, "%s.tool_use.input: Input should be a valid dictionary", p.path)
 	}
 	if c.uses[id] {
-		c.add("A14", p.path, "%s: `tool_use` ids must be unique", p.path)
+		c.Add("A14", p.path, "%s: `tool_use` ids must be unique", p.path)
 	}
 	c.uses[id] = true
 }
 
 func (c *anthropicCheck) checkResult(role any, p placed) {
 	if role != "user" {
-		c.add("A10", p.path, "messages.%d: `tool_result` blocks can only be in `user` messages", p.message)
+		c.Add("A10", p.path, "messages.%d: `tool_result` blocks can only be in `user` messages", p.message)
 	}
 	content := p.block["content"]
-	if boolOf(p.block["is_error"]) && saysNothing(content) {
-		c.add("A18", p.path, "%s.tool_result: content cannot be empty if `is_error` is true", p.path)
+	if BoolOf(p.block["is_error"]) && saysNothing(content) {
+		c.Add("A18", p.path, "%s.tool_result: content cannot be empty if `is_error` is true", p.path)
 		return
 	}
-	for k, b := range objectsOf(content) {
+	for k, b := range ObjectsOf(content) {
 		path := fmt.Sprintf("%s.tool_result.content.%d", p.path, k)
 		c.checkShape(path, b)
 		switch b["type"] {
@@ -53,8 +53,8 @@ func saysNothing(content any) bool {
 	}
 	list, ok := content.([]any)
 	return ok && !slices.ContainsFunc(list, func(v any) bool {
-		b := objectOf(v)
-		return b["type"] != "text" || textOf(b["text"]) != ""
+		b := ObjectOf(v)
+		return b["type"] != "text" || TextOf(b["text"]) != ""
 	})
 }
 
@@ -68,21 +68,21 @@ func (c *anthropicCheck) checkPairs() {
 		case "assistant":
 			c.checkAnswers(t, c.turnAfter(n))
 		case "user":
-			asked := set{}
+			asked := Set{}
 			if n > 0 {
 				for _, id := range useIDs(c.turns[n-1]) {
 					asked[id] = true
 				}
 			}
 			for _, p := range t.blocks {
-				if id := textOf(p.block["tool_use_id"]); p.block["type"] == "tool_result" && !asked[id] {
-					c.add("A19", p.path, "%s: unexpected `tool_use_id` found in `tool_result` blocks: %s. Each `tool_result` block must have a corresponding `tool_use` block in the previous message.", p.path, id)
+				if id := TextOf(p.block["tool_use_id"]); p.block["type"] == "tool_result" && !asked[id] {
+					c.Add("A19", p.path, "%s: unexpected `tool_use_id` found in `tool_result` blocks: %s. Each `tool_result` block must have a corresponding `tool_use` block in the previous message.", p.path, id)
 				}
 			}
 		}
 	}
 	if blocks && len(c.tools) == 0 {
-		c.add("A21", "tools", "Requests which include `tool_use` or `tool_result` blocks must define tools.")
+		c.Add("A21", "tools", "Requests which include `tool_use` or `tool_result` blocks must define tools.")
 	}
 }
 
@@ -98,7 +98,7 @@ func useIDs(t turn) []string {
 	var ids []string
 	for _, p := range t.blocks {
 		if p.block["type"] == "tool_use" {
-			ids = append(ids, textOf(p.block["id"]))
+			ids = append(ids, TextOf(p.block["id"]))
 		}
 	}
 	return ids
@@ -110,25 +110,25 @@ func (c *anthropicCheck) checkAnswers(t, next turn) {
 	if len(ids) == 0 {
 		return
 	}
-	answered, other := set{}, false
+	answered, other := Set{}, false
 	for _, p := range next.blocks {
 		if p.block["type"] != "tool_result" {
 			other = true
 			continue
 		}
-		id := textOf(p.block["tool_use_id"])
+		id := TextOf(p.block["tool_use_id"])
 		if other {
-			c.add("A16", p.path, unansweredText, t.blocks[0].message, id)
+			c.Add("A16", p.path, unansweredText, t.blocks[0].message, id)
 		}
 		if answered[id] {
-			c.add("A17", p.path, "%s: each tool_use must have a single result. Found multiple `tool_result` blocks with id: %s", p.path, id)
+			c.Add("A17", p.path, "%s: each tool_use must have a single result. Found multiple `tool_result` blocks with id: %s", p.path, id)
 		}
 		answered[id] = true
 	}
 	missing := slices.DeleteFunc(ids, func(id string) bool { return answered[id] })
 	if len(missing) > 0 {
 		first := t.blocks[0].message
-		c.add("A15", fmt.Sprintf("messages.%d", first), unansweredText, first, strings.Join(missing, ", "))
+		c.Add("A15", fmt.Sprintf("messages.%d", first), unansweredText, first, strings.Join(missing, ", "))
 	}
 }
 
@@ -137,71 +137,71 @@ func (c *anthropicCheck) checkServerTools() {
 		if t.role != "assistant" || n+1 == len(c.turns) {
 			continue
 		}
-		results := set{}
+		results := Set{}
 		for _, p := range t.blocks {
-			if strings.HasSuffix(textOf(p.block["type"]), "_tool_result") {
-				results[textOf(p.block["tool_use_id"])] = true
+			if strings.HasSuffix(TextOf(p.block["type"]), "_tool_result") {
+				results[TextOf(p.block["tool_use_id"])] = true
 			}
 		}
 		for _, p := range t.blocks {
-			if id := textOf(p.block["id"]); p.block["type"] == "server_tool_use" && !results[id] {
-				first, name := t.blocks[0].message, textOf(p.block["name"])
-				c.add("A20", fmt.Sprintf("messages.%d", first), "messages.%d: `%s` tool use with id `%s` was found without a corresponding `%s_tool_result` block", first, name, id, name)
+			if id := TextOf(p.block["id"]); p.block["type"] == "server_tool_use" && !results[id] {
+				first, name := t.blocks[0].message, TextOf(p.block["name"])
+				c.Add("A20", fmt.Sprintf("messages.%d", first), "messages.%d: `%s` tool use with id `%s` was found without a corresponding `%s_tool_result` block", first, name, id, name)
 			}
 		}
 	}
 }
 
 func (c *anthropicCheck) checkTools() {
-	names := set{}
+	names := Set{}
 	for n, t := range c.tools {
-		p, kind, name := fmt.Sprintf("tools.%d", n), textOf(t["type"]), textOf(t["name"])
+		p, kind, name := fmt.Sprintf("tools.%d", n), TextOf(t["type"]), TextOf(t["name"])
 		custom := t["type"] == nil || kind == "custom"
 		label := kind
 		if custom {
 			label = "custom"
 		}
 		if !anthropicName.MatchString(name) && !strings.HasPrefix(kind, "mcp") {
-			c.add("A40", p, "%s.%s.name: String should match pattern '^[a-zA-Z0-9_-]{1,128}$'", p, label)
+			c.Add("A40", p, "%s.%s.name: String should match pattern '^[a-zA-Z0-9_-]{1,128}$'", p, label)
 		}
 		if names[name] {
-			c.add("A41", "tools", "tools: Tool names must be unique.")
+			c.Add("A41", "tools", "tools: Tool names must be unique.")
 		}
 		names[name] = true
 		if custom {
 			c.checkSchema(p+".custom.input_schema", p, t["input_schema"])
 			c.checkKnown(p+".custom", t, toolFields)
 		} else if !serverTool.MatchString(kind) {
-			c.add("A43", p, "%s: Input tag '%s' found using 'type' does not match any of the expected tags", p, kind)
+			c.Add("A43", p, "%s: Input tag '%s' found using 'type' does not match any of the expected tags", p, kind)
 		}
 		if !isEmpty(t["cache_control"]) {
 			c.cached = append(c.cached, placed{-2, n, p, t})
 		}
 	}
-	if name := textOf(c.choice["name"]); c.choice["type"] == "tool" && !names[name] {
-		c.add("A44", "tool_choice", "Tool '%s' not found in provided tools", name)
+	if name := TextOf(c.choice["name"]); c.choice["type"] == "tool" && !names[name] {
+		c.Add("A44", "tool_choice", "Tool '%s' not found in provided tools", name)
 	}
 	if len(c.choice) > 0 && len(c.tools) == 0 {
-		c.add("A44", "tool_choice", "tool_choice may only be specified with tools")
+		c.Add("A44", "tool_choice", "tool_choice may only be specified with tools")
 	}
 }
 
 func (c *anthropicCheck) checkSchema(label, path string, v any) {
-	s, ok := v.(object)
+	s, ok := v.(Object)
 	if !ok {
-		c.add("A42", path, "%s: Field required", label)
+		c.Add("A42", path, "%s: Field required", label)
 		return
 	}
 	kind, typed := s["type"]
 	switch {
 	case !typed:
-		c.add("A42", path, "%s.type: Field required", label)
+		c.Add("A42", path, "%s.type: Field required", label)
 	case kind != "object":
-		c.add("A42", path, "%s.type: Input should be 'object'", label)
+		c.Add("A42", path, "%s.type: Input should be 'object'", label)
 	default:
 		for _, k := range []string{"oneOf", "allOf", "anyOf"} {
 			if _, ok := s[k]; ok {
-				c.add("A42", path, "%s: input_schema does not support oneOf, allOf, or anyOf at the top level", label)
+				c.Add("A42", path, "%s: input_schema does not support oneOf, allOf, or anyOf at the top level", label)
 				return
 			}
 		}

@@ -1,4 +1,4 @@
-package llmtest
+package strictapi
 
 import (
 	"bytes"
@@ -7,18 +7,18 @@ import (
 )
 
 const (
-	maxImage      = 5 << 20 // base64 characters
+	MaxImage      = 5 << 20 // base64 characters
 	maxSide       = 8000    // pixels
 	manyImages    = 20      // above this many the sides are limited to maxSideOfMany
 	maxSideOfMany = 2000
 )
 
-var imageTypes = setOf("image/jpeg", "image/png", "image/gif", "image/webp")
+var imageTypes = SetOf("image/jpeg", "image/png", "image/gif", "image/webp")
 
 func (c *anthropicCheck) checkImages() {
 	for _, p := range c.images {
-		if source := objectOf(p.block["source"]); source["type"] == "base64" {
-			c.checkImage(p.path, textOf(source["media_type"]), textOf(source["data"]))
+		if source := ObjectOf(p.block["source"]); source["type"] == "base64" {
+			c.checkImage(p.path, TextOf(source["media_type"]), TextOf(source["data"]))
 		}
 	}
 }
@@ -26,30 +26,30 @@ func (c *anthropicCheck) checkImages() {
 func (c *anthropicCheck) checkImage(path, media, data string) {
 	source := path + ".image.source.base64"
 	if !imageTypes[media] {
-		c.add("A46", path, "%s.media_type: Input should be 'image/jpeg', 'image/png', 'image/gif' or 'image/webp'", source)
+		c.Add("A46", path, "%s.media_type: Input should be 'image/jpeg', 'image/png', 'image/gif' or 'image/webp'", source)
 	}
-	if len(data) > maxImage {
-		c.add("A47", path, "%s: image exceeds 5 MB maximum: %d bytes > %d bytes", source, len(data), maxImage)
+	if len(data) > MaxImage {
+		c.Add("A47", path, "%s: image exceeds 5 MB maximum: %d bytes > %d bytes", source, len(data), MaxImage)
 		return
 	}
 	raw, err := base64.StdEncoding.DecodeString(data)
 	if err != nil {
-		c.add("A46", path, "%s.data: invalid base64", source)
+		c.Add("A46", path, "%s.data: invalid base64", source)
 		return
 	}
 	kind, width, height := sniff(raw)
 	switch {
 	case kind == "":
-		c.add("A46", path, "Could not process image")
+		c.Add("A46", path, "Could not process image")
 	case kind != media && imageTypes[media]:
-		c.add("A46", path, "%s: The image was specified using the %s media type, but the image appears to be a %s image", source, media, kind)
+		c.Add("A46", path, "%s: The image was specified using the %s media type, but the image appears to be a %s image", source, media, kind)
 	}
 	side := max(width, height)
 	switch {
 	case side > maxSide:
-		c.add("A48", path, "%s.data: At least one of the image dimensions exceed max allowed size: %d pixels", source, maxSide)
+		c.Add("A48", path, "%s.data: At least one of the image dimensions exceed max allowed size: %d pixels", source, maxSide)
 	case side > maxSideOfMany && len(c.images) > manyImages:
-		c.add("A48", path, "%s.data: At least one of the image dimensions exceed max allowed size for many-image requests: %d pixels", source, maxSideOfMany)
+		c.Add("A48", path, "%s.data: At least one of the image dimensions exceed max allowed size for many-image requests: %d pixels", source, maxSideOfMany)
 	}
 }
 

@@ -1,4 +1,6 @@
-package llmtest
+// Package httptape records HTTP exchanges with a model's provider in a file, without secrets,
+// and answers from it. It is behind llmtest.Replay.
+package httptape
 
 import (
 	"bytes"
@@ -14,47 +16,9 @@ import (
 	"strings"
 	"sync"
 	"unicode/utf8"
+
+	"github.com/openagent-go/agent/internal/strictapi"
 )
-
-// RecordEnv is the environment variable that makes [Replay] record.
-const RecordEnv = "LLMTEST_RECORD"
-
-// Replay returns an HTTP client for a model's client in a test. It answers from the
-// recording in the file, without a network. A request that is missing there, or is not
-// made, fails the test with the first difference.
-//
-//	client := &anthropic.Client{HTTP: llmtest.Replay(t, "testdata/weather.json", nil)}
-//
-// With LLMTEST_RECORD=1 in the environment the requests go through real instead (nil:
-// http.DefaultTransport), and the file is written when the test has passed. See [Recorder]
-// for the recorded data. Secrets are replaced in a recording and in the requests that are
-// compared with it. You can also replace values that differ from run to run, such as a
-// temporary folder.
-func Replay(t TB, file string, real http.RoundTripper, secrets ...string) *http.Client {
-	t.Helper()
-	if on := os.Getenv(RecordEnv); on != "" && on != "0" && on != "false" {
-		r := &Recorder{Transport: real, Secrets: secrets}
-		t.Cleanup(func() {
-			if f, ok := t.(interface{ Failed() bool }); ok && f.Failed() {
-				return
-			}
-			if err := r.Save(file); err != nil {
-				t.Errorf("%v", err)
-			}
-		})
-		return &http.Client{Transport: r}
-	}
-	r, err := Open(file, secrets...)
-	if err != nil {
-		t.Fatalf("%v (%s=1 records)", err, RecordEnv)
-	}
-	t.Cleanup(func() {
-		if err := r.Err(); err != nil {
-			t.Errorf("%v", err)
-		}
-	})
-	return &http.Client{Transport: r}
-}
 
 // A recording is the content of the file.
 type tape struct {
@@ -272,7 +236,7 @@ func canonical(r *redactor, method, path string, body []byte) (request, error) {
 	if len(body) == 0 {
 		return req, nil
 	}
-	v, err := parse(body)
+	v, err := strictapi.Parse(body)
 	if err != nil {
 		v = base64.StdEncoding.EncodeToString([]byte(r.text(string(body))))
 	} else {
@@ -332,7 +296,7 @@ func (r *redactor) spread(texts []string) bool {
 func textsIn(media, body string) map[string][]string {
 	texts := map[string][]string{}
 	for _, event := range eventsIn(media, body) {
-		if v, err := parse(event); err == nil {
+		if v, err := strictapi.Parse(event); err == nil {
 			gather("event", v, texts)
 		}
 	}
@@ -347,7 +311,7 @@ func gather(place string, v any, texts map[string][]string) {
 		for _, x := range v {
 			gather(place, x, texts)
 		}
-	case object:
+	case strictapi.Object:
 		for k, x := range v {
 			gather(place+"."+k, x, texts)
 		}

@@ -1,4 +1,4 @@
-package llmtest
+package strictapi
 
 import (
 	"fmt"
@@ -56,7 +56,7 @@ var ofHosts = map[Host]hostRules{
 var (
 	mistralID = regexp.MustCompile(`^[a-zA-Z0-9]{9}$`)
 	// googleKeys are the members that a schema may have at Gemini.
-	googleKeys = setOf("type", "format", "title", "description", "nullable", "enum", "maxItems", "minItems", "properties", "required", "minProperties",
+	googleKeys = SetOf("type", "format", "title", "description", "nullable", "enum", "maxItems", "minItems", "properties", "required", "minProperties",
 		"maxProperties", "minLength", "maxLength", "pattern", "example", "anyOf", "propertyOrdering", "default", "items", "minimum", "maximum")
 )
 
@@ -80,22 +80,22 @@ func (c *openaiCheck) checkHostMembers(r hostRules) {
 	for _, k := range r.refused {
 		if _, ok := c.body[k]; ok {
 			// Mistral's words: charmbracelet/crush#1590; Gemini's: MinLL/SkyrimNet-GamePlugin#77; xAI's: docs.x.ai/docs/guides/reasoning.
-			c.add("O40", k, "Extra inputs are not permitted: %s", k)
+			c.Add("O40", k, "Extra inputs are not permitted: %s", k)
 		}
 	}
-	if t, ok := numberOf(c.body["temperature"]); ok && r.hottest > 0 && t > r.hottest {
-		c.add("O41", "temperature", "temperature: Input should be less than or equal to %v", r.hottest)
+	if t, ok := NumberOf(c.body["temperature"]); ok && r.hottest > 0 && t > r.hottest {
+		c.Add("O41", "temperature", "temperature: Input should be less than or equal to %v", r.hottest)
 	}
 	if c.host == Kimi && c.modelIs("kimi-k*") && c.body["temperature"] != nil && c.body["temperature"] != "1" {
-		c.add("O41", "temperature", "invalid temperature: only 1 is allowed for this model")
+		c.Add("O41", "temperature", "invalid temperature: only 1 is allowed for this model")
 	}
 	if r.noNamed && isObject(c.body["tool_choice"]) {
-		c.add("O42", "tool_choice", "Invalid tool_choice type: 'object'. Supported string values: none, auto, required")
+		c.Add("O42", "tool_choice", "Invalid tool_choice type: 'object'. Supported string values: none, auto, required")
 	}
 }
 
 func (c *openaiCheck) modelIs(pattern string) bool {
-	name := strings.ToLower(textOf(c.body["model"]))
+	name := strings.ToLower(TextOf(c.body["model"]))
 	ok, err := path.Match(pattern, name[strings.LastIndexByte(name, '/')+1:])
 	return ok && err == nil
 }
@@ -111,37 +111,37 @@ func (c *openaiCheck) checkHostThinking(r hostRules) {
 			}
 		}
 		if best != "" && !slices.Contains(strings.Fields(allowed), effort) {
-			c.add("O43", "reasoning_effort", "Unsupported value: '%s' is not supported with the '%s' model. Supported values are: %s.", effort, textOf(c.body["model"]), allowed)
+			c.Add("O43", "reasoning_effort", "Unsupported value: '%s' is not supported with the '%s' model. Supported values are: %s.", effort, TextOf(c.body["model"]), allowed)
 		}
 	}
 	// openai/openai-openapi#541, BerriAI/litellm#34569
 	if c.host == OpenAI && len(c.tools) > 0 && (c.modelIs("gpt-5.[4-9]*") || c.modelIs("gpt-[6-9]*")) && effort != "none" {
-		c.add("O44", "reasoning_effort", "Function tools with reasoning_effort are not supported for %s in /v1/chat/completions. To use function tools, use /v1/responses or set reasoning_effort to 'none'.", textOf(c.body["model"]))
+		c.Add("O44", "reasoning_effort", "Function tools with reasoning_effort are not supported for %s in /v1/chat/completions. To use function tools, use /v1/responses or set reasoning_effort to 'none'.", TextOf(c.body["model"]))
 	}
 	// deepseek-ai/DeepSeek-V3#1376: it thinks unless told not to.
 	choice := c.body["tool_choice"]
-	if forced := isObject(choice) || choice == "required"; r.plain && forced && objectOf(c.body["thinking"])["type"] != "disabled" {
-		c.add("O45", "tool_choice", "Thinking mode does not support this tool_choice")
+	if forced := isObject(choice) || choice == "required"; r.plain && forced && ObjectOf(c.body["thinking"])["type"] != "disabled" {
+		c.Add("O45", "tool_choice", "Thinking mode does not support this tool_choice")
 	}
 }
 
-func (c *openaiCheck) checkHostMessage(r hostRules, i int, m object) {
+func (c *openaiCheck) checkHostMessage(r hostRules, i int, m Object) {
 	p := fmt.Sprintf("messages[%d]", i)
 	for _, k := range r.messages {
 		if _, ok := m[k]; ok {
-			c.add("O40", p, "Extra inputs are not permitted: %s.%s", p, k)
+			c.Add("O40", p, "Extra inputs are not permitted: %s.%s", p, k)
 		}
 	}
-	for _, part := range objectsOf(m["content"]) {
+	for _, part := range ObjectsOf(m["content"]) {
 		if part["type"] != "image_url" {
 			continue
 		}
-		url := textOf(objectOf(part["image_url"])["url"])
+		url := TextOf(ObjectOf(part["image_url"])["url"])
 		switch {
 		case r.noImages:
-			c.add("O46", p, "Failed to deserialize the JSON body into the target type: %s: unknown variant `image_url`, expected `text`", p)
+			c.Add("O46", p, "Failed to deserialize the JSON body into the target type: %s: unknown variant `image_url`, expected `text`", p)
 		case r.noGIF && strings.HasPrefix(url, "data:image/gif"): // github.com/ollama/ollama, openai/openai.go
-			c.add("O46", p, "invalid image input")
+			c.Add("O46", p, "invalid image input")
 		}
 	}
 }
@@ -150,23 +150,23 @@ func (c *openaiCheck) checkHostMessage(r hostRules, i int, m object) {
 func (c *openaiCheck) checkMistral() {
 	before := ""
 	for i, m := range c.messages {
-		p, role := fmt.Sprintf("messages[%d]", i), textOf(m["role"])
-		ids := []string{textOf(m["tool_call_id"])}
-		for _, call := range objectsOf(m["tool_calls"]) {
-			ids = append(ids, textOf(call["id"]))
+		p, role := fmt.Sprintf("messages[%d]", i), TextOf(m["role"])
+		ids := []string{TextOf(m["tool_call_id"])}
+		for _, call := range ObjectsOf(m["tool_calls"]) {
+			ids = append(ids, TextOf(call["id"]))
 		}
 		for _, id := range ids {
 			if id != "" && !mistralID.MatchString(id) {
-				c.add("O47", p, "Tool call id was %s but must be a-z, A-Z, 0-9, with a length of 9.", id)
+				c.Add("O47", p, "Tool call id was %s but must be a-z, A-Z, 0-9, with a length of 9.", id)
 			}
 		}
 		if before == "tool" && role == "user" {
-			c.add("O48", p, "Unexpected role 'user' after role 'tool'")
+			c.Add("O48", p, "Unexpected role 'user' after role 'tool'")
 		}
 		before = role
 	}
 	if before != "user" && before != "tool" {
-		c.add("O48", "messages", "Expected last role User or Tool (or Assistant with prefix True) for serving but got %s", before)
+		c.Add("O48", "messages", "Expected last role User or Tool (or Assistant with prefix True) for serving but got %s", before)
 	}
 }
 
@@ -174,7 +174,7 @@ func (c *openaiCheck) checkMistral() {
 // call of each turn (https://ai.google.dev/gemini-api/docs/thought-signatures).
 func (c *openaiCheck) checkGemini() {
 	for n, t := range c.tools {
-		if s, ok := objectOf(t["function"])["parameters"].(object); ok {
+		if s, ok := ObjectOf(t["function"])["parameters"].(Object); ok {
 			c.checkGoogleSchema(fmt.Sprintf("tools[0].function_declarations[%d].parameters", n), s, true)
 		}
 	}
@@ -182,51 +182,51 @@ func (c *openaiCheck) checkGemini() {
 		return
 	}
 	for i, m := range c.messages {
-		calls := objectsOf(m["tool_calls"])
+		calls := ObjectsOf(m["tool_calls"])
 		if len(calls) == 0 {
 			continue
 		}
-		if textOf(objectOf(objectOf(calls[0]["extra_content"])["google"])["thought_signature"]) == "" {
-			c.add("O50", fmt.Sprintf("messages[%d]", i), "Function call is missing a thought_signature in functionCall parts. This is required for tools to work correctly, and missing thought_signature may lead to degraded model performance.")
+		if TextOf(ObjectOf(ObjectOf(calls[0]["extra_content"])["google"])["thought_signature"]) == "" {
+			c.Add("O50", fmt.Sprintf("messages[%d]", i), "Function call is missing a thought_signature in functionCall parts. This is required for tools to work correctly, and missing thought_signature may lead to degraded model performance.")
 		}
 	}
 }
 
-func (c *openaiCheck) checkGoogleSchema(path string, s object, root bool) {
+func (c *openaiCheck) checkGoogleSchema(path string, s Object, root bool) {
 	for k := range s {
 		if !googleKeys[k] {
-			c.add("O49", path, "Invalid JSON payload received. Unknown name %q at '%s': Cannot find field.", k, path)
+			c.Add("O49", path, "Invalid JSON payload received. Unknown name %q at '%s': Cannot find field.", k, path)
 		}
 	}
-	ps := objectOf(s["properties"])
+	ps := ObjectOf(s["properties"])
 	if root && len(ps) == 0 {
-		c.add("O49", path, "%s.properties: should be non-empty for OBJECT type", path)
+		c.Add("O49", path, "%s.properties: should be non-empty for OBJECT type", path)
 	}
 	for name, v := range ps {
-		c.checkGoogleSchema(path+".properties."+name, objectOf(v), false)
+		c.checkGoogleSchema(path+".properties."+name, ObjectOf(v), false)
 	}
-	for _, name := range listOf(s["required"]) {
-		if ps[textOf(name)] == nil {
-			c.add("O49", path, "%s.required: property is not defined", path)
+	for _, name := range ListOf(s["required"]) {
+		if ps[TextOf(name)] == nil {
+			c.Add("O49", path, "%s.required: property is not defined", path)
 		}
 	}
-	for _, v := range listOf(s["enum"]) {
-		if !isText(v) {
-			c.add("O49", path, "%s.enum: only allowed for STRING type", path)
+	for _, v := range ListOf(s["enum"]) {
+		if !IsText(v) {
+			c.Add("O49", path, "%s.enum: only allowed for STRING type", path)
 		}
 	}
 	switch t := s["type"].(type) {
 	case []any:
-		c.add("O49", path, "Proto field is not repeating, cannot start list: %s.type", path)
+		c.Add("O49", path, "Proto field is not repeating, cannot start list: %s.type", path)
 	case string:
 		if t == "array" && !isObject(s["items"]) {
-			c.add("O49", path, "%s.items: missing field.", path)
+			c.Add("O49", path, "%s.items: missing field.", path)
 		}
 	}
-	if items, ok := s["items"].(object); ok {
+	if items, ok := s["items"].(Object); ok {
 		c.checkGoogleSchema(path+".items", items, false)
 	}
-	for _, v := range listOf(s["anyOf"]) {
-		c.checkGoogleSchema(path+".anyOf", objectOf(v), false)
+	for _, v := range ListOf(s["anyOf"]) {
+		c.checkGoogleSchema(path+".anyOf", ObjectOf(v), false)
 	}
 }
