@@ -24,7 +24,7 @@ var opensFiles = map[string]string{
 	"internal/golden/golden.go":        "a helper of tests",
 	"internal/outside/outside.go":      "a helper of tests",
 	"internal/wire/wiretest/*.go":      "a helper of tests",
-	"internal/httptape/*.go":                 "a helper of tests",
+	"internal/httptape/*.go":           "a helper of tests",
 	"cmd/openagent/internal/demo/*.go": "files that the demo has just made",
 	"internal/plainfile/open.go":       "the package that opens files for reading",
 	"internal/durable/open*.go":        "folders to sync, and files of its own, without waiting for pipes",
