@@ -14,6 +14,7 @@ import (
 	"github.com/openagent-go/agent/event"
 	"github.com/openagent-go/agent/hook"
 	"github.com/openagent-go/agent/internal/fact"
+	"github.com/openagent-go/agent/internal/pace"
 	"github.com/openagent-go/agent/llm"
 	"github.com/openagent-go/agent/llm/anthropic"
 	"github.com/openagent-go/agent/llm/limit"
@@ -411,7 +412,7 @@ func TestEveryEvent(t *testing.T) {
 	s = asking.Session("")
 	watch(s).Close()
 	l := new(limit.Limiter)
-	p, _ := l.Wait(t.Context(), limit.Call{})
+	p, _ := l.Wait(t.Context(), pace.Call{})
 	p.Answered(429, nil, 5*time.Millisecond)
 	s = (&agent.Agent{Model: limited{llmtest.Script(say("x")), l}}).Session("")
 	watch(s).Close()
@@ -511,7 +512,7 @@ type limited struct {
 }
 
 func (m limited) Stream(ctx context.Context, req *llm.Request) iter.Seq2[llm.Delta, error] {
-	p, err := m.limiter.Wait(ctx, limit.Call{})
+	p, err := m.limiter.Wait(ctx, pace.Call{})
 	defer p.Done(nil)
 	if err != nil {
 		return func(yield func(llm.Delta, error) bool) { yield(llm.Delta{}, err) }

@@ -14,10 +14,10 @@ import (
 	"strings"
 	"time"
 
+	"github.com/openagent-go/agent/internal/pace"
 	"github.com/openagent-go/agent/internal/wire"
 	"github.com/openagent-go/agent/llm"
 	"github.com/openagent-go/agent/llm/catalog"
-	"github.com/openagent-go/agent/llm/limit"
 )
 
 const (
@@ -35,7 +35,7 @@ type Client struct {
 	HTTP    *http.Client
 	Header  http.Header
 	Catalog *catalog.Table
-	Limiter *limit.Limiter
+	Limiter pace.Limiter
 
 	HeaderTimeout   time.Duration
 	IdleTimeout     time.Duration

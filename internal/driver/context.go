@@ -8,8 +8,8 @@ import (
 
 	"github.com/openagent-go/agent/event"
 	"github.com/openagent-go/agent/internal/executor"
+	"github.com/openagent-go/agent/internal/pace"
 	"github.com/openagent-go/agent/internal/safecall"
-	"github.com/openagent-go/agent/llm/limit"
 	"github.com/openagent-go/agent/quota"
 	"github.com/openagent-go/agent/trace"
 )
@@ -32,8 +32,8 @@ func (n *Context) Value(key any) any {
 	switch key {
 	case hostKey{}:
 		return n.run.host
-	case limit.NoticeKey:
-		return limit.NoticeFunc(n.waits)
+	case pace.NoticeKey:
+		return pace.NoticeFunc(n.waits)
 	case quota.WarningKey:
 		return n.warns
 	}
@@ -95,14 +95,14 @@ func HostOf(ctx context.Context) Host {
 
 // waits shows that a request waits for a rate limit. Call the returned function when the
 // wait ends.
-func (n *Context) waits(ctx context.Context, w limit.Waiting) func() {
+func (n *Context) waits(ctx context.Context, w pace.Waiting) func() {
 	x, start, end := n.run.x, time.Now(), func(trace.End) {}
 	n.Show(event.RateLimitWait{Key: n.key, Model: w.Model, Reason: string(w.Reason), Ahead: w.Ahead, Least: w.Least})
 	if x.Trace != nil {
 		_, end = x.Watch(ctx, trace.Span{Kind: trace.RateLimit, Name: string(w.Reason), Key: n.key})
 	}
 	var outer func()
-	if fn, ok := n.Context.Value(limit.NoticeKey).(limit.NoticeFunc); ok && fn != nil {
+	if fn, ok := n.Context.Value(pace.NoticeKey).(pace.NoticeFunc); ok && fn != nil {
 		outer = safecall.Or(func() func() { return fn(ctx, w) }, nil)
 	}
 	return func() {

@@ -17,6 +17,7 @@ import (
 	"github.com/openagent-go/agent/internal/bedrock"
 	"github.com/openagent-go/agent/internal/chat"
 	"github.com/openagent-go/agent/internal/claude"
+	"github.com/openagent-go/agent/internal/pace"
 	"github.com/openagent-go/agent/internal/text"
 	"github.com/openagent-go/agent/internal/vertex"
 	"github.com/openagent-go/agent/llm"
@@ -287,9 +288,12 @@ func (p Provider) Credentials(ctx context.Context) (string, error) {
 }
 
 // limiter bounds the requests that use the provider's key; nil where nothing bounds them.
-func (p Provider) limiter() *limit.Limiter {
+func (p Provider) limiter() pace.Limiter {
 	if p.Limiter == nil {
 		return nil
 	}
-	return p.Limiter(p.Name.Value, p.BaseURL.Value, p.Key.Value)
+	if l := p.Limiter(p.Name.Value, p.BaseURL.Value, p.Key.Value); l != nil {
+		return l
+	}
+	return nil
 }

@@ -9,9 +9,9 @@ import (
 	"iter"
 
 	"github.com/openagent-go/agent/internal/eventstream"
+	"github.com/openagent-go/agent/internal/pace"
 	"github.com/openagent-go/agent/internal/sse"
 	"github.com/openagent-go/agent/llm"
-	"github.com/openagent-go/agent/llm/limit"
 )
 
 // A Decoder reads one reply of one provider into its embedded Draft.
@@ -89,7 +89,7 @@ func (d *Draft) Done() error {
 
 // Stream implements [llm.Model]: prepare makes the exchange of a request and the decoder of
 // its reply, each time that the stream is read.
-func Stream(ctx context.Context, l *limit.Limiter, model string, req *llm.Request, prepare func() (*Exchange, Decoder, error)) iter.Seq2[llm.Delta, error] {
+func Stream(ctx context.Context, l pace.Limiter, model string, req *llm.Request, prepare func() (*Exchange, Decoder, error)) iter.Seq2[llm.Delta, error] {
 	return func(yield func(llm.Delta, error) bool) {
 		err := ctx.Err()
 		if err == nil {
@@ -101,7 +101,7 @@ func Stream(ctx context.Context, l *limit.Limiter, model string, req *llm.Reques
 	}
 }
 
-func stream(ctx context.Context, l *limit.Limiter, model string, req *llm.Request, prepare func() (*Exchange, Decoder, error), yield func(llm.Delta, error) bool) error {
+func stream(ctx context.Context, l pace.Limiter, model string, req *llm.Request, prepare func() (*Exchange, Decoder, error), yield func(llm.Delta, error) bool) error {
 	x, to, err := prepare()
 	if err != nil {
 		return err

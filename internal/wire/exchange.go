@@ -9,8 +9,8 @@ import (
 	"strings"
 	"time"
 
+	"github.com/openagent-go/agent/internal/pace"
 	"github.com/openagent-go/agent/llm"
-	"github.com/openagent-go/agent/llm/limit"
 )
 
 const (
@@ -46,13 +46,13 @@ type Exchange struct {
 	// called once more with again set, to get new ones. Its time limit is that of a header.
 	Authorize func(req *http.Request, again bool) error
 
-	limiter *limit.Limiter
-	call    limit.Call
+	limiter pace.Limiter
+	call    pace.Call
 }
 
 // bound makes the exchange wait for a limiter before it is sent. Time limits do not run
 // during that wait. A nil limiter does nothing.
-func (x *Exchange) bound(l *limit.Limiter, model string, req *llm.Request) {
+func (x *Exchange) bound(l pace.Limiter, model string, req *llm.Request) {
 	if l == nil {
 		return
 	}
@@ -63,7 +63,7 @@ func (x *Exchange) bound(l *limit.Limiter, model string, req *llm.Request) {
 	for _, piece := range x.Body {
 		size += len(piece)
 	}
-	x.limiter, x.call = l, limit.Call{Host: Host(x.URL), Model: model, Input: in, Most: size/2 + llm.ClaudeToolsTokens, Output: req.MaxTokens}
+	x.limiter, x.call = l, pace.Call{Host: Host(x.URL), Model: model, Input: in, Most: size/2 + llm.ClaudeToolsTokens, Output: req.MaxTokens}
 }
 
 // ErrSame is returned by Exchange.Authorize if it has no other credentials.
@@ -89,9 +89,12 @@ func (x *Exchange) Do(parent context.Context) (*Reply, error) {
 }
 
 func (x *Exchange) do(parent context.Context, again bool) (*Reply, error) {
-	permit, err := x.limiter.Wait(parent, x.call)
-	if err != nil {
-		return nil, x.refused(err)
+	var permit pace.Permit
+	if x.limiter != nil {
+		var err error
+		if permit, err = x.limiter.Wait(parent, x.call); err != nil {
+			return nil, x.refused(err)
+		}
 	}
 	r := &Reply{x: x, parent: parent, secrets: Secrets(x.URL, x.Header), permit: permit}
 	r.ctx, r.cancel = context.WithCancelCause(parent)
@@ -154,7 +157,7 @@ func (r *Reply) send(req *http.Request) error {
 		return r.Fail(err, llm.Network)
 	}
 	r.body, r.Header = resp.Body, resp.Header
-	if x.limiter != nil {
+	if r.permit != nil {
 		r.permit.Answered(resp.StatusCode, resp.Header, r.retryAfter())
 	}
 	r.RequestID = requestID(resp.Header)

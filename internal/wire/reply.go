@@ -12,8 +12,8 @@ import (
 	"strings"
 	"time"
 
+	"github.com/openagent-go/agent/internal/pace"
 	"github.com/openagent-go/agent/llm"
-	"github.com/openagent-go/agent/llm/limit"
 )
 
 // A Reply is a successful answer. It must be closed.
@@ -33,8 +33,8 @@ type Reply struct {
 	mediaType string
 	read      int64
 	secrets   []string
-	permit    limit.Permit
-	used      *llm.Usage // nil: not known
+	permit    pace.Permit // nil: no limiter
+	used      *llm.Usage  // nil: not known
 }
 
 // spent reports the usage of the request to the limiter, as far as it is known. Call it
@@ -177,5 +177,7 @@ func (r *Reply) Close(complete bool) {
 		t.Stop()
 	}
 	r.cancel(nil)
-	r.permit.Done(r.used)
+	if r.permit != nil {
+		r.permit.Done(r.used)
+	}
 }

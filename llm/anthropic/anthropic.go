@@ -9,9 +9,9 @@ import (
 	"time"
 
 	"github.com/openagent-go/agent/internal/claude"
+	"github.com/openagent-go/agent/internal/pace"
 	"github.com/openagent-go/agent/llm"
 	"github.com/openagent-go/agent/llm/catalog"
-	"github.com/openagent-go/agent/llm/limit"
 )
 
 // A Client connects to the Messages API. The zero Client is ready to use. Do not change its
@@ -23,7 +23,7 @@ type Client struct {
 	HTTP    *http.Client   // nil: http.DefaultClient. Redirects to other hosts are never followed
 	Header  http.Header    // sent too; they replace headers of the same name
 	Catalog *catalog.Table // nil: catalog.Embedded()
-	Limiter *limit.Limiter // limits the rate of requests, shared by the clients of a key; nil: no limit
+	Limiter pace.Limiter   // a *limit.Limiter: limits the rate of requests, shared by the clients of a key; nil: no limit
 	// Fast asks for the fast mode of models that have one in their catalogue entry. Answers
 	// are written faster and cost more. The mode has its own rate limits and prompt cache.
 	// Bedrock and Vertex do not have it.

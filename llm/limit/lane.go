@@ -5,6 +5,7 @@ import (
 	"net/http"
 	"time"
 
+	"github.com/openagent-go/agent/internal/pace"
 	"github.com/openagent-go/agent/llm"
 )
 
@@ -17,7 +18,7 @@ const (
 	kinds
 )
 
-var reasons = [kinds]Reason{ForRequests, ForInput, ForOutput, ForTokens}
+var reasons = [kinds]pace.Reason{pace.ForRequests, pace.ForInput, pace.ForOutput, pace.ForTokens}
 
 // needs is an amount of each kind.
 type needs [kinds]float64
@@ -66,7 +67,7 @@ func newLane(l *Limiter) *lane {
 }
 
 // needs is the estimated usage of a call.
-func (a *lane) needs(c Call) needs {
+func (a *lane) needs(c pace.Call) needs {
 	in, out := float64(max(c.Input, 0))*a.ratio*margin, float64(max(c.Output, 0))
 	if !a.counted {
 		in = max(in, float64(c.Most))
@@ -84,15 +85,15 @@ func (a *lane) of(b *bucket, kind int, n needs) float64 {
 }
 
 // wait returns how long a call must wait, if it is the first, and the reason.
-func (a *lane) wait(c Call, now time.Time) (d time.Duration, reason Reason) {
-	longest := func(w time.Duration, r Reason) {
+func (a *lane) wait(c pace.Call, now time.Time) (d time.Duration, reason pace.Reason) {
+	longest := func(w time.Duration, r pace.Reason) {
 		if w > d {
 			d, reason = w, r
 		}
 	}
-	longest(a.held.Sub(now), ForHold)
+	longest(a.held.Sub(now), pace.ForHold)
 	if !a.known && !a.probed.IsZero() {
-		longest(a.probed.Add(probePause).Sub(now), ForLimits)
+		longest(a.probed.Add(probePause).Sub(now), pace.ForLimits)
 	}
 	n := a.needs(c)
 	for set := range a.buckets {
@@ -106,7 +107,7 @@ func (a *lane) wait(c Call, now time.Time) (d time.Duration, reason Reason) {
 }
 
 // take takes the needs of a call.
-func (a *lane) take(p *Permit, c Call, now time.Time) {
+func (a *lane) take(p *permit, c pace.Call, now time.Time) {
 	p.need = a.needs(c)
 	p.answered, p.done = a.answered, a.done
 	for set := range a.buckets {
@@ -128,7 +129,7 @@ func (a *lane) take(p *Permit, c Call, now time.Time) {
 }
 
 // unsend gives back the amount of a request that was never sent.
-func (a *lane) unsend(p *Permit, now time.Time) {
+func (a *lane) unsend(p *permit, now time.Time) {
 	for set := range a.buckets {
 		for i := range a.buckets[set] {
 			a.buckets[set][i].add(p.taken[set][i], now)
@@ -141,7 +142,7 @@ func (a *lane) unsend(p *Permit, now time.Time) {
 }
 
 // hear takes in the header of a reply.
-func (a *lane) hear(p *Permit, status int, h http.Header, retryAfter time.Duration, now time.Time) {
+func (a *lane) hear(p *permit, status int, h http.Header, retryAfter time.Duration, now time.Time) {
 	for i := range p.need {
 		a.answered[i] += p.need[i]
 	}
@@ -201,7 +202,7 @@ func (a *lane) exhausted(now time.Time) (d time.Duration) {
 // learn reads the part of a reply about one kind. The provider's remaining amount includes
 // this request; whether it includes the other pending ones is unknown, so a value between
 // is used.
-func (a *lane) learn(p *Permit, kind int, r *told, now time.Time) {
+func (a *lane) learn(p *permit, kind int, r *told, now time.Time) {
 	if !r.ok {
 		return
 	}
@@ -236,7 +237,7 @@ func (a *lane) learn(p *Permit, kind int, r *told, now time.Time) {
 
 // watch finds out whether a provider subtracts max_tokens at the start, or output tokens
 // while they are written.
-func (a *lane) watch(b *bucket, p *Permit, r *told, before float64, first bool, open float64) {
+func (a *lane) watch(b *bucket, p *permit, r *told, before float64, first bool, open float64) {
 	took := p.taken[learned][output]
 	if first || open > 0 || took < b.limit/20 {
 		return
@@ -245,7 +246,7 @@ func (a *lane) watch(b *bucket, p *Permit, r *told, before float64, first bool, 
 }
 
 // settle corrects the buckets by the final usage of a request.
-func (a *lane) settle(p *Permit, u *llm.Usage, now time.Time) {
+func (a *lane) settle(p *permit, u *llm.Usage, now time.Time) {
 	if p.state == sent { // no answer: it may have been counted
 		for i := range p.need {
 			a.answered[i] += p.need[i]

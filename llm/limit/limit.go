@@ -15,6 +15,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/openagent-go/agent/internal/pace"
 	"github.com/openagent-go/agent/llm"
 )
 
@@ -49,18 +50,8 @@ type Limiter struct {
 	wakes   time.Time // when it goes off; zero where it does not
 }
 
-// A Call is a request that is to be sent.
-type Call struct {
-	Host   string // of the provider
-	Model  string
-	Input  int // tokens, estimated
-	Most   int // largest possible input tokens: used until an answer's usage has shown how good the estimates are; 0: Input
-	Output int // most tokens of the answer
-}
-
-// A Permit is the leave to send a request. It must be told about the reply's header
-// and of its end. The zero Permit is bound by nothing.
-type Permit struct {
+// A permit is a [pace.Permit]. The zero permit is bound by nothing.
+type permit struct {
 	of       *Limiter
 	lane     *lane
 	need     needs
@@ -79,68 +70,41 @@ const (
 	over
 )
 
-// Waiting describes the wait of a request.
-type Waiting struct {
-	Host, Model string
-	Reason      Reason
-	Ahead       int           // requests that are served first
-	Least       time.Duration // that it will take, as far as it is known
-}
-
-// A Reason is the reason for a wait.
-type Reason string
-
-const (
-	ForRequests Reason = "requests"      // of the minute are used up
-	ForInput    Reason = "input_tokens"  // likewise
-	ForOutput   Reason = "output_tokens" // likewise
-	ForTokens   Reason = "tokens"        // likewise
-	ForHold     Reason = "retry_after"   // the provider has refused one, and said how long
-	ForPlace    Reason = "concurrent"    // as many as may are under way
-	ForLimits   Reason = "first_reply"   // nothing is known of the limits yet
-)
-
-// A NoticeFunc is called when a request must wait. It returns a function that is called
-// when the wait is over.
-type NoticeFunc func(context.Context, Waiting) (done func())
-
-type noticeKey struct{}
-
-// NoticeKey is the key of the [NoticeFunc] among a context's values.
-var NoticeKey any = noticeKey{}
-
-// WithNotice returns a context whose requests tell fn when they have to wait.
-func WithNotice(ctx context.Context, fn NoticeFunc) context.Context {
-	return context.WithValue(ctx, NoticeKey, fn)
-}
-
 // A place is where limits hold.
 type place struct{ host, model string }
 
 type waiter struct {
-	call  Call
+	call  pace.Call
 	turn  uint64
 	lane  *lane
 	ready chan error // has room for one
-	given Permit
+	given permit
 }
 
-// Wait waits until a call may be sent. It fails with ctx's error, and with an
+// Wait implements [pace.Limiter]: the clients call it. It waits until a call may be sent. It fails with ctx's error, and with an
 // [*llm.APIError] of class [llm.RateLimit] if it would have to wait for longer than Hold or
 // with too many others. A nil Limiter permits everything.
-func (l *Limiter) Wait(ctx context.Context, c Call) (Permit, error) {
+func (l *Limiter) Wait(ctx context.Context, c pace.Call) (pace.Permit, error) {
 	if l == nil {
-		return Permit{}, nil
+		return &permit{}, nil
 	}
+	p, err := l.wait(ctx, c)
+	if err != nil {
+		return nil, err
+	}
+	return &p, nil
+}
+
+func (l *Limiter) wait(ctx context.Context, c pace.Call) (permit, error) {
 	if err := ctx.Err(); err != nil {
-		return Permit{}, err
+		return permit{}, err
 	}
 	l.mu.Lock()
 	now := time.Now()
 	a := l.lane(place{c.Host, c.Model})
 	if err := l.refused(a, now); err != nil {
 		l.mu.Unlock()
-		return Permit{}, err
+		return permit{}, err
 	}
 	if len(a.queue) == 0 && !l.full() {
 		if d, _ := a.wait(c, now); d <= 0 {
@@ -151,12 +115,12 @@ func (l *Limiter) Wait(ctx context.Context, c Call) (Permit, error) {
 	}
 	if l.Waiting > 0 && l.waiting >= l.Waiting {
 		l.mu.Unlock()
-		return Permit{}, &llm.APIError{Class: llm.RateLimit, RetryAfter: -1, Message: fmt.Sprintf("%d requests wait for the rate limit already", l.Waiting)}
+		return permit{}, &llm.APIError{Class: llm.RateLimit, RetryAfter: -1, Message: fmt.Sprintf("%d requests wait for the rate limit already", l.Waiting)}
 	}
 	w := &waiter{call: c, turn: l.turn, lane: a, ready: make(chan error, 1)}
 	l.turn++
 	l.waiting++
-	told := Waiting{Host: c.Host, Model: c.Model, Ahead: len(a.queue), Reason: ForPlace}
+	told := pace.Waiting{Host: c.Host, Model: c.Model, Ahead: len(a.queue), Reason: pace.ForPlace}
 	if !l.full() {
 		told.Least, told.Reason = a.wait(c, now)
 	}
@@ -167,7 +131,7 @@ func (l *Limiter) Wait(ctx context.Context, c Call) (Permit, error) {
 	l.serve(now)
 	l.mu.Unlock()
 
-	if fn, ok := ctx.Value(NoticeKey).(NoticeFunc); ok && fn != nil {
+	if fn, ok := ctx.Value(pace.NoticeKey).(pace.NoticeFunc); ok && fn != nil {
 		if done := fn(ctx, told); done != nil {
 			defer done()
 		}
@@ -184,13 +148,13 @@ func (l *Limiter) Wait(ctx context.Context, c Call) (Permit, error) {
 		if err == nil {
 			w.given.drop()
 		}
-		return Permit{}, ctx.Err()
+		return permit{}, ctx.Err()
 	default:
 	}
 	l.leave(w)
 	l.serve(time.Now())
 	l.mu.Unlock()
-	return Permit{}, ctx.Err()
+	return permit{}, ctx.Err()
 }
 
 // refused is the error of a call that would wait for too long for the provider.
@@ -223,9 +187,9 @@ func (l *Limiter) lane(at place) *lane {
 }
 
 // admit takes the needs of a call.
-func (l *Limiter) admit(a *lane, c Call, now time.Time) Permit {
+func (l *Limiter) admit(a *lane, c pace.Call, now time.Time) permit {
 	l.active++
-	p := Permit{of: l, lane: a, context: float64(max(c.Input, 1))}
+	p := permit{of: l, lane: a, context: float64(max(c.Input, 1))}
 	a.take(&p, c, now)
 	return p
 }
@@ -315,7 +279,7 @@ func (l *Limiter) arm(now time.Time, d time.Duration, wanted bool) {
 
 // Answered reads the header of the reply. retryAfter is its retry-after, negative if it has
 // none.
-func (p *Permit) Answered(status int, h http.Header, retryAfter time.Duration) {
+func (p *permit) Answered(status int, h http.Header, retryAfter time.Duration) {
 	if p.of == nil || p.state != sent {
 		return
 	}
@@ -330,7 +294,7 @@ func (p *Permit) Answered(status int, h http.Header, retryAfter time.Duration) {
 
 // Done reports the final usage of the request, nil if it is not known. A second call
 // changes nothing.
-func (p *Permit) Done(u *llm.Usage) {
+func (p *permit) Done(u *llm.Usage) {
 	if p.of == nil || p.state == over {
 		return
 	}
@@ -345,7 +309,7 @@ func (p *Permit) Done(u *llm.Usage) {
 }
 
 // drop gives everything back: the request was never sent.
-func (p *Permit) drop() {
+func (p *permit) drop() {
 	l := p.of
 	l.mu.Lock()
 	defer l.mu.Unlock()

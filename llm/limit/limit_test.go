@@ -9,21 +9,22 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/openagent-go/agent/internal/pace"
 	"github.com/openagent-go/agent/llm"
 )
 
-func must(t *testing.T, l *Limiter, c Call) *Permit {
+func must(t *testing.T, l *Limiter, c pace.Call) pace.Permit {
 	t.Helper()
 	p, err := l.Wait(t.Context(), c)
 	if err != nil {
 		t.Fatal(err)
 	}
-	return &p
+	return p
 }
 
 func TestNil(t *testing.T) {
 	var l *Limiter
-	p, err := l.Wait(t.Context(), Call{})
+	p, err := l.Wait(t.Context(), pace.Call{})
 	p.Answered(200, nil, -1)
 	p.Done(nil)
 	if err != nil {
@@ -35,9 +36,9 @@ func TestNil(t *testing.T) {
 func TestOrder(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := &Limiter{Input: 1000}
-		must(t, l, Call{Input: 700}).Done(&llm.Usage{Input: 1000})
+		must(t, l, pace.Call{Input: 700}).Done(&llm.Usage{Input: 1000})
 		var order []string
-		for i, c := range []Call{{Input: 10}, {Input: 600}, {Input: 1}, {Input: 5000}, {Input: 1}} {
+		for i, c := range []pace.Call{{Input: 10}, {Input: 600}, {Input: 1}, {Input: 5000}, {Input: 1}} {
 			go func() {
 				p, _ := l.Wait(context.Background(), c)
 				order = append(order, fmt.Sprint(i))
@@ -60,14 +61,14 @@ func TestOrder(t *testing.T) {
 func TestCancel(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := &Limiter{Concurrent: 1}
-		first := must(t, l, Call{})
+		first := must(t, l, pace.Call{})
 		ctx, cancel := context.WithCancelCause(t.Context())
 		ended := make(chan error, 1)
-		go func() { _, err := l.Wait(ctx, Call{}); ended <- err }()
+		go func() { _, err := l.Wait(ctx, pace.Call{}); ended <- err }()
 		synctest.Wait()
 		next := make(chan error, 1)
 		go func() {
-			p, err := l.Wait(t.Context(), Call{})
+			p, err := l.Wait(t.Context(), pace.Call{})
 			p.Done(nil)
 			next <- err
 		}()
@@ -86,14 +87,14 @@ func TestCancel(t *testing.T) {
 func TestBounds(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := &Limiter{Concurrent: 1, Waiting: 1}
-		p := must(t, l, Call{})
+		p := must(t, l, pace.Call{})
 		go func() {
-			p, _ := l.Wait(context.Background(), Call{})
+			p, _ := l.Wait(context.Background(), pace.Call{})
 			p.Done(nil)
 		}()
 		synctest.Wait()
 		var e *llm.APIError
-		if _, err := l.Wait(t.Context(), Call{}); !errors.As(err, &e) || e.Class != llm.RateLimit || e.RetryAfter >= 0 {
+		if _, err := l.Wait(t.Context(), pace.Call{}); !errors.As(err, &e) || e.Class != llm.RateLimit || e.RetryAfter >= 0 {
 			t.Errorf("a third one: %v", err)
 		}
 		p.Done(nil)
@@ -106,27 +107,27 @@ func TestBounds(t *testing.T) {
 func TestHold(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := &Limiter{}
-		a, b := must(t, l, Call{Model: "a"}), must(t, l, Call{Model: "b"})
+		a, b := must(t, l, pace.Call{Model: "a"}), must(t, l, pace.Call{Model: "b"})
 		a.Answered(200, http.Header{}, -1)
 		b.Answered(200, http.Header{}, -1)
-		c, d := must(t, l, Call{Model: "a"}), must(t, l, Call{Model: "a"})
+		c, d := must(t, l, pace.Call{Model: "a"}), must(t, l, pace.Call{Model: "a"})
 		c.Answered(429, http.Header{}, 7*time.Second)
 		c.Done(&llm.Usage{})
 		start := time.Now()
-		must(t, l, Call{Model: "b"}).Done(nil)
+		must(t, l, pace.Call{Model: "b"}).Done(nil)
 		if time.Since(start) > 0 {
 			t.Error("the other model waits as well")
 		}
-		var told Waiting
-		ctx := WithNotice(t.Context(), func(_ context.Context, w Waiting) func() { told = w; return nil })
-		p, _ := l.Wait(ctx, Call{Model: "a"})
-		if time.Since(start) != 7*time.Second || told.Reason != ForHold || told.Least != 7*time.Second || told.Model != "a" {
+		var told pace.Waiting
+		ctx := pace.WithNotice(t.Context(), func(_ context.Context, w pace.Waiting) func() { told = w; return nil })
+		p, _ := l.Wait(ctx, pace.Call{Model: "a"})
+		if time.Since(start) != 7*time.Second || told.Reason != pace.ForHold || told.Least != 7*time.Second || told.Model != "a" {
 			t.Errorf("waited %v, told %+v", time.Since(start), told)
 		}
 		p.Done(nil)
 		d.Answered(503, http.Header{}, 2*time.Hour)
 		var e *llm.APIError
-		if _, err := l.Wait(t.Context(), Call{Model: "a"}); !errors.As(err, &e) || e.RetryAfter != 2*time.Hour {
+		if _, err := l.Wait(t.Context(), pace.Call{Model: "a"}); !errors.As(err, &e) || e.RetryAfter != 2*time.Hour {
 			t.Errorf("a long hold: %v", err)
 		}
 	})
@@ -138,7 +139,7 @@ func TestRefusalsWithoutAWord(t *testing.T) {
 		l := &Limiter{}
 		for _, want := range []time.Duration{0, 1, 2, 4, 8, 16, 30, 30} {
 			start := time.Now()
-			p := must(t, l, Call{})
+			p := must(t, l, pace.Call{})
 			if got := time.Since(start); got != want*time.Second {
 				t.Errorf("waited %v, want %v s", got, want)
 			}
@@ -146,12 +147,12 @@ func TestRefusalsWithoutAWord(t *testing.T) {
 			p.Done(nil)
 		}
 		time.Sleep(time.Minute)
-		p := must(t, l, Call{})
+		p := must(t, l, pace.Call{})
 		p.Answered(200, http.Header{}, -1)
 		p.Done(nil)
 		start := time.Now()
-		must(t, l, Call{}).Answered(429, http.Header{}, -1)
-		must(t, l, Call{})
+		must(t, l, pace.Call{}).Answered(429, http.Header{}, -1)
+		must(t, l, pace.Call{})
 		if got := time.Since(start); got != time.Second {
 			t.Errorf("after a success waited %v", got)
 		}
@@ -164,14 +165,14 @@ func TestFirstReply(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := &Limiter{}
 		start := time.Now()
-		must(t, l, Call{})
-		second := must(t, l, Call{})
+		must(t, l, pace.Call{})
+		second := must(t, l, pace.Call{})
 		if time.Since(start) != probePause {
 			t.Errorf("the second waited %v", time.Since(start))
 		}
 		second.Answered(200, http.Header{}, -1)
 		for range 100 {
-			must(t, l, Call{})
+			must(t, l, pace.Call{})
 		}
 		if time.Since(start) != probePause {
 			t.Error("a provider without limits is waited for")
@@ -183,19 +184,19 @@ func TestFirstReply(t *testing.T) {
 func TestWindow(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := &Limiter{}
-		p := must(t, l, Call{})
+		p := must(t, l, pace.Call{})
 		p.Answered(200, http.Header{"X-Ratelimit-Limit": {"20"}, "X-Ratelimit-Remaining": {"1"}, "X-Ratelimit-Reset": {fmt.Sprint(time.Now().Add(42 * time.Second).UnixMilli())}}, -1)
 		start := time.Now()
-		must(t, l, Call{})
+		must(t, l, pace.Call{})
 		if time.Since(start) > 0 {
 			t.Error("what is left is not used")
 		}
-		must(t, l, Call{})
+		must(t, l, pace.Call{})
 		if got := time.Since(start); got != 42*time.Second {
 			t.Errorf("waited %v", got)
 		}
 		for range 19 {
-			must(t, l, Call{})
+			must(t, l, pace.Call{})
 		}
 		if got := time.Since(start); got != 42*time.Second {
 			t.Errorf("the next window: waited %v", got)
@@ -211,14 +212,14 @@ func TestEstimate(t *testing.T) {
 		h := func(left int) http.Header {
 			return http.Header{"Anthropic-Ratelimit-Input-Tokens-Limit": {"60001"}, "Anthropic-Ratelimit-Input-Tokens-Remaining": {fmt.Sprint(left)}}
 		}
-		c := Call{Input: 1000, Most: 12_000} // and really 4000
+		c := pace.Call{Input: 1000, Most: 12_000} // and really 4000
 		first := must(t, l, c)
 		first.Answered(200, h(56_001), -1)
-		admitted := make(chan *Permit, 14)
+		admitted := make(chan pace.Permit, 14)
 		for range 14 {
 			go func() {
 				if p, err := l.Wait(context.Background(), c); err == nil {
-					admitted <- &p
+					admitted <- p
 				}
 			}()
 		}
@@ -253,11 +254,11 @@ func TestOthers(t *testing.T) {
 		h := func(left int) http.Header {
 			return http.Header{"Anthropic-Ratelimit-Requests-Limit": {"60"}, "Anthropic-Ratelimit-Requests-Remaining": {fmt.Sprint(left)}}
 		}
-		p := must(t, l, Call{})
+		p := must(t, l, pace.Call{})
 		p.Answered(200, h(50), -1)
-		must(t, l, Call{}).Answered(200, h(0), -1)
+		must(t, l, pace.Call{}).Answered(200, h(0), -1)
 		start := time.Now()
-		must(t, l, Call{})
+		must(t, l, pace.Call{})
 		if got := time.Since(start).Round(time.Millisecond); got != time.Second {
 			t.Errorf("waited %v", got)
 		}
@@ -321,8 +322,8 @@ func FuzzHeaders(f *testing.F) {
 		a := newLane(&Limiter{})
 		now := time.Now()
 		for range 3 {
-			var p Permit
-			a.take(&p, Call{Input: 10, Output: 10}, now)
+			var p permit
+			a.take(&p, pace.Call{Input: 10, Output: 10}, now)
 			h := http.Header{}
 			for _, d := range headers {
 				h.Set(d.limit, limit)
@@ -331,7 +332,7 @@ func FuzzHeaders(f *testing.F) {
 			}
 			a.hear(&p, 200, h, -1, now)
 			a.settle(&p, &llm.Usage{Input: 3, Output: 1}, now)
-			if d, _ := a.wait(Call{Input: 10, Output: 10}, now); d < 0 || d > longest+time.Hour {
+			if d, _ := a.wait(pace.Call{Input: 10, Output: 10}, now); d < 0 || d > longest+time.Hour {
 				t.Fatalf("a wait of %v", d)
 			}
 		}
@@ -346,7 +347,7 @@ func BenchmarkWait(b *testing.B) {
 			u := &llm.Usage{Input: 900, Output: 100}
 			b.ReportAllocs()
 			for b.Loop() {
-				p, err := l.Wait(b.Context(), Call{Host: "api.anthropic.com", Model: "claude-sonnet-4-6", Input: 1000, Output: 16384})
+				p, err := l.Wait(b.Context(), pace.Call{Host: "api.anthropic.com", Model: "claude-sonnet-4-6", Input: 1000, Output: 16384})
 				if err != nil {
 					b.Fatal(err)
 				}

@@ -8,6 +8,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/openagent-go/agent/internal/pace"
 	"github.com/openagent-go/agent/llm"
 )
 
@@ -25,7 +26,7 @@ func TestAbsurd(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				l := new(Limiter)
-				call := Call{Host: "h", Model: "m", Input: 1000, Output: 1000}
+				call := pace.Call{Host: "h", Model: "m", Input: 1000, Output: 1000}
 				first, err := l.Wait(t.Context(), call)
 				if err != nil {
 					t.Fatal(err)

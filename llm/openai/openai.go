@@ -13,9 +13,9 @@ import (
 	"time"
 
 	"github.com/openagent-go/agent/internal/chat"
+	"github.com/openagent-go/agent/internal/pace"
 	"github.com/openagent-go/agent/llm"
 	"github.com/openagent-go/agent/llm/catalog"
-	"github.com/openagent-go/agent/llm/limit"
 )
 
 // A Client connects to a Chat Completions API. The zero Client is ready to use. Do not
@@ -28,7 +28,7 @@ type Client struct {
 	HTTP    *http.Client   // nil: http.DefaultClient. Redirects to other hosts are never followed
 	Header  http.Header    // sent too; they replace headers of the same name
 	Catalog *catalog.Table // nil: catalog.Embedded()
-	Limiter *limit.Limiter // limits the rate of requests, shared by the clients of a key; nil: no limit
+	Limiter pace.Limiter   // a *limit.Limiter: limits the rate of requests, shared by the clients of a key; nil: no limit
 
 	// Time limits. 0: the default; negative: none.
 	HeaderTimeout   time.Duration // until a stream begins: 300 s

@@ -16,10 +16,10 @@ import (
 	"strings"
 	"time"
 
+	"github.com/openagent-go/agent/internal/pace"
 	"github.com/openagent-go/agent/internal/wire"
 	"github.com/openagent-go/agent/llm"
 	"github.com/openagent-go/agent/llm/catalog"
-	"github.com/openagent-go/agent/llm/limit"
 )
 
 const (
@@ -39,7 +39,7 @@ type Client struct {
 	HTTP    *http.Client   // nil: http.DefaultClient. Redirects to other hosts are never followed
 	Header  http.Header    // sent too; they replace headers of the same name
 	Catalog *catalog.Table // nil: catalog.Embedded()
-	Limiter *limit.Limiter // limits the rate of requests, shared by the clients of a key; nil: no limit
+	Limiter pace.Limiter   // a *limit.Limiter: limits the rate of requests, shared by the clients of a key; nil: no limit
 
 	// BuiltIn are tools that the provider runs, in the form of its documentation:
 	// {"type":"web_search"} … Blocks that only this API understands keep their work. Do not
