@@ -332,3 +332,33 @@ func ExampleAgent_subagents() {
 	// reviewer: completed
 	// The reviewer agrees.
 }
+
+func ExampleAgent_CheckTools() {
+	a := &agent.Agent{
+		Model:           llmtest.Script(),
+		DisallowedTools: []string{"Bsah"},
+		DeferredTools:   []string{"WebSaerch"},
+	}
+	warnings, err := a.CheckTools(context.Background())
+	fmt.Println(err)
+	fmt.Println(warnings)
+	// Output:
+	// agent: bad configuration: DisallowedTools: there is no tool "Bsah"; did you mean Bash?
+	// [DeferredTools: there is no tool "WebSaerch"; did you mean WebSearch?]
+}
+
+// A prompt may narrow its agent. The next prompt has all of it again.
+func ExampleInput() {
+	a := &agent.Agent{
+		Model: llmtest.Script(llmtest.Step{Text: "Two files."}),
+		Tools: []tool.Tool{tool.Func(tool.Spec{Name: "list", ReadOnly: true}, func(context.Context, struct{}) (string, error) { return "a b", nil })},
+	}
+	res, err := a.Do(context.Background(), agent.Input{
+		Text:   "How many files are there?",
+		Tools:  []string{"list"},
+		Mode:   permission.Plan,
+		Budget: agent.Budget{USD: 0.10},
+	})
+	fmt.Println(res.Text, err)
+	// Output: Two files. <nil>
+}

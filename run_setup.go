@@ -33,8 +33,9 @@ type runSetup struct {
 func (x *runSetup) definition() *Agent { return x.owner.definition().within(x.limits) }
 
 // prepareSetup returns a setup of the agent, which is the session's, and the tools to offer
-// to the model. limits are the options of the prompt.
-func prepareSetup(ctx context.Context, s *Session, base *Agent, limits *promptLimits) (*runSetup, []fact.Tool, error) {
+// to the model. limits are the options of the prompt. first: no prompt of the Session has
+// begun yet, so names of tools are checked.
+func prepareSetup(ctx context.Context, s *Session, base *Agent, limits *promptLimits, first bool) (*runSetup, []fact.Tool, error) {
 	if err := base.check(); err != nil {
 		return nil, nil, err
 	}
@@ -51,8 +52,16 @@ func prepareSetup(ctx context.Context, s *Session, base *Agent, limits *promptLi
 	}
 	info := llm.InfoOf(a.Model)
 	versions := a.versions()
-	resolved, err := a.toolsFor(ctx, info)
+	resolved, err := a.collect(ctx)
 	if err != nil {
+		return nil, nil, err
+	}
+	if first {
+		if err := a.tellNames(s.ID, resolved); err != nil {
+			return nil, nil, err
+		}
+	}
+	if resolved, err = a.choose(resolved, info); err != nil {
 		return nil, nil, err
 	}
 	live.checked()

@@ -143,12 +143,14 @@ func (s *Session) newRun(ctx context.Context, in *Input, watched bool) (l *activ
 // its notes. in is nil for a resumed run. If prepareRun succeeds, it leaves s.mu locked.
 func (s *Session) prepareRun(ctx context.Context, in *Input) (x *runSetup, offered []fact.Tool, notes []Note, err error) {
 	for {
-		base := s.definition()
+		s.mu.Lock()
+		base, first := s.definition(), !s.prompted
+		s.mu.Unlock()
 		limits, err := s.promptLimits(ctx, base, in)
 		if err != nil {
 			return nil, nil, nil, err
 		}
-		if x, offered, err = prepareSetup(ctx, s, base, limits); err != nil {
+		if x, offered, err = prepareSetup(ctx, s, base, limits, first); err != nil {
 			return nil, nil, nil, err
 		}
 		if in != nil && !in.Compact {

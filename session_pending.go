@@ -18,7 +18,7 @@ import (
 
 // waiting returns the questions of the last run, which is not running.
 func (s *Session) waiting(ctx context.Context) ([]func() event.PermissionRequest, error) {
-	x, _, err := prepareSetup(ctx, s, s.definition(), nil)
+	x, _, err := prepareSetup(ctx, s, s.definition(), nil, false)
 	if err != nil {
 		return nil, err
 	}
@@ -42,7 +42,7 @@ func (s *Session) decideLater(ctx context.Context, id string, d permission.Decis
 	if d.Behavior == permission.Deferred {
 		return fmt.Errorf("agent: deciding about call %s: it waits already; allow or deny it", id)
 	}
-	x, _, err := prepareSetup(ctx, s, s.definition(), nil)
+	x, _, err := prepareSetup(ctx, s, s.definition(), nil, false)
 	if err != nil {
 		return err
 	}

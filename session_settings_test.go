@@ -72,7 +72,7 @@ func TestSetTools(t *testing.T) {
 	m := llmtest.Script(uses("change", "old"), uses("old", "change", "new", "hidden", "kept"), say("a"), say("b"), say("c"))
 	store := new(session.Memory)
 	a := &agent.Agent{Model: m, Sessions: store, Tools: []tool.Tool{named("old"), named("kept"), change}, DisallowedTools: []string{"hidden"},
-		Permissions: permission.Policy{Deny: []permission.Rule{"kept(*)"}}}
+		Permissions: permission.Policy{Deny: []permission.Rule{"kept(*)"}, KnownTools: []string{"hidden"}}}
 	s = a.Session("s")
 	defer s.Close()
 	if _, err := s.Prompt(t.Context(), "go"); err != nil {

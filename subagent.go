@@ -265,7 +265,7 @@ func (p *Parent) prepareSubagent(ctx context.Context, c Child, id string, backgr
 			return fmt.Errorf("agent: starting %s: its task: %w", name, err)
 		}
 		own.Budget = Budget{Turns: limits.Turns, ModelCalls: limits.ModelCalls, USD: limits.USD, Time: limits.Time}
-		own.parentLink = &parentLink{parent: p.session, call: c.Call, toolID: w.toolID, kind: cmp.Or(c.Agent.Name, "agent"), only: own.parentLink.only, prompt: own.parentLink.prompt, turns: limits.OwnTurns}
+		own.parentLink = &parentLink{parent: p.session, defined: c.Agent, call: c.Call, toolID: w.toolID, kind: cmp.Or(c.Agent.Name, "agent"), only: own.parentLink.only, prompt: own.parentLink.prompt, turns: limits.OwnTurns}
 		if err := own.check(); err != nil {
 			return err
 		}

@@ -18,9 +18,11 @@ type parentLink struct {
 	call   string
 	toolID string // the provider's id of the call
 	kind   string
-	turns  int        // limit on the child's own turns, without its children's; 0: none
-	only   [][]string // lists of tool names; a tool must be in each list
-	prompt [][]string // the same, of the prompts above
+	// defined is the child's agent as its host defined it.
+	defined *Agent
+	turns   int        // limit on the child's own turns, without its children's; 0: none
+	only    [][]string // lists of tool names; a tool must be in each list
+	prompt  [][]string // the same, of the prompts above
 	// origin is the context of the call that started a background child, for tracing. It
 	// may be nil.
 	origin context.Context

@@ -29,6 +29,11 @@ func (a *Agent) toolsFor(ctx context.Context, model llm.Info) ([]tool.Tool, erro
 	if err != nil {
 		return nil, err
 	}
+	return a.choose(resolved, model)
+}
+
+// choose returns the tools that the model may see.
+func (a *Agent) choose(resolved []tool.Tool, model llm.Info) ([]tool.Tool, error) {
 	if err := a.checkPromptTools(resolved); err != nil {
 		return nil, err
 	}

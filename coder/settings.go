@@ -151,6 +151,7 @@ func (c *Coder) applySettings() error {
 		}
 	}
 	a.Permissions.Allow, a.Permissions.Ask, a.Permissions.Deny, a.Permissions.Origins = p.Allow, p.Ask, p.Deny, p.Origins
+	a.Permissions.KnownTools = slices.Concat(a.Permissions.KnownTools, p.KnownTools)
 	a.Permissions.Private = append(slices.Clone(a.Permissions.Private), parts.PrivatePaths(c.finder.Home)...)
 	a.AdditionalDirs = parts.Folders(s, c.Dir, func(err error) {
 		if c.options.Settings == nil { // others were looked through before

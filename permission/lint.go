@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/openagent-go/agent/internal/text"
 	"github.com/openagent-go/agent/permission/internal/effects"
 	"github.com/openagent-go/agent/permission/internal/paths"
 )
@@ -30,11 +31,14 @@ const (
 
 // Lint looks for rules that are malformed, about tools that do not exist, covered
 // by others, or too wide. tools are the names, and other names, of the tools that
-// there are; nil leaves them out. External tools (mcp__…) may come later and are
+// there are, beside KnownTools; nil leaves them out. External tools (mcp__…) may come later and are
 // not missed. A rule that is covered in a way that cannot be told from the
 // patterns alone is not found.
 func (p Policy) Lint(tools []string) []Finding {
 	c := p.Compile()
+	if tools != nil {
+		tools = slices.Concat(tools, p.KnownTools)
+	}
 	var out []Finding
 	for _, list := range []struct {
 		behavior Behavior
@@ -55,12 +59,16 @@ func (p Policy) Lint(tools []string) []Finding {
 	return out
 }
 
-func (x *rule) lint(at int, own *ruleSet, stricter []*ruleSet, tools []string) (kind, text string, by Rule) {
+func (x *rule) lint(at int, own *ruleSet, stricter []*ruleSet, tools []string) (kind, why string, by Rule) {
 	if x.err != nil {
 		return Malformed, x.err.Error(), ""
 	}
-	if tools != nil && !strings.HasPrefix(x.tool, "mcp__") && !slices.ContainsFunc(tools, x.names) {
-		return UnknownTool, fmt.Sprintf("there is no tool %s", x.tool), ""
+	if tools != nil && !strings.HasPrefix(x.tool, "mcp__") && !slices.ContainsFunc(tools, x.names) && !namesTool(tools, Request{Tool: x.tool}) {
+		missing := fmt.Sprintf("there is no tool %s", x.tool)
+		if near := text.Nearest(x.tool, tools); near != "" {
+			missing += "; did you mean " + near + "?"
+		}
+		return UnknownTool, missing, ""
 	}
 	for _, s := range stricter {
 		for i := range s.all {

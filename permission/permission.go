@@ -181,6 +181,10 @@ type Policy struct {
 	Private []string `json:"private,omitempty"`
 	// Origins say where rules were written, for the decisions that they make.
 	Origins []Origin `json:"origins,omitempty"`
+	// KnownTools are names of tools that an agent with this policy may lack, such as those
+	// of other agents that share it. "*" stands for any text. Rules may name them: other
+	// names that nobody knows are an error or a warning.
+	KnownTools []string `json:"knownTools,omitempty"`
 	// Parents bound the policy: see [Policy.Within].
 	Parents []Policy `json:"ceilings,omitempty"`
 	// Restriction, unless nil, names the only calls that may run, in every mode.

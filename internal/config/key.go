@@ -151,6 +151,7 @@ var keys = append([]Key{
 	{Name: allowKey, Type: Rules, Doc: "calls that run without a question", Flag: "allowed-tools", Joined: true},
 	{Name: "permissions.ask", Type: Rules, Doc: "calls that always ask you", Joined: true, Restricts: true},
 	{Name: "permissions.deny", Type: Rules, Doc: "calls that are refused; a tool name alone hides the tool", Flag: "disallowed-tools", Joined: true, Restricts: true},
+	{Name: "permissions.knownTools", Type: Texts, Doc: "names of tools that rules may name although they are not here, such as custom tools of other projects", Joined: true},
 	{Name: "permissions.defaultMode", Type: Text, Doc: "the permission mode: how to decide calls that no rule matches", Default: json.RawMessage(`"default"`), Words: modeWords(), Flag: "permission-mode", tighter: stricterMode},
 	{Name: "permissions.disableBypassPermissionsMode", Type: Text, Doc: "forbid the mode bypassPermissions", Words: []string{Disabled}, Restricts: true},
 	{Name: managedOnly, Type: Bool, Doc: "use only the allow rules that managed settings list", Default: json.RawMessage("false"), Restricts: true, OfMachine: true},

@@ -117,6 +117,7 @@ func (s *Settings) Policy() permission.Policy {
 	s.Decode("permissions.allow", &p.Allow)
 	s.Decode("permissions.ask", &p.Ask)
 	s.Decode("permissions.deny", &p.Deny)
+	s.Decode("permissions.knownTools", &p.KnownTools)
 	for _, r := range s.Rules() {
 		if r.Counts {
 			p.Origins = append(p.Origins, permission.Origin{Behavior: r.Behavior, Rule: r.Rule, From: r.Source.where()})

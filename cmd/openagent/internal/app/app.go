@@ -87,6 +87,9 @@ func Open(ctx context.Context, h *cli.IO, o *settings.Options, ask agent.AskUser
 			return nil, err
 		}
 	}
+	if err := s.checkTools(ctx, h); err != nil {
+		return nil, err
+	}
 	warnOfBypass(h, s)
 	warnOfModel(h, s.Provider, s.Agent.Model)
 	if text := unthinking(s.Agent.Model, s.Agent.Thinking, len(s.Agent.Tools)); text != "" {

@@ -9,7 +9,11 @@ import (
 
 // Policy returns the permission policy of the options, for commands that run no agent.
 func Policy(h *cli.IO, o *settings.Options) permission.Policy {
-	return permission.Policy{Mode: permission.Mode(o.Mode), Allow: o.Allow, Ask: o.Ask, Deny: o.Deny, Origins: o.Origins, Private: PrivatePaths(h)}
+	p := permission.Policy{Mode: permission.Mode(o.Mode), Allow: o.Allow, Ask: o.Ask, Deny: o.Deny, Origins: o.Origins, Private: PrivatePaths(h)}
+	if o.Settings != nil {
+		p.KnownTools = o.Settings.Policy().KnownTools
+	}
+	return p
 }
 
 // PrivatePaths returns the paths in the home folder that no tool may read or change.

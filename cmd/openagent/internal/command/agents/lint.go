@@ -12,6 +12,7 @@ import (
 	"github.com/openagent-go/agent/cmd/openagent/internal/settings"
 	"github.com/openagent-go/agent/internal/parts"
 	"github.com/openagent-go/agent/internal/terminal"
+	"github.com/openagent-go/agent/internal/toolnames"
 	"github.com/openagent-go/agent/subagent"
 	"github.com/openagent-go/agent/workspace"
 )
@@ -69,7 +70,7 @@ func unknownTools(ctx context.Context, h *cli.IO, dir string, definitions []suba
 	if err != nil {
 		return nil, err
 	}
-
+	names = append(names, toolnames.All()...)
 	var out []*subagent.Problem
 	for _, d := range definitions {
 		for _, name := range slices.Concat(d.Agent.AllowedTools, d.Agent.DisallowedTools) {

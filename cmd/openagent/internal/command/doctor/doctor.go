@@ -24,6 +24,7 @@ import (
 	"github.com/openagent-go/agent/internal/parts"
 	"github.com/openagent-go/agent/internal/providers"
 	"github.com/openagent-go/agent/internal/tooloutput"
+	"github.com/openagent-go/agent/permission"
 	"github.com/openagent-go/agent/sandbox"
 	"github.com/openagent-go/agent/session"
 	"github.com/openagent-go/agent/tools/search"
@@ -74,7 +75,7 @@ func examine(ctx context.Context, h *cli.IO) []finding {
 		program("git", "git was not found; install it so that the agent can use version control", "git"),
 		program("shell", "the tool Bash needs bash or sh in PATH; install one", "bash", "sh"),
 		examineHome(h),
-		examineSettings(h),
+		examineSettings(ctx, h),
 		examineProvider(ctx, h),
 		examineContext(ctx, h),
 		examineSandbox(h),
@@ -166,7 +167,7 @@ func examineKept(ctx context.Context, h *cli.IO) finding {
 }
 
 // examineSettings reports the settings files, and the settings without effect.
-func examineSettings(h *cli.IO) finding {
+func examineSettings(ctx context.Context, h *cli.IO) finding {
 	const name = "settings"
 	dir, err := settings.WorkingDir()
 	if err != nil {
@@ -189,6 +190,13 @@ func examineSettings(h *cli.IO) finding {
 	for _, p := range s.Problems() {
 		words = append(words, p.Error())
 		ok = ok && p.Kind == config.Idle
+	}
+	if rules, err := app.RuleFindings(ctx, h, new(app.ToolsOptions), false); err == nil {
+		for _, f := range rules {
+			if f.Kind == permission.UnknownTool {
+				words, ok = append(words, fmt.Sprintf("%s: the rule %s: %s", f.Origin, f.Rule, f.Text)), false
+			}
+		}
 	}
 	if words == nil {
 		words = []string{"no file"}

@@ -2,25 +2,17 @@ package permissions
 
 import (
 	"context"
-	"errors"
 
 	"github.com/openagent-go/agent/cmd/openagent/internal/app"
 	"github.com/openagent-go/agent/cmd/openagent/internal/cli"
-	"github.com/openagent-go/agent/permission"
 )
 
 // lintRules shows the rules that have no effect or an unexpected one.
-func lintRules(ctx context.Context, h *cli.IO, o *app.ToolsOptions) (err error) {
-	b, err := app.LoadTools(ctx, h, o, true)
+func lintRules(ctx context.Context, h *cli.IO, o *app.ToolsOptions) error {
+	found, err := app.RuleFindings(ctx, h, o, true)
 	if err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, b.Close()) }()
-	var names []string
-	for _, t := range b.All {
-		names = append(append(names, t.Spec().Name), t.Spec().Aliases...)
-	}
-	found := append([]permission.Finding{}, app.Policy(h, &o.Options).Lint(names)...)
 	var rows [][]string
 	for _, f := range found {
 		rows = append(rows, []string{f.Kind, string(f.Behavior), string(f.Rule), f.Origin, f.Text})
