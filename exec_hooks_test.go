@@ -20,6 +20,7 @@ import (
 	"github.com/openagent-go/agent/hook"
 	"github.com/openagent-go/agent/hook/shell"
 	"github.com/openagent-go/agent/internal/fact"
+	"github.com/openagent-go/agent/internal/toolapi"
 	"github.com/openagent-go/agent/internal/toolhost"
 	"github.com/openagent-go/agent/llm"
 	"github.com/openagent-go/agent/llm/llmtest"
@@ -71,9 +72,11 @@ func failing() tool.Tool {
 // settings is a store of one setting, for the tool Config.
 type oneSetting struct{ value json.RawMessage }
 
-func (s *oneSetting) Known() []tools.Setting { return []tools.Setting{{Key: "model", Type: "string"}} }
-func (s *oneSetting) Get(string) (tools.SettingValue, error) {
-	return tools.SettingValue{Value: s.value, Source: "user"}, nil
+func (s *oneSetting) Known() []toolapi.Setting {
+	return []toolapi.Setting{{Key: "model", Type: "string"}}
+}
+func (s *oneSetting) Get(string) (toolapi.SettingValue, error) {
+	return toolapi.SettingValue{Value: s.value, Source: "user"}, nil
 }
 func (s *oneSetting) Set(_ string, v json.RawMessage) error { s.value = v; return nil }
 

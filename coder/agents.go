@@ -12,6 +12,7 @@ import (
 
 	"github.com/openagent-go/agent/internal/parts"
 	"github.com/openagent-go/agent/internal/text"
+	"github.com/openagent-go/agent/internal/toolapi"
 	"github.com/openagent-go/agent/mcp"
 	"github.com/openagent-go/agent/subagent"
 	"github.com/openagent-go/agent/tool"
@@ -137,8 +138,8 @@ type guardedManager struct {
 	coder *Coder
 }
 
-// Spawn implements [tools.Spawner].
-func (m *guardedManager) Spawn(ctx context.Context, s tools.Spawn) (*tools.Spawned, error) {
+// Spawn implements [toolapi.Spawner].
+func (m *guardedManager) Spawn(ctx context.Context, s toolapi.Spawn) (*toolapi.Spawned, error) {
 	if permits := m.coder.models.Permits; permits != nil {
 		if err := permits(s.Model); err != nil {
 			return nil, err

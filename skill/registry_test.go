@@ -6,12 +6,13 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/openagent-go/agent/internal/toolapi"
 	"github.com/openagent-go/agent/permission"
 	"github.com/openagent-go/agent/tool"
 	"github.com/openagent-go/agent/tools"
 )
 
-var _ tools.Skills = (*Registry)(nil)
+var _ toolapi.Skills = (*Registry)(nil)
 
 func TestRegistry(t *testing.T) {
 	r := New(&Skill{Name: "one", Aliases: []string{"uno", "two"}, Instructions: "1"}, &Skill{Name: "two", Instructions: "2"}, &Skill{Name: "bad name"},

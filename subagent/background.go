@@ -8,19 +8,19 @@ import (
 	"time"
 
 	"github.com/openagent-go/agent"
+	"github.com/openagent-go/agent/internal/toolapi"
 	"github.com/openagent-go/agent/session"
 	"github.com/openagent-go/agent/tool"
-	"github.com/openagent-go/agent/tools"
 )
 
 // start lets an agent work in the background.
-func (c *Manager) start(ctx context.Context, p *agent.Parent, j *job, child agent.Child) (*tools.Spawned, error) {
+func (c *Manager) start(ctx context.Context, p *agent.Parent, j *job, child agent.Child) (*toolapi.Spawned, error) {
 	id, err := c.work(ctx, p, j, child, nil)
 	if err != nil {
 		c.release(j)
 		return nil, err
 	}
-	return &tools.Spawned{ID: id, Running: true}, nil
+	return &toolapi.Spawned{ID: id, Running: true}, nil
 }
 
 // work starts a piece of work in the background. A member of a team waits for mail
@@ -60,7 +60,7 @@ func (c *Manager) work(ctx context.Context, p *agent.Parent, j *job, child agent
 	return id, nil
 }
 
-// Output implements [tools.Background] for agents, by id or name.
+// Output implements [toolapi.Background] for agents, by id or name.
 func (c *Manager) Output(ctx context.Context, call tool.Call, id string, wait time.Duration) (*tool.Result, error) {
 	j := c.find(call, id)
 	if j == nil {
@@ -97,7 +97,7 @@ func (c *Manager) earlier(ctx context.Context, id string) (*tool.Result, error) 
 	return tool.Text(fmt.Sprintf("Agent %s (%s) is done: %s\n%s", end.Agent, end.Session, came, text)), nil
 }
 
-// Stop implements [tools.Background] for agents, by id or name.
+// Stop implements [toolapi.Background] for agents, by id or name.
 func (c *Manager) Stop(ctx context.Context, call tool.Call, id string) (*tool.Result, error) {
 	j := c.find(call, id)
 	if j == nil {
@@ -109,7 +109,7 @@ func (c *Manager) Stop(ctx context.Context, call tool.Call, id string) (*tool.Re
 	return tool.Text(j.standing()), nil
 }
 
-// StopOwner implements [tools.OwnerStopper].
+// StopOwner implements [toolapi.OwnerStopper].
 func (c *Manager) StopOwner(ctx context.Context, call tool.Call, owner string) (string, error) {
 	j := c.find(call, owner)
 	if j == nil {

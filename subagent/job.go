@@ -13,8 +13,8 @@ import (
 	"github.com/openagent-go/agent"
 	"github.com/openagent-go/agent/event"
 	"github.com/openagent-go/agent/internal/teamstore"
+	"github.com/openagent-go/agent/internal/toolapi"
 	"github.com/openagent-go/agent/tool"
-	"github.com/openagent-go/agent/tools"
 )
 
 // A job is an agent that was put to work, from its start to its end.
@@ -142,11 +142,11 @@ func (j *job) say(note string) {
 }
 
 // spawned is the result of the tool Agent for an agent that has ended.
-func (j *job) spawned(res *agent.Result, err error) *tools.Spawned {
+func (j *job) spawned(res *agent.Result, err error) *toolapi.Spawned {
 	j.cleanup()
 	j.mu.Lock()
 	defer j.mu.Unlock()
-	s := &tools.Spawned{ID: res.Session, Text: res.Text, Note: j.note, Turns: res.Turns, Usage: res.Usage, CostUSD: res.CostUSD, Duration: res.Duration, Tools: map[string]int{}}
+	s := &toolapi.Spawned{ID: res.Session, Text: res.Text, Note: j.note, Turns: res.Turns, Usage: res.Usage, CostUSD: res.CostUSD, Duration: res.Duration, Tools: map[string]int{}}
 	for name, used := range res.Tools {
 		s.Tools[name] = used.Calls
 	}

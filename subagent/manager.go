@@ -12,9 +12,9 @@ import (
 
 	"github.com/openagent-go/agent"
 	"github.com/openagent-go/agent/internal/teamstore"
+	"github.com/openagent-go/agent/internal/toolapi"
 	"github.com/openagent-go/agent/team"
 	"github.com/openagent-go/agent/tool"
-	"github.com/openagent-go/agent/tools"
 )
 
 // A Manager puts agents to work for others: it is what [tools.Builtins] needs for the tool
@@ -89,11 +89,11 @@ func (c *Manager) definitions() []Definition {
 	return all
 }
 
-// Offer implements [tools.Spawner].
-func (c *Manager) Offer() tools.Offer {
-	o := tools.Offer{Background: true}
+// Offer implements [toolapi.Spawner].
+func (c *Manager) Offer() toolapi.Offer {
+	o := toolapi.Offer{Background: true}
 	for _, d := range c.definitions() {
-		o.Types = append(o.Types, tools.AgentType{Name: d.Agent.Name, Description: d.Description, ReadOnly: d.ReadOnly && d.Isolation == ""})
+		o.Types = append(o.Types, toolapi.AgentType{Name: d.Agent.Name, Description: d.Description, ReadOnly: d.ReadOnly && d.Isolation == ""})
 	}
 	if c.Worktrees != nil {
 		o.Isolations = []string{WorktreeIsolation}
@@ -104,8 +104,8 @@ func (c *Manager) Offer() tools.Offer {
 // ErrNoRun is matched where an agent is to be started outside of a run.
 var ErrNoRun = errors.New("only a run can start agents")
 
-// Spawn implements [tools.Spawner].
-func (c *Manager) Spawn(ctx context.Context, s tools.Spawn) (*tools.Spawned, error) {
+// Spawn implements [toolapi.Spawner].
+func (c *Manager) Spawn(ctx context.Context, s toolapi.Spawn) (*toolapi.Spawned, error) {
 	p, ok := agent.ParentOf(ctx)
 	if !ok {
 		return nil, fmt.Errorf("starting an agent: %w", ErrNoRun)
@@ -162,7 +162,7 @@ func (c *Manager) kind(name string) (Definition, error) {
 }
 
 // configure makes the child that a call asks for.
-func (c *Manager) configure(ctx context.Context, p *agent.Parent, d Definition, s tools.Spawn, j *job) (agent.Child, error) {
+func (c *Manager) configure(ctx context.Context, p *agent.Parent, d Definition, s toolapi.Spawn, j *job) (agent.Child, error) {
 	a := d.Bounded()
 	child := agent.Child{Agent: a, Name: j.name, Call: s.Call.ID, Session: s.Resume, Mode: s.Mode, Input: agent.Input{Text: s.Prompt}}
 	if a.Budget.Turns = cmp.Or(s.MaxTurns, a.Budget.Turns, c.Turns, defaultTurns); a.Budget.Turns < 0 {
@@ -245,7 +245,7 @@ func (c *Manager) connect(ctx context.Context, p *agent.Parent, d Definition, a 
 }
 
 // reserve takes the place and the name of an agent that is about to begin.
-func (c *Manager) reserve(s tools.Spawn, id string) (*job, error) {
+func (c *Manager) reserve(s toolapi.Spawn, id string) (*job, error) {
 	root := cmp.Or(s.Call.Root, s.Call.Session)
 	j := &job{root: root, kind: s.Type, id: id, name: cmp.Or(s.Name, s.Type), jobWork: jobWork{tools: map[string]int{}}, over: make(chan struct{})}
 	c.mu.Lock()
@@ -328,7 +328,7 @@ func (c *Manager) find(call tool.Call, id string) (j *job) {
 }
 
 var (
-	_ tools.Spawner      = (*Manager)(nil)
-	_ tools.Background   = (*Manager)(nil)
-	_ tools.OwnerStopper = (*Manager)(nil)
+	_ toolapi.Spawner      = (*Manager)(nil)
+	_ toolapi.Background   = (*Manager)(nil)
+	_ toolapi.OwnerStopper = (*Manager)(nil)
 )

@@ -12,7 +12,7 @@ import (
 	"github.com/openagent-go/agent/event"
 	"github.com/openagent-go/agent/hook"
 	"github.com/openagent-go/agent/internal/teamstore"
-	"github.com/openagent-go/agent/tools"
+	"github.com/openagent-go/agent/internal/toolapi"
 )
 
 // LeadName is the name of an unnamed agent at the root.
@@ -20,7 +20,7 @@ const LeadName = "main"
 
 // join makes an agent a member of the team that the call names, or of the one in
 // which its name waits for it.
-func (c *Manager) join(ctx context.Context, s tools.Spawn, j *job, a *agent.Agent) error {
+func (c *Manager) join(ctx context.Context, s toolapi.Spawn, j *job, a *agent.Agent) error {
 	if c.Team == nil {
 		if s.Team != "" {
 			return errors.New("there are no teams here; leave out team_name")

@@ -48,23 +48,23 @@ var (
 	ErrInvalid  = teamstore.ErrInvalid  // a mistake in the arguments
 )
 
-func (s *Store) shared() teamstore.Shared { return (*teamstore.Store)(s).Shared() }
+func (s *Store) all() teamstore.Shared { return (*teamstore.Store)(s).Shared() }
 
 // AddTask adds a task: Subject, and any of Description, Status (Pending if empty), Owner,
 // Output, BlockedBy, Blocks, Metadata and, of a task in progress, LeaseUntil. It returns the
 // task with its id. The same rules hold as for a [Change].
 func (s *Store) AddTask(ctx context.Context, space string, t Task) (Task, error) {
-	return public(s.shared().AddTask(ctx, space, t.inner()))
+	return public(s.all().AddTask(ctx, space, t.inner()))
 }
 
 // Task returns a task by its id.
 func (s *Store) Task(ctx context.Context, space, id string) (Task, error) {
-	return public(s.shared().Task(ctx, space, id))
+	return public(s.all().Task(ctx, space, id))
 }
 
 // Tasks returns all tasks in the order of their creation.
 func (s *Store) Tasks(ctx context.Context, space string) ([]Task, error) {
-	found, err := s.shared().Tasks(ctx, space, teamstore.Filter{})
+	found, err := s.all().Tasks(ctx, space, teamstore.Filter{})
 	var all []Task
 	for _, t := range found {
 		all = append(all, taskOf(t))
@@ -74,27 +74,27 @@ func (s *Store) Tasks(ctx context.Context, space string) ([]Task, error) {
 
 // UpdateTask changes a task and returns it as it is then.
 func (s *Store) UpdateTask(ctx context.Context, space, id string, c Change) (Task, error) {
-	return public(s.shared().UpdateTask(ctx, space, id, c.inner()))
+	return public(s.all().UpdateTask(ctx, space, id, c.inner()))
 }
 
 // Claim starts, for owner, the oldest task that can be started, see [Change]. lease is
 // [Change.Lease]. It fails with [ErrNone] if there is none at present: the list is empty, or
 // all tasks are blocked or taken.
 func (s *Store) Claim(ctx context.Context, space, owner string, lease time.Duration) (Task, error) {
-	return public(teamstore.Claim(ctx, s.shared(), space, owner, lease))
+	return public(teamstore.Claim(ctx, s.all(), space, owner, lease))
 }
 
 // CreateTeam makes a team of a leader and members that may write to each other, and returns its
 // id. task may be empty. Names are unique among active teams, and an agent is in one of them at
 // most.
 func (s *Store) CreateTeam(ctx context.Context, space, name, leader string, members []string, task string) (id string, err error) {
-	t, err := s.shared().CreateTeam(ctx, space, name, leader, members, task)
+	t, err := s.all().CreateTeam(ctx, space, name, leader, members, task)
 	return t.ID, err
 }
 
 // Disband ends a team, named by its id or name, permanently.
 func (s *Store) Disband(ctx context.Context, space, team string) error {
-	_, err := s.shared().Disband(ctx, space, team)
+	_, err := s.all().Disband(ctx, space, team)
 	return err
 }
 
@@ -103,7 +103,7 @@ func (s *Store) Disband(ctx context.Context, space, team string) error {
 // the agents that you can reach. A message to everyone is still delivered to the rest. Time is
 // set.
 func (s *Store) Send(ctx context.Context, space string, m Message) (reached []string, err error) {
-	return s.shared().Send(ctx, space, teamstore.Message{ID: m.ID, From: m.From, To: m.To, Content: m.Content, Time: m.Time, Type: teamstore.MessageType(m.Type)})
+	return s.all().Send(ctx, space, teamstore.Message{ID: m.ID, From: m.From, To: m.To, Content: m.Content, Time: m.Time, Type: teamstore.MessageType(m.Type)})
 }
 
 // Take hands all messages in an agent's mailbox, oldest first, to keep. It removes them when
@@ -112,7 +112,7 @@ func (s *Store) Send(ctx context.Context, space string, m Message) (reached []st
 // one mailbox follow one another. keep is not called for an empty mailbox; its error is
 // returned.
 func (s *Store) Take(ctx context.Context, space, agent string, keep func([]Message) error) error {
-	return s.shared().Take(ctx, space, agent, func(mail []teamstore.Message) error {
+	return s.all().Take(ctx, space, agent, func(mail []teamstore.Message) error {
 		all := make([]Message, len(mail))
 		for i, m := range mail {
 			all[i] = Message{ID: m.ID, From: m.From, To: m.To, Content: m.Content, Time: m.Time, Type: string(m.Type)}
@@ -126,7 +126,7 @@ func (s *Store) Take(ctx context.Context, space, agent string, keep func([]Messa
 // [Store.Take]. The channel is closed when ctx ends. Mail of other programs is noticed within
 // 200 ms.
 func (s *Store) Watch(ctx context.Context, space, agent string) (<-chan struct{}, error) {
-	return s.shared().Watch(ctx, space, agent)
+	return s.all().Watch(ctx, space, agent)
 }
 
 // Close frees the unfinished tasks of this program's agents and closes all files. The store can

@@ -8,10 +8,10 @@ import (
 	"maps"
 	"slices"
 	"strings"
-	"time"
 
 	"github.com/openagent-go/agent/internal/teamstore"
 	"github.com/openagent-go/agent/internal/text"
+	"github.com/openagent-go/agent/internal/toolapi"
 	"github.com/openagent-go/agent/llm"
 	"github.com/openagent-go/agent/permission"
 	"github.com/openagent-go/agent/tool"
@@ -28,66 +28,6 @@ const (
 
 // noAgentText stands for the answer of an agent that has said nothing.
 const noAgentText = "(Subagent completed with no text output)"
-
-// A Spawner starts agents for the tool Agent. It decides about their permissions: never
-// more than the parent's, whatever a [Spawn] asks for.
-type Spawner interface {
-	// Offer lists the types of agents. It must not change during a prompt.
-	Offer() Offer
-	// Spawn runs an agent to its end, or starts it if s.Background is set. If ctx ends
-	// before it returns, it ends the agent. For a call that it has seen before, as after a
-	// crash, it continues with the agent that it started then. The model reads the error.
-	Spawn(ctx context.Context, s Spawn) (*Spawned, error)
-}
-
-// An Offer is the list of agents that a [Spawner] can start.
-type Offer struct {
-	Types      []AgentType // at least one; the first is the one unless another is asked for
-	Models     []string    // that may be asked for; nil: any
-	Isolations []string    // such as "worktree"; nil: none
-	Background bool        // agents can run in the background
-}
-
-// An AgentType is a kind of agent.
-type AgentType struct {
-	Name        string
-	Description string // when to use it, a line
-	// ReadOnly: its tools change nothing. Such agents run beside others, in plan mode,
-	// and again after a crash.
-	ReadOnly bool
-}
-
-// A Spawn asks for an agent. Empty fields leave the choice to the [Spawner].
-type Spawn struct {
-	Call        tool.Call // of the tool: session, agent and mode of the parent
-	Prompt      string
-	Description string // the task, in a few words
-	Type        string // the name of an AgentType
-	Model       string
-	Name        string // unique among the running agents
-	MaxTurns    int
-	Background  bool
-	Isolation   string // of Offer.Isolations
-	Team        string // id or name of a team that it joins
-	Mode        permission.Mode
-	// Resume is the id of an agent of this type that has ended, which continues with
-	// Prompt. The id of an agent of another type is refused: rules judged this one.
-	Resume string
-}
-
-// A Spawned agent has come to its end, or is running in the background.
-type Spawned struct {
-	ID       string         // for Resume, and for TaskOutput and TaskStop while it runs
-	Text     string         // its last answer
-	Note     string         // further notes, such as where its changes are
-	Tools    map[string]int // calls that ran, by tool
-	Running  bool
-	Failure  string // why it did not do its work, "" if it did
-	Turns    int
-	Usage    llm.Usage
-	CostUSD  *float64 // nil: not known
-	Duration time.Duration
-}
 
 type agentInput struct {
 	Prompt          string `json:"prompt" jsonschema:"all that it has to know"`
@@ -121,14 +61,14 @@ type agentDetails struct {
 // because those of the agents are judged like any other; rules for it name types, as
 // Agent(Explore). If spawner has a method EndSession(session string) error, the tool has it
 // too.
-func Agent(spawner Spawner) tool.Tool {
+func Agent(spawner toolapi.Spawner) tool.Tool {
 	offer := spawner.Offer()
 	return agentTool{spawner: spawner, spelled: spelledTool(tool.Spec{
 		Name: "Agent", Aliases: []string{"Task", "new_task"}, Title: "Start an agent", Description: agentText + listedTypes(offer.Types),
 		Idempotent: true, // a call that is repeated after a crash finds its agent
 		Timeout:    -1,   // turns, budget and its caller's context bound it
 	}, func(ctx context.Context, call tool.Call, in agentInput) (*tool.Result, error) {
-		s, problem := offer.spawn(call, in)
+		s, problem := spawnOf(offer, call, in)
 		if problem != "" {
 			return tool.Errorf("%s", problem), nil
 		}
@@ -138,7 +78,7 @@ func Agent(spawner Spawner) tool.Tool {
 		}
 		return spawnedResult(s, out), nil
 	}, func(call tool.Call, in agentInput) tool.Traits {
-		t, ok := offer.find(in.SubagentType)
+		t, ok := findType(offer, in.SubagentType)
 		if !ok {
 			t.Name = in.SubagentType
 		}
@@ -156,13 +96,13 @@ func Agent(spawner Spawner) tool.Tool {
 // agentTool is the tool Agent. It tells the spawner of a session's end.
 type agentTool struct {
 	spelled[agentInput]
-	spawner Spawner
+	spawner toolapi.Spawner
 }
 
 // EndSession ends the spawner's work for a session.
 func (t agentTool) EndSession(session string) error { return endSession(t.spawner, session) }
 
-func listedTypes(types []AgentType) string {
+func listedTypes(types []toolapi.AgentType) string {
 	var b strings.Builder
 	b.WriteString("\nValues of subagent_type (without one: the first):")
 	for _, t := range types[:min(len(types), maxAgentTypes)] {
@@ -175,56 +115,56 @@ func listedTypes(types []AgentType) string {
 }
 
 // find returns the type of a name, ignoring case; "" is the first.
-func (o Offer) find(name string) (AgentType, bool) {
+func findType(o toolapi.Offer, name string) (toolapi.AgentType, bool) {
 	if name == "" && len(o.Types) > 0 {
 		return o.Types[0], true
 	}
-	i := slices.IndexFunc(o.Types, func(t AgentType) bool { return strings.EqualFold(t.Name, name) })
+	i := slices.IndexFunc(o.Types, func(t toolapi.AgentType) bool { return strings.EqualFold(t.Name, name) })
 	if i < 0 {
-		return AgentType{}, false
+		return toolapi.AgentType{}, false
 	}
 	return o.Types[i], true
 }
 
 // spawn checks the model's input.
-func (o Offer) spawn(call tool.Call, in agentInput) (_ Spawn, problem string) {
-	t, ok := o.find(in.SubagentType)
+func spawnOf(o toolapi.Offer, call tool.Call, in agentInput) (_ toolapi.Spawn, problem string) {
+	t, ok := findType(o, in.SubagentType)
 	if !ok {
 		var names []string
 		for _, t := range o.Types {
 			names = append(names, t.Name)
 		}
-		return Spawn{}, unknownName("subagent_type", in.SubagentType, names)
+		return toolapi.Spawn{}, unknownName("subagent_type", in.SubagentType, names)
 	}
 	mode := permission.Mode("")
 	if in.Mode != "" {
 		var err error
 		if mode, err = permission.ParseMode(in.Mode); err != nil {
-			return Spawn{}, err.Error()
+			return toolapi.Spawn{}, err.Error()
 		}
 	}
 	if in.Name != "" {
 		if err := teamstore.CheckName(in.Name); err != nil {
-			return Spawn{}, err.Error()
+			return toolapi.Spawn{}, err.Error()
 		}
 	}
 	switch {
 	case strings.TrimSpace(in.Prompt) == "":
-		return Spawn{}, "prompt is empty: the agent knows nothing but what it says"
+		return toolapi.Spawn{}, "prompt is empty: the agent knows nothing but what it says"
 	case len(in.Prompt) > maxAgentPrompt:
-		return Spawn{}, fmt.Sprintf("prompt has %d bytes, at most %d are passed on; put the rest into a file and name it", len(in.Prompt), maxAgentPrompt)
+		return toolapi.Spawn{}, fmt.Sprintf("prompt has %d bytes, at most %d are passed on; put the rest into a file and name it", len(in.Prompt), maxAgentPrompt)
 	case in.MaxTurns < 0:
-		return Spawn{}, fmt.Sprintf("maxTurns is %d; it is at least 1", in.MaxTurns)
+		return toolapi.Spawn{}, fmt.Sprintf("maxTurns is %d; it is at least 1", in.MaxTurns)
 	case in.Model != "" && o.Models != nil && !slices.Contains(o.Models, in.Model):
-		return Spawn{}, unknownName("model", in.Model, o.Models)
+		return toolapi.Spawn{}, unknownName("model", in.Model, o.Models)
 	case in.Isolation != "" && !slices.Contains(o.Isolations, in.Isolation):
-		return Spawn{}, unknownName("isolation", in.Isolation, o.Isolations)
+		return toolapi.Spawn{}, unknownName("isolation", in.Isolation, o.Isolations)
 	case in.RunInBackground && !o.Background:
-		return Spawn{}, "agents cannot run in the background here; leave out run_in_background"
+		return toolapi.Spawn{}, "agents cannot run in the background here; leave out run_in_background"
 	case in.TeamName != "" && in.Name == "":
-		return Spawn{}, "an agent of a team needs a name: give name beside team_name"
+		return toolapi.Spawn{}, "an agent of a team needs a name: give name beside team_name"
 	}
-	return Spawn{
+	return toolapi.Spawn{
 		Call: call, Prompt: in.Prompt, Description: clipLine(in.Description, maxAgentTypeText), Type: t.Name, Model: in.Model, Name: in.Name,
 		MaxTurns: in.MaxTurns, Background: in.RunInBackground, Isolation: in.Isolation, Team: in.TeamName, Mode: mode, Resume: in.Resume,
 	}, ""
@@ -254,7 +194,7 @@ func usedTools(used map[string]int) string {
 	return "; tools used: " + shortList(parts)
 }
 
-func spawnedResult(s Spawn, out *Spawned) *tool.Result {
+func spawnedResult(s toolapi.Spawn, out *toolapi.Spawned) *tool.Result {
 	status := "completed"
 	text := cmp.Or(strings.TrimSpace(out.Text), noAgentText)
 	switch {

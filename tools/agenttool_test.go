@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/openagent-go/agent/internal/toolapi"
 	"github.com/openagent-go/agent/internal/toolrun"
 	"github.com/openagent-go/agent/llm"
 	"github.com/openagent-go/agent/permission"
@@ -18,24 +19,24 @@ import (
 
 // A fakeSpawner starts agents that repeat their prompt.
 type fakeSpawner struct {
-	offer Offer
-	last  Spawn
-	reply func(ctx context.Context, s Spawn) (*Spawned, error)
+	offer toolapi.Offer
+	last  toolapi.Spawn
+	reply func(ctx context.Context, s toolapi.Spawn) (*toolapi.Spawned, error)
 }
 
-func (n *fakeSpawner) Offer() Offer { return n.offer }
+func (n *fakeSpawner) Offer() toolapi.Offer { return n.offer }
 
-func (n *fakeSpawner) Spawn(ctx context.Context, s Spawn) (*Spawned, error) {
+func (n *fakeSpawner) Spawn(ctx context.Context, s toolapi.Spawn) (*toolapi.Spawned, error) {
 	n.last = s
 	if n.reply != nil {
 		return n.reply(ctx, s)
 	}
-	return &Spawned{ID: "a1", Text: "did " + s.Prompt, Turns: 3, Usage: llm.Usage{Input: 10}, Duration: time.Second}, nil
+	return &toolapi.Spawned{ID: "a1", Text: "did " + s.Prompt, Turns: 3, Usage: llm.Usage{Input: 10}, Duration: time.Second}, nil
 }
 
 func newFakeSpawner() *fakeSpawner {
-	return &fakeSpawner{offer: Offer{
-		Types:  []AgentType{{Name: "general-purpose", Description: "Any work"}, {Name: "Explore", Description: "Finds\nthings", ReadOnly: true}},
+	return &fakeSpawner{offer: toolapi.Offer{
+		Types:  []toolapi.AgentType{{Name: "general-purpose", Description: "Any work"}, {Name: "Explore", Description: "Finds\nthings", ReadOnly: true}},
 		Models: []string{"small", "large"}, Isolations: []string{"worktree"}, Background: true,
 	}}
 }
@@ -71,7 +72,7 @@ func TestAgentTool(t *testing.T) {
 		t.Errorf("called by %+v", s.Call)
 	}
 	s.Call = tool.Call{}
-	if got, want := fmt.Sprintf("%+v", s), fmt.Sprintf("%+v", Spawn{Prompt: "look", Description: "Look around", Type: "Explore", Model: "small", Name: "ann", MaxTurns: 5,
+	if got, want := fmt.Sprintf("%+v", s), fmt.Sprintf("%+v", toolapi.Spawn{Prompt: "look", Description: "Look around", Type: "Explore", Model: "small", Name: "ann", MaxTurns: 5,
 		Isolation: "worktree", Team: "red", Mode: permission.Plan, Resume: "a0"}); got != want {
 		t.Errorf("asked for %s, want %s", got, want)
 	}
@@ -80,19 +81,19 @@ func TestAgentTool(t *testing.T) {
 func TestAgentToolResults(t *testing.T) {
 	cost := 0.25
 	for name, c := range map[string]struct {
-		out   *Spawned
+		out   *toolapi.Spawned
 		err   error
 		want  string
 		fails bool
 		has   string // in the details
 	}{
-		"silent":     {out: &Spawned{ID: "a1", Text: " \n"}, want: "(Subagent completed with no text output)\n\n(agent id: a1", has: `"status":"completed"`},
-		"background": {out: &Spawned{ID: "a1", Running: true}, want: "Agent a1 runs in the background. You are told", has: `"status":"running"`},
-		"failed":     {out: &Spawned{ID: "a1", Text: "so far", Failure: "max_turns", CostUSD: &cost}, want: "did not finish: max_turns\nIts last answer: so far", fails: true, has: `"costUSD":0.25`},
+		"silent":     {out: &toolapi.Spawned{ID: "a1", Text: " \n"}, want: "(Subagent completed with no text output)\n\n(agent id: a1", has: `"status":"completed"`},
+		"background": {out: &toolapi.Spawned{ID: "a1", Running: true}, want: "Agent a1 runs in the background. You are told", has: `"status":"running"`},
+		"failed":     {out: &toolapi.Spawned{ID: "a1", Text: "so far", Failure: "max_turns", CostUSD: &cost}, want: "did not finish: max_turns\nIts last answer: so far", fails: true, has: `"costUSD":0.25`},
 		"refused":    {err: errors.New("the name ann is taken"), want: "the name ann is taken", fails: true},
 	} {
 		n := newFakeSpawner()
-		n.reply = func(context.Context, Spawn) (*Spawned, error) { return c.out, c.err }
+		n.reply = func(context.Context, toolapi.Spawn) (*toolapi.Spawned, error) { return c.out, c.err }
 		r := tooltest.Run(t, Agent(n), `{"prompt":"x","description":"y","run_in_background":true}`)
 		if r.IsError != c.fails || !strings.Contains(r.Text(), c.want) || !strings.Contains(string(r.Details), c.has) {
 			t.Errorf("%s: %q (error: %v), %s", name, r.Text(), r.IsError, r.Details)
@@ -125,7 +126,7 @@ func TestAgentToolRefuses(t *testing.T) {
 			t.Errorf("%.80s: an agent was started", input)
 		}
 	}
-	n := &fakeSpawner{offer: Offer{Types: []AgentType{{Name: "a"}}}}
+	n := &fakeSpawner{offer: toolapi.Offer{Types: []toolapi.AgentType{{Name: "a"}}}}
 	for input, want := range map[string]string{
 		`{"prompt":"x","description":"y","isolation":"worktree"}`:     "there is none here",
 		`{"prompt":"x","description":"y","run_in_background":true}`:   "cannot run in the background here",
@@ -165,7 +166,7 @@ func TestAgentToolClass(t *testing.T) {
 func TestAgentToolCancelled(t *testing.T) {
 	n := newFakeSpawner()
 	started := make(chan struct{})
-	n.reply = func(ctx context.Context, _ Spawn) (*Spawned, error) {
+	n.reply = func(ctx context.Context, _ toolapi.Spawn) (*toolapi.Spawned, error) {
 		close(started)
 		<-ctx.Done()
 		return nil, ctx.Err()
@@ -181,7 +182,7 @@ func TestAgentToolCancelled(t *testing.T) {
 func TestAgentToolContract(t *testing.T) {
 	n := newFakeSpawner()
 	for i := range 100 {
-		n.offer.Types = append(n.offer.Types, AgentType{Name: fmt.Sprintf("type-%d", i), Description: strings.Repeat("long ", 1000)})
+		n.offer.Types = append(n.offer.Types, toolapi.AgentType{Name: fmt.Sprintf("type-%d", i), Description: strings.Repeat("long ", 1000)})
 	}
 	x := Agent(n)
 	tooltest.Check(t, x)

@@ -13,6 +13,7 @@ import (
 
 	"github.com/openagent-go/agent/internal/patch"
 	"github.com/openagent-go/agent/internal/text"
+	"github.com/openagent-go/agent/internal/toolapi"
 	"github.com/openagent-go/agent/permission"
 	"github.com/openagent-go/agent/tool"
 	"github.com/openagent-go/agent/workspace"
@@ -24,20 +25,13 @@ var applyPatchText string
 // maxProblems is how many wrong files of a patch an error names.
 const maxProblems = 3
 
-// PatchFiles are the files that ApplyPatch works on.
-type PatchFiles interface {
-	Files
-	// UpdateAll replaces several files as a whole, or none; old is nil for a missing file.
-	UpdateAll(ctx context.Context, dir string, names []string, change func(old [][]byte) ([]workspace.Content, error)) error
-}
-
 type applyPatchInput struct {
 	Input string `json:"input" jsonschema:"the whole patch"`
 }
 
 // ApplyPatch returns the tool that changes several files by a patch, all or
 // none.
-func ApplyPatch(files PatchFiles) tool.Tool {
+func ApplyPatch(files toolapi.PatchFiles) tool.Tool {
 	return tool.New(tool.Spec{
 		Name: "ApplyPatch", Replaces: []string{"Edit", "Write", "MultiEdit"}, Title: "Apply a patch", Description: applyPatchText, State: filesState, Aliases: []string{"apply_patch"},
 	}, func(ctx context.Context, call tool.Call, in applyPatchInput) (*tool.Result, error) {
@@ -74,7 +68,7 @@ func ApplyPatch(files PatchFiles) tool.Tool {
 	})
 }
 
-func applyPatch(ctx context.Context, files PatchFiles, call tool.Call, in applyPatchInput) *tool.Result {
+func applyPatch(ctx context.Context, files toolapi.PatchFiles, call tool.Call, in applyPatchInput) *tool.Result {
 	p, err := readPatch(files, call, in.Input)
 	if err != nil {
 		return tool.Errorf("%s", unchanged(err))
@@ -134,7 +128,7 @@ type patchChange struct {
 }
 
 // readPatch reads a patch and finds out which files it is about.
-func readPatch(files Files, call tool.Call, text string) (*patching, error) {
+func readPatch(files toolapi.Files, call tool.Call, text string) (*patching, error) {
 	parsed, err := patch.Parse(text)
 	if err != nil {
 		return nil, fmt.Errorf("reading the patch: %w", err)

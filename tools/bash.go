@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	_ "embed"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"strings"
@@ -12,6 +11,7 @@ import (
 	"time"
 
 	"github.com/openagent-go/agent/internal/text"
+	"github.com/openagent-go/agent/internal/toolapi"
 	"github.com/openagent-go/agent/permission"
 	"github.com/openagent-go/agent/tool"
 	"github.com/openagent-go/agent/workspace"
@@ -28,25 +28,6 @@ const (
 	// progressPause is the least time between two progress reports.
 	progressPause = 200 * time.Millisecond
 )
-
-// A Shell runs the commands of Bash.
-type Shell interface {
-	Run(ctx context.Context, l workspace.CommandLine) (*workspace.Outcome, error)
-	Where(l workspace.CommandLine) string
-	StartJob(ctx context.Context, l workspace.CommandLine) (id string, state json.RawMessage, err error)
-	Notices(session string) []string
-	EndSession(session string) error
-}
-
-// A Sandbox confines the commands of a [Shell].
-type Sandbox interface {
-	// Outside reports whether a line always runs outside, because the user wants it.
-	Outside(line, dir string) bool
-	// MayLeave reports whether a call may ask to run outside. A person is asked.
-	MayLeave() bool
-	// Note is a text for the model about it.
-	Note() string
-}
 
 type bashInput struct {
 	Command         string `json:"command"`
@@ -76,7 +57,7 @@ type bashDetails struct {
 // bash is the tool Bash. It has notices of the background commands that ended.
 type bash struct {
 	*tool.Typed[leavingInput]
-	shell Shell
+	shell toolapi.Shell
 }
 
 // Secrets are the values of the variables that the shell gives to commands.
@@ -94,7 +75,7 @@ func (b bash) Secrets() []string {
 // []string returns, once each, notes for the model about background commands that have
 // ended. EndSession(session string) error ends the shell and the background commands of a
 // session.
-func Bash(shell Shell, in ...Sandbox) tool.Tool {
+func Bash(shell toolapi.Shell, in ...toolapi.Sandbox) tool.Tool {
 	box := confinement{shell: shell}
 	text := bashText
 	if c, ok := shell.(interface{ Confines() bool }); ok && c.Confines() && len(in) > 0 {
@@ -137,8 +118,8 @@ func Bash(shell Shell, in ...Sandbox) tool.Tool {
 
 // confinement is Bash's knowledge about the sandbox of its shell.
 type confinement struct {
-	shell   Shell
-	sandbox Sandbox // nil: commands are not confined
+	shell   toolapi.Shell
+	sandbox toolapi.Sandbox // nil: commands are not confined
 }
 
 func (b confinement) mayLeave() bool { return b.sandbox != nil && b.sandbox.MayLeave() }
@@ -160,7 +141,7 @@ func (b bash) EndSession(session string) error { return b.shell.EndSession(sessi
 
 var errTimedOut = errors.New("the command's timeout is over")
 
-func runCommand(ctx context.Context, shell Shell, l workspace.CommandLine, in bashInput) (*tool.Result, error) {
+func runCommand(ctx context.Context, shell toolapi.Shell, l workspace.CommandLine, in bashInput) (*tool.Result, error) {
 	timeout := min(cmp.Or(in.Timeout, defaultTimeout), maxTimeout)
 	limited, cancel := context.WithTimeoutCause(ctx, time.Duration(timeout)*time.Millisecond, errTimedOut)
 	defer cancel()
@@ -204,7 +185,7 @@ func runCommand(ctx context.Context, shell Shell, l workspace.CommandLine, in ba
 	return r, nil
 }
 
-func startInBackground(ctx context.Context, shell Shell, l workspace.CommandLine, in bashInput) (*tool.Result, error) {
+func startInBackground(ctx context.Context, shell toolapi.Shell, l workspace.CommandLine, in bashInput) (*tool.Result, error) {
 	l.Latest = nil // the call ends before there is any
 	id, state, err := shell.StartJob(ctx, l)
 	if err != nil {

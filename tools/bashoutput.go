@@ -8,6 +8,7 @@ import (
 	"regexp"
 	"time"
 
+	"github.com/openagent-go/agent/internal/toolapi"
 	"github.com/openagent-go/agent/tool"
 	"github.com/openagent-go/agent/workspace"
 )
@@ -18,11 +19,6 @@ var bashOutputText string
 // maxFilter is how long a filter may be, in bytes.
 const maxFilter = 1000
 
-// A JobReader returns the output of jobs for BashOutput. A nil filter passes every line.
-type JobReader interface {
-	Job(ctx context.Context, session, id string, filter *regexp.Regexp, wait time.Duration) (*workspace.JobReport, error)
-}
-
 type bashOutputInput struct {
 	BashID string `json:"bash_id"`
 	Filter string `json:"filter,omitempty"`
@@ -30,7 +26,7 @@ type bashOutputInput struct {
 }
 
 // BashOutput returns the tool that shows the output of background commands.
-func BashOutput(jobs JobReader) tool.Tool {
+func BashOutput(jobs toolapi.JobReader) tool.Tool {
 	return tool.New(tool.Spec{
 		Name: "BashOutput", Title: "Read a background command", Description: bashOutputText, ReadOnly: true,
 		Timeout: maxTimeout*time.Millisecond + time.Minute,

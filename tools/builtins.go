@@ -1,37 +1,44 @@
 package tools
 
 import (
+	"context"
+	"encoding/json"
+	"io/fs"
+	"regexp"
 	"slices"
+	"time"
 
+	"github.com/openagent-go/agent/internal/toolapi"
 	"github.com/openagent-go/agent/team"
 	"github.com/openagent-go/agent/tool"
 	"github.com/openagent-go/agent/tools/search"
+	"github.com/openagent-go/agent/workspace"
 )
 
-// A Tier says how general a tool is.
+// A Tier says how general a tool is: "core" tools are for all work on files, commands and the
+// web, "advanced" ones for work in several steps or by several agents, "specialist" ones for
+// one kind of work. "extra" ones repeat others in a form that some models are used to.
 type Tier string
 
-// Core tools are for all work on files, commands and the web; advanced ones for work in
-// several steps or by several agents; specialist ones for one kind of work. Extra ones
-// repeat others in a form that some models are used to.
+// CoreTier is the tier of the tools that [Core] returns, among others.
 const (
 	CoreTier   Tier = "core"
-	Advanced   Tier = "advanced"
-	Specialist Tier = "specialist"
-	Extra      Tier = "extra"
+	advanced   Tier = "advanced"
+	specialist Tier = "specialist"
+	extra      Tier = "extra"
 )
 
-// Tiers lists every [Tier].
-var Tiers = []Tier{CoreTier, Advanced, Specialist, Extra}
+// tiers lists every [Tier].
+var tiers = []Tier{CoreTier, advanced, specialist, extra}
 
 // A Builtins holds the things that the tools of an agent work on. A missing one leaves out
 // the tools that need it.
 type Builtins struct {
-	// Workspace gives the tools for files, and those for commands, background commands and
-	// worktrees if it is a [Terminal] and has [Worktrees].
+	// Workspace gives the tools for files, and those for commands and background commands if
+	// it is a [Terminal]. A [workspace.Workspace] gives those for worktrees as well.
 	Workspace Workspace
-	Sandbox   Sandbox // of the commands of Workspace; nil: they are not confined
-	Web       *Web    // WebFetch and WebSearch
+	Sandbox   toolapi.Sandbox // of the commands of Workspace; nil: they are not confined
+	Web       *Web            // WebFetch and WebSearch
 	// Search is the engine of WebSearch. Nil: it answers how to configure one.
 	Search    SearchProvider
 	Languages *Languages // LSP
@@ -40,14 +47,14 @@ type Builtins struct {
 	Team *team.Store
 	// Background is work that TaskGet, TaskOutput and TaskStop reach, besides
 	// background commands of the workspace.
-	Background []Background
-	Agents     Spawner // Agent
-	Skills     Skills  // Skill
+	Background []toolapi.Background
+	Agents     toolapi.Spawner // Agent
+	Skills     toolapi.Skills  // Skill
 
-	Crontab   *Crontab  // the Cron tools
-	Triggers  *Triggers // RemoteTrigger
-	Settings  Settings  // Config
-	Resources Resources // ListMcpResources and ReadMcpResource
+	Crontab   *Crontab          // the Cron tools
+	Triggers  *Triggers         // RemoteTrigger
+	Settings  toolapi.Settings  // Config
+	Resources toolapi.Resources // ListMcpResources and ReadMcpResource
 
 	Completion bool // attempt_completion, with which a model ends its run
 }
@@ -55,14 +62,40 @@ type Builtins struct {
 // A Workspace is a place with files, such as a [workspace.Workspace], or one of your own in
 // a container or a database.
 type Workspace interface {
-	PatchFiles
-	Finder
+	// Resolve returns the absolute path of name without symlinks. It is also asked before a
+	// call is judged, so it takes no context: one that asks another machine must limit its
+	// time itself.
+	Resolve(dir, name string) (string, error)
+	// Open opens a regular file or a folder for reading, never waiting for it. The file of
+	// a folder is an [fs.ReadDirFile]. A missing file is an [fs.ErrNotExist].
+	Open(ctx context.Context, dir, name string) (fs.File, error)
+	// Update replaces a file as a whole; old is nil for a missing file.
+	Update(ctx context.Context, dir, name string, change func(old []byte) ([]byte, error)) error
+	// UpdateAll replaces several files as a whole, or none; old is nil for a missing file.
+	UpdateAll(ctx context.Context, dir string, names []string, change func(old [][]byte) ([]workspace.Content, error)) error
+	// OpenFolder opens the folder at name, and returns its path as Resolve does. A missing
+	// folder is an [fs.ErrNotExist]. Searches are faster in a [workspace.LocalFolder] and,
+	// on other machines, in a [workspace.BatchFolder].
+	OpenFolder(ctx context.Context, dir, name string) (workspace.Folder, string, error)
 }
 
 // A Terminal is a [Workspace] that also runs commands.
 type Terminal interface {
-	Shell
-	Jobs
+	// Run runs a command to its end.
+	Run(ctx context.Context, l workspace.CommandLine) (*workspace.Outcome, error)
+	// Where returns the folder that a command starts in.
+	Where(l workspace.CommandLine) string
+	// StartJob starts a command in the background. Its id and state go into the session.
+	StartJob(ctx context.Context, l workspace.CommandLine) (id string, state json.RawMessage, err error)
+	// Job reports on a command in the background: the new output, of which filter, if not nil,
+	// picks lines. It waits so long for the end.
+	Job(ctx context.Context, session, id string, filter *regexp.Regexp, wait time.Duration) (*workspace.JobReport, error)
+	// StopJob ends a command in the background.
+	StopJob(ctx context.Context, session, id string) (*workspace.JobReport, error)
+	// Notices returns texts about commands in the background that have ended.
+	Notices(session string) []string
+	// EndSession ends the shell and the commands of a session, and waits for them.
+	EndSession(session string) error
 }
 
 // An Entry is a tool of a [Builtins].
@@ -74,10 +107,10 @@ type Entry struct {
 // Tools returns the tools, in the order in which models are shown them: tier by
 // tier. They belong together: those of a second call are others.
 func (k Builtins) Tools() []Entry {
-	tiers := [][]tool.Tool{k.core(), k.advanced(), k.specialist(), k.extra()}
+	sets := [][]tool.Tool{k.core(), k.advanced(), k.specialist(), k.extra()}
 	var all []Entry
-	for i, tier := range Tiers {
-		for _, t := range tiers[i] {
+	for i, tier := range tiers {
+		for _, t := range sets[i] {
 			all = append(all, Entry{t, tier})
 		}
 	}
@@ -116,7 +149,7 @@ func (k Builtins) advanced() []tool.Tool {
 	}
 	if k.Team != nil {
 		background := slices.Clone(k.Background)
-		if jobs, ok := k.Workspace.(Jobs); ok {
+		if jobs, ok := k.Workspace.(toolapi.Jobs); ok {
 			background = append(background, Shells(jobs))
 		}
 		all = append(all, TaskCreate(k.Team), TaskGet(k.Team, background...), TaskList(k.Team), TaskOutput(k.Team, background...),
@@ -142,7 +175,7 @@ func (k Builtins) specialist() []tool.Tool {
 	}
 	enter, exit := PlanMode()
 	all = append(all, TodoWrite(), enter, exit)
-	if files, ok := k.Workspace.(Worktrees); ok {
+	if files, ok := k.Workspace.(toolapi.Worktrees); ok {
 		all = append(all, EnterWorktree(files), ExitWorktree(files))
 	}
 	if k.Triggers != nil {

@@ -8,6 +8,7 @@ import (
 
 	"github.com/openagent-go/agent/cron"
 	"github.com/openagent-go/agent/internal/skillscope"
+	"github.com/openagent-go/agent/internal/toolapi"
 	"github.com/openagent-go/agent/internal/toolrun"
 	"github.com/openagent-go/agent/team"
 	"github.com/openagent-go/agent/tool"
@@ -17,15 +18,15 @@ import (
 )
 
 type (
-	noSkills    struct{ tools.Skills }
-	noResources struct{ tools.Resources }
-	oneAgent    struct{ tools.Spawner }
+	noSkills    struct{ toolapi.Skills }
+	noResources struct{ toolapi.Resources }
+	oneAgent    struct{ toolapi.Spawner }
 )
 
 func (noSkills) List() []skillscope.Info { return nil }
 
-func (oneAgent) Offer() tools.Offer {
-	return tools.Offer{Types: []tools.AgentType{{Name: "general-purpose"}}}
+func (oneAgent) Offer() toolapi.Offer {
+	return toolapi.Offer{Types: []toolapi.AgentType{{Name: "general-purpose"}}}
 }
 
 // fullKit leaves nothing out.
@@ -44,17 +45,19 @@ func fullKit(t *testing.T) tools.Builtins {
 	return tools.Builtins{
 		Workspace: ws, Web: &tools.Web{}, Languages: languages, Team: team.Memory(), Agents: oneAgent{}, Skills: noSkills{},
 		Crontab: &tools.Crontab{Jobs: new(cron.Memory)}, Triggers: &tools.Triggers{Store: new(trigger.Memory)},
-		Settings: new(tools.SettingsFile), Resources: noResources{}, Completion: true,
+		Settings: tools.SettingsFile("", ""), Resources: noResources{}, Completion: true,
 	}
 }
 
+var allTiers = []tools.Tier{tools.CoreTier, "advanced", "specialist", "extra"}
+
 func kitNames(k tools.Builtins) string {
 	var tiers []string
-	for _, tier := range tools.Tiers {
+	for _, tier := range allTiers {
 		tiers = append(tiers, string(tier)+":")
 	}
 	for _, e := range k.Tools() {
-		i := slices.Index(tools.Tiers, e.Tier)
+		i := slices.Index(allTiers, e.Tier)
 		tiers[i] += " " + e.Tool.Spec().Name
 	}
 	return strings.Join(tiers, "\n")

@@ -18,6 +18,7 @@ import (
 	"github.com/openagent-go/agent/internal/grep"
 	"github.com/openagent-go/agent/internal/symbols"
 	"github.com/openagent-go/agent/internal/text"
+	"github.com/openagent-go/agent/internal/toolapi"
 	"github.com/openagent-go/agent/internal/walk"
 	"github.com/openagent-go/agent/tool"
 )
@@ -80,7 +81,7 @@ type codeSearchDetails struct {
 }
 
 // CodeSearch returns the tool that finds definitions and text by words.
-func CodeSearch(finder Finder) tool.Tool {
+func CodeSearch(finder toolapi.Finder) tool.Tool {
 	return tool.New(tool.Spec{
 		Name: "CodeSearch", Title: "Search code", Description: codeSearchText, Input: json.RawMessage(codeSearchSchema),
 		ReadOnly: true, NonDestructive: true, Idempotent: true,
@@ -91,7 +92,7 @@ func CodeSearch(finder Finder) tool.Tool {
 	})
 }
 
-func searchCode(ctx context.Context, finder Finder, call tool.Call, in codeSearchInput) (*tool.Result, error) {
+func searchCode(ctx context.Context, finder toolapi.Finder, call tool.Call, in codeSearchInput) (*tool.Result, error) {
 	in.Query = strings.TrimSpace(in.Query)
 	switch {
 	case in.Query == "":

@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/openagent-go/agent/internal/text"
+	"github.com/openagent-go/agent/internal/toolapi"
 	"github.com/openagent-go/agent/permission"
 	"github.com/openagent-go/agent/tool"
 )
@@ -46,7 +47,7 @@ type configInput struct {
 // configEntry is the part of the Details about a setting.
 type configEntry struct {
 	Key string `json:"key"`
-	SettingValue
+	toolapi.SettingValue
 	Type        string `json:"type,omitempty"`
 	Description string `json:"description,omitempty"`
 }
@@ -54,7 +55,7 @@ type configEntry struct {
 // Config returns the tool with which a model sees and changes settings. It can change only
 // the settings that are offered. Do not offer settings that loosen permissions or the
 // sandbox, or that select where requests and keys are sent.
-func Config(settings Settings) tool.Tool {
+func Config(settings toolapi.Settings) tool.Tool {
 	c := config{settings}
 	return tool.New(tool.Spec{
 		Name: "Config", Title: "Settings", Description: configText + c.listed(), Input: json.RawMessage(configSchema),
@@ -75,7 +76,7 @@ func Config(settings Settings) tool.Tool {
 	})
 }
 
-type config struct{ settings Settings }
+type config struct{ settings toolapi.Settings }
 
 func (c config) run(ctx context.Context, _ tool.Call, in configInput) (*tool.Result, error) {
 	switch {
@@ -99,13 +100,13 @@ func (c config) run(ctx context.Context, _ tool.Call, in configInput) (*tool.Res
 	return c.set(s, in.Value), nil
 }
 
-func (c config) find(key string) (Setting, bool) {
+func (c config) find(key string) (toolapi.Setting, bool) {
 	for _, s := range c.settings.Known() {
 		if s.Key == key {
 			return s, true
 		}
 	}
-	return Setting{}, false
+	return toolapi.Setting{}, false
 }
 
 func (c config) keys() []string {
@@ -157,7 +158,7 @@ func (c config) list() *tool.Result {
 	return r
 }
 
-func (c config) get(s Setting) *tool.Result {
+func (c config) get(s toolapi.Setting) *tool.Result {
 	v, err := c.settings.Get(s.Key)
 	if err != nil {
 		return tool.Errorf("%v", err)
@@ -168,14 +169,14 @@ func (c config) get(s Setting) *tool.Result {
 	return r
 }
 
-func (c config) set(s Setting, value json.RawMessage) *tool.Result {
+func (c config) set(s toolapi.Setting, value json.RawMessage) *tool.Result {
 	if len(value) > maxSetting {
 		return tool.Errorf("the value has %d bytes; a setting holds at most %d", len(value), maxSetting)
 	}
-	if isNull(value) {
+	if toolapi.IsNull(value) {
 		value = nil
 	} else {
-		value = s.repaired(value)
+		value = s.Repaired(value)
 		if err := s.Accepts(value); err != nil {
 			return tool.Errorf("%s cannot be set to %s: %v", s.Key, shownSetting(value), err)
 		}
@@ -189,7 +190,7 @@ func (c config) set(s Setting, value json.RawMessage) *tool.Result {
 	}
 	text := fmt.Sprintf("Saved. %s = %s (%s)", s.Key, v.Value, v.Source)
 	switch {
-	case value == nil && v.Source != FromDefault:
+	case value == nil && v.Source != toolapi.FromDefault:
 		text += ", which counts before what was removed here."
 	case value != nil && !sameJSON(v.Value, value):
 		text += ", which counts before what was saved."
@@ -201,10 +202,8 @@ func (c config) set(s Setting, value json.RawMessage) *tool.Result {
 	return r
 }
 
-func isNull(v json.RawMessage) bool { return string(bytes.TrimSpace(v)) == "null" }
-
 func sameJSON(a, b json.RawMessage) bool {
-	return bytes.Equal(compactJSON(a), compactJSON(b))
+	return bytes.Equal(toolapi.CompactJSON(a), toolapi.CompactJSON(b))
 }
 
 // shownSetting shortens a value for a line.

@@ -12,14 +12,15 @@ import (
 	"testing"
 
 	"github.com/openagent-go/agent"
+	"github.com/openagent-go/agent/internal/toolapi"
 	"github.com/openagent-go/agent/internal/toolrun"
 	"github.com/openagent-go/agent/permission"
 	"github.com/openagent-go/agent/tool"
 	"github.com/openagent-go/agent/tool/tooltest"
 )
 
-func testSettings(t *testing.T) *SettingsFile {
-	return &SettingsFile{Path: filepath.Join(t.TempDir(), "home", "settings.json"), Settings: []Setting{
+func testSettings(t *testing.T) *toolapi.SettingsFile {
+	return &toolapi.SettingsFile{Path: filepath.Join(t.TempDir(), "home", "settings.json"), Settings: []toolapi.Setting{
 		{Key: "model", Type: "string", Default: json.RawMessage(`"sonnet"`), Description: "the model", Check: func(v json.RawMessage) error {
 			if string(v) == `"none"` {
 				return errors.New("there is no such model")
@@ -95,7 +96,7 @@ func TestSettingsFileIsKept(t *testing.T) {
 	if err != nil || json.Unmarshal(data, &members) != nil || !strings.Contains(string(members["other"]), "12345678901234567890.10") || len(members) != 3 {
 		t.Errorf("%s, %v", data, err)
 	}
-	for _, bad := range []string{`{"model":`, `[]`, `{"model":5}`, strings.Repeat(" ", maxSettingsFile+1)} {
+	for _, bad := range []string{`{"model":`, `[]`, `{"model":5}`, strings.Repeat(" ", toolapi.MaxSettingsFile+1)} {
 		put(bad)
 		if r := tooltest.Run(t, c, `{"action":"get","key":"model"}`); !r.IsError || !strings.Contains(r.Text(), f.Path) {
 			t.Errorf("%.20q: %s", bad, r.Text())
@@ -125,7 +126,7 @@ func TestSettingsPrecedence(t *testing.T) {
 		t.Fatal(err)
 	}
 	set(`Saved. model = "theirs" (project file), which counts before what was saved.`)
-	f.Fixed = map[string]SettingValue{"model": {json.RawMessage(`"flagged"`), "--model"}}
+	f.Fixed = map[string]toolapi.SettingValue{"model": {Value: json.RawMessage(`"flagged"`), Source: "--model"}}
 	set(`Saved. model = "flagged" (--model), which counts before what was saved.`)
 	if data, err := os.ReadFile(f.Project); err != nil || string(data) != `{"model":"theirs"}` {
 		t.Errorf("the project's file became %s, %v", data, err)
@@ -163,7 +164,7 @@ func TestSettingsAtOnce(t *testing.T) {
 		})
 	}
 	wg.Wait()
-	members, err := readSettings(f.Path)
+	members, err := toolapi.ReadSettings(f.Path)
 	if err != nil || len(members) != 4 {
 		t.Errorf("%s, %v", members, err)
 	}
@@ -197,7 +198,7 @@ func TestConfigPermission(t *testing.T) {
 			t.Errorf("%+v, %s: %v, %v", c.policy, c.input, r, err)
 		}
 	}
-	if members, err := readSettings(f.Path); err != nil || len(members) != 1 {
+	if members, err := toolapi.ReadSettings(f.Path); err != nil || len(members) != 1 {
 		t.Errorf("%s, %v", members, err)
 	}
 }

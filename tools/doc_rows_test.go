@@ -64,7 +64,7 @@ var toolRows = map[string]toolRow{
 	"LSP": {[]string{`{"operation":"documentSymbol","file_path":"a.txt"}`, `{"operation":"hover","file_path":"a.go","line":1,"query":"a"}`},
 		"{time tools.questionTime} for a question; {n tools.maxAnswers} results; query and new name {size tools.maxName}; hover {n tools.maxHover} characters; rename {size tools.maxPreview} of diff; {n tools.maxServers} servers, each restarted after up to {n tools.maxCrashes} crashes",
 		[]string{"TestLSPWithGopls", "TestLSPWithTypeScript", "TestLSPWithoutServer", "TestLSPServerIsKilled", "TestWithDiagnostics"}},
-	"Config": {[]string{`{"action":"list"}`, `{"action":"set","key":"a","value":1}`}, "value {size tools.maxSetting}; file {size tools.maxSettingsFile}; {size tools.maxShownSetting} of a value in lists; {n tools.maxListedSettings} keys in its text",
+	"Config": {[]string{`{"action":"list"}`, `{"action":"set","key":"a","value":1}`}, "value {size tools.maxSetting}; file {size toolapi.MaxSettingsFile}; {size tools.maxShownSetting} of a value in lists; {n tools.maxListedSettings} keys in its text",
 		[]string{"TestConfig", "TestConfigPermission", "TestSettingsPrecedence"}},
 	"TodoWrite":     {[]string{`{"action":"add","text":"t"}`}, "{n tools.maxTodos} items; {n tools.maxTodoText} characters of each, {n tools.maxTodoID} of an id", []string{"TestTodos", "TestTodosAreBounded", "TestTodosInARun"}},
 	"EnterPlanMode": {[]string{`{}`}, "", []string{"TestPlanMode", "TestPlanModeInOneAnswer"}},

@@ -24,6 +24,7 @@ import (
 
 	"github.com/openagent-go/agent/internal/golden"
 	"github.com/openagent-go/agent/internal/skillscope"
+	"github.com/openagent-go/agent/internal/toolapi"
 	"github.com/openagent-go/agent/internal/toolrun"
 	"github.com/openagent-go/agent/permission"
 	"github.com/openagent-go/agent/tool"
@@ -50,14 +51,14 @@ func TestDocs(t *testing.T) {
 }
 
 // oneSkill is a store with one skill.
-type oneSkill struct{ tools.Skills }
+type oneSkill struct{ toolapi.Skills }
 
 func (oneSkill) List() []skillscope.Info { return []skillscope.Info{{Name: "review"}} }
 
 func (oneSkill) Find(name string) (skillscope.Info, bool) { return skillscope.Info{Name: name}, true }
 
 // oneServer is a connected MCP server.
-type oneServer struct{ tools.Resources }
+type oneServer struct{ toolapi.Resources }
 
 func (oneServer) Servers() []string { return []string{"s"} }
 
@@ -330,6 +331,8 @@ func (d *doc) constant(pkg, name string) int64 {
 var codeFolders = map[string]string{
 	"tools": ".", "attach": "../attach", "custom": "custom", "engine": "../internal/engine", "team": "../internal/teamstore", "cron": "../cron", "toolrun": "../internal/toolrun", "tooloutput": "../internal/tooloutput", "workspace": "../workspace",
 	"trigger": "../trigger", "search": "search", "agent": "..",
+	"tool":    "../tool",
+	"toolapi": "../internal/toolapi",
 }
 
 // load reads the constants of a package.

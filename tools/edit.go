@@ -11,6 +11,7 @@ import (
 	"github.com/aymanbagabas/go-udiff"
 
 	"github.com/openagent-go/agent/internal/text"
+	"github.com/openagent-go/agent/internal/toolapi"
 	"github.com/openagent-go/agent/tool"
 )
 
@@ -25,7 +26,7 @@ type editInput struct {
 }
 
 // Edit returns the tool that replaces text in files.
-func Edit(files Files) tool.Tool {
+func Edit(files toolapi.Files) tool.Tool {
 	return tool.New(tool.Spec{
 		Name: "Edit", Title: "Edit a file", Description: editText, State: filesState,
 	}, func(ctx context.Context, call tool.Call, in editInput) (*tool.Result, error) {
@@ -43,7 +44,7 @@ func Edit(files Files) tool.Tool {
 	})
 }
 
-func edit(ctx context.Context, files Files, call tool.Call, in editInput) *tool.Result {
+func edit(ctx context.Context, files toolapi.Files, call tool.Call, in editInput) *tool.Result {
 	path, err := files.Resolve(call.Dir, in.FilePath)
 	if err != nil {
 		return tool.Errorf("%v", err)

@@ -11,23 +11,10 @@ import (
 	"io"
 	"io/fs"
 
+	"github.com/openagent-go/agent/internal/toolapi"
 	"github.com/openagent-go/agent/permission"
 	"github.com/openagent-go/agent/tool"
 )
-
-// Files are the files that Read, Write and Edit work on. Names are absolute or relative to
-// dir, the working directory of a call.
-type Files interface {
-	// Resolve returns the absolute path of name without symlinks. It is also asked before a
-	// call is judged, so it takes no context: one that asks another machine must limit its
-	// time itself.
-	Resolve(dir, name string) (string, error)
-	// Open opens a regular file or a folder for reading, never waiting for it. The file of
-	// a folder is an [fs.ReadDirFile]. A missing file is an [fs.ErrNotExist].
-	Open(ctx context.Context, dir, name string) (fs.File, error)
-	// Update replaces a file as a whole; old is nil for a missing file.
-	Update(ctx context.Context, dir, name string, change func(old []byte) ([]byte, error)) error
-}
 
 // maxFile is the size in bytes of the largest file that is read as a whole.
 const maxFile = 64 << 20
@@ -72,7 +59,7 @@ func checkSeen(call tool.Call, path string, data []byte) error {
 }
 
 // classifyEdit returns the traits of a call that changes the file called name.
-func classifyEdit(files Files, call tool.Call, name string) tool.Traits {
+func classifyEdit(files toolapi.Files, call tool.Call, name string) tool.Traits {
 	path, err := files.Resolve(call.Dir, name)
 	if err != nil {
 		return tool.Traits{}
@@ -81,7 +68,7 @@ func classifyEdit(files Files, call tool.Call, name string) tool.Traits {
 }
 
 // current returns the content of the file at path, nil if there is none.
-func current(files Files, path string) ([]byte, error) {
+func current(files toolapi.Files, path string) ([]byte, error) {
 	f, err := files.Open(context.Background(), "", path)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
@@ -111,7 +98,7 @@ func readWhole(f io.Reader, size int64) ([]byte, error) {
 
 // preview returns the diff of a change to the present file, which is nil if there is none;
 // "" if it cannot be shown.
-func preview(files Files, call tool.Call, file string, diff func(path string, old []byte) (string, error)) string {
+func preview(files toolapi.Files, call tool.Call, file string, diff func(path string, old []byte) (string, error)) string {
 	path, err := files.Resolve(call.Dir, file)
 	if err != nil {
 		return ""

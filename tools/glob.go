@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/openagent-go/agent/internal/glob"
+	"github.com/openagent-go/agent/internal/toolapi"
 	"github.com/openagent-go/agent/internal/walk"
 	"github.com/openagent-go/agent/permission"
 	"github.com/openagent-go/agent/tool"
@@ -32,7 +33,7 @@ type globDetails struct {
 }
 
 // Glob returns the tool that finds files by name.
-func Glob(finder Finder) tool.Tool {
+func Glob(finder toolapi.Finder) tool.Tool {
 	return tool.New(tool.Spec{
 		Name: "Glob", Title: "Find files", Description: globText,
 		ReadOnly: true, NonDestructive: true, Idempotent: true,
@@ -45,7 +46,7 @@ func Glob(finder Finder) tool.Tool {
 }
 
 // classifySearch returns the traits of a call that searches the file or folder called name.
-func classifySearch(finder Finder, call tool.Call, name string) tool.Traits {
+func classifySearch(finder toolapi.Finder, call tool.Call, name string) tool.Traits {
 	if name == "" {
 		name = "."
 	}
@@ -65,7 +66,7 @@ func (in globInput) base() (folder, rest string) {
 	return filepath.Join(in.Path, folder), rest
 }
 
-func findFiles(ctx context.Context, finder Finder, call tool.Call, in globInput) (*tool.Result, error) {
+func findFiles(ctx context.Context, finder toolapi.Finder, call tool.Call, in globInput) (*tool.Result, error) {
 	folder, rest := in.base()
 	pattern, err := glob.Parse(rest)
 	if err != nil {

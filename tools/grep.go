@@ -11,6 +11,7 @@ import (
 	"strings"
 
 	"github.com/openagent-go/agent/internal/grep"
+	"github.com/openagent-go/agent/internal/toolapi"
 	"github.com/openagent-go/agent/internal/walk"
 	"github.com/openagent-go/agent/tool"
 )
@@ -77,7 +78,7 @@ type grepDetails struct {
 }
 
 // Grep returns the tool that searches the contents of files.
-func Grep(finder Finder) tool.Tool {
+func Grep(finder toolapi.Finder) tool.Tool {
 	return tool.New(tool.Spec{
 		Name: "Grep", Title: "Search in files", Description: grepText, Input: json.RawMessage(grepSchema),
 		ReadOnly: true, NonDestructive: true, Idempotent: true,
@@ -112,7 +113,7 @@ func (in grepInput) check() error {
 	return nil
 }
 
-func searchFiles(ctx context.Context, finder Finder, call tool.Call, in grepInput) (*tool.Result, error) {
+func searchFiles(ctx context.Context, finder toolapi.Finder, call tool.Call, in grepInput) (*tool.Result, error) {
 	if in.Pattern == "" {
 		return tool.Errorf("The pattern is empty."), nil
 	}

@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/openagent-go/agent/internal/teamstore"
+	"github.com/openagent-go/agent/internal/toolapi"
 	"github.com/openagent-go/agent/tool"
 	"github.com/openagent-go/agent/tools/search"
 	"github.com/openagent-go/agent/workspace"
@@ -34,7 +35,7 @@ func (h halfway) OpenFolder(ctx context.Context, dir, name string) (workspace.Fo
 }
 
 type halfwaySettings struct {
-	*SettingsFile
+	*toolapi.SettingsFile
 	cancel context.CancelFunc
 }
 
@@ -67,14 +68,14 @@ func (h halfwayTasks) AddTask(ctx context.Context, space string, t teamstore.Tas
 func TestFilesCancelledHalfway(t *testing.T) {
 	const notebook = `{"cells":[{"cell_type":"markdown","id":"a","source":"x","metadata":{}}],"metadata":{},"nbformat":4,"nbformat_minor":5}`
 	for name, c := range map[string]struct {
-		tool  func(Files) tool.Tool
+		tool  func(toolapi.Files) tool.Tool
 		old   string
 		input map[string]any
 	}{
-		"Write":        {func(f Files) tool.Tool { return Write(f) }, "old\n", map[string]any{"content": "new\n"}},
-		"Edit":         {func(f Files) tool.Tool { return Edit(f) }, "old\n", map[string]any{"old_string": "old", "new_string": "new"}},
-		"MultiEdit":    {func(f Files) tool.Tool { return MultiEdit(f) }, "old\n", map[string]any{"edits": []any{map[string]any{"old_string": "old", "new_string": "new"}}}},
-		"NotebookEdit": {func(f Files) tool.Tool { return NotebookEdit(f) }, notebook, map[string]any{"cell_id": "a", "new_source": "y"}},
+		"Write":        {func(f toolapi.Files) tool.Tool { return Write(f) }, "old\n", map[string]any{"content": "new\n"}},
+		"Edit":         {func(f toolapi.Files) tool.Tool { return Edit(f) }, "old\n", map[string]any{"old_string": "old", "new_string": "new"}},
+		"MultiEdit":    {func(f toolapi.Files) tool.Tool { return MultiEdit(f) }, "old\n", map[string]any{"edits": []any{map[string]any{"old_string": "old", "new_string": "new"}}}},
+		"NotebookEdit": {func(f toolapi.Files) tool.Tool { return NotebookEdit(f) }, notebook, map[string]any{"cell_id": "a", "new_source": "y"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			dir, err := filepath.EvalSymlinks(t.TempDir())

@@ -5,24 +5,19 @@ import (
 	_ "embed"
 	"time"
 
+	"github.com/openagent-go/agent/internal/toolapi"
 	"github.com/openagent-go/agent/tool"
-	"github.com/openagent-go/agent/workspace"
 )
 
 //go:embed killshell.md
 var killShellText string
-
-// A JobStopper stops jobs for KillShell.
-type JobStopper interface {
-	StopJob(ctx context.Context, session, id string) (*workspace.JobReport, error)
-}
 
 type killShellInput struct {
 	ShellID string `json:"shell_id"`
 }
 
 // KillShell returns the tool that ends background commands.
-func KillShell(jobs JobStopper) tool.Tool {
+func KillShell(jobs toolapi.JobStopper) tool.Tool {
 	return tool.New(tool.Spec{
 		Name: "KillShell", Title: "End a background command", Description: killShellText, Idempotent: true,
 	}, func(ctx context.Context, call tool.Call, in killShellInput) (*tool.Result, error) {

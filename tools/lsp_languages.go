@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
-	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -14,6 +13,7 @@ import (
 	"time"
 
 	"github.com/openagent-go/agent/internal/lsp"
+	"github.com/openagent-go/agent/internal/toolapi"
 	"github.com/openagent-go/agent/internal/walk"
 	"github.com/openagent-go/agent/permission"
 	"github.com/openagent-go/agent/tool"
@@ -35,22 +35,11 @@ const (
 	startTime = time.Minute
 )
 
-// A Workplace is where language servers work.
-type Workplace interface {
-	Finder
-	// OpenRoot is OpenFolder for a folder on a disk of this machine.
-	OpenRoot(dir, name string) (*os.Root, string, error)
-	// Open opens a regular file or a folder for reading, never waiting for it.
-	Open(ctx context.Context, dir, name string) (fs.File, error)
-	// Start starts a program.
-	Start(ctx context.Context, c workspace.Command) (workspace.Process, error)
-}
-
 // Languages starts language servers when they are first needed and keeps them
 // until the sessions that asked have ended: one for each folder and language. It
 // is safe for concurrent use.
 type Languages struct {
-	place   Workplace
+	place   toolapi.Workplace
 	servers []LanguageServer
 	ctx     context.Context // ends with Close
 	end     context.CancelFunc
@@ -86,7 +75,7 @@ type attempt struct {
 
 // NewLanguages returns the language servers for the files of place; nil is
 // [DefaultLanguageServers]. None is started before it is asked. It must be closed.
-func NewLanguages(place Workplace, servers []LanguageServer) *Languages {
+func NewLanguages(place toolapi.Workplace, servers []LanguageServer) *Languages {
 	if servers == nil {
 		servers = DefaultLanguageServers()
 	}
@@ -465,7 +454,7 @@ func (l *Languages) watched(ctx context.Context, at station) map[string]time.Tim
 }
 
 // readSource reads a file for a language server.
-func readSource(place Workplace, path string) (string, error) {
+func readSource(place toolapi.Workplace, path string) (string, error) {
 	f, err := place.Open(context.Background(), "", path)
 	if err != nil {
 		return "", err

@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"github.com/openagent-go/agent/internal/environ"
+	"github.com/openagent-go/agent/internal/toolapi"
 )
 
 // A LanguageServer says which files a language server is for and how it is started.
@@ -112,7 +113,7 @@ func (e *noServerError) Error() string { return e.text }
 
 // program finds the program of the server. It is not looked for in the workspace, where a
 // repository could have put its own.
-func (s *LanguageServer) program(place Workplace) (string, error) {
+func (s *LanguageServer) program(place toolapi.Workplace) (string, error) {
 	if filepath.IsAbs(s.Command) {
 		return s.Command, nil
 	}

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	_ "embed"
-	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -13,6 +12,7 @@ import (
 
 	"github.com/openagent-go/agent/attach"
 	"github.com/openagent-go/agent/internal/text"
+	"github.com/openagent-go/agent/internal/toolapi"
 	"github.com/openagent-go/agent/permission"
 	"github.com/openagent-go/agent/tool"
 )
@@ -34,37 +34,6 @@ const (
 	askedAtOnce     = 8          // servers
 )
 
-// ErrNoServer is matched by the error of [Resources] for a server that is not
-// there or not connected.
-var ErrNoServer = errors.New("there is no such server")
-
-// A Resource is something that an MCP server lets others read.
-type Resource struct {
-	URI         string `json:"uri"`
-	Name        string `json:"name,omitempty"`
-	Description string `json:"description,omitempty"`
-	MIMEType    string `json:"mimeType,omitempty"`
-	Server      string `json:"server"`
-}
-
-// A ResourceContent is a part of a resource: text, or bytes if Blob is not nil.
-type ResourceContent struct {
-	URI      string
-	MIMEType string
-	Text     string
-	Blob     []byte
-}
-
-// Resources are the resources of the connected MCP servers.
-type Resources interface {
-	// Servers returns the names of the connected servers, in a stable order.
-	Servers() []string
-	// List returns the resources of a server, [ErrNoServer] if it is not connected.
-	// It may be asked about several servers at a time.
-	List(ctx context.Context, server string) ([]Resource, error)
-	Read(ctx context.Context, server, uri string) ([]ResourceContent, error)
-}
-
 type listMcpResourcesInput struct {
 	Server string `json:"server,omitempty"`
 }
@@ -75,7 +44,7 @@ type readMcpResourceInput struct {
 }
 
 // ListMcpResources returns the tool that lists the resources of MCP servers.
-func ListMcpResources(resources Resources) tool.Tool {
+func ListMcpResources(resources toolapi.Resources) tool.Tool {
 	return tool.New(tool.Spec{
 		Name: "ListMcpResources", Title: "List MCP resources", Description: listMcpResourcesText, ReadOnly: true, OpenWorld: true,
 	}, func(ctx context.Context, _ tool.Call, in listMcpResourcesInput) (*tool.Result, error) {
@@ -98,7 +67,7 @@ func ListMcpResources(resources Resources) tool.Tool {
 
 // ReadMcpResource returns the tool that reads the resources of MCP servers. Rules for it
 // name servers, as ReadMcpResource(github).
-func ReadMcpResource(resources Resources) tool.Tool {
+func ReadMcpResource(resources toolapi.Resources) tool.Tool {
 	return tool.New(tool.Spec{
 		Name: "ReadMcpResource", Title: "Read an MCP resource", Description: readMcpResourceText, ReadOnly: true, OpenWorld: true,
 	}, func(ctx context.Context, _ tool.Call, in readMcpResourceInput) (*tool.Result, error) {
@@ -143,11 +112,11 @@ func checkServer(servers []string, name string) (problem string) {
 
 // listResources asks the servers, some at a time. A failing server does not hide the
 // resources of the others.
-func listResources(ctx context.Context, resources Resources, servers []string) (*tool.Result, error) {
+func listResources(ctx context.Context, resources toolapi.Resources, servers []string) (*tool.Result, error) {
 	if len(servers) == 0 {
 		return tool.Text("No MCP servers connected."), nil
 	}
-	found := make([][]Resource, len(servers))
+	found := make([][]toolapi.Resource, len(servers))
 	errs := make([]error, len(servers))
 	slots := make(chan struct{}, askedAtOnce)
 	var wg sync.WaitGroup
@@ -169,7 +138,7 @@ func listResources(ctx context.Context, resources Resources, servers []string) (
 		return nil, ctx.Err()
 	}
 	var lines []string
-	listed := []Resource{}
+	listed := []toolapi.Resource{}
 	total, failed := 0, 0
 	for i, s := range servers {
 		if errs[i] != nil {
@@ -179,7 +148,7 @@ func listResources(ctx context.Context, resources Resources, servers []string) (
 		}
 		total += len(found[i])
 		for _, r := range found[i][:min(len(found[i]), maxResources-len(listed))] {
-			r = Resource{Server: s, URI: clipLine(r.URI, maxURI), Name: clipLine(r.Name, maxResourceLine), Description: clipLine(r.Description, maxResourceLine), MIMEType: clipLine(r.MIMEType, maxResourceLine)}
+			r = toolapi.Resource{Server: s, URI: clipLine(r.URI, maxURI), Name: clipLine(r.Name, maxResourceLine), Description: clipLine(r.Description, maxResourceLine), MIMEType: clipLine(r.MIMEType, maxResourceLine)}
 			listed = append(listed, r)
 			lines = append(lines, resourceLine(r))
 		}
@@ -197,7 +166,7 @@ func listResources(ctx context.Context, resources Resources, servers []string) (
 	return r, nil
 }
 
-func resourceLine(r Resource) string {
+func resourceLine(r toolapi.Resource) string {
 	line := fmt.Sprintf("%s: %s", r.Server, r.URI)
 	if r.Name != "" && r.Name != r.URI {
 		line += " - " + r.Name
@@ -212,7 +181,7 @@ func resourceLine(r Resource) string {
 }
 
 // resourceResult shows texts and images, and names the type of other bytes.
-func resourceResult(in readMcpResourceInput, contents []ResourceContent) *tool.Result {
+func resourceResult(in readMcpResourceInput, contents []toolapi.ResourceContent) *tool.Result {
 	r := tool.Text("")
 	r.Content = nil
 	size, images := 0, 0

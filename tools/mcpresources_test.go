@@ -14,6 +14,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/openagent-go/agent/internal/toolapi"
 	"github.com/openagent-go/agent/internal/toolrun"
 	"github.com/openagent-go/agent/llm"
 	"github.com/openagent-go/agent/permission"
@@ -24,17 +25,17 @@ import (
 // A depot has servers with resources.
 type depot struct {
 	servers  []string
-	list     func(ctx context.Context, server string) ([]Resource, error)
-	contents map[string][]ResourceContent // by server and URI
+	list     func(ctx context.Context, server string) ([]toolapi.Resource, error)
+	contents map[string][]toolapi.ResourceContent // by server and URI
 }
 
 func (d *depot) Servers() []string { return d.servers }
 
-func (d *depot) List(ctx context.Context, server string) ([]Resource, error) {
+func (d *depot) List(ctx context.Context, server string) ([]toolapi.Resource, error) {
 	return d.list(ctx, server)
 }
 
-func (d *depot) Read(_ context.Context, server, uri string) ([]ResourceContent, error) {
+func (d *depot) Read(_ context.Context, server, uri string) ([]toolapi.ResourceContent, error) {
 	c, ok := d.contents[server+" "+uri]
 	if !ok {
 		return nil, errors.New("no\nsuch resource")
@@ -54,21 +55,21 @@ func picture(t *testing.T, width int) []byte {
 func newDepot() *depot {
 	return &depot{
 		servers: []string{"docs", "git", "slow"},
-		list: func(_ context.Context, server string) ([]Resource, error) {
+		list: func(_ context.Context, server string) ([]toolapi.Resource, error) {
 			switch server {
 			case "docs":
-				return []Resource{{URI: "doc://a", Name: "A", Description: "first\nline", MIMEType: "text/plain"}, {URI: "doc://b", Name: "doc://b", Server: "git"}}, nil
+				return []toolapi.Resource{{URI: "doc://a", Name: "A", Description: "first\nline", MIMEType: "text/plain"}, {URI: "doc://b", Name: "doc://b", Server: "git"}}, nil
 			case "git":
 				return nil, nil
 			}
 			return nil, errors.New("timed out\nafter a while")
 		},
-		contents: map[string][]ResourceContent{
+		contents: map[string][]toolapi.ResourceContent{
 			"docs doc://a": {{URI: "doc://a", Text: "hello"}},
 			"docs doc://b": {{URI: "doc://b/1", Text: "one"}, {URI: "doc://b/2", MIMEType: "application/zip", Blob: []byte("PK12")}, {Blob: []byte{}}},
 			"docs bad":     {{URI: "bad", MIMEType: "image/png", Blob: []byte("\x89PNG\r\n\x1a\nbroken")}},
 			"docs none":    {},
-			"docs many":    make([]ResourceContent, maxContents+7),
+			"docs many":    make([]toolapi.ResourceContent, maxContents+7),
 			"docs big":     {{Text: strings.Repeat("x", maxContentText+1)}},
 		},
 	}
@@ -102,11 +103,11 @@ func TestListMcpResources(t *testing.T) {
 
 func TestListMcpResourcesHostile(t *testing.T) {
 	d := newDepot()
-	d.list = func(_ context.Context, server string) ([]Resource, error) {
+	d.list = func(_ context.Context, server string) ([]toolapi.Resource, error) {
 		if server == "git" {
 			panic("boom")
 		}
-		return slices.Repeat([]Resource{{URI: "x:\x1b[31m\x00", Name: strings.Repeat("n", 100_000), Description: strings.Repeat("d ", 100_000)}}, 1000), nil
+		return slices.Repeat([]toolapi.Resource{{URI: "x:\x1b[31m\x00", Name: strings.Repeat("n", 100_000), Description: strings.Repeat("d ", 100_000)}}, 1000), nil
 	}
 	r := tooltest.Run(t, ListMcpResources(d), `{}`)
 	if len(r.Text()) > 300_000 || strings.ContainsAny(r.Text(), "\x1b\x00") || !strings.Contains(r.Text(), "git: listing its resources panicked: boom") ||
@@ -124,20 +125,20 @@ func TestListMcpResourcesMany(t *testing.T) {
 	}
 	var mu sync.Mutex
 	now, most := 0, 0
-	d.list = func(_ context.Context, server string) ([]Resource, error) {
+	d.list = func(_ context.Context, server string) ([]toolapi.Resource, error) {
 		mu.Lock()
 		now++
 		most = max(most, now)
 		mu.Unlock()
 		defer func() { mu.Lock(); now--; mu.Unlock() }()
-		return []Resource{{URI: "u"}}, nil
+		return []toolapi.Resource{{URI: "u"}}, nil
 	}
 	r := tooltest.Run(t, ListMcpResources(d), `{}`)
 	if lines := strings.Split(r.Text(), "\n"); len(lines) != 50 || lines[49] != "s49: u" || most > askedAtOnce {
 		t.Errorf("%d lines, %d at once", len(lines), most)
 	}
 	started := make(chan struct{}, 50)
-	d.list = func(ctx context.Context, _ string) ([]Resource, error) {
+	d.list = func(ctx context.Context, _ string) ([]toolapi.Resource, error) {
 		started <- struct{}{}
 		<-ctx.Done()
 		return nil, ctx.Err()
@@ -152,8 +153,8 @@ func TestListMcpResourcesMany(t *testing.T) {
 
 func TestReadMcpResource(t *testing.T) {
 	d := newDepot()
-	d.contents["docs img"] = []ResourceContent{{URI: "img", MIMEType: "text/html", Blob: picture(t, 1568+32)}}
-	d.contents["docs pictures"] = slices.Repeat([]ResourceContent{{Blob: picture(t, 4)}}, maxImages+3)
+	d.contents["docs img"] = []toolapi.ResourceContent{{URI: "img", MIMEType: "text/html", Blob: picture(t, 1568+32)}}
+	d.contents["docs pictures"] = slices.Repeat([]toolapi.ResourceContent{{Blob: picture(t, 4)}}, maxImages+3)
 	x := ReadMcpResource(d)
 	tooltest.Check(t, x)
 	for _, c := range []struct {

@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/openagent-go/agent/internal/text"
+	"github.com/openagent-go/agent/internal/toolapi"
 	"github.com/openagent-go/agent/tool"
 )
 
@@ -30,7 +31,7 @@ type oneEdit struct {
 }
 
 // MultiEdit returns the tool that replaces several texts in one file.
-func MultiEdit(files Files) tool.Tool {
+func MultiEdit(files toolapi.Files) tool.Tool {
 	return tool.New(tool.Spec{
 		Name: "MultiEdit", Title: "Edit a file in several places", Description: multiEditText, State: filesState,
 	}, func(ctx context.Context, call tool.Call, in multiEditInput) (*tool.Result, error) {
@@ -45,7 +46,7 @@ func MultiEdit(files Files) tool.Tool {
 	})
 }
 
-func multiEdit(ctx context.Context, files Files, call tool.Call, in multiEditInput) *tool.Result {
+func multiEdit(ctx context.Context, files toolapi.Files, call tool.Call, in multiEditInput) *tool.Result {
 	path, err := files.Resolve(call.Dir, in.FilePath)
 	if err != nil {
 		return tool.Errorf("%v", err)

@@ -10,6 +10,7 @@ import (
 
 	"github.com/openagent-go/agent/internal/nbformat"
 	"github.com/openagent-go/agent/internal/text"
+	"github.com/openagent-go/agent/internal/toolapi"
 	"github.com/openagent-go/agent/tool"
 )
 
@@ -33,7 +34,7 @@ const notebookEditSchema = `{"type":"object","properties":{"file_path":{"type":"
 	`"source":{"type":"string"}},"required":["file_path","command"],"additionalProperties":false}`
 
 // NotebookEdit returns the tool that changes cells of Jupyter notebooks.
-func NotebookEdit(files Files) tool.Tool {
+func NotebookEdit(files toolapi.Files) tool.Tool {
 	return notebookTool{tool.New(tool.Spec{
 		Name: "NotebookEdit", Title: "Edit a notebook", Description: notebookEditText, State: filesState, Input: json.RawMessage(notebookEditSchema),
 	}, func(ctx context.Context, call tool.Call, in notebookEditInput) (*tool.Result, error) {
@@ -100,7 +101,7 @@ type notebookChange struct {
 	cells    int    // that there are now
 }
 
-func editNotebook(ctx context.Context, files Files, call tool.Call, in notebookEditInput) *tool.Result {
+func editNotebook(ctx context.Context, files toolapi.Files, call tool.Call, in notebookEditInput) *tool.Result {
 	path, err := files.Resolve(call.Dir, in.FilePath)
 	if err != nil {
 		return tool.Errorf("%v", err)

@@ -5,6 +5,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/openagent-go/agent/internal/toolapi"
 	"github.com/openagent-go/agent/tool"
 )
 
@@ -32,6 +33,6 @@ func TestPreviewFields(t *testing.T) {
 	}
 }
 
-type noSettings struct{ Settings }
+type noSettings struct{ toolapi.Settings }
 
-func (noSettings) Known() []Setting { return nil }
+func (noSettings) Known() []toolapi.Setting { return nil }

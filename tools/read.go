@@ -17,6 +17,7 @@ import (
 
 	"github.com/openagent-go/agent/attach"
 	"github.com/openagent-go/agent/internal/text"
+	"github.com/openagent-go/agent/internal/toolapi"
 	"github.com/openagent-go/agent/permission"
 	"github.com/openagent-go/agent/tool"
 )
@@ -39,7 +40,7 @@ type readInput struct {
 }
 
 // Read returns the tool that shows files and folders.
-func Read(files Files) tool.Tool {
+func Read(files toolapi.Files) tool.Tool {
 	return tool.New(tool.Spec{
 		Name: "Read", Title: "Read a file", Description: readText,
 		ReadOnly: true, NonDestructive: true, Idempotent: true, State: filesState,
@@ -71,7 +72,7 @@ func Read(files Files) tool.Tool {
 
 // A reading is one call of Read.
 type reading struct {
-	files Files
+	files toolapi.Files
 	call  tool.Call
 	in    readInput
 	path  string

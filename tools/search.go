@@ -14,28 +14,18 @@ import (
 	"github.com/openagent-go/agent/internal/gitignore"
 	"github.com/openagent-go/agent/internal/grep"
 	"github.com/openagent-go/agent/internal/text"
+	"github.com/openagent-go/agent/internal/toolapi"
 	"github.com/openagent-go/agent/internal/walk"
 	"github.com/openagent-go/agent/permission"
 	"github.com/openagent-go/agent/tool"
 	"github.com/openagent-go/agent/workspace"
 )
 
-// A Finder gives Glob and Grep the files to search. Names are absolute or relative to dir,
-// the working directory of a call.
-type Finder interface {
-	// Resolve returns the absolute path of name without symlinks.
-	Resolve(dir, name string) (string, error)
-	// OpenFolder opens the folder at name, and returns its path as Resolve does. A missing
-	// folder is an [fs.ErrNotExist]. Searches are faster in a [workspace.LocalFolder] and,
-	// on other machines, in a [workspace.BatchFolder].
-	OpenFolder(ctx context.Context, dir, name string) (workspace.Folder, string, error)
-}
-
 // A tree is a folder to search.
 type tree struct {
 	call   tool.Call
 	folder workspace.Folder
-	finder Finder
+	finder toolapi.Finder
 	path   string // absolute, without symlinks
 	named  string // the model's path, absolute: path, or the file, before links are followed
 	top    string // the working directory, without symlinks
@@ -51,7 +41,7 @@ func (e *missingError) Error() string { return e.text }
 
 // openTree opens the file or folder called name, the working directory for "".
 // Its errors are for the model. The tree must be closed.
-func openTree(ctx context.Context, finder Finder, call tool.Call, name string) (*tree, error) {
+func openTree(ctx context.Context, finder toolapi.Finder, call tool.Call, name string) (*tree, error) {
 	if name == "" {
 		name = "."
 	}
@@ -232,7 +222,7 @@ func were(n int, one, many string) string {
 }
 
 // suggestPath names paths similar to one that does not exist.
-func suggestPath(ctx context.Context, finder Finder, call tool.Call, path string) string {
+func suggestPath(ctx context.Context, finder toolapi.Finder, call tool.Call, path string) string {
 	dir, missing := filepath.Dir(path), filepath.Base(path)
 	for {
 		folder, _, err := finder.OpenFolder(ctx, "", dir)

@@ -10,6 +10,7 @@ import (
 
 	"github.com/openagent-go/agent/internal/skillscope"
 	"github.com/openagent-go/agent/internal/text"
+	"github.com/openagent-go/agent/internal/toolapi"
 	"github.com/openagent-go/agent/permission"
 	"github.com/openagent-go/agent/tool"
 )
@@ -47,7 +48,7 @@ type skillInput struct {
 // for it name skills, as Skill(commit), by their own name, not an alias. While a skill that
 // is limited to certain tools is in force, another one with more tools needs permission. Up
 // to four skills may be nested.
-func Skill(skills Skills) tool.Tool {
+func Skill(skills toolapi.Skills) tool.Tool {
 	return tool.New(tool.Spec{
 		Name: "Skill", Title: "Run a skill", Description: skillText + skillList(skills.List()), ReadOnly: true, NonDestructive: true, Barrier: true,
 	}, func(_ context.Context, call tool.Call, in skillInput) (*tool.Result, error) {
@@ -94,7 +95,7 @@ func skillBound(scopes []skillscope.Scope) *permission.Restriction {
 // skillName accepts a name as people type it, with a slash.
 func skillName(s string) string { return strings.TrimPrefix(strings.TrimSpace(s), "/") }
 
-func runSkill(skills Skills, call tool.Call, in skillInput) *tool.Result {
+func runSkill(skills toolapi.Skills, call tool.Call, in skillInput) *tool.Result {
 	name := skillName(in.Skill)
 	info, ok := skills.Find(name)
 	switch {

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/openagent-go/agent"
+	"github.com/openagent-go/agent/internal/toolapi"
 	"github.com/openagent-go/agent/llm"
 	"github.com/openagent-go/agent/llm/llmtest"
 	"github.com/openagent-go/agent/permission"
@@ -18,12 +19,12 @@ import (
 // instantAgents starts agents that answer at once with their prompt.
 type instantAgents struct{}
 
-func (instantAgents) Offer() tools.Offer {
-	return tools.Offer{Types: []tools.AgentType{{Name: "general-purpose"}, {Name: "Explore", ReadOnly: true}}}
+func (instantAgents) Offer() toolapi.Offer {
+	return toolapi.Offer{Types: []toolapi.AgentType{{Name: "general-purpose"}, {Name: "Explore", ReadOnly: true}}}
 }
 
-func (instantAgents) Spawn(_ context.Context, s tools.Spawn) (*tools.Spawned, error) {
-	return &tools.Spawned{ID: "a1", Text: s.Type + ": " + s.Prompt}, nil
+func (instantAgents) Spawn(_ context.Context, s toolapi.Spawn) (*toolapi.Spawned, error) {
+	return &toolapi.Spawned{ID: "a1", Text: s.Type + ": " + s.Prompt}, nil
 }
 
 // In mode default, without a person to ask, agents keep their tasks, teams and mail and

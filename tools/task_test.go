@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/openagent-go/agent/internal/teamstore"
+	"github.com/openagent-go/agent/internal/toolapi"
 	"github.com/openagent-go/agent/internal/toolrun"
 	"github.com/openagent-go/agent/team"
 	"github.com/openagent-go/agent/tool"
@@ -29,7 +30,7 @@ func stored(shared teamstore.Shared) *team.Store {
 	return (*team.Store)(teamstore.NewStore(shared))
 }
 
-func newOffice(t testing.TB, background ...Background) *office {
+func newOffice(t testing.TB, background ...toolapi.Background) *office {
 	o := &office{TB: t, store: &teamstore.Memory{}, tools: map[string]tool.Tool{}}
 	store := stored(o.store)
 	for _, x := range []tool.Tool{

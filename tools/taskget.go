@@ -4,6 +4,7 @@ import (
 	"context"
 	_ "embed"
 
+	"github.com/openagent-go/agent/internal/toolapi"
 	"github.com/openagent-go/agent/team"
 	"github.com/openagent-go/agent/tool"
 )
@@ -16,7 +17,7 @@ type taskGetInput struct {
 }
 
 // TaskGet returns the tool that shows a task, or how background work stands.
-func TaskGet(store *team.Store, background ...Background) tool.Tool {
+func TaskGet(store *team.Store, background ...toolapi.Background) tool.Tool {
 	tasks := sharedOf(store)
 	return spelledTool(tool.Spec{
 		Name: "TaskGet", Title: "Show a task", Description: taskGetText, ReadOnly: true,

@@ -5,6 +5,7 @@ import (
 	_ "embed"
 	"time"
 
+	"github.com/openagent-go/agent/internal/toolapi"
 	"github.com/openagent-go/agent/team"
 	"github.com/openagent-go/agent/tool"
 )
@@ -19,7 +20,7 @@ type taskOutputInput struct {
 
 // TaskOutput returns the tool that shows the output of tasks and of background
 // work.
-func TaskOutput(store *team.Store, background ...Background) tool.Tool {
+func TaskOutput(store *team.Store, background ...toolapi.Background) tool.Tool {
 	tasks := sharedOf(store)
 	return spelledTool(tool.Spec{
 		Name: "TaskOutput", Title: "Show a task's output", Description: taskOutputText, ReadOnly: true,

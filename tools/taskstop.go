@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/openagent-go/agent/internal/teamstore"
+	"github.com/openagent-go/agent/internal/toolapi"
 	"github.com/openagent-go/agent/team"
 	"github.com/openagent-go/agent/tool"
 )
@@ -20,7 +21,7 @@ type taskStopInput struct {
 }
 
 // TaskStop returns the tool that cancels tasks and ends background work.
-func TaskStop(store *team.Store, background ...Background) tool.Tool {
+func TaskStop(store *team.Store, background ...toolapi.Background) tool.Tool {
 	tasks := sharedOf(store)
 	return spelledTool(tool.Spec{
 		Name: "TaskStop", Title: "Stop a task", Description: taskStopText, Idempotent: true,
@@ -74,9 +75,9 @@ func stopTask(ctx context.Context, tasks teamstore.Tasks, call tool.Call, in tas
 }
 
 // stopOwner ends the work of the agent that has worked on a task, and says so.
-func stopOwner(ctx context.Context, background []Background, call tool.Call, owner string) (string, error) {
+func stopOwner(ctx context.Context, background []toolapi.Background, call tool.Call, owner string) (string, error) {
 	for _, b := range background {
-		s, ok := b.(OwnerStopper)
+		s, ok := b.(toolapi.OwnerStopper)
 		if !ok {
 			continue
 		}

@@ -13,7 +13,7 @@ import (
 // Words that describe the purpose of a built-in tool find it, and little else.
 func TestToolSearchFindsTheKit(t *testing.T) {
 	k := fullKit(t)
-	k.Settings = &tools.SettingsFile{Settings: []tools.Setting{{Key: "model", Type: "string"}, {Key: "no_color", Type: "boolean"}}}
+	k.Settings = tools.SettingsFile("", "", tools.Setting{Key: "model", Type: "string"}, tools.Setting{Key: "no_color", Type: "boolean"})
 	var deferred []tool.Spec
 	for _, e := range k.Tools() {
 		if e.Tier != tools.CoreTier {

@@ -13,6 +13,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/openagent-go/agent/internal/toolapi"
 	"github.com/openagent-go/agent/permission"
 	"github.com/openagent-go/agent/tool"
 )
@@ -34,15 +35,6 @@ const (
 	// maxLosses is how many files and commits that would be lost are listed.
 	maxLosses = 20
 )
-
-// Worktrees are the files and processes that EnterWorktree and ExitWorktree work on.
-type Worktrees interface {
-	Starter
-	// Resolve returns the absolute path of name without symlinks.
-	Resolve(dir, name string) (string, error)
-	// OpenRoot opens the folder at name.
-	OpenRoot(dir, name string) (*os.Root, string, error)
-}
 
 // A worktree is the session's record of the worktree that it is in.
 type worktree struct {
@@ -104,7 +96,7 @@ func (in enterWorktreeInput) name(call tool.Call) string {
 // The folder is hidden from git. A worktree that was left with [ExitWorktree]'s keep is
 // entered again by its name. Any other name that exists is an error: a second session in
 // the same worktree would work on the same files.
-func EnterWorktree(files Worktrees) tool.Tool {
+func EnterWorktree(files toolapi.Worktrees) tool.Tool {
 	return tool.New(tool.Spec{
 		Name: "EnterWorktree", Title: "Enter a worktree", Description: enterWorktreeText, NonDestructive: true, Barrier: true, State: worktreeState,
 	}, func(ctx context.Context, call tool.Call, in enterWorktreeInput) (*tool.Result, error) {
@@ -133,7 +125,7 @@ func worktreeResult(ctx context.Context, what string, do func() (*tool.Result, e
 	return tool.Errorf("No worktree was %s: %v", what, err), nil
 }
 
-func enterWorktree(ctx context.Context, files Worktrees, call tool.Call, name string) (*tool.Result, error) {
+func enterWorktree(ctx context.Context, files toolapi.Worktrees, call tool.Call, name string) (*tool.Result, error) {
 	from, err := files.Resolve(call.Dir, ".")
 	if err != nil {
 		return nil, err
@@ -169,7 +161,7 @@ func (w worktree) happened(event string) []tool.SideEvent {
 
 // entered is the result that leads the run into w, to the folder in it that it is
 // in now.
-func (w worktree) entered(files Worktrees, prefix, head, text string) *tool.Result {
+func (w worktree) entered(files toolapi.Worktrees, prefix, head, text string) *tool.Result {
 	dir := w.Path
 	if info, err := os.Stat(filepath.Join(w.Path, prefix)); err == nil && info.IsDir() {
 		dir = filepath.Join(w.Path, prefix)
@@ -219,7 +211,7 @@ func repository(ctx context.Context, g git, dir string) (prefix, head string, er
 // makeWorktree makes the folder and the branch of w, both or none. It claims each by
 // creating it where there was nothing. If two callers ask for one name, one gets it and
 // neither removes the work of the other.
-func makeWorktree(ctx context.Context, files Worktrees, g git, w worktree, base string) (err error) {
+func makeWorktree(ctx context.Context, files toolapi.Worktrees, g git, w worktree, base string) (err error) {
 	root, _, err := files.OpenRoot("", w.From)
 	if err != nil {
 		return err
@@ -277,7 +269,7 @@ func makeWorktree(ctx context.Context, files Worktrees, g git, w worktree, base 
 
 // directPath returns an error if the path of w leads through symlinks: a repository
 // may hold one in the place of our folder.
-func directPath(files Worktrees, w worktree) error {
+func directPath(files toolapi.Worktrees, w worktree) error {
 	real, err := files.Resolve("", w.Path)
 	if err != nil {
 		return err

@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/openagent-go/agent/internal/text"
+	"github.com/openagent-go/agent/internal/toolapi"
 )
 
 // A Worktree is a git worktree of an agent that works apart from others.
@@ -26,7 +27,7 @@ type Worktree struct {
 // MakeWorktree makes a git worktree under .openagent/worktrees of the folder from, as
 // [EnterWorktree] does. For a session and a call that have made one already, as before
 // a crash, it returns that one.
-func MakeWorktree(ctx context.Context, files Worktrees, from, session, call string) (*Worktree, error) {
+func MakeWorktree(ctx context.Context, files toolapi.Worktrees, from, session, call string) (*Worktree, error) {
 	from, err := files.Resolve(from, ".")
 	if err != nil {
 		return nil, err
@@ -67,7 +68,7 @@ func ApartFrom(dir, session, call string) (from string, ok bool) {
 
 // There reports whether the worktree of a session and a call that [MakeWorktree] has
 // made from a folder is still there.
-func There(files Worktrees, from, session, call string) bool {
+func There(files toolapi.Worktrees, from, session, call string) bool {
 	root, _, err := files.OpenRoot("", from)
 	if err != nil {
 		return false
@@ -108,7 +109,7 @@ func clipLines(text string, most int) string {
 
 // Remove removes the worktree and its branch, unless something would be lost, which it
 // says.
-func (w *Worktree) Remove(ctx context.Context, files Worktrees) (lost string, err error) {
+func (w *Worktree) Remove(ctx context.Context, files toolapi.Worktrees) (lost string, err error) {
 	if _, err := registered(ctx, w.git, w.tree); err != nil {
 		return "", err
 	}
@@ -130,7 +131,7 @@ func (w *Worktree) Remove(ctx context.Context, files Worktrees) (lost string, er
 }
 
 // Keep lets EnterWorktree enter the worktree by its name.
-func (w *Worktree) Keep(files Worktrees) error {
+func (w *Worktree) Keep(files toolapi.Worktrees) error {
 	if err := markKept(files, w.tree); err != nil && !errors.Is(err, os.ErrExist) {
 		return err
 	}

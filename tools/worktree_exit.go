@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"github.com/openagent-go/agent/internal/text"
+	"github.com/openagent-go/agent/internal/toolapi"
 	"github.com/openagent-go/agent/permission"
 	"github.com/openagent-go/agent/tool"
 )
@@ -32,7 +33,7 @@ const (
 
 // ExitWorktree returns the tool that leads out of a worktree, and removes one
 // that EnterWorktree made under the same folder if that loses nothing.
-func ExitWorktree(files Worktrees) tool.Tool {
+func ExitWorktree(files toolapi.Worktrees) tool.Tool {
 	return tool.New(tool.Spec{
 		Name: "ExitWorktree", Title: "Leave a worktree", Description: exitWorktreeText, Barrier: true, State: worktreeState,
 	}, func(ctx context.Context, call tool.Call, in exitWorktreeInput) (*tool.Result, error) {
@@ -90,7 +91,7 @@ func (in exitWorktreeInput) target(call tool.Call) (w worktree, here bool, probl
 }
 
 // goBack makes r lead the run to where it was before it entered w.
-func goBack(files Worktrees, r *tool.Result, w worktree) error {
+func goBack(files toolapi.Worktrees, r *tool.Result, w worktree) error {
 	dir, err := files.Resolve("", w.From)
 	if err != nil {
 		return err
@@ -104,7 +105,7 @@ func goBack(files Worktrees, r *tool.Result, w worktree) error {
 	return nil
 }
 
-func keepTree(files Worktrees, w worktree) *tool.Result {
+func keepTree(files toolapi.Worktrees, w worktree) *tool.Result {
 	r := new(tool.Result)
 	if err := goBack(files, r, w); err != nil {
 		return tool.Errorf("The worktree was not left: %v", err)
@@ -121,7 +122,7 @@ func keepTree(files Worktrees, w worktree) *tool.Result {
 	return r
 }
 
-func removeTree(ctx context.Context, files Worktrees, call tool.Call, w worktree, here, discard bool) (*tool.Result, error) {
+func removeTree(ctx context.Context, files toolapi.Worktrees, call tool.Call, w worktree, here, discard bool) (*tool.Result, error) {
 	done := worktreeDetails{worktree: w, Action: removeWorktree, Dir: call.Dir, Discard: discard}
 	r := &tool.Result{Title: "Remove worktree " + w.Name}
 	if here {

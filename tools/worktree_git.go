@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/openagent-go/agent/internal/environ"
+	"github.com/openagent-go/agent/internal/toolapi"
 	"github.com/openagent-go/agent/workspace"
 )
 
@@ -26,12 +27,7 @@ const (
 // monitor, no prompts, and no transport, which a partial clone would use to get objects.
 // The exceptions are filters for checking files out, see [git.plain], and the settings of
 // submodules, which git must not enter.
-type git struct{ start Starter }
-
-// A Starter starts programs.
-type Starter interface {
-	Start(ctx context.Context, c workspace.Command) (workspace.Process, error)
-}
+type git struct{ start toolapi.Starter }
 
 // errNoGit is matched by the error for a machine without git.
 var errNoGit = errors.New("git is not installed, or not in PATH")

@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 
+	"github.com/openagent-go/agent/internal/toolapi"
 	"github.com/openagent-go/agent/tool"
 )
 
@@ -26,7 +27,7 @@ func (w worktree) mark() string {
 func (w worktree) folder() string { return filepath.Join(filepath.FromSlash(worktreesFolder), w.Name) }
 
 // markKept marks w as free for a session.
-func markKept(files Worktrees, w worktree) error {
+func markKept(files toolapi.Worktrees, w worktree) error {
 	root, _, err := files.OpenRoot("", w.From)
 	if err != nil {
 		return err
@@ -43,7 +44,7 @@ func markKept(files Worktrees, w worktree) error {
 }
 
 // takeMark takes the mark of w away and reports whether there was one.
-func takeMark(files Worktrees, w worktree) (bool, error) {
+func takeMark(files toolapi.Worktrees, w worktree) (bool, error) {
 	root, _, err := files.OpenRoot("", w.From)
 	if err != nil {
 		return false, err
@@ -59,7 +60,7 @@ func takeMark(files Worktrees, w worktree) (bool, error) {
 }
 
 // kept reports whether w is there and marked.
-func kept(files Worktrees, w worktree) (bool, error) {
+func kept(files toolapi.Worktrees, w worktree) (bool, error) {
 	root, _, err := files.OpenRoot("", w.From)
 	if err != nil {
 		return false, err
@@ -77,7 +78,7 @@ func kept(files Worktrees, w worktree) (bool, error) {
 
 // enterKept leads the run into a worktree that was kept, if git knows it as one of
 // the repository.
-func enterKept(ctx context.Context, files Worktrees, g git, w worktree, prefix string) (*tool.Result, error) {
+func enterKept(ctx context.Context, files toolapi.Worktrees, g git, w worktree, prefix string) (*tool.Result, error) {
 	if _, err := registered(ctx, g, w); err != nil {
 		return nil, err
 	}

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/openagent-go/agent/internal/text"
+	"github.com/openagent-go/agent/internal/toolapi"
 	"github.com/openagent-go/agent/tool"
 )
 
@@ -20,7 +21,7 @@ type writeInput struct {
 }
 
 // Write returns the tool that creates files and replaces their content.
-func Write(files Files) tool.Tool {
+func Write(files toolapi.Files) tool.Tool {
 	return tool.New(tool.Spec{
 		Name: "Write", Title: "Write a file", Description: writeText, State: filesState,
 	}, func(ctx context.Context, call tool.Call, in writeInput) (*tool.Result, error) {
@@ -35,7 +36,7 @@ func Write(files Files) tool.Tool {
 	})
 }
 
-func write(ctx context.Context, files Files, call tool.Call, in writeInput) *tool.Result {
+func write(ctx context.Context, files toolapi.Files, call tool.Call, in writeInput) *tool.Result {
 	path, err := files.Resolve(call.Dir, in.FilePath)
 	if err != nil {
 		return tool.Errorf("%v", err)

@@ -12,7 +12,7 @@ import (
 	"github.com/openagent-go/agent/cmd/openagent/internal/settings"
 	"github.com/openagent-go/agent/internal/config"
 	"github.com/openagent-go/agent/internal/providers"
-	"github.com/openagent-go/agent/tools"
+	"github.com/openagent-go/agent/internal/toolapi"
 )
 
 // offered are the settings that a model may see and change, in the user's file.
@@ -27,15 +27,15 @@ type ToolSettings struct {
 	Project string
 }
 
-// Known implements [tools.Settings].
-func (t ToolSettings) Known() []tools.Setting {
-	var list []tools.Setting
+// Known implements [toolapi.Settings].
+func (t ToolSettings) Known() []toolapi.Setting {
+	var list []toolapi.Setting
 	for _, name := range offered {
 		k, _, err := config.Find(name)
 		if err != nil {
 			panic(err) // it is in the table
 		}
-		s := tools.Setting{Key: name, Type: "string", Default: k.Default, Description: k.Doc, Check: k.Check}
+		s := toolapi.Setting{Key: name, Type: "string", Default: k.Default, Description: k.Doc, Check: k.Check}
 		if k.Type == config.Bool {
 			s.Type = "boolean"
 		} else {
@@ -77,30 +77,30 @@ func checkOwnModel(value json.RawMessage) error {
 	return nil
 }
 
-// Get implements [tools.Settings].
-func (t ToolSettings) Get(key string) (tools.SettingValue, error) {
+// Get implements [toolapi.Settings].
+func (t ToolSettings) Get(key string) (toolapi.SettingValue, error) {
 	o, err := settings.Configure(context.Background(), t.H, t.Options, t.Project, false)
 	if err != nil {
-		return tools.SettingValue{}, err
+		return toolapi.SettingValue{}, err
 	}
 	p, err := Open(t.H, o)
 	if err != nil {
-		return tools.SettingValue{}, err
+		return toolapi.SettingValue{}, err
 	}
 	v := o.Setting(key)
-	out := tools.SettingValue{Value: v.Value, Source: v.Source.String()}
+	out := toolapi.SettingValue{Value: v.Value, Source: v.Source.String()}
 	for name, s := range map[string]providers.Setting{"model": p.Model, "small_model": p.Small} {
 		if key == name {
-			out = tools.SettingValue{Value: settings.EncodeValue(s.Value), Source: s.Source}
+			out = toolapi.SettingValue{Value: settings.EncodeValue(s.Value), Source: s.Source}
 		}
 	}
 	if out.Source == "model" { // the small model is the model
-		out.Source = tools.FromDefault
+		out.Source = toolapi.FromDefault
 	}
 	return out, nil
 }
 
-// Set implements [tools.Settings].
+// Set implements [toolapi.Settings].
 func (t ToolSettings) Set(key string, value json.RawMessage) error {
 	f, ok := settings.ConfigOptions(t.H, new(settings.Options), t.Project).File(config.User)
 	if !ok {

@@ -1,4 +1,4 @@
-package tools
+package toolapi
 
 import (
 	"bytes"
@@ -72,9 +72,9 @@ func (s Setting) Accepts(value json.RawMessage) error {
 	return nil
 }
 
-// repaired returns the value that is in a text, where the setting has a type: models
+// Repaired returns the value that is in a text, where the setting has a type: models
 // write "true" for true, and "\"opus\"" for "opus".
-func (s Setting) repaired(value json.RawMessage) json.RawMessage {
+func (s Setting) Repaired(value json.RawMessage) json.RawMessage {
 	var text string
 	if s.Type == "" || json.Unmarshal(value, &text) != nil {
 		return value
@@ -87,8 +87,8 @@ func (s Setting) repaired(value json.RawMessage) json.RawMessage {
 	return value
 }
 
-// compactJSON returns v, which is valid, in one line.
-func compactJSON(v json.RawMessage) json.RawMessage {
+// CompactJSON returns v, which is valid, in one line.
+func CompactJSON(v json.RawMessage) json.RawMessage {
 	var b bytes.Buffer
 	if json.Compact(&b, v) != nil {
 		return v
@@ -115,8 +115,8 @@ func jsonType(v any) string {
 	return "object"
 }
 
-// maxSettingsFile is how many bytes a file of settings may have.
-const maxSettingsFile = 1 << 20
+// MaxSettingsFile is how many bytes a file of settings may have.
+const MaxSettingsFile = 1 << 20
 
 // A SettingsFile keeps settings in a file of the user: a JSON object with a
 // member for each. It keeps members that it does not know. Processes that change
@@ -152,18 +152,18 @@ func (f *SettingsFile) Get(key string) (SettingValue, error) {
 		if file.path == "" {
 			continue
 		}
-		members, err := readSettings(file.path)
+		members, err := ReadSettings(file.path)
 		if err != nil {
 			return SettingValue{}, err
 		}
 		v, ok := members[key]
-		if !ok || isNull(v) {
+		if !ok || IsNull(v) {
 			continue
 		}
 		if err := s.Accepts(v); err != nil {
 			return SettingValue{}, fmt.Errorf("reading the setting %s in %s: %w", key, file.path, err)
 		}
-		return SettingValue{compactJSON(v), file.source}, nil
+		return SettingValue{CompactJSON(v), file.source}, nil
 	}
 	if s.Default == nil {
 		return SettingValue{json.RawMessage("null"), FromDefault}, nil
@@ -184,7 +184,7 @@ func (f *SettingsFile) Set(key string, value json.RawMessage) error {
 	}
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	members, err := readSettings(f.Path)
+	members, err := ReadSettings(f.Path)
 	if err != nil {
 		return err
 	}
@@ -205,8 +205,8 @@ func (f *SettingsFile) find(key string) (Setting, error) {
 	return Setting{}, fmt.Errorf("there is no setting %q", key)
 }
 
-// readSettings returns the members of a file, none if there is no file.
-func readSettings(path string) (map[string]json.RawMessage, error) {
+// ReadSettings returns the members of a file, none if there is no file.
+func ReadSettings(path string) (map[string]json.RawMessage, error) {
 	members := map[string]json.RawMessage{}
 	data, err := readBounded(path)
 	switch {
@@ -225,14 +225,14 @@ func readSettings(path string) (map[string]json.RawMessage, error) {
 }
 
 func readBounded(path string) ([]byte, error) {
-	return plainfile.ReadFile(path, maxSettingsFile)
+	return plainfile.ReadFile(path, MaxSettingsFile)
 }
 
 // writeSettings replaces the file; it is never seen half-written.
 func writeSettings(path string, members map[string]json.RawMessage) error {
 	data, err := json.MarshalIndent(members, "", "  ")
-	if err == nil && len(data) >= maxSettingsFile {
-		err = fmt.Errorf("they would have more than %d bytes", maxSettingsFile)
+	if err == nil && len(data) >= MaxSettingsFile {
+		err = fmt.Errorf("they would have more than %d bytes", MaxSettingsFile)
 	}
 	if err != nil {
 		return fmt.Errorf("writing the settings in %s: %w", path, err)
@@ -249,3 +249,5 @@ func writeSettings(path string, members map[string]json.RawMessage) error {
 	}
 	return nil
 }
+
+func IsNull(v json.RawMessage) bool { return string(bytes.TrimSpace(v)) == "null" }
