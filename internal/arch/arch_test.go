@@ -21,7 +21,7 @@ const module = "github.com/openagent-go/agent"
 // import nothing of the module but the packages of everywhere. The permit "internal/..."
 // covers only shared helpers: a package with a row of its own must be named.
 var rules = map[string][]string{
-	"":                    {"internal/fact", "internal/conversation", "internal/discard", "internal/driver", "internal/elicitform", "internal/eventqueue", "internal/executor", "internal/safecall", "internal/same", "internal/secrets", "internal/strict", "internal/subagents", "internal/watchers", "internal/engine", "session", "event", "hook", "llm", "tool", "trace", "permission", "internal/toolschema", "internal/toolhost", "internal/toolrun"},
+	"":                    {"internal/fact", "internal/conversation", "internal/discard", "internal/driver", "internal/elicitform", "internal/eventqueue", "internal/executor", "internal/safecall", "internal/same", "internal/secrets", "internal/strict", "internal/subagents", "internal/toolnames", "internal/watchers", "internal/engine", "session", "event", "hook", "llm", "tool", "trace", "permission", "internal/toolschema", "internal/toolhost", "internal/toolrun"},
 	"permission":          {"permission/internal/..."},
 	"trace":               {"internal/fact", "internal/plainfile", "event", "llm", "permission"},
 	"hook":                {"tool", "llm", "permission"},
@@ -120,7 +120,7 @@ var rules = map[string][]string{
 	"internal/strictapi": {},
 	"internal/pace":      {"llm"},
 	"internal/...":       {"internal/..."},
-	"cmd/...":            {"internal/fact", "", "cmd/openagent/internal/...", "attach", "internal/checkpoint", "coder", "internal/config", "cron", "internal/engine", "event", "hook", "hook/shell", "internal/connlimit", "internal/parts", "internal/plainfile", "internal/providers", "internal/terminal", "internal/trusted", "internal/wire", "llm", "llm/...", "mcp", "mcp/agentserver", "mcp/oauth", "mcp/server", "permission", "sandbox", "session", "internal/account", "session/export", "internal/transcript", "skill", "subagent", "tool", "tools", "tools/custom", "tools/search", "trace", "trigger", "workspace", "internal/chat", "internal/environ", "internal/toolrun", "internal/tooloutput", "internal/skillscope", "internal/toolschema", "internal/toolapi"},
+	"cmd/...":            {"internal/fact", "", "cmd/openagent/internal/...", "attach", "internal/checkpoint", "coder", "internal/config", "cron", "internal/engine", "event", "hook", "hook/shell", "internal/connlimit", "internal/parts", "internal/plainfile", "internal/providers", "internal/terminal", "internal/toolnames", "internal/trusted", "internal/wire", "llm", "llm/...", "mcp", "mcp/agentserver", "mcp/oauth", "mcp/server", "permission", "sandbox", "session", "internal/account", "session/export", "internal/transcript", "skill", "subagent", "tool", "tools", "tools/custom", "tools/search", "trace", "trigger", "workspace", "internal/chat", "internal/environ", "internal/toolrun", "internal/tooloutput", "internal/skillscope", "internal/toolschema", "internal/toolapi"},
 	"examples/...":       {"..."},
 
 	"workspace/workspacetest": {"permission", "tool", "tool/tooltest", "tools", "workspace", "internal/toolrun"},
