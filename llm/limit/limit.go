@@ -89,10 +89,7 @@ func (l *Limiter) Wait(ctx context.Context, c pace.Call) (pace.Permit, error) {
 		return &permit{}, nil
 	}
 	p, err := l.wait(ctx, c)
-	if err != nil {
-		return nil, err
-	}
-	return &p, nil
+	return &p, err
 }
 
 func (l *Limiter) wait(ctx context.Context, c pace.Call) (permit, error) {
