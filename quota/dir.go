@@ -16,9 +16,11 @@ import (
 	"github.com/openagent-go/agent/internal/plainfile"
 )
 
-// A Dir is a [Store] in a folder, for the processes of one machine. Each book has a file, and
-// a file beside it that locks it. A crash at any moment leaves a book whole.
-type Dir struct{ Path string }
+// Dir returns a [Store] in a folder, for the processes of one machine. Each book has a file,
+// and a file beside it that locks it. A crash at any moment leaves a book whole.
+func Dir(path string) Store { return dir{path} }
+
+type dir struct{ path string }
 
 const (
 	lockPause = 2 * time.Millisecond
@@ -26,12 +28,12 @@ const (
 )
 
 // with changes a book under its lock.
-func (d Dir) with(ctx context.Context, book string, do func(*ledger)) (err error) {
-	if err := os.MkdirAll(d.Path, 0o700); err != nil {
+func (d dir) with(ctx context.Context, book string, do func(*ledger)) (err error) {
+	if err := os.MkdirAll(d.path, 0o700); err != nil {
 		return fmt.Errorf("making the folder of quotas: %w", err)
 	}
 	sum := sha256.Sum256([]byte(book))
-	path := filepath.Join(d.Path, hex.EncodeToString(sum[:16])+".json")
+	path := filepath.Join(d.path, hex.EncodeToString(sum[:16])+".json")
 	lock, err := durable.Open(path+".lock", os.O_RDWR|os.O_CREATE)
 	if err != nil {
 		return fmt.Errorf("locking the quota %s: %w", book, err)
@@ -80,18 +82,18 @@ func change(path, book string, do func(*ledger)) error {
 }
 
 // Reserve implements [Store].
-func (d Dir) Reserve(ctx context.Context, r Reservation) (b Balance, err error) {
+func (d dir) Reserve(ctx context.Context, r Reservation) (b Balance, err error) {
 	err = d.with(ctx, r.Book, func(l *ledger) { b = l.reserve(r, time.Now()) })
 	return b, err
 }
 
 // Settle implements [Store].
-func (d Dir) Settle(ctx context.Context, book, id string, usd float64) error {
+func (d dir) Settle(ctx context.Context, book, id string, usd float64) error {
 	return d.with(ctx, book, func(l *ledger) { l.settle(id, usd) })
 }
 
 // Balance implements [Store].
-func (d Dir) Balance(ctx context.Context, book string) (b Balance, err error) {
+func (d dir) Balance(ctx context.Context, book string) (b Balance, err error) {
 	err = d.with(ctx, book, func(l *ledger) { l.expire(time.Now()); b = l.balance() })
 	return b, err
 }

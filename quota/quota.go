@@ -1,7 +1,7 @@
 // Package quota limits what model calls cost over many prompts: for a user, a tenant, a day.
 // Sessions, sub-agents and processes share an [Account] by its [Store].
 //
-//	today := &quota.Account{Store: quota.Dir{Path: "quotas"}, Key: "user/ada", Period: quota.Day, USD: 2}
+//	today := &quota.Account{Store: quota.Dir("quotas"), Key: "user/ada", Period: quota.Day, USD: 2}
 //	a := &agent.Agent{Model: model, Quota: today}
 package quota
 

@@ -21,7 +21,7 @@ import (
 )
 
 func stores(t *testing.T) map[string]quota.Store {
-	return map[string]quota.Store{"memory": new(quota.Memory), "dir": quota.Dir{Path: t.TempDir()}}
+	return map[string]quota.Store{"memory": new(quota.Memory), "dir": quota.Dir(t.TempDir())}
 }
 
 func reservation(id string, least, most float64) quota.Reservation {
@@ -170,7 +170,7 @@ func TestMain(m *testing.M) {
 		os.Exit(m.Run())
 	}
 	hang, _ := strconv.Atoi(os.Getenv("QUOTA_HANG"))
-	account := &quota.Account{Store: quota.Dir{Path: dir}, Key: "ada", USD: 0.5, Expiry: time.Second}
+	account := &quota.Account{Store: quota.Dir(dir), Key: "ada", USD: 0.5, Expiry: time.Second}
 	for n := 0; ; n++ {
 		step := llmtest.Step{Text: "an answer", Usage: llm.Usage{Input: 10, Output: 500}}
 		if n == hang {
@@ -209,7 +209,7 @@ func TestProcesses(t *testing.T) {
 	if _, err := out.Read(make([]byte, 8)); err != nil {
 		t.Error(err)
 	}
-	account := &quota.Account{Store: quota.Dir{Path: dir}, Key: "ada", USD: 0.5}
+	account := &quota.Account{Store: quota.Dir(dir), Key: "ada", USD: 0.5}
 	for b := (quota.Balance{}); b.Reserved == 0; { // its call is under way
 		if b, err = account.Balance(t.Context()); err != nil {
 			t.Fatal(err)

@@ -15,6 +15,7 @@ import (
 	"github.com/openagent-go/agent/event"
 	"github.com/openagent-go/agent/internal/engine"
 	"github.com/openagent-go/agent/internal/fact"
+	"github.com/openagent-go/agent/internal/tokens"
 	"github.com/openagent-go/agent/llm"
 )
 
@@ -224,7 +225,7 @@ func (b *Book) answered(f event.AssistantMessage) {
 	} else if b.cache.SavedUSD != nil {
 		b.cache.SavedUSD = sum(b.cache.SavedUSD, new(price.Cost(llm.Usage{Input: u.Context(), Output: u.Output})-price.Cost(u)))
 	}
-	total := llm.Tokens(b.transcript.System)
+	total := tokens.Count(b.transcript.System)
 	for _, n := range b.inPlay {
 		total += n
 	}

@@ -6,6 +6,7 @@ import (
 
 	"github.com/openagent-go/agent/event"
 	"github.com/openagent-go/agent/internal/fact"
+	"github.com/openagent-go/agent/internal/tokens"
 	"github.com/openagent-go/agent/llm"
 )
 
@@ -127,7 +128,7 @@ func (x *contextState) answered(f event.AssistantMessage) {
 }
 
 // size estimates the tokens of the next request: the provider's own count of the last one,
-// and [llm.TokensAtMost] for everything since.
+// and [tokens.AtMost] for everything since.
 type size struct {
 	fixed   int    // system prompt and tools
 	said    int    // all messages
@@ -190,7 +191,7 @@ func (s *size) rescaled(model string, tokens int) int {
 	return int(float64(tokens) * s.scale(model))
 }
 
-func textTokens[T string | json.RawMessage](s T) int { return llm.TokensAtMost(s) }
+func textTokens[T string | json.RawMessage](s T) int { return tokens.AtMost(s) }
 
 // blockTokens is the overhead of a block beside its text.
 const blockTokens = 8
@@ -207,7 +208,7 @@ func contentTokens(bs llm.Blocks) int {
 		case llm.RedactedThinking:
 			n += textTokens(b.Data)
 		case llm.Image:
-			n += llm.ImageTokens
+			n += tokens.Image
 		case llm.Document:
 			n += max(3000, len(b.Data)/10)
 		case llm.ToolUse:

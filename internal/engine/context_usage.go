@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/openagent-go/agent/event"
+	"github.com/openagent-go/agent/internal/tokens"
 	"github.com/openagent-go/agent/llm"
 )
 
@@ -104,7 +105,7 @@ func (s *State) ContextUsage(t *Transcript, note func(text string) bool, total, 
 		w.shares[name] = &ContextShare{Name: name}
 	}
 	if t.System != "" {
-		w.add(InSystem, 3+llm.Tokens(t.System))
+		w.add(InSystem, 3+tokens.Count(t.System))
 	}
 	for i := range t.Tools {
 		tokens := t.Tools[i].Estimate()
@@ -112,7 +113,7 @@ func (s *State) ContextUsage(t *Transcript, note func(text string) bool, total, 
 		w.heavy(t.Tools[i].Name, tokens)
 	}
 	if len(t.Tools) > 0 && strings.Contains(model, "claude") {
-		w.shares[InTools].Tokens += llm.ClaudeToolsTokens
+		w.shares[InTools].Tokens += tokens.ClaudeTools
 	}
 	said := w.sum()
 	calls := map[string]string{}

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/openagent-go/agent/internal/pace"
+	"github.com/openagent-go/agent/internal/tokens"
 	"github.com/openagent-go/agent/llm"
 )
 
@@ -58,12 +59,12 @@ func (x *Exchange) bound(l pace.Limiter, model string, req *llm.Request) {
 	}
 	in, size := req.Estimate(), 0
 	if len(req.Tools) > 0 {
-		in += llm.ClaudeToolsTokens
+		in += tokens.ClaudeTools
 	}
 	for _, piece := range x.Body {
 		size += len(piece)
 	}
-	x.limiter, x.call = l, pace.Call{Host: Host(x.URL), Model: model, Input: in, Most: size/2 + llm.ClaudeToolsTokens, Output: req.MaxTokens}
+	x.limiter, x.call = l, pace.Call{Host: Host(x.URL), Model: model, Input: in, Most: size/2 + tokens.ClaudeTools, Output: req.MaxTokens}
 }
 
 // ErrSame is returned by Exchange.Authorize if it has no other credentials.

@@ -1,4 +1,4 @@
-package llm_test
+package tokens_test
 
 import (
 	"encoding/json"
@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/openagent-go/agent/internal/tokens"
 	"github.com/openagent-go/agent/internal/wire/wiretest"
 	"github.com/openagent-go/agent/llm"
 )
@@ -23,14 +24,14 @@ func TestTokensOfRecordedAnswers(t *testing.T) {
 			if reasoned || len(e.Calls) > 0 || len(e.Text) < 60 || e.Usage.Output == 0 || strings.Contains(item.Name, "WebSearch") {
 				continue
 			}
-			got := llm.Tokens(e.Text) + 3
+			got := tokens.Count(e.Text) + 3
 			d := float64(got)/float64(e.Usage.Output) - 1
 			off = append(off, math.Abs(d))
 			byProvider[item.Provider] = append(byProvider[item.Provider], d)
 			if testing.Verbose() && math.Abs(d) > 0.3 {
 				t.Logf("%+.0f%%: %d for %d: %s: %.120q", 100*d, got, e.Usage.Output, item.Name, e.Text)
 			}
-			if most := llm.TokensAtMost(e.Text) + 12; most < e.Usage.Output {
+			if most := tokens.AtMost(e.Text) + 12; most < e.Usage.Output {
 				t.Errorf("%s: at most %d, counted %d: %q", item.Name, most, e.Usage.Output, e.Text)
 			}
 		}
@@ -60,7 +61,7 @@ func TestEstimateOfRecordedRequests(t *testing.T) {
 			got := req.Estimate()
 			claude := api == "anthropic"
 			if claude && len(req.Tools) > 0 {
-				got += llm.ClaudeToolsTokens
+				got += tokens.ClaudeTools
 				if !strings.Contains(item.Name, "-4-5") && !strings.Contains(item.Name, "-4-6") {
 					got -= 170
 				}

@@ -1,4 +1,4 @@
-package llm
+package tokens
 
 import (
 	"strings"
@@ -29,15 +29,15 @@ func TestTokensByScript(t *testing.T) {
 		{"bytes", "\xff\xfe\x80", 1},
 	} {
 		dear := int(tt.dear * float64(utf8.RuneCountInString(tt.text)))
-		if most := TokensAtMost(tt.text); most < dear {
+		if most := AtMost(tt.text); most < dear {
 			t.Errorf("%s: at most %d, less than %d", tt.script, most, dear)
 		} else if bytes := len(tt.text); most > bytes {
 			t.Errorf("%s: at most %d for %d bytes", tt.script, most, bytes)
 		}
-		if about := Tokens(tt.text); about*3 < dear || about > 2*dear {
+		if about := Count(tt.text); about*3 < dear || about > 2*dear {
 			t.Errorf("%s: about %d, dear %d", tt.script, about, dear)
 		}
-		if a, b := Tokens(tt.text), Tokens([]byte(tt.text)); a != b {
+		if a, b := Count(tt.text), Count([]byte(tt.text)); a != b {
 			t.Errorf("%s: %d and, in bytes, %d", tt.script, a, b)
 		}
 	}
@@ -47,11 +47,11 @@ func TestTokensByScript(t *testing.T) {
 func FuzzTokens(f *testing.F) {
 	f.Add("héllo wörld 大 🙂 \xf0\x9f", 3)
 	f.Fuzz(func(t *testing.T, s string, cut int) {
-		most := TokensAtMost(s)
-		if most > len(s) || s != "" && most == 0 || Tokens(s) > 2*len(s)+1 {
-			t.Errorf("%q: %d of %d bytes, about %d", s, most, len(s), Tokens(s))
+		most := AtMost(s)
+		if most > len(s) || s != "" && most == 0 || Count(s) > 2*len(s)+1 {
+			t.Errorf("%q: %d of %d bytes, about %d", s, most, len(s), Count(s))
 		}
-		if cut = max(0, min(cut, len(s))); len(strings.ToValidUTF8(s, "")) == len(s) && most > TokensAtMost(s[:cut])+TokensAtMost(s[cut:]) {
+		if cut = max(0, min(cut, len(s))); len(strings.ToValidUTF8(s, "")) == len(s) && most > AtMost(s[:cut])+AtMost(s[cut:]) {
 			t.Errorf("%q counts more than its pieces", s)
 		}
 	})
@@ -61,6 +61,6 @@ func BenchmarkTokensAtMost(b *testing.B) {
 	text := strings.Repeat("The quick brown fox jumps over the lazy dog. ", 100)
 	b.SetBytes(int64(len(text)))
 	for b.Loop() {
-		TokensAtMost(text)
+		AtMost(text)
 	}
 }

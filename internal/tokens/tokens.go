@@ -1,15 +1,17 @@
-package llm
+// Package tokens estimates how many tokens texts count for models, where no provider has
+// counted them.
+package tokens
 
 import (
 	"math/bits"
 	"unicode/utf8"
 )
 
-// Tokens returns about how many tokens a text counts: words of up to eight letters
+// Count returns about how many tokens a text counts: words of up to eight letters
 // are one, digits go by three, punctuation by two, other scripts by what their
 // letters take with today's tokenizers. It is what is shown where no provider has
 // counted; docs/cost.md says how far off it is.
-func Tokens[T ~string | ~[]byte](s T) int {
+func Count[T ~string | ~[]byte](s T) int {
 	twelfths, letters, digits, marks, blanks := 0, 0, 0, 0, 0
 	flush := func() {
 		if letters > 0 {
@@ -67,10 +69,10 @@ func Tokens[T ~string | ~[]byte](s T) int {
 	return (twelfths + 11) / 12
 }
 
-// TokensAtMost returns how many tokens a text counts, on the high side: what a
+// AtMost returns how many tokens a text counts, on the high side: what a
 // request can cost is reckoned with it. It is a third of the bytes in prose, two
 // thirds of digits and punctuation, and never more than all bytes.
-func TokensAtMost[T ~string | ~[]byte](s T) int {
+func AtMost[T ~string | ~[]byte](s T) int {
 	const each = 0x0101010101010101
 	ascii, dense, twelfths := 0, 0, 0 // dense are digits and punctuation below A
 	for i := 0; i < len(s); {
@@ -184,3 +186,10 @@ func classOf(r rune) class {
 	}
 	return class{36, 48}
 }
+
+// ClaudeTools is the estimated overhead of Claude models once a request has tools, beside
+// their descriptions; before version 4.5 it was 170 less.
+const ClaudeTools = 490
+
+// Image is the most that an image of 1568 pixels a side counts for.
+const Image = 1600
