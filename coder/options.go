@@ -1,17 +1,13 @@
 package coder
 
 import (
-	"cmp"
 	"context"
 	"encoding/json"
-	"fmt"
-	"os"
-	"path/filepath"
 	"time"
 
 	"github.com/openagent-go/agent"
+	"github.com/openagent-go/agent/internal/coding"
 	"github.com/openagent-go/agent/internal/config"
-	"github.com/openagent-go/agent/internal/trusted"
 	"github.com/openagent-go/agent/mcp"
 	"github.com/openagent-go/agent/models"
 	"github.com/openagent-go/agent/sandbox"
@@ -36,9 +32,6 @@ type Options struct {
 	Model string
 	// Models opens models by name. Its zero value takes keys from the environment.
 	Models models.Source
-	// OpenModels opens the models in place of Model and Models. The name is the model of the
-	// definition that RunAs names, or "".
-	OpenModels func(name string) (Models, error)
 	// AppendSystem is added to the instructions.
 	AppendSystem string
 
@@ -68,14 +61,12 @@ type Options struct {
 	Trust Trust
 	// Without switches parts off.
 	Without []Part
-	// Layers are the files that count, of config.User, config.Project and config.Local. Nil: all.
-	// Managed settings always count.
-	Layers []config.Scope
+	// Layers are the settings files that count: "user", "project" and "local". Nil: all. Managed
+	// settings always count.
+	Layers []string
 	// Home is the folder of the user's own files: settings, skills, servers, checkpoints. "" is
 	// $OPENAGENT_HOME, else ~/.openagent.
 	Home string
-	// Settings are settings that you have loaded. Nil: New loads them from Layers.
-	Settings *config.Settings
 
 	// Plugins are folders of plugins. Without trust, a plugin has no effect.
 	Plugins []string
@@ -87,25 +78,15 @@ type Options struct {
 	// Servers are more MCP servers. If the map is not nil, Coder.Servers exists even without
 	// servers, so that you can add some later.
 	Servers map[string]mcp.Config
-	// OnlyServers, unless empty, leaves out the servers of files and of definitions. It names the
-	// reason for definitions that bring servers along, such as a flag of your program.
-	OnlyServers string
 	// ServerWait is how long a prompt waits for servers that are still connecting. 0: 10 seconds;
 	// negative: not at all.
 	ServerWait time.Duration
 	// OnServer is called when the status of a server changes. It must return soon.
 	OnServer func(mcp.Status)
 
-	// Getenv reads variables for configurations of servers; nil is os.Getenv.
-	Getenv func(string) string
-	// Version is the version of your program, for MCP servers.
-	Version string
 	// Warn is called with mistakes in files and parts that are left out. They stop nothing. Nil:
 	// they go to Agent.Log.
 	Warn func(Part, error)
-	// Hide is called with each value that must not be shown, such as a key of an MCP server, before
-	// it is used. Agent.Secrets gets them too.
-	Hide func(secret string)
 }
 
 // Sandbox says whether the operating system has to confine commands.
@@ -125,7 +106,7 @@ const (
 	FromSettings Sandbox = "settings"
 )
 
-// A Part is a part of a coding agent.
+// A Part is a part of a coding agent. Warnings also have the part "sandbox".
 type Part string
 
 const (
@@ -139,8 +120,6 @@ const (
 	Instructions Part = "instructions" // AGENTS.md, CLAUDE.md and the state of git
 	Checkpoints  Part = "checkpoints"  // snapshots of files
 	Team         Part = "team"         // keeping tasks, teams and mail on disk; in memory they stay
-	// Confinement is the part of warnings about the sandbox. Options.Sandbox switches it off.
-	Confinement Part = "sandbox"
 )
 
 // A Source is a file or folder of a project or a plugin that counts only if it is trusted.
@@ -148,9 +127,6 @@ type Source struct {
 	Kind Part   // Settings, Servers, Agents, Skills, Tools or Plugins
 	Path string // free of symlinks
 	Sum  string // changes with the content; "" if the content cannot be listed
-	// Content is what was read. Its type depends on the Kind: [config.File], [subagent.Found],
-	// [skill.Found], [custom.Listing], or one that is not exported.
-	Content any
 }
 
 // Trust reports whether a source is trusted in its state. An error makes [New] fail. New calls it
@@ -160,46 +136,40 @@ type Trust func(context.Context, Source) (bool, error)
 // All trusts everything. Use it only for projects whose every file you wrote or reviewed.
 func All(context.Context, Source) (bool, error) { return true, nil }
 
-// An OptionError says that a field of [Options] is wrong.
-type OptionError struct {
-	Option string // the name of the field
-	Value  string // the part of its value that is wrong; "": all of it
-	Err    error
-}
-
-func (e *OptionError) Error() string {
-	if e.Value != "" {
-		return fmt.Sprintf("coder: Options.%s: %s: %v", e.Option, e.Value, e.Err)
-	}
-	return fmt.Sprintf("coder: Options.%s: %v", e.Option, e.Err)
-}
-
-// Unwrap returns the reason.
-func (e *OptionError) Unwrap() error { return e.Err }
-
 // Recorded trusts what the user trusts in the command openagent, in its recorded state. home is the
 // folder of the user's own files; "" is that of [Options].
 func Recorded(home string) Trust {
-	return func(_ context.Context, s Source) (bool, error) {
-		if home == "" {
-			var err error
-			if home, err = userFolder("", os.Getenv); home == "" {
-				return false, err
-			}
-		}
-		list, err := trusted.Read(home)
-		return err == nil && s.Sum != "" && list.Has(string(s.Kind), s.Path, s.Sum), err
+	recorded := coding.Recorded(home)
+	return func(ctx context.Context, s Source) (bool, error) {
+		return recorded(ctx, coding.Source{Kind: coding.Part(s.Kind), Path: s.Path, Sum: s.Sum})
 	}
 }
 
-// userFolder returns the folder of the user's own files; "" if there is none.
-func userFolder(given string, getenv func(string) string) (string, error) {
-	if dir := cmp.Or(given, getenv("OPENAGENT_HOME")); dir != "" {
-		return filepath.Abs(dir)
+// inner returns the options in the words of package coding.
+func (o Options) inner() coding.Options {
+	in := coding.Options{
+		Dir: o.Dir, Agent: o.Agent, Model: o.Model, Models: o.Models, AppendSystem: o.AppendSystem,
+		Env: o.Env, Sandbox: coding.Sandbox(o.Sandbox), SandboxSettings: o.SandboxSettings,
+		Tools: o.Tools, Builtins: o.Builtins, Person: o.Person, Home: o.Home,
+		Plugins: o.Plugins, Definitions: o.Definitions, RunAs: o.RunAs,
+		Servers: o.Servers, ServerWait: o.ServerWait, OnServer: o.OnServer,
 	}
-	base, err := os.UserHomeDir()
-	if err != nil {
-		return "", nil // nothing is stored
+	if o.Trust != nil {
+		in.Trust = func(ctx context.Context, s coding.Source) (bool, error) {
+			return o.Trust(ctx, Source{Kind: Part(s.Kind), Path: s.Path, Sum: s.Sum})
+		}
 	}
-	return filepath.Join(base, ".openagent"), nil
+	for _, p := range o.Without {
+		in.Without = append(in.Without, coding.Part(p))
+	}
+	if o.Layers != nil {
+		in.Layers = []config.Scope{}
+		for _, l := range o.Layers {
+			in.Layers = append(in.Layers, config.Scope(l))
+		}
+	}
+	if o.Warn != nil {
+		in.Warn = func(p coding.Part, err error) { o.Warn(Part(p), err) }
+	}
+	return in
 }

@@ -15,8 +15,8 @@ import (
 	"github.com/openagent-go/agent/cmd/openagent/internal/provider"
 	"github.com/openagent-go/agent/cmd/openagent/internal/sessionstore"
 	"github.com/openagent-go/agent/cmd/openagent/internal/settings"
-	"github.com/openagent-go/agent/coder"
 	"github.com/openagent-go/agent/cron"
+	"github.com/openagent-go/agent/internal/coding"
 	"github.com/openagent-go/agent/llm"
 	"github.com/openagent-go/agent/mcp"
 	"github.com/openagent-go/agent/permission"
@@ -28,7 +28,7 @@ import (
 
 // An App holds everything that a run or a conversation uses.
 type App struct {
-	*coder.Coder
+	*coding.Coder
 	Options        *settings.Options
 	Provider       provider.Provider
 	Project        string                           // the working folder
@@ -118,14 +118,14 @@ func Open(ctx context.Context, h *cli.IO, o *settings.Options, ask agent.AskUser
 
 // A Build says how to build an App.
 type Build struct {
-	Without    []coder.Part
+	Without    []coding.Part
 	Person     bool          // a user can answer questions
 	Ask        bool          // ask the user on the terminal about untrusted files
 	Tell       bool          // report invalid and untrusted agent and skill files, and a missing sandbox
 	Quiet      bool          // report only what stops the command
 	Sessions   session.Store // nil: sessions are not kept
-	ServerWait time.Duration // see [coder.Options]
-	trust      coder.Trust   // nil: a Truster of Ask and Tell
+	ServerWait time.Duration // see [coding.Options]
+	trust      coding.Trust  // nil: a Truster of Ask and Tell
 	model      llm.Model     // nil: that of the provider
 }
 
@@ -155,7 +155,7 @@ func (s *App) build(ctx context.Context, h *cli.IO, b Build) error {
 		defer func() { t.ask = false }() // nobody is asked in the middle of a run
 		b.trust = t.ofCoder
 	}
-	options := coder.Options{
+	options := coding.Options{
 		Dir: s.Project,
 		Agent: agent.Agent{
 			Model: b.model, System: system, Sessions: b.Sessions,
@@ -163,19 +163,19 @@ func (s *App) build(ctx context.Context, h *cli.IO, b Build) error {
 			Secrets: h.Secrets, Log: settings.Logger(h, o),
 		},
 		OpenModels: s.opener(h), AppendSystem: more,
-		Sandbox: coder.FromSettings, Settings: o.Settings, Builtins: s.builtins(h), Person: b.Person,
+		Sandbox: coding.FromSettings, Settings: o.Settings, Builtins: s.builtins(h), Person: b.Person,
 		Trust: b.trust, Without: b.Without, Layers: o.Scopes(),
 		Plugins: o.Plugins, Definitions: json.RawMessage(o.Agents), RunAs: o.Agent,
 		Servers: servers, ServerWait: b.ServerWait, OnServer: s.serverChanged,
 		Getenv: h.Getenv, Version: cli.Version(),
-		Warn: func(part coder.Part, err error) { b.warn(h, part, err) },
+		Warn: func(part coding.Part, err error) { b.warn(h, part, err) },
 		Hide: func(secret string) { h.Secrets = append(h.Secrets, secret) },
 	}
 	if o.MCPStrict {
 		options.OnlyServers = "--strict-mcp-config"
 	}
 	options.Home, _ = h.Home() // without one, nothing is stored
-	if s.Coder, err = coder.New(ctx, options); err != nil {
+	if s.Coder, err = coding.New(ctx, options); err != nil {
 		return openError(ctx, err)
 	}
 	for _, d := range s.Coder.Definitions {
@@ -224,7 +224,7 @@ func (s *App) texts() (system, more string, err error) {
 // openError returns the error of a coder in the words of the command.
 func openError(ctx context.Context, err error) error {
 	var e *cli.ExitError
-	var wrong *coder.OptionError
+	var wrong *coding.OptionError
 	switch {
 	case errors.As(err, &e), ctx.Err() != nil:
 		return err
@@ -235,17 +235,17 @@ func openError(ctx context.Context, err error) error {
 }
 
 // flagOf returns the flag that sets an option.
-func flagOf(wrong *coder.OptionError) string {
+func flagOf(wrong *coding.OptionError) string {
 	flag := map[string]string{"RunAs": "--agent", "Plugins": "--plugin-dir", "Definitions": "--agents"}[wrong.Option]
 	return strings.TrimSpace(flag + " " + wrong.Value)
 }
 
 // warn tells the user of a mistake that stops nothing.
-func (b Build) warn(h *cli.IO, part coder.Part, err error) {
-	if b.Quiet && part != "" || !b.Tell && (part == coder.Agents || part == coder.Skills || part == coder.Confinement) {
+func (b Build) warn(h *cli.IO, part coding.Part, err error) {
+	if b.Quiet && part != "" || !b.Tell && (part == coding.Agents || part == coding.Skills || part == coding.Confinement) {
 		return
 	}
-	var wrong *coder.OptionError
+	var wrong *coding.OptionError
 	var untrusted *custom.UntrustedError
 	switch {
 	case errors.As(err, &untrusted):

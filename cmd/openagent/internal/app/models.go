@@ -5,15 +5,15 @@ import (
 
 	"github.com/openagent-go/agent/cmd/openagent/internal/cli"
 	"github.com/openagent-go/agent/cmd/openagent/internal/provider"
-	"github.com/openagent-go/agent/coder"
+	"github.com/openagent-go/agent/internal/coding"
 	"github.com/openagent-go/agent/internal/providers"
 	"github.com/openagent-go/agent/llm"
 )
 
 // opener returns the function that opens the models of the agent. If the agent's definition names a
 // model, flags and managed settings override it.
-func (s *App) opener(h *cli.IO) func(string) (coder.Models, error) {
-	return func(name string) (m coder.Models, err error) {
+func (s *App) opener(h *cli.IO) func(string) (coding.Models, error) {
+	return func(name string) (m coding.Models, err error) {
 		if s.Options.Agent != "" {
 			if err := s.useModel(h, name); err != nil {
 				return m, err

@@ -12,7 +12,7 @@ import (
 	"github.com/openagent-go/agent/cmd/openagent/internal/cli"
 	"github.com/openagent-go/agent/cmd/openagent/internal/provider"
 	"github.com/openagent-go/agent/cmd/openagent/internal/settings"
-	"github.com/openagent-go/agent/coder"
+	"github.com/openagent-go/agent/internal/coding"
 	"github.com/openagent-go/agent/internal/config"
 	"github.com/openagent-go/agent/internal/text"
 	"github.com/openagent-go/agent/internal/toolrun"
@@ -115,7 +115,7 @@ func LoadTools(ctx context.Context, h *cli.IO, o *ToolsOptions, strict bool) (*T
 			return nil, err
 		}
 	}
-	without := []coder.Part{coder.Agents, coder.Servers, coder.Instructions, coder.Checkpoints, coder.Tools}
+	without := []coding.Part{coding.Agents, coding.Servers, coding.Instructions, coding.Checkpoints, coding.Tools}
 	trust := &listTrust{Truster{h, ask && strict, strict}, Truster{h, false, false}}
 	built, err := New(ctx, h, &o.Options, p, dir, nil, Build{Without: without, Quiet: true, trust: trust.trusts, model: provider.DemoModel()})
 	if err != nil {
@@ -150,7 +150,7 @@ func LoadTools(ctx context.Context, h *cli.IO, o *ToolsOptions, strict bool) (*T
 
 // ToolNames returns the names and aliases of the built-in tools.
 func ToolNames(ctx context.Context, h *cli.IO, dir string) (names []string, err error) {
-	without := []coder.Part{coder.Settings, coder.Hooks, coder.Servers, coder.Agents, coder.Skills, coder.Tools, coder.Plugins, coder.Instructions, coder.Checkpoints}
+	without := []coding.Part{coding.Settings, coding.Hooks, coding.Servers, coding.Agents, coding.Skills, coding.Tools, coding.Plugins, coding.Instructions, coding.Checkpoints}
 	none, err := config.Load(config.Options{})
 	if err != nil {
 		return nil, err
@@ -169,8 +169,8 @@ func ToolNames(ctx context.Context, h *cli.IO, dir string) (names []string, err 
 // A listTrust decides about plugins and skills for lists of tools.
 type listTrust struct{ plugins, skills Truster }
 
-func (t *listTrust) trusts(ctx context.Context, s coder.Source) (bool, error) {
-	if s.Kind == coder.Skills {
+func (t *listTrust) trusts(ctx context.Context, s coding.Source) (bool, error) {
+	if s.Kind == coding.Skills {
 		return t.skills.ofCoder(ctx, s)
 	}
 	return t.plugins.ofCoder(ctx, s)

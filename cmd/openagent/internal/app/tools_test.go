@@ -13,7 +13,7 @@ import (
 	"github.com/openagent-go/agent/cmd/openagent/internal/cli"
 	"github.com/openagent-go/agent/cmd/openagent/internal/provider"
 	"github.com/openagent-go/agent/cmd/openagent/internal/settings"
-	"github.com/openagent-go/agent/coder"
+	"github.com/openagent-go/agent/internal/coding"
 	"github.com/openagent-go/agent/llm/llmtest"
 	"github.com/openagent-go/agent/permission"
 	"github.com/openagent-go/agent/tool"
@@ -50,7 +50,7 @@ func appFor(t *testing.T, h *cli.IO, o *settings.Options) *App {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s, err := New(t.Context(), h, o, p, dir, nil, Build{Person: true, Without: []coder.Part{coder.Skills, coder.Tools, coder.Instructions}})
+	s, err := New(t.Context(), h, o, p, dir, nil, Build{Person: true, Without: []coding.Part{coding.Skills, coding.Tools, coding.Instructions}})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -10,7 +10,7 @@ import (
 	"github.com/openagent-go/agent/cmd/openagent/internal/cli"
 	"github.com/openagent-go/agent/cmd/openagent/internal/preview"
 	"github.com/openagent-go/agent/cmd/openagent/internal/settings"
-	"github.com/openagent-go/agent/coder"
+	"github.com/openagent-go/agent/internal/coding"
 	"github.com/openagent-go/agent/internal/parts"
 	"github.com/openagent-go/agent/internal/text"
 	"github.com/openagent-go/agent/skill"
@@ -56,8 +56,8 @@ func (t *Truster) Trusts(ctx context.Context, s parts.Source) (bool, error) {
 	return false, nil
 }
 
-// ofCoder is Trusts for [coder.Options].
-func (t *Truster) ofCoder(ctx context.Context, s coder.Source) (bool, error) {
+// ofCoder is Trusts for [coding.Options].
+func (t *Truster) ofCoder(ctx context.Context, s coding.Source) (bool, error) {
 	return t.Trusts(ctx, parts.Source{Kind: string(s.Kind), Path: s.Path, Sum: s.Sum, Content: s.Content})
 }
 

@@ -17,9 +17,9 @@ import (
 	"github.com/openagent-go/agent/cmd/openagent/internal/provider"
 	"github.com/openagent-go/agent/cmd/openagent/internal/sessionstore"
 	"github.com/openagent-go/agent/cmd/openagent/internal/settings"
-	"github.com/openagent-go/agent/coder"
 	"github.com/openagent-go/agent/cron"
 	"github.com/openagent-go/agent/event"
+	"github.com/openagent-go/agent/internal/coding"
 	"github.com/openagent-go/agent/session"
 	"github.com/openagent-go/agent/tool"
 )
@@ -67,7 +67,7 @@ func (r *Runner) setup(ctx context.Context, dir string) (*app.App, error) {
 	if err != nil {
 		return nil, err
 	}
-	b := app.Build{Without: []coder.Part{coder.Team}}
+	b := app.Build{Without: []coding.Part{coding.Team}}
 	if !o.Ephemeral {
 		path, err := sessionstore.SessionsDir(r.Host, o.SessionDir, dir)
 		if err != nil {

@@ -18,7 +18,7 @@ import (
 	"github.com/openagent-go/agent/cmd/openagent/internal/provider"
 	"github.com/openagent-go/agent/cmd/openagent/internal/sessionstore"
 	"github.com/openagent-go/agent/cmd/openagent/internal/settings"
-	"github.com/openagent-go/agent/coder"
+	"github.com/openagent-go/agent/internal/coding"
 	"github.com/openagent-go/agent/internal/connlimit"
 	"github.com/openagent-go/agent/mcp/agentserver"
 	"github.com/openagent-go/agent/mcp/server"
@@ -89,10 +89,10 @@ func served(ctx context.Context, h *cli.IO, o *mcpOptions) (_ *app.App, err erro
 	h.Secrets = append(p.Secrets(), configured.SecretValues()...)
 	settings.WarnOfSettings(h, configured)
 	configured.Agent = ""
-	b := app.Build{Without: []coder.Part{coder.Agents, coder.Skills, coder.Instructions, coder.Team}, Tell: true}
+	b := app.Build{Without: []coding.Part{coding.Agents, coding.Skills, coding.Instructions, coding.Team}, Tell: true}
 	switch {
 	case !o.agent:
-		b.Without = append(b.Without, coder.Servers)
+		b.Without = append(b.Without, coding.Servers)
 	case !configured.Ephemeral:
 		path, err := sessionstore.SessionsDir(h, configured.SessionDir, dir)
 		if err != nil {

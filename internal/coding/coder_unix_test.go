@@ -1,6 +1,6 @@
 //go:build unix
 
-package coder_test
+package coding_test
 
 import (
 	"context"
@@ -18,8 +18,8 @@ import (
 	"time"
 
 	"github.com/openagent-go/agent"
-	"github.com/openagent-go/agent/coder"
 	"github.com/openagent-go/agent/hook"
+	"github.com/openagent-go/agent/internal/coding"
 	"github.com/openagent-go/agent/internal/config"
 	"github.com/openagent-go/agent/llm"
 	"github.com/openagent-go/agent/llm/llmtest"
@@ -57,9 +57,9 @@ func home(t *testing.T) string {
 	return dir
 }
 
-func open(t *testing.T, o coder.Options) *coder.Coder {
+func open(t *testing.T, o coding.Options) *coding.Coder {
 	t.Helper()
-	c, err := coder.New(t.Context(), o)
+	c, err := coding.New(t.Context(), o)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -76,12 +76,12 @@ func bash(command string) llmtest.Step {
 }
 
 // confined returns options for a sandbox, or skips the test where there is none.
-func confined(t *testing.T, dir string, m llm.Model) coder.Options {
+func confined(t *testing.T, dir string, m llm.Model) coding.Options {
 	t.Helper()
 	if b, _ := sandbox.Detect(sandbox.Policy{Write: []string{dir}}); b == nil {
 		t.Skip("nothing confines commands here")
 	}
-	return coder.Options{Dir: dir, Sandbox: coder.Require, Agent: agent.Agent{Model: m}}
+	return coding.Options{Dir: dir, Sandbox: coding.Require, Agent: agent.Agent{Model: m}}
 }
 
 func lastResult(m *llmtest.Model) string {
@@ -97,13 +97,13 @@ func TestZeroOptions(t *testing.T) {
 		t.Fatal(err)
 	}
 	t.Chdir(dir)
-	c, err := coder.New(t.Context(), coder.Options{})
-	var wrong *coder.OptionError
+	c, err := coding.New(t.Context(), coding.Options{})
+	var wrong *coding.OptionError
 	if !errors.Is(err, models.ErrNoKey) || !errors.As(err, &wrong) || wrong.Option != "Model" || c != nil {
 		t.Fatalf("without a key: %v", err)
 	}
 	t.Setenv("ANTHROPIC_API_KEY", "k")
-	c = open(t, coder.Options{})
+	c = open(t, coding.Options{})
 	if c.Agent.Model == nil || c.Dir != dir || c.Agent.Dir != dir || !strings.Contains(c.Agent.System, "Working folder: "+dir) {
 		t.Errorf("model %v in %s", c.Agent.Model, c.Dir)
 	}
@@ -137,18 +137,18 @@ func TestWrongOptions(t *testing.T) {
 	write(t, dir, map[string]string{"file": ""})
 	m := llmtest.Script()
 	for _, c := range []struct {
-		options coder.Options
+		options coding.Options
 		want    string
 	}{
-		{coder.Options{Dir: filepath.Join(dir, "missing")}, "Dir"},
-		{coder.Options{Dir: filepath.Join(dir, "file")}, "Dir"},
-		{coder.Options{Dir: dir, Model: "nosuch/model"}, "Model"},
-		{coder.Options{Dir: dir, Agent: agent.Agent{Model: m}, RunAs: "nobody"}, "RunAs"},
-		{coder.Options{Dir: dir, Agent: agent.Agent{Model: m}, Definitions: json.RawMessage("[")}, "Definitions"},
-		{coder.Options{Dir: dir, Agent: agent.Agent{Model: m}, Plugins: []string{filepath.Join(dir, "missing")}}, "Plugins"},
+		{coding.Options{Dir: filepath.Join(dir, "missing")}, "Dir"},
+		{coding.Options{Dir: filepath.Join(dir, "file")}, "Dir"},
+		{coding.Options{Dir: dir, Model: "nosuch/model"}, "Model"},
+		{coding.Options{Dir: dir, Agent: agent.Agent{Model: m}, RunAs: "nobody"}, "RunAs"},
+		{coding.Options{Dir: dir, Agent: agent.Agent{Model: m}, Definitions: json.RawMessage("[")}, "Definitions"},
+		{coding.Options{Dir: dir, Agent: agent.Agent{Model: m}, Plugins: []string{filepath.Join(dir, "missing")}}, "Plugins"},
 	} {
-		_, err := coder.New(t.Context(), c.options)
-		var wrong *coder.OptionError
+		_, err := coding.New(t.Context(), c.options)
+		var wrong *coding.OptionError
 		if !errors.As(err, &wrong) || wrong.Option != c.want {
 			t.Errorf("%s: %v", c.want, err)
 		}
@@ -199,12 +199,12 @@ func ran(t *testing.T, out string) (parts []string) {
 func TestTrust(t *testing.T) {
 	for _, c := range []struct {
 		name  string
-		trust coder.Trust
+		trust coding.Trust
 		want  string
 	}{
 		{"nil", nil, ""},
-		{"no", func(context.Context, coder.Source) (bool, error) { return false, nil }, ""},
-		{"all", coder.All, "bash hook plugin server tool"},
+		{"no", func(context.Context, coding.Source) (bool, error) { return false, nil }, ""},
+		{"all", coding.All, "bash hook plugin server tool"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			home(t)
@@ -212,8 +212,8 @@ func TestTrust(t *testing.T) {
 			dir := hostile(t, out)
 			m := llmtest.Script(bash("touch "+filepath.Join(out, "ran-bash")), llmtest.Say("done"))
 			var warned []string
-			o := coder.Options{Dir: dir, Trust: c.trust, Sandbox: coder.FromSettings, ServerWait: -1, Agent: agent.Agent{Model: m}, Plugins: []string{filepath.Join(dir, "plugin")},
-				Warn: func(part coder.Part, err error) { warned = append(warned, string(part)) }}
+			o := coding.Options{Dir: dir, Trust: c.trust, Sandbox: coding.FromSettings, ServerWait: -1, Agent: agent.Agent{Model: m}, Plugins: []string{filepath.Join(dir, "plugin")},
+				Warn: func(part coding.Part, err error) { warned = append(warned, string(part)) }}
 			coder := open(t, o)
 			if _, err := coder.Prompt(t.Context(), "hello"); err != nil {
 				t.Fatal(err)
@@ -250,9 +250,9 @@ func TestTrust(t *testing.T) {
 	}
 }
 
-type coderDefinition = coder.Definition
+type coderDefinition = coding.Definition
 
-func skillNames(c *coder.Coder) (names []string) {
+func skillNames(c *coding.Coder) (names []string) {
 	if c.Skills == nil {
 		return nil
 	}
@@ -267,7 +267,7 @@ func TestTrustError(t *testing.T) {
 	home(t)
 	dir := hostile(t, t.TempDir())
 	stop := errors.New("stop")
-	_, err := coder.New(t.Context(), coder.Options{Dir: dir, Agent: agent.Agent{Model: llmtest.Script()}, Trust: func(context.Context, coder.Source) (bool, error) { return true, stop }})
+	_, err := coding.New(t.Context(), coding.Options{Dir: dir, Agent: agent.Agent{Model: llmtest.Script()}, Trust: func(context.Context, coding.Source) (bool, error) { return true, stop }})
 	if !errors.Is(err, stop) {
 		t.Error(err)
 	}
@@ -277,9 +277,9 @@ func TestTrustError(t *testing.T) {
 func TestRecorded(t *testing.T) {
 	base := home(t)
 	dir := hostile(t, t.TempDir())
-	var found coder.Source
-	o := coder.Options{Dir: dir, Agent: agent.Agent{Model: llmtest.Script()}, Trust: func(_ context.Context, s coder.Source) (bool, error) {
-		if s.Kind == coder.Servers {
+	var found coding.Source
+	o := coding.Options{Dir: dir, Agent: agent.Agent{Model: llmtest.Script()}, Trust: func(_ context.Context, s coding.Source) (bool, error) {
+		if s.Kind == coding.Servers {
 			found = s
 		}
 		return false, nil
@@ -287,7 +287,7 @@ func TestRecorded(t *testing.T) {
 	open(t, o)
 	list := fmt.Sprintf(`{"folders":{},"files":{%q:{"sum":%q}}}`, found.Path, found.Sum)
 	write(t, base, map[string]string{".openagent/trust.json": list})
-	o.Trust = coder.Recorded("")
+	o.Trust = coding.Recorded("")
 	if c := open(t, o); c.ServerConfigs["evil"].Command == "" || slices.Contains(skillNames(c), "evil") {
 		t.Errorf("servers %v, skills %v", c.ServerConfigs, skillNames(c))
 	}
@@ -296,35 +296,35 @@ func TestRecorded(t *testing.T) {
 		t.Error("a changed file is trusted")
 	}
 	write(t, base, map[string]string{".openagent/trust.json": "{"})
-	if _, err := coder.New(t.Context(), o); err == nil {
+	if _, err := coding.New(t.Context(), o); err == nil {
 		t.Error("a broken list of trusted files is no error")
 	}
 }
 
 // Each part can be switched off, trusted or not.
 func TestWithout(t *testing.T) {
-	has := map[coder.Part]func(c *coder.Coder) bool{
-		coder.Settings: func(c *coder.Coder) bool { return c.Workspace.Env["EVIL"] != "" },
-		coder.Hooks:    func(c *coder.Coder) bool { return len(c.Agent.Hooks) > 0 },
-		coder.Servers:  func(c *coder.Coder) bool { return c.Servers != nil },
-		coder.Agents: func(c *coder.Coder) bool {
-			return slices.ContainsFunc(c.Definitions, func(d coder.Definition) bool { return d.Agent.Name == "evil" })
+	has := map[coding.Part]func(c *coding.Coder) bool{
+		coding.Settings: func(c *coding.Coder) bool { return c.Workspace.Env["EVIL"] != "" },
+		coding.Hooks:    func(c *coding.Coder) bool { return len(c.Agent.Hooks) > 0 },
+		coding.Servers:  func(c *coding.Coder) bool { return c.Servers != nil },
+		coding.Agents: func(c *coding.Coder) bool {
+			return slices.ContainsFunc(c.Definitions, func(d coding.Definition) bool { return d.Agent.Name == "evil" })
 		},
-		coder.Skills:       func(c *coder.Coder) bool { return c.Skills != nil },
-		coder.Tools:        func(c *coder.Coder) bool { return hasTool(t, c, "evil") },
-		coder.Plugins:      func(c *coder.Coder) bool { return len(c.Agent.Hooks) > 1 },
-		coder.Instructions: func(c *coder.Coder) bool { return c.Agent.Context != nil },
-		coder.Checkpoints:  func(c *coder.Coder) bool { return c.Checkpoints != nil && c.Agent.Checkpoint != nil },
+		coding.Skills:       func(c *coding.Coder) bool { return c.Skills != nil },
+		coding.Tools:        func(c *coding.Coder) bool { return hasTool(t, c, "evil") },
+		coding.Plugins:      func(c *coding.Coder) bool { return len(c.Agent.Hooks) > 1 },
+		coding.Instructions: func(c *coding.Coder) bool { return c.Agent.Context != nil },
+		coding.Checkpoints:  func(c *coding.Coder) bool { return c.Checkpoints != nil && c.Agent.Checkpoint != nil },
 	}
 	home(t)
 	dir := hostile(t, t.TempDir())
-	o := coder.Options{Dir: dir, Trust: coder.All, Sandbox: coder.Off, ServerWait: -1, Plugins: []string{filepath.Join(dir, "plugin")},
+	o := coding.Options{Dir: dir, Trust: coding.All, Sandbox: coding.Off, ServerWait: -1, Plugins: []string{filepath.Join(dir, "plugin")},
 		Agent: agent.Agent{Model: llmtest.Script(), Sessions: session.Dir{Path: t.TempDir()}}}
 	for part, there := range has {
 		if o.Without = nil; !there(open(t, o)) {
 			t.Errorf("%s is not there", part)
 		}
-		if o.Without = []coder.Part{part}; there(open(t, o)) {
+		if o.Without = []coding.Part{part}; there(open(t, o)) {
 			t.Errorf("%s is there although it is switched off", part)
 		}
 	}
@@ -333,10 +333,10 @@ func TestWithout(t *testing.T) {
 // Tasks are kept beside a session in a folder, unless that is switched off.
 func TestTeamKept(t *testing.T) {
 	home(t)
-	for _, without := range [][]coder.Part{nil, {coder.Team}} {
+	for _, without := range [][]coding.Part{nil, {coding.Team}} {
 		sessions := t.TempDir()
 		m := llmtest.Script(llmtest.Call(llmtest.Use("", "TaskCreate", map[string]string{"subject": "test", "description": "test it"})), llmtest.Say("done"))
-		c := open(t, coder.Options{Dir: t.TempDir(), Tools: []string{"TaskCreate"}, Sandbox: coder.Off, Without: without, Agent: agent.Agent{Model: m, Sessions: session.Dir{Path: sessions}}})
+		c := open(t, coding.Options{Dir: t.TempDir(), Tools: []string{"TaskCreate"}, Sandbox: coding.Off, Without: without, Agent: agent.Agent{Model: m, Sessions: session.Dir{Path: sessions}}})
 		s := c.Session("")
 		if _, err := s.Prompt(t.Context(), "make a task"); err != nil {
 			t.Fatal(err)
@@ -350,7 +350,7 @@ func TestTeamKept(t *testing.T) {
 	}
 }
 
-func hasTool(t *testing.T, c *coder.Coder, name string) bool {
+func hasTool(t *testing.T, c *coding.Coder, name string) bool {
 	t.Helper()
 	list, err := c.Agent.ResolveTools(t.Context())
 	if err != nil {
@@ -369,7 +369,7 @@ func TestTemplate(t *testing.T) {
 	base := home(t)
 	write(t, base, map[string]string{".openagent/settings.json": `{"permissions":{"deny":["Bash(curl *)"],"allow":["Edit"]},"max_turns":3,"max_tokens":100,"tools":["Read"]}`})
 	own := hook.Hook{On: hook.SessionStart, Func: func(context.Context, *hook.Input) (hook.Output, error) { return hook.Output{}, nil }}
-	c := open(t, coder.Options{Dir: t.TempDir(), Tools: []string{"core"}, AppendSystem: "Be brief.", Env: map[string]string{"A": "b"}, Agent: agent.Agent{
+	c := open(t, coding.Options{Dir: t.TempDir(), Tools: []string{"core"}, AppendSystem: "Be brief.", Env: map[string]string{"A": "b"}, Agent: agent.Agent{
 		Model: llmtest.Script(), System: "You are a tester.", Hooks: []hook.Hook{own}, Budget: agent.Budget{Turns: 7, ModelCalls: 9},
 		Permissions: permission.Policy{Mode: permission.AcceptEdits, Deny: []permission.Rule{"WebFetch"}},
 	}})
@@ -384,7 +384,7 @@ func TestTemplate(t *testing.T) {
 	if !hasTool(t, c, "Edit") || hasTool(t, c, "Agent") || c.Workspace.Env["A"] != "b" {
 		t.Error("the tools of the settings count before those of the options")
 	}
-	c = open(t, coder.Options{Dir: t.TempDir(), Layers: []config.Scope{config.Project}, Agent: agent.Agent{Model: llmtest.Script()}})
+	c = open(t, coding.Options{Dir: t.TempDir(), Layers: []config.Scope{config.Project}, Agent: agent.Agent{Model: llmtest.Script()}})
 	if c.Agent.MaxTokens != 0 {
 		t.Error("the user's file counts although only those of the project are to be read")
 	}
@@ -393,11 +393,11 @@ func TestTemplate(t *testing.T) {
 // An agent can run as one of the definitions.
 func TestRunAs(t *testing.T) {
 	home(t)
-	o := coder.Options{Dir: t.TempDir(), RunAs: "reviewer", Definitions: json.RawMessage(`{"reviewer":{"description":"reviews","prompt":"You review.","tools":["Read","Grep"],"model":"small","maxTurns":4}}`)}
+	o := coding.Options{Dir: t.TempDir(), RunAs: "reviewer", Definitions: json.RawMessage(`{"reviewer":{"description":"reviews","prompt":"You review.","tools":["Read","Grep"],"model":"small","maxTurns":4}}`)}
 	var named string
-	o.OpenModels = func(name string) (coder.Models, error) {
+	o.OpenModels = func(name string) (coding.Models, error) {
 		named = name
-		return coder.Models{Main: llmtest.Script()}, nil
+		return coding.Models{Main: llmtest.Script()}, nil
 	}
 	c := open(t, o)
 	if named != "small" || c.Agent.Name != "reviewer" || !strings.HasPrefix(c.Agent.System, "You review.\n\nWorking folder: ") || c.Agent.Budget.Turns != 4 || !slices.Equal(c.Agent.AllowedTools, []string{"Read", "Grep"}) {
@@ -453,7 +453,7 @@ func TestSandboxHoldsAll(t *testing.T) {
 
 func git(t *testing.T, dir string) {
 	t.Helper()
-	ws := open(t, coder.Options{Dir: dir, Sandbox: coder.Off, Agent: agent.Agent{Model: llmtest.Script(), Permissions: permission.Policy{Mode: permission.Bypass}}})
+	ws := open(t, coding.Options{Dir: dir, Sandbox: coding.Off, Agent: agent.Agent{Model: llmtest.Script(), Permissions: permission.Policy{Mode: permission.Bypass}}})
 	r, err := ws.Agent.CallTool(t.Context(), "Bash", json.RawMessage(`{"command":"git init -q && git -c user.name=a -c user.email=a@b.c commit -q --allow-empty -m x"}`))
 	if err != nil || r.IsError {
 		t.Skipf("there is no git: %v %v", r, err)
@@ -494,7 +494,7 @@ func TestCloseLeavesNothing(t *testing.T) {
 	home(t)
 	before := runtime.NumGoroutine()
 	m := llmtest.Script(bash("echo at $TMPDIR"), llmtest.Say("done"))
-	c, err := coder.New(t.Context(), confined(t, t.TempDir(), m))
+	c, err := coding.New(t.Context(), confined(t, t.TempDir(), m))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -532,13 +532,13 @@ func TestManagedSettings(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	o := coder.Options{Dir: t.TempDir(), Settings: s, Agent: agent.Agent{Model: llmtest.Script(), Budget: agent.Budget{Turns: 50}}}
+	o := coding.Options{Dir: t.TempDir(), Settings: s, Agent: agent.Agent{Model: llmtest.Script(), Budget: agent.Budget{Turns: 50}}}
 	c := open(t, o)
 	if c.Agent.Budget.Turns != 5 || !slices.Contains(c.Agent.Permissions.Deny, "WebFetch") {
 		t.Errorf("%d turns, deny %v", c.Agent.Budget.Turns, c.Agent.Permissions.Deny)
 	}
 	o.Agent.Permissions.Mode = permission.Bypass
-	if _, err := coder.New(t.Context(), o); err == nil {
+	if _, err := coding.New(t.Context(), o); err == nil {
 		t.Error("a mode that managed settings forbid is used")
 	}
 }
@@ -549,7 +549,7 @@ func TestModelsByName(t *testing.T) {
 	base := home(t)
 	write(t, base, map[string]string{".openagent/settings.json": `{"model":"claude-haiku-4-5","small_model":"openai/gpt-5-mini"}`})
 	t.Setenv("OPENAI_API_KEY", "k")
-	o := coder.Options{Dir: t.TempDir(), Models: models.Source{Keys: map[string]string{"anthropic": "s3cret-key"}}}
+	o := coding.Options{Dir: t.TempDir(), Models: models.Source{Keys: map[string]string{"anthropic": "s3cret-key"}}}
 	c := open(t, o)
 	if got, small := c.Agent.Model.Name(), c.Agent.SmallModel.Name(); got != "claude-haiku-4-5" || small != "gpt-5-mini" {
 		t.Errorf("%s, %s", got, small)
@@ -567,8 +567,8 @@ func TestModelsByName(t *testing.T) {
 		t.Errorf("%+v, %v", r, err)
 	}
 	m := llmtest.Script(llmtest.Call(llmtest.Use("", "Agent", json.RawMessage(input))), llmtest.Say("done"))
-	o.OpenModels = func(string) (coder.Models, error) {
-		return coder.Models{Main: m, Permits: func(name string) error { return errors.New("not " + name) }}, nil
+	o.OpenModels = func(string) (coding.Models, error) {
+		return coding.Models{Main: m, Permits: func(name string) error { return errors.New("not " + name) }}, nil
 	}
 	c = open(t, o)
 	if _, err := c.Prompt(t.Context(), "go"); err != nil || !strings.Contains(lastResult(m), "not openai/gpt-5-mini") {
@@ -584,7 +584,7 @@ func TestClose(t *testing.T) {
 	write(t, out, map[string]string{"server.sh": "#!/bin/sh\n" + pid("server") + "\nexec sleep 600\n"})
 	write(t, dir, map[string]string{".mcp.json": fmt.Sprintf(`{"mcpServers":{"slow":{"command":%q}}}`, filepath.Join(out, "server.sh"))})
 	m := llmtest.Script(llmtest.Call(llmtest.Use("", "Bash", map[string]any{"command": pid("job") + "; exec sleep 600", "run_in_background": true})), llmtest.Say("done"))
-	c, err := coder.New(t.Context(), coder.Options{Dir: dir, Trust: coder.All, Sandbox: coder.Off, ServerWait: -1, Agent: agent.Agent{Model: m, Permissions: permission.Policy{Mode: permission.Bypass}}})
+	c, err := coding.New(t.Context(), coding.Options{Dir: dir, Trust: coding.All, Sandbox: coding.Off, ServerWait: -1, Agent: agent.Agent{Model: m, Permissions: permission.Policy{Mode: permission.Bypass}}})
 	if err != nil {
 		t.Fatal(err)
 	}

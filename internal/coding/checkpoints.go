@@ -1,4 +1,4 @@
-package coder
+package coding
 
 import (
 	"context"
@@ -79,6 +79,22 @@ func (k *checkpointer) take(ctx context.Context, at agent.CheckpointPlace) (stri
 		return c.ID, err
 	}
 	return "", k.idle
+}
+
+// Rewind takes a session back to its state after fact number after: its files, then its conversation.
+func (c *Coder) Rewind(ctx context.Context, s *agent.Session, after int64) error {
+	dir, ok := sessionDir(c.Agent.Sessions)
+	if !ok || c.Checkpoints == nil {
+		return fmt.Errorf("rewinding session %s: %w: its files are not kept", s.ID, agent.ErrNoCheckpoint)
+	}
+	restore := func(ctx context.Context, id string, record func(undo string) error) error {
+		_, err := c.Checkpoints.Restore(ctx, parts.CheckpointName(dir, s.ID), id, checkpoint.Restoring{Kept: record})
+		return err
+	}
+	if err := s.RewindFiles(ctx, after, restore); err != nil {
+		return err
+	}
+	return s.Rewind(ctx, after)
 }
 
 // trees returns the folders to save: the agent's folders and its current worktree, which git
