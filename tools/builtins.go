@@ -40,7 +40,7 @@ type Builtins struct {
 	Sandbox   toolapi.Sandbox // of the commands of Workspace; nil: they are not confined
 	Web       *Web            // WebFetch and WebSearch
 	// Search is the engine of WebSearch. Nil: it answers how to configure one.
-	Search    SearchProvider
+	Search    search.Client
 	Languages *Languages // LSP
 
 	// Team is for the Task tools, TeamCreate, TeamDelete and SendMessage.
@@ -150,7 +150,7 @@ func (k Builtins) advanced() []tool.Tool {
 	if k.Team != nil {
 		background := slices.Clone(k.Background)
 		if jobs, ok := k.Workspace.(toolapi.Jobs); ok {
-			background = append(background, Shells(jobs))
+			background = append(background, shellWork(jobs))
 		}
 		all = append(all, TaskCreate(k.Team), TaskGet(k.Team, background...), TaskList(k.Team), TaskOutput(k.Team, background...),
 			TaskStop(k.Team, background...), TaskUpdate(k.Team),

@@ -261,7 +261,7 @@ func TestTaskBackground(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	o := newOffice(t, Shells(ws))
+	o := newOffice(t, shellWork(ws))
 	o.says("TaskOutput", `{"id":"`+id+`","wait_ms":60000}`, `(?s)^done\n.*Status: exited\nExit code: 0`)
 	o.says("TaskGet", `{"id":"`+long+`"}`, `Status: running`)
 	o.says("TaskStop", `{"id":"`+long+`"}`, `Status: stopped`)

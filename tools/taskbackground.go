@@ -10,8 +10,8 @@ import (
 	"github.com/openagent-go/agent/workspace"
 )
 
-// Shells returns background commands as [Background].
-func Shells(jobs toolapi.Jobs) toolapi.Background { return shells{jobs} }
+// shellWork returns background commands as [Background].
+func shellWork(jobs toolapi.Jobs) toolapi.Background { return shells{jobs} }
 
 type shells struct{ jobs toolapi.Jobs }
 

@@ -461,7 +461,7 @@ func TestWebFetchClassify(t *testing.T) {
 
 func TestWebTools(t *testing.T) {
 	nowhere := &http.Client{Transport: roundTripper(func(*http.Request) (*http.Response, error) { return nil, os.ErrClosed })}
-	for _, tl := range []tool.Tool{WebFetch(Web{HTTP: nowhere}), WebSearch(nil), WebSearch(&search.DuckDuckGo{HTTP: nowhere})} {
+	for _, tl := range []tool.Tool{WebFetch(Web{HTTP: nowhere}), WebSearch(nil), WebSearch(search.DuckDuckGo(search.Options{HTTP: nowhere}))} {
 		tooltest.Check(t, tl)
 		if s := tl.Spec(); !s.ReadOnly || !s.OpenWorld {
 			t.Errorf("%s: %+v", s.Name, s)

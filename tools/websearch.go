@@ -21,12 +21,6 @@ const (
 	maxDomains = 50
 )
 
-// A SearchProvider finds pages of the web. The clients of package search are providers. A
-// provider may return more results than the query asks for.
-type SearchProvider interface {
-	Search(ctx context.Context, q search.Query) ([]search.Hit, error)
-}
-
 type searchInput struct {
 	Query   string   `json:"query"`
 	Allowed []string `json:"allowed_domains,omitempty"`
@@ -39,7 +33,7 @@ const noProvider = "No search engine is configured. Set one of the environment v
 
 // WebSearch returns the tool that searches the web with p, see [search.FromEnv].
 // Where p is nil the tool answers how to configure one.
-func WebSearch(p SearchProvider) tool.Tool {
+func WebSearch(p search.Client) tool.Tool {
 	return tool.New(tool.Spec{
 		Name: "WebSearch", Title: "Search the web", Description: webSearchText,
 		ReadOnly: true, NonDestructive: true, Idempotent: true, OpenWorld: true,

@@ -48,7 +48,7 @@ func TestWebSearchErrors(t *testing.T) {
 		t.Errorf("without a provider: %q", r.Text())
 	}
 	limited := provider(func(context.Context, search.Query) ([]search.Hit, error) {
-		return nil, &search.Error{Engine: "Brave", Reason: search.RateLimited, Status: 429, RetryAfter: 3 * time.Second}
+		return nil, &search.Error{Engine: "Brave", Reason: "rate limited", Status: 429, RetryAfter: 3 * time.Second}
 	})
 	r := tooltest.Run(t, WebSearch(limited), searchInput{Query: "x"})
 	if !r.IsError || !strings.Contains(r.Text(), "the next in 3s") || !strings.Contains(string(r.Details), `"retryAfterSeconds":3`) {

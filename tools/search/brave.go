@@ -8,16 +8,16 @@ import (
 	"strconv"
 )
 
-// Brave is a client of the Brave Search API, "web/search"
-// (https://api-dashboard.search.brave.com/documentation).
-type Brave struct {
-	Key     string       // sent as X-Subscription-Token
-	BaseURL string       // "": https://api.search.brave.com
-	HTTP    *http.Client // nil: http.DefaultClient
-}
+// Brave returns a client of the Brave Search API, "web/search"
+// (https://api-dashboard.search.brave.com/documentation). BaseURL is
+// https://api.search.brave.com unless you give another. The key is sent as
+// X-Subscription-Token.
+func Brave(o Options) Client { return (*brave)(&o) }
+
+type brave Options
 
 // Search implements [Client]. Domains are put into the query as operators.
-func (b *Brave) Search(ctx context.Context, q Query) ([]Hit, error) {
+func (b *brave) Search(ctx context.Context, q Query) ([]Hit, error) {
 	c := call{engine: "Brave", client: b.HTTP, base: b.BaseURL, path: "/res/v1/web/search", key: b.Key, refuse: refuseBrave}
 	if err := needKey(c.engine, b.Key); err != nil {
 		return nil, err
@@ -57,9 +57,9 @@ func refuseBrave(_ int, body []byte) (Reason, string) {
 	}
 	switch answer.Error.Code {
 	case "SUBSCRIPTION_TOKEN_INVALID", "SUBSCRIPTION_NOT_FOUND", "RESOURCE_NOT_ALLOWED", "OPTION_NOT_IN_PLAN":
-		return KeyRefused, answer.Error.Detail
+		return keyRefused, answer.Error.Detail
 	case "RATE_LIMITED", "QUOTA_LIMITED":
-		return RateLimited, answer.Error.Detail
+		return rateLimited, answer.Error.Detail
 	}
 	return "", answer.Error.Detail
 }

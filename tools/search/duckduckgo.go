@@ -11,16 +11,16 @@ import (
 	"golang.org/x/net/html/atom"
 )
 
-// DuckDuckGo reads the results page for browsers without JavaScript. It needs no
-// key, but the page is made for people: the engine refuses those who ask often,
-// and may change it. Use another engine for anything serious.
-type DuckDuckGo struct {
-	BaseURL string       // "": https://html.duckduckgo.com
-	HTTP    *http.Client // nil: http.DefaultClient
-}
+// DuckDuckGo returns a client that reads the results page for browsers without JavaScript. It
+// needs no key, but the page is made for people: the engine refuses those who ask often, and
+// may change it. Use another engine for anything serious. BaseURL is
+// https://html.duckduckgo.com unless you give another.
+func DuckDuckGo(o Options) Client { return (*duckDuckGo)(&o) }
+
+type duckDuckGo Options
 
 // Search implements [Client]. Advertisements are left out.
-func (d *DuckDuckGo) Search(ctx context.Context, q Query) ([]Hit, error) {
+func (d *duckDuckGo) Search(ctx context.Context, q Query) ([]Hit, error) {
 	c := call{engine: "DuckDuckGo", client: d.HTTP, base: d.BaseURL, path: "/html/", refuse: refuseDuckDuckGo}
 	address, err := c.endpoint("https://html.duckduckgo.com", nil)
 	if err != nil {
@@ -33,14 +33,14 @@ func (d *DuckDuckGo) Search(ctx context.Context, q Query) ([]Hit, error) {
 	}
 	root, err := html.Parse(bytes.NewReader(data))
 	if err != nil {
-		return nil, &Error{Engine: c.engine, Reason: BadAnswer, Status: http.StatusOK, Message: "it is not the page expected"}
+		return nil, &Error{Engine: c.engine, Reason: badAnswer, Status: http.StatusOK, Message: "it is not the page expected"}
 	}
 	found, known := results(root)
 	if !known {
 		if bytes.Contains(data, []byte("anomaly")) {
-			return nil, &Error{Engine: c.engine, Reason: Blocked, Status: http.StatusOK}
+			return nil, &Error{Engine: c.engine, Reason: blocked, Status: http.StatusOK}
 		}
-		return nil, &Error{Engine: c.engine, Reason: BadAnswer, Status: http.StatusOK, Message: "it is not the page expected"}
+		return nil, &Error{Engine: c.engine, Reason: badAnswer, Status: http.StatusOK, Message: "it is not the page expected"}
 	}
 	return q.Filter(found), nil
 }
@@ -48,7 +48,7 @@ func (d *DuckDuckGo) Search(ctx context.Context, q Query) ([]Hit, error) {
 // refuseDuckDuckGo knows that a page with a puzzle comes with status 202, 403 or 418.
 func refuseDuckDuckGo(status int, _ []byte) (Reason, string) {
 	if status == http.StatusAccepted || status == http.StatusForbidden || status == http.StatusTeapot {
-		return Blocked, ""
+		return blocked, ""
 	}
 	return "", ""
 }

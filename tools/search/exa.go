@@ -3,21 +3,19 @@ package search
 import (
 	"context"
 	"encoding/json"
-	"net/http"
 	"strings"
 
 	"github.com/openagent-go/agent/internal/wire"
 )
 
-// Exa is a client of the Exa API, "search" (https://docs.exa.ai).
-type Exa struct {
-	Key     string       // sent as x-api-key
-	BaseURL string       // "": https://api.exa.ai
-	HTTP    *http.Client // nil: http.DefaultClient
-}
+// Exa returns a client of the Exa API, "search" (https://docs.exa.ai). BaseURL is
+// https://api.exa.ai unless you give another. The key is sent as x-api-key.
+func Exa(o Options) Client { return (*exa)(&o) }
+
+type exa Options
 
 // Search implements [Client]. Snippets are Exa's highlights.
-func (e *Exa) Search(ctx context.Context, q Query) ([]Hit, error) {
+func (e *exa) Search(ctx context.Context, q Query) ([]Hit, error) {
 	c := call{engine: "Exa", client: e.HTTP, base: e.BaseURL, path: "/search", key: e.Key, refuse: refuseExa}
 	if err := needKey(c.engine, e.Key); err != nil {
 		return nil, err
@@ -59,9 +57,9 @@ func refuseExa(_ int, body []byte) (Reason, string) {
 	}
 	switch answer.Tag {
 	case "INVALID_API_KEY":
-		return KeyRefused, answer.Error
+		return keyRefused, answer.Error
 	case "NO_MORE_CREDITS", "API_KEY_BUDGET_EXCEEDED":
-		return RateLimited, answer.Error
+		return rateLimited, answer.Error
 	}
 	return "", answer.Error
 }

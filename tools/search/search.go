@@ -2,6 +2,7 @@
 // SearXNG and DuckDuckGo.
 //
 //	engine := search.FromEnv() // nil if no variable of an engine is set
+//	engine = search.Brave(search.Options{Key: key})
 package search
 
 import (
@@ -45,6 +46,13 @@ type Client interface {
 	Search(ctx context.Context, q Query) ([]Hit, error)
 }
 
+// Options are what clients have in common.
+type Options struct {
+	Key     string       // of the engine's API
+	BaseURL string       // "": that of the engine
+	HTTP    *http.Client // nil: http.DefaultClient
+}
+
 // An Error is a failure that an engine reports. It never contains keys.
 type Error struct {
 	Engine     string
@@ -54,16 +62,18 @@ type Error struct {
 	Message    string        // the engine's words
 }
 
-// A Reason tells the program how to react to an [Error].
+// A Reason tells the program how to react to an [Error]: "no key" (none was configured), "key
+// refused" (it is wrong or not entitled), "rate limited" (or the quota is used up), "blocked"
+// (the engine takes the request for a robot's), "bad answer" or "unreachable".
 type Reason string
 
 const (
-	NoKey       Reason = "no key"       // none was configured
-	KeyRefused  Reason = "key refused"  // it is wrong or not entitled
-	RateLimited Reason = "rate limited" // or the quota is used up
-	Blocked     Reason = "blocked"      // the engine takes the request for a robot's
-	BadAnswer   Reason = "bad answer"   // it cannot be read, or is any other status
-	Unreachable Reason = "unreachable"  // there was no answer
+	noKey       Reason = "no key"       // none was configured
+	keyRefused  Reason = "key refused"  // it is wrong or not entitled
+	rateLimited Reason = "rate limited" // or the quota is used up
+	blocked     Reason = "blocked"      // the engine takes the request for a robot's
+	badAnswer   Reason = "bad answer"   // it cannot be read, or is any other status
+	unreachable Reason = "unreachable"  // there was no answer
 )
 
 // Error implements error.
@@ -71,20 +81,20 @@ func (e *Error) Error() string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "searching with %s: ", e.Engine)
 	switch e.Reason {
-	case NoKey:
+	case noKey:
 		b.WriteString("no key is configured")
-	case KeyRefused:
+	case keyRefused:
 		b.WriteString("the key is refused")
-	case RateLimited:
+	case rateLimited:
 		b.WriteString("too many requests, or the quota is used up")
 		if e.RetryAfter > 0 {
 			fmt.Fprintf(&b, "; the next in %v", e.RetryAfter.Round(time.Second))
 		}
-	case Blocked:
+	case blocked:
 		b.WriteString("the request was taken for a robot's and refused")
-	case BadAnswer:
+	case badAnswer:
 		b.WriteString("the answer is not usable")
-	case Unreachable:
+	case unreachable:
 		b.WriteString("no answer")
 	}
 	if e.Status != 0 {
@@ -104,16 +114,16 @@ var Variables = []string{"BRAVE_API_KEY", "TAVILY_API_KEY", "EXA_API_KEY", "SEAR
 func FromEnv() Client {
 	get := func(name string) string { return strings.TrimSpace(os.Getenv(name)) }
 	if key := get("BRAVE_API_KEY"); key != "" {
-		return &Brave{Key: key}
+		return &brave{Key: key}
 	}
 	if key := get("TAVILY_API_KEY"); key != "" {
-		return &Tavily{Key: key}
+		return &tavily{Key: key}
 	}
 	if key := get("EXA_API_KEY"); key != "" {
-		return &Exa{Key: key}
+		return &exa{Key: key}
 	}
 	if base := get("SEARXNG_URL"); base != "" {
-		return &SearXNG{BaseURL: base}
+		return &searXNG{BaseURL: base}
 	}
 	return nil
 }
@@ -243,7 +253,7 @@ type call struct {
 func (c call) endpoint(byDefault string, params url.Values) (string, error) {
 	u, err := url.Parse(wire.First(c.base, byDefault))
 	if err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" {
-		return "", &Error{Engine: c.engine, Reason: Unreachable, Message: "the base URL is not usable"}
+		return "", &Error{Engine: c.engine, Reason: unreachable, Message: "the base URL is not usable"}
 	}
 	u = u.JoinPath(c.path)
 	u.RawQuery = params.Encode()
@@ -256,7 +266,7 @@ func (c call) do(ctx context.Context, method, address string, header http.Header
 	defer cancel()
 	req, err := http.NewRequestWithContext(limited, method, address, strings.NewReader(body))
 	if err != nil {
-		return nil, &Error{Engine: c.engine, Reason: Unreachable, Message: "the base URL is not usable"}
+		return nil, &Error{Engine: c.engine, Reason: unreachable, Message: "the base URL is not usable"}
 	}
 	req.Header = header
 	req.Header.Set("User-Agent", "openagent-go")
@@ -279,7 +289,7 @@ func (c call) do(ctx context.Context, method, address string, header http.Header
 	case resp.StatusCode != http.StatusOK:
 		return nil, c.refusal(resp, data)
 	case len(data) > maxAnswer:
-		return nil, &Error{Engine: c.engine, Reason: BadAnswer, Status: resp.StatusCode, Message: fmt.Sprintf("the answer is longer than %d MB", maxAnswer>>20)}
+		return nil, &Error{Engine: c.engine, Reason: badAnswer, Status: resp.StatusCode, Message: fmt.Sprintf("the answer is longer than %d MB", maxAnswer>>20)}
 	}
 	return data, nil
 }
@@ -288,7 +298,7 @@ func (c call) unreachable(ctx context.Context, err error) error {
 	if ctx.Err() != nil {
 		return fmt.Errorf("searching with %s: %w", c.engine, ctx.Err())
 	}
-	e := &Error{Engine: c.engine, Reason: Unreachable}
+	e := &Error{Engine: c.engine, Reason: unreachable}
 	var wrapped *url.Error // its text has the query in it
 	switch {
 	case errors.Is(err, context.DeadlineExceeded):
@@ -303,12 +313,12 @@ func (c call) unreachable(ctx context.Context, err error) error {
 
 // refusal reads an answer that is not a success.
 func (c call) refusal(resp *http.Response, body []byte) error {
-	e := &Error{Engine: c.engine, Reason: BadAnswer, Status: resp.StatusCode}
+	e := &Error{Engine: c.engine, Reason: badAnswer, Status: resp.StatusCode}
 	switch resp.StatusCode {
 	case http.StatusUnauthorized, http.StatusForbidden:
-		e.Reason = KeyRefused
+		e.Reason = keyRefused
 	case http.StatusTooManyRequests, http.StatusPaymentRequired:
-		e.Reason = RateLimited
+		e.Reason = rateLimited
 	}
 	if c.refuse != nil {
 		reason, message := c.refuse(resp.StatusCode, body)
@@ -317,7 +327,7 @@ func (c call) refusal(resp *http.Response, body []byte) error {
 		}
 		e.Message = c.words(message)
 	}
-	if e.Reason == RateLimited {
+	if e.Reason == rateLimited {
 		e.RetryAfter = retryAfter(resp.Header)
 	}
 	return e
@@ -333,7 +343,7 @@ func (c call) words(message string) string {
 
 func (c call) decode(data []byte, into any) error {
 	if err := json.Unmarshal(data, into); err != nil {
-		return &Error{Engine: c.engine, Reason: BadAnswer, Status: http.StatusOK, Message: "it is not the JSON expected"}
+		return &Error{Engine: c.engine, Reason: badAnswer, Status: http.StatusOK, Message: "it is not the JSON expected"}
 	}
 	return nil
 }
@@ -368,7 +378,7 @@ const maxWait = 31 * 24 * time.Hour
 // needKey returns the error for a client without a key.
 func needKey(engine, key string) error {
 	if strings.TrimSpace(key) == "" {
-		return &Error{Engine: engine, Reason: NoKey}
+		return &Error{Engine: engine, Reason: noKey}
 	}
 	return nil
 }

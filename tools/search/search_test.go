@@ -42,7 +42,7 @@ var query = Query{Text: `go "generics" & more`, Count: 5, Allowed: []string{"go.
 var served = []engine{
 	{
 		name:   "Brave",
-		client: func(base string) Client { return &Brave{Key: key, BaseURL: base} },
+		client: func(base string) Client { return &brave{Key: key, BaseURL: base} },
 		check: func(t *testing.T, r *http.Request, _ string) {
 			q := r.URL.Query()
 			if r.Method != "GET" || r.URL.Path != "/res/v1/web/search" || r.Header.Get("X-Subscription-Token") != key || q.Get("count") != "5" ||
@@ -61,7 +61,7 @@ var served = []engine{
 	},
 	{
 		name:   "Tavily",
-		client: func(base string) Client { return &Tavily{Key: key, BaseURL: base} },
+		client: func(base string) Client { return &tavily{Key: key, BaseURL: base} },
 		check: func(t *testing.T, r *http.Request, body string) {
 			if r.Method != "POST" || r.URL.Path != "/search" || r.Header.Get("Authorization") != "Bearer "+key || r.Header.Get("Content-Type") != "application/json" {
 				t.Errorf("%s %s %v", r.Method, r.URL, r.Header)
@@ -77,7 +77,7 @@ var served = []engine{
 	},
 	{
 		name:   "Exa",
-		client: func(base string) Client { return &Exa{Key: key, BaseURL: base} },
+		client: func(base string) Client { return &exa{Key: key, BaseURL: base} },
 		check: func(t *testing.T, r *http.Request, body string) {
 			if r.Method != "POST" || r.URL.Path != "/search" || r.Header.Get("x-api-key") != key || r.Header.Get("Content-Type") != "application/json" {
 				t.Errorf("%s %s %v", r.Method, r.URL, r.Header)
@@ -93,7 +93,7 @@ var served = []engine{
 	},
 	{
 		name:   "SearXNG",
-		client: func(base string) Client { return &SearXNG{Key: key, BaseURL: base + "/searx/"} },
+		client: func(base string) Client { return &searXNG{Key: key, BaseURL: base + "/searx/"} },
 		check: func(t *testing.T, r *http.Request, _ string) {
 			q := r.URL.Query()
 			if r.Method != "GET" || r.URL.Path != "/searx/search" || q.Get("format") != "json" || q.Get("q") != `go "generics" & more site:go.dev OR site:example.org -site:blog.go.dev` || r.Header.Get("Authorization") != "Bearer "+key {
@@ -110,7 +110,7 @@ var served = []engine{
 	},
 	{
 		name:   "DuckDuckGo",
-		client: func(base string) Client { return &DuckDuckGo{BaseURL: base} },
+		client: func(base string) Client { return &duckDuckGo{BaseURL: base} },
 		check: func(t *testing.T, r *http.Request, body string) {
 			form, _ := url.ParseQuery(body)
 			if r.Method != "POST" || r.URL.Path != "/html/" || form.Get("q") != `go "generics" & more site:go.dev OR site:example.org -site:blog.go.dev` || r.Header.Get("Content-Type") != "application/x-www-form-urlencoded" {
@@ -198,18 +198,18 @@ func TestRefusals(t *testing.T) {
 	}
 	for _, e := range served {
 		t.Run(e.name, func(t *testing.T) {
-			reason := KeyRefused
+			reason := keyRefused
 			if e.name == "DuckDuckGo" {
-				reason = Blocked
+				reason = blocked
 			}
 			fails(t, e, e.badKey, reason)
-			if se := fails(t, e, e.limited, RateLimited); se.RetryAfter != 2*time.Second || !strings.Contains(se.Error(), "the next in 2s") {
+			if se := fails(t, e, e.limited, rateLimited); se.RetryAfter != 2*time.Second || !strings.Contains(se.Error(), "the next in 2s") {
 				t.Errorf("retry after %v: %v", se.RetryAfter, se)
 			}
-			fails(t, e, reply{500, nil, "<html><body>Internal\x00 Server\x1b Error"}, BadAnswer)
-			fails(t, e, reply{200, nil, "surprise"}, BadAnswer)
-			fails(t, e, reply{200, nil, strings.Repeat("x", maxAnswer+1)}, BadAnswer)
-			fails(t, e, reply{302, http.Header{"Location": {"https://a.org/"}}, ""}, BadAnswer)
+			fails(t, e, reply{500, nil, "<html><body>Internal\x00 Server\x1b Error"}, badAnswer)
+			fails(t, e, reply{200, nil, "surprise"}, badAnswer)
+			fails(t, e, reply{200, nil, strings.Repeat("x", maxAnswer+1)}, badAnswer)
+			fails(t, e, reply{302, http.Header{"Location": {"https://a.org/"}}, ""}, badAnswer)
 			ctx, cancel := context.WithCancel(t.Context())
 			cancel()
 			if _, err := e.client("http://127.0.0.1:1").Search(ctx, query); !errors.Is(err, context.Canceled) {
@@ -219,7 +219,7 @@ func TestRefusals(t *testing.T) {
 			closed.Close()
 			_, err := e.client(closed.URL).Search(t.Context(), query)
 			var se *Error
-			if !errors.As(err, &se) || se.Reason != Unreachable || strings.Contains(err.Error(), "generics") {
+			if !errors.As(err, &se) || se.Reason != unreachable || strings.Contains(err.Error(), "generics") {
 				t.Errorf("nobody there: %v", err)
 			}
 			if _, err := e.client(":nonsense"+key).Search(t.Context(), query); err == nil || strings.Contains(err.Error(), key) {
@@ -227,13 +227,13 @@ func TestRefusals(t *testing.T) {
 			}
 		})
 	}
-	for _, c := range []Client{&Brave{}, &Tavily{Key: " "}, &Exa{}} {
+	for _, c := range []Client{&brave{}, &tavily{Key: " "}, &exa{}} {
 		var se *Error
-		if _, err := c.Search(t.Context(), query); !errors.As(err, &se) || se.Reason != NoKey {
+		if _, err := c.Search(t.Context(), query); !errors.As(err, &se) || se.Reason != noKey {
 			t.Errorf("without a key: %v", err)
 		}
 	}
-	if _, err := new(SearXNG).Search(t.Context(), query); err == nil || !strings.Contains(err.Error(), "base URL") {
+	if _, err := new(searXNG).Search(t.Context(), query); err == nil || !strings.Contains(err.Error(), "base URL") {
 		t.Errorf("without an instance: %v", err)
 	}
 }
@@ -349,7 +349,7 @@ func FuzzDuckDuckGo(f *testing.F) {
 		rt := roundTrip(func(*http.Request) (*http.Response, error) {
 			return &http.Response{StatusCode: 200, Body: io.NopCloser(strings.NewReader(page))}, nil
 		})
-		hits, err := (&DuckDuckGo{HTTP: &http.Client{Transport: rt}}).Search(context.Background(), Query{Text: "x"})
+		hits, err := (&duckDuckGo{HTTP: &http.Client{Transport: rt}}).Search(context.Background(), Query{Text: "x"})
 		if err != nil {
 			return
 		}

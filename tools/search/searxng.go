@@ -7,17 +7,17 @@ import (
 	"strings"
 )
 
-// SearXNG is a client of an instance of SearXNG whose settings have "json" among
-// search.formats (https://docs.searxng.org/dev/search_api.html).
-type SearXNG struct {
-	Key     string       // sent as a bearer token to a proxy that wants one; may be ""
-	BaseURL string       // of the instance; required
-	HTTP    *http.Client // nil: http.DefaultClient
-}
+// SearXNG returns a client of an instance of SearXNG whose settings have "json" among
+// search.formats (https://docs.searxng.org/dev/search_api.html). BaseURL is that of the
+// instance and required. The key, which may be "", is sent as a bearer token to a proxy that
+// wants one.
+func SearXNG(o Options) Client { return (*searXNG)(&o) }
+
+type searXNG Options
 
 // Search implements [Client]. Domains are put into the query as operators, which not all
 // engines behind an instance understand. An instance returns pages of some 20 results.
-func (s *SearXNG) Search(ctx context.Context, q Query) ([]Hit, error) {
+func (s *searXNG) Search(ctx context.Context, q Query) ([]Hit, error) {
 	c := call{engine: "SearXNG", client: s.HTTP, base: s.BaseURL, path: "/search", key: s.Key, refuse: refuseSearXNG}
 	address, err := c.endpoint("", url.Values{"q": {q.operators()}, "format": {"json"}, "categories": {"general"}})
 	if err != nil {
@@ -42,7 +42,7 @@ func (s *SearXNG) Search(ctx context.Context, q Query) ([]Hit, error) {
 		return nil, err
 	}
 	if len(answer.Results) == 0 && len(answer.Unresponsive) > 0 {
-		return nil, &Error{Engine: c.engine, Reason: BadAnswer, Status: http.StatusOK, Message: "no engine answered: " + engines(answer.Unresponsive)}
+		return nil, &Error{Engine: c.engine, Reason: badAnswer, Status: http.StatusOK, Message: "no engine answered: " + engines(answer.Unresponsive)}
 	}
 	var found []Hit
 	for _, r := range answer.Results {
@@ -68,7 +68,7 @@ func engines(list [][]any) string {
 // refuseSearXNG knows that an instance refuses formats that it has not enabled.
 func refuseSearXNG(status int, _ []byte) (Reason, string) {
 	if status == http.StatusForbidden {
-		return BadAnswer, `the instance gives no JSON: its settings need "json" in search.formats`
+		return badAnswer, `the instance gives no JSON: its settings need "json" in search.formats`
 	}
 	return "", ""
 }

@@ -6,15 +6,14 @@ import (
 	"net/http"
 )
 
-// Tavily is a client of the Tavily API, "search" (https://docs.tavily.com).
-type Tavily struct {
-	Key     string       // sent as a bearer token
-	BaseURL string       // "": https://api.tavily.com
-	HTTP    *http.Client // nil: http.DefaultClient
-}
+// Tavily returns a client of the Tavily API, "search" (https://docs.tavily.com). BaseURL is
+// https://api.tavily.com unless you give another. The key is sent as a bearer token.
+func Tavily(o Options) Client { return (*tavily)(&o) }
+
+type tavily Options
 
 // Search implements [Client].
-func (t *Tavily) Search(ctx context.Context, q Query) ([]Hit, error) {
+func (t *tavily) Search(ctx context.Context, q Query) ([]Hit, error) {
 	c := call{engine: "Tavily", client: t.HTTP, base: t.BaseURL, path: "/search", key: t.Key, refuse: refuseTavily}
 	if err := needKey(c.engine, t.Key); err != nil {
 		return nil, err
@@ -46,7 +45,7 @@ func (t *Tavily) Search(ctx context.Context, q Query) ([]Hit, error) {
 func refuseTavily(status int, body []byte) (Reason, string) {
 	var reason Reason
 	if status == 432 || status == 433 {
-		reason = RateLimited
+		reason = rateLimited
 	}
 	var answer struct{ Detail struct{ Error string } }
 	if json.Unmarshal(body, &answer) != nil {
