@@ -3,7 +3,6 @@ package agent
 import (
 	"context"
 	"log/slog"
-	"slices"
 	"strings"
 	"time"
 
@@ -25,96 +24,135 @@ func (x *runSetup) logOf(first int64) *slog.Logger {
 
 // logged logs recorded facts. docs/observability.md lists the records.
 func (l *activeRun) logged(events []event.Event) {
+	ctx := context.Background()
+	if !l.x.Log.Enabled(ctx, slog.LevelInfo) && !l.x.Log.Enabled(ctx, slog.LevelDebug) {
+		return
+	}
 	for _, e := range events {
-		level, text, args := l.x.recordOf(e.Data.(event.Fact), l.conv.ToolName)
-		if text != "" && l.x.Log.Enabled(context.Background(), level) {
-			l.x.Tell(level, text, append([]any{"seq", e.Seq}, args...)...)
+		r := l.x.recordOf(e.Data.(event.Fact), l.conv.ToolName)
+		if r != nil && l.x.Log.Enabled(ctx, r.level) {
+			l.x.Tell(r.level, r.text, append([]any{"seq", e.Seq}, r.args...)...)
 		}
 	}
 }
 
-// recordOf returns the log record of a fact. The text is "" if the fact is not logged.
-func (x *runSetup) recordOf(f event.Fact, tool func(call string) string) (level slog.Level, text string, args []any) {
-	const debug, info = slog.LevelDebug, slog.LevelInfo
+// recordOf returns the log record of a fact, nil if the fact is not logged.
+func (x *runSetup) recordOf(f event.Fact, tool func(call string) string) *logRecord {
 	switch f := f.(type) {
 	case fact.Configured:
-		return info, "run started", pairs("model", f.Model, "mode", f.Mode, "dir", f.Dir, "tools", len(f.Tools))
+		return infoRecord("run started").str("model", f.Model).str("mode", string(f.Mode)).str("dir", f.Dir).num("tools", len(f.Tools))
 	case event.Resumed:
-		return info, "run resumed", nil
+		return infoRecord("run resumed")
 	case fact.ModelStart:
-		return debug, "model called", pairs("key", f.Key, "model", f.Model, "max_tokens", f.MaxTokens)
+		return debugRecord("model called").str("key", f.Key).str("model", f.Model).num("max_tokens", f.MaxTokens)
 	case event.AssistantMessage:
-		args := pairs("key", f.Key, "model", f.Model, "stop", f.Response.Stop, "calls", len(f.Response.Message.ToolUses()), "duration", f.Duration, "first", f.First)
-		return debug, "model answered", append(append(args, usageArgs(f.Response.Usage, f.CostUSD)...), "request_id", f.Response.RequestID)
+		return debugRecord("model answered").str("key", f.Key).str("model", f.Model).str("stop", string(f.Response.Stop)).
+			num("calls", len(f.Response.Message.ToolUses())).time("duration", f.Duration).time("first", f.First).
+			usage(f.Response.Usage, f.CostUSD).str("request_id", f.Response.RequestID)
 	case event.ModelFailed:
-		args := pairs("key", f.Key, "model", f.Model, "class", f.Class, "status", f.Status, "error", f.Message, "request_id", f.RequestID, "duration", f.Duration, "retry", f.Retry)
+		r := infoRecord("model failed").str("key", f.Key).str("model", f.Model).str("class", string(f.Class)).num("status", f.Status).
+			str("error", f.Message).str("request_id", f.RequestID).time("duration", f.Duration).flag("retry", f.Retry)
 		if f.Retry {
-			args = append(args, "retry_in", max(time.Until(f.RetryAt), 0).Round(time.Millisecond))
+			r.time("retry_in", max(time.Until(f.RetryAt), 0).Round(time.Millisecond))
 		}
-		return info, "model failed", args
+		return r
 	case fact.Authorized:
+		r := debugRecord("call judged")
 		if f.Decision.Behavior == permission.Denied {
-			level = info
-		} else {
-			level = debug
+			r.level = slog.LevelInfo
 		}
-		return level, "call judged", pairs("call", f.Call, "tool", tool(f.Call), "behavior", f.Decision.Behavior, "source", f.Decision.Source, "rule", f.Decision.Rule, "by", x.Secrets.Text(f.Decision.By), "reason", x.Secrets.Text(f.Decision.Reason))
+		d := &f.Decision
+		return r.str("call", f.Call).str("tool", tool(f.Call)).str("behavior", string(d.Behavior)).str("source", string(d.Source)).
+			str("rule", string(d.Rule)).str("by", x.Secrets.Text(d.By)).str("reason", x.Secrets.Text(d.Reason))
 	case fact.Answered:
-		return info, "call decided", pairs("call", f.Call, "tool", tool(f.Call), "behavior", f.Decision.Behavior, "source", f.Decision.Source, "by", x.Secrets.Text(f.Decision.By), "reason", x.Secrets.Text(f.Decision.Reason))
+		d := &f.Decision
+		return infoRecord("call decided").str("call", f.Call).str("tool", tool(f.Call)).str("behavior", string(d.Behavior)).
+			str("source", string(d.Source)).str("by", x.Secrets.Text(d.By)).str("reason", x.Secrets.Text(d.Reason))
 	case event.ToolStart:
-		return debug, "tool started", pairs("call", f.Call, "tool", tool(f.Call))
+		return debugRecord("tool started").str("call", f.Call).str("tool", tool(f.Call))
 	case event.ToolResult:
 		if f.Cause == event.ByDenial {
-			return x.denialRecord(f, tool(f.Call))
+			return x.denialRecord(&f, tool(f.Call))
 		}
-		args := pairs("call", f.Call, "tool", tool(f.Call), "duration", f.Duration, "failed", f.Result.IsError)
+		r := debugRecord("tool ended").str("call", f.Call).str("tool", tool(f.Call)).time("duration", f.Duration).flag("failed", f.Result.IsError)
 		if f.Cause != "" {
-			args = append(args, "cause", f.Cause)
+			r.str("cause", string(f.Cause))
 		}
 		if f.Fault != "" {
-			args = append(args, "fault", f.Fault)
+			r.str("fault", string(f.Fault))
 		}
-		return debug, "tool ended", args
+		return r
 	case event.Compacted:
-		args := pairs("trigger", f.Trigger, "model", f.Model, "before", f.Before, "after", f.After, "error", x.Secrets.Text(f.Failed), "duration", f.Duration)
-		return info, "context compacted", append(args, usageArgs(f.Usage, f.CostUSD)...)
+		return infoRecord("context compacted").str("trigger", string(f.Trigger)).str("model", f.Model).num("before", f.Before).num("after", f.After).
+			str("error", x.Secrets.Text(f.Failed)).time("duration", f.Duration).usage(f.Usage, f.CostUSD)
 	case event.ModeChanged:
-		return info, "mode changed", pairs("mode", f.Mode)
+		return infoRecord("mode changed").str("mode", string(f.Mode))
 	case event.ModelChanged:
-		return info, "model changed", pairs("model", f.Model)
+		return infoRecord("model changed").str("model", f.Model)
 	case fact.Stopped:
-		return info, "run stopped", pairs("reason", f.Reason, "error", x.Secrets.Text(f.Message))
+		return infoRecord("run stopped").str("reason", string(f.Reason)).str("error", x.Secrets.Text(f.Message))
 	case event.AgentStart:
-		return info, "agent started", pairs("call", f.Call, "name", f.Agent, "child", f.Session, "background", f.Background)
+		return infoRecord("agent started").str("call", f.Call).str("name", f.Agent).str("child", f.Session).flag("background", f.Background)
 	case event.AgentEnd:
-		args := pairs("name", f.Agent, "child", f.Session, "reason", f.Reason, "turns", f.Turns, "duration", f.Duration)
-		return info, "agent ended", append(args, usageArgs(f.Usage, f.CostUSD)...)
+		return infoRecord("agent ended").str("name", f.Agent).str("child", f.Session).str("reason", string(f.Reason)).num("turns", f.Turns).
+			time("duration", f.Duration).usage(f.Usage, f.CostUSD)
 	case event.RunEnd:
-		args := pairs("reason", f.Reason, "error", x.Secrets.Text(f.Message), "turns", f.Turns, "model_calls", f.ModelCalls, "duration", f.Duration)
-		return info, "run ended", append(args, usageArgs(f.Usage, f.CostUSD)...)
+		return infoRecord("run ended").str("reason", string(f.Reason)).str("error", x.Secrets.Text(f.Message)).num("turns", f.Turns).
+			num("model_calls", f.ModelCalls).time("duration", f.Duration).usage(f.Usage, f.CostUSD)
 	}
-	return 0, "", nil
+	return nil
 }
 
 // denialRecord returns the record of a call that was denied right before it ran. A denial
 // before that has a record already.
-func (x *runSetup) denialRecord(f event.ToolResult, tool string) (level slog.Level, text string, args []any) {
+func (x *runSetup) denialRecord(f *event.ToolResult, tool string) *logRecord {
 	if !strings.HasPrefix(f.Key, "tool/") {
-		return 0, "", nil
+		return nil
 	}
-	return slog.LevelInfo, "call denied", pairs("call", f.Call, "tool", tool, "reason", x.Secrets.Text(f.Result.Text()))
+	return infoRecord("call denied").str("call", f.Call).str("tool", tool).str("reason", x.Secrets.Text(f.Result.Text()))
 }
 
-func usageArgs(u llm.Usage, cost *float64) []any {
-	args := pairs("input_tokens", u.Input, "output_tokens", u.Output, "cache_read_tokens", u.CacheRead, "cache_write_tokens", u.CacheWrite)
-	if cost != nil {
-		args = append(args, "cost_usd", *cost)
-	}
-	return args
+// logRecord is a record for slog. Its methods add a name and a value. They are not inlined,
+// because every program would be several kB larger.
+type logRecord struct {
+	level slog.Level
+	text  string
+	args  []any
 }
 
-// pairs returns names and values for slog. Without inlining, the calls above build their
-// lists on the stack, which takes several kB less in each program.
-//
+func infoRecord(text string) *logRecord { return &logRecord{slog.LevelInfo, text, make([]any, 0, 20)} }
+func debugRecord(text string) *logRecord {
+	return &logRecord{slog.LevelDebug, text, make([]any, 0, 20)}
+}
+
 //go:noinline
-func pairs(args ...any) []any { return slices.Clone(args) }
+func (r *logRecord) str(name, value string) *logRecord {
+	r.args = append(r.args, name, value)
+	return r
+}
+
+//go:noinline
+func (r *logRecord) num(name string, value int) *logRecord {
+	r.args = append(r.args, name, value)
+	return r
+}
+
+//go:noinline
+func (r *logRecord) flag(name string, value bool) *logRecord {
+	r.args = append(r.args, name, value)
+	return r
+}
+
+//go:noinline
+func (r *logRecord) time(name string, value time.Duration) *logRecord {
+	r.args = append(r.args, name, value)
+	return r
+}
+
+func (r *logRecord) usage(u llm.Usage, cost *float64) *logRecord {
+	r.num("input_tokens", u.Input).num("output_tokens", u.Output).num("cache_read_tokens", u.CacheRead).num("cache_write_tokens", u.CacheWrite)
+	if cost != nil {
+		r.args = append(r.args, "cost_usd", *cost)
+	}
+	return r
+}

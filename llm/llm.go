@@ -47,9 +47,13 @@ func UserText(text string, more ...Block) Message {
 }
 
 // Text returns the message's text blocks joined together.
+//
+//go:noinline // called from many places: every program stays smaller
 func (m Message) Text() string { return m.Content.Text() }
 
 // ToolUses returns the tool calls that the message asks for, in order.
+//
+//go:noinline // called from many places: every program stays smaller
 func (m Message) ToolUses() []ToolUse {
 	n := 0
 	for _, c := range m.Content {
@@ -385,6 +389,8 @@ type Info struct {
 type Informed interface{ Info() Info }
 
 // InfoOf returns the Info of m, the zero Info if it has none.
+//
+//go:noinline // called from many places: every program stays smaller
 func InfoOf(m Model) Info {
 	if i, ok := m.(Informed); ok {
 		return i.Info()

@@ -78,6 +78,7 @@ func (c *call) tools() []string {
 	return c.names
 }
 
+//go:noinline // called from many places: every program stays smaller
 func (c *call) String() string {
 	if len(c.req.Access) == 0 {
 		return c.req.Tool

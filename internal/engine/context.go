@@ -191,6 +191,7 @@ func (s *size) rescaled(model string, tokens int) int {
 	return int(float64(tokens) * s.scale(model))
 }
 
+//go:noinline // called from many places: every program stays smaller
 func textTokens[T string | json.RawMessage](s T) int { return tokens.AtMost(s) }
 
 // blockTokens is the overhead of a block beside its text.

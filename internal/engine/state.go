@@ -209,6 +209,7 @@ func (s *State) Formats() (native, force bool) {
 	return false, !s.settings.cfg.Thinking.On() && (len(s.settings.cfg.Tools) == 0 || a.corrections > 0)
 }
 
+//go:noinline // called from many places: every program stays smaller
 func (s *State) budget() budget {
 	b := budget{settings: &s.settings, run: &s.run, agents: &s.agents, calls: &s.calls}
 	if c := s.context.compact; c != nil && c.calling {

@@ -205,6 +205,8 @@ type Input struct {
 }
 
 // Complain logs an error. A panic of the log's handler has no effect.
+//
+//go:noinline // called from many places: every program stays smaller
 func (x *Executor) Complain(text string, args ...any) {
 	safecall.Or(func() bool { x.Log.Error(text, args...); return true }, false)
 }

@@ -53,6 +53,8 @@ func (r *Reply) unauthorized(err error) error {
 }
 
 // Error returns an APIError of this exchange.
+//
+//go:noinline // called from many places: every program stays smaller
 func (r *Reply) Error(class llm.Class, message string) *llm.APIError {
 	return &llm.APIError{Class: class, Provider: r.x.Provider, Message: clean(message, r.secrets), RequestID: r.RequestID, RetryAfter: -1}
 }
