@@ -118,7 +118,7 @@ func inherit(from *Agent, own Agent, mode permission.Mode, now parentNow) *Agent
 	rules.Restriction = own.Permissions.Restriction // the ceiling has the parent's
 	rules.Private = slices.Concat(ceiling.Private, own.Permissions.Private)
 	rules.Parents = slices.Concat(ceiling.Parents, own.Permissions.Parents)
-	rules.Deny, rules.Ask = slices.Concat(ceiling.Deny, own.Permissions.Deny), slices.Concat(ceiling.Ask, own.Permissions.Ask)
+	rules.Deny, rules.Ask = joinRules(ceiling.Deny, own.Permissions.Deny), joinRules(ceiling.Ask, own.Permissions.Ask)
 	rules.Mode = cmp.Or(mode, own.Permissions.Mode, ceiling.Mode)
 	own.Permissions = rules.Within(ceiling)
 	own.Deciders = slices.Concat(from.Deciders, []permission.Decider{now.above}, subagents.DenyOnly(own.Deciders))
@@ -158,7 +158,7 @@ func (a *Agent) offered() [][]string {
 // inForce returns the policy that judges the parent's calls now.
 func (p *Parent) inForce(f *conversation.Conversation) permission.Policy {
 	rules, more := p.session.definition().Permissions, f.State.Rules()
-	rules.Allow, rules.Ask, rules.Deny = slices.Concat(rules.Allow, more.Allow), slices.Concat(rules.Ask, more.Ask), slices.Concat(rules.Deny, more.Deny)
+	rules.Allow, rules.Ask, rules.Deny = joinRules(rules.Allow, more.Allow), joinRules(rules.Ask, more.Ask), joinRules(rules.Deny, more.Deny)
 	rules.Mode = f.State.Mode()
 	return rules.RestrictedTo(f.State.Restriction())
 }

@@ -165,49 +165,61 @@ func (x *Executor) askCallback(ctx context.Context, mode permission.Mode, t tool
 // Question asks a person about a call, with hooks first and then the callback. Without a
 // callback the call is denied.
 func (x *Executor) Question(ctx context.Context, e engine.Ask, j *Input) event.Fact {
-	call, t := j.Call, x.toolOf(j)
-	if t == nil {
-		return fact.Answered{Key: e.Key(), Call: call.ID, Decision: permission.Decision{Behavior: permission.Denied, Source: permission.FromDefault, Reason: ToolRemoved(call)}}
+	t := x.toolOf(j)
+	d, decided := x.decisionOf(ctx, t, j)
+	if !decided {
+		return nil
 	}
-	if d, decided := x.requested(ctx, t, j); decided {
+	return x.Answer(e.Key(), t, j.Call, d)
+}
+
+// decisionOf returns the answer to the question about a call. decided is false if the
+// context ends first.
+func (x *Executor) decisionOf(ctx context.Context, t tool.Tool, j *Input) (d permission.Decision, decided bool) {
+	if t == nil {
+		return permission.Decision{Behavior: permission.Denied, Source: permission.FromDefault, Reason: ToolRemoved(j.Call)}, true
+	}
+	if d, decided = x.requested(ctx, t, j); decided {
 		if d.Behavior == permission.Allowed {
 			d = x.confirm(ctx, t, j, d)
 		}
-		if ctx.Err() != nil {
-			return nil
-		}
-		if d.Behavior != permission.Asked {
-			return x.Answer(e.Key(), t, call, d)
+		if ctx.Err() != nil || d.Behavior != permission.Asked {
+			return d, ctx.Err() == nil
 		}
 	}
 	if j.Verdict.Expired(time.Now()) {
-		return fact.Answered{Key: e.Key(), Call: call.ID, Decision: unanswered(*j.Verdict)}
+		return unanswered(*j.Verdict), true
 	}
 	callback := x.Driver.CanUseTool()
 	if callback == nil {
-		return fact.Answered{Key: e.Key(), Call: call.ID, Decision: noApprover(*j.Verdict)}
+		return noApprover(*j.Verdict), true
 	}
+	return x.askPersonAbout(ctx, callback, j)
+}
+
+// askPersonAbout shows the question and waits for the callback's answer, at most until the
+// question expires.
+func (x *Executor) askPersonAbout(ctx context.Context, callback Callback, j *Input) (d permission.Decision, decided bool) {
 	turn, err := x.Driver.AskTurn(ctx)
 	if err != nil {
-		return nil
+		return d, false
 	}
 	defer turn()
-	j.Signals.Show(x.Request(call, j.Class, *j.Verdict))
-	notified := x.Notify(ctx, j, "permission_prompt", fmt.Sprintf("%s needs permission: %s", call.Name, j.Verdict.Reason))
+	j.Signals.Show(x.Request(j.Call, j.Class, *j.Verdict))
+	notified := x.Notify(ctx, j, "permission_prompt", fmt.Sprintf("%s needs permission: %s", j.Call.Name, j.Verdict.Reason))
 	asking, asked := untilExpiry(ctx, *j.Verdict)
 	defer asked()
-	d := x.callBack(asking, callback, call, *j.Verdict)
+	d = x.callBack(asking, callback, j.Call, *j.Verdict)
 	notified()
-	if ctx.Err() != nil {
-		return nil
-	}
-	if context.Cause(asking) == errDeadline {
-		return x.Answer(e.Key(), t, call, unanswered(*j.Verdict))
-	}
-	if d.Behavior == permission.NoOpinion || d.Behavior == permission.Asked {
+	switch {
+	case ctx.Err() != nil:
+		return d, false
+	case context.Cause(asking) == errDeadline:
+		d = unanswered(*j.Verdict)
+	case d.Behavior == permission.NoOpinion, d.Behavior == permission.Asked:
 		d = noApprover(*j.Verdict)
 	}
-	return x.Answer(e.Key(), t, call, d)
+	return d, true
 }
 
 // confirm asks the callback about a call that a hook allows in place of a person. If the
