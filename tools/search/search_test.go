@@ -42,7 +42,7 @@ var query = Query{Text: `go "generics" & more`, Count: 5, Allowed: []string{"go.
 var served = []engine{
 	{
 		name:   "Brave",
-		client: func(base string) Client { return &brave{Key: key, BaseURL: base} },
+		client: func(base string) Client { return Brave(Options{Key: key, BaseURL: base}) },
 		check: func(t *testing.T, r *http.Request, _ string) {
 			q := r.URL.Query()
 			if r.Method != "GET" || r.URL.Path != "/res/v1/web/search" || r.Header.Get("X-Subscription-Token") != key || q.Get("count") != "5" ||
@@ -61,7 +61,7 @@ var served = []engine{
 	},
 	{
 		name:   "Tavily",
-		client: func(base string) Client { return &tavily{Key: key, BaseURL: base} },
+		client: func(base string) Client { return Tavily(Options{Key: key, BaseURL: base}) },
 		check: func(t *testing.T, r *http.Request, body string) {
 			if r.Method != "POST" || r.URL.Path != "/search" || r.Header.Get("Authorization") != "Bearer "+key || r.Header.Get("Content-Type") != "application/json" {
 				t.Errorf("%s %s %v", r.Method, r.URL, r.Header)
@@ -77,7 +77,7 @@ var served = []engine{
 	},
 	{
 		name:   "Exa",
-		client: func(base string) Client { return &exa{Key: key, BaseURL: base} },
+		client: func(base string) Client { return Exa(Options{Key: key, BaseURL: base}) },
 		check: func(t *testing.T, r *http.Request, body string) {
 			if r.Method != "POST" || r.URL.Path != "/search" || r.Header.Get("x-api-key") != key || r.Header.Get("Content-Type") != "application/json" {
 				t.Errorf("%s %s %v", r.Method, r.URL, r.Header)
@@ -93,7 +93,7 @@ var served = []engine{
 	},
 	{
 		name:   "SearXNG",
-		client: func(base string) Client { return &searXNG{Key: key, BaseURL: base + "/searx/"} },
+		client: func(base string) Client { return SearXNG(Options{Key: key, BaseURL: base + "/searx/"}) },
 		check: func(t *testing.T, r *http.Request, _ string) {
 			q := r.URL.Query()
 			if r.Method != "GET" || r.URL.Path != "/searx/search" || q.Get("format") != "json" || q.Get("q") != `go "generics" & more site:go.dev OR site:example.org -site:blog.go.dev` || r.Header.Get("Authorization") != "Bearer "+key {
@@ -110,7 +110,7 @@ var served = []engine{
 	},
 	{
 		name:   "DuckDuckGo",
-		client: func(base string) Client { return &duckDuckGo{BaseURL: base} },
+		client: func(base string) Client { return DuckDuckGo(Options{BaseURL: base}) },
 		check: func(t *testing.T, r *http.Request, body string) {
 			form, _ := url.ParseQuery(body)
 			if r.Method != "POST" || r.URL.Path != "/html/" || form.Get("q") != `go "generics" & more site:go.dev OR site:example.org -site:blog.go.dev` || r.Header.Get("Content-Type") != "application/x-www-form-urlencoded" {
@@ -324,19 +324,19 @@ func TestFromEnv(t *testing.T) {
 		t.Errorf("got %T", c)
 	}
 	t.Setenv("SEARXNG_URL", "http://localhost:8888")
-	if c, ok := FromEnv().(*SearXNG); !ok || c.BaseURL != "http://localhost:8888" {
+	if c, ok := FromEnv().(*searXNG); !ok || c.BaseURL != "http://localhost:8888" {
 		t.Errorf("got %v", c)
 	}
 	t.Setenv("EXA_API_KEY", "e")
-	if c, ok := FromEnv().(*Exa); !ok || c.Key != "e" {
+	if c, ok := FromEnv().(*exa); !ok || c.Key != "e" {
 		t.Errorf("got %v", c)
 	}
 	t.Setenv("TAVILY_API_KEY", "t")
-	if c, ok := FromEnv().(*Tavily); !ok || c.Key != "t" {
+	if c, ok := FromEnv().(*tavily); !ok || c.Key != "t" {
 		t.Errorf("got %v", c)
 	}
 	t.Setenv("BRAVE_API_KEY", " b ")
-	if c, ok := FromEnv().(*Brave); !ok || c.Key != "b" {
+	if c, ok := FromEnv().(*brave); !ok || c.Key != "b" {
 		t.Errorf("got %v", c)
 	}
 }
