@@ -234,7 +234,7 @@ func TestFailuresAreDocumented(t *testing.T) {
 	_, section, _ := strings.Cut(string(page), "\n## Failures\n")
 	section, _, _ = strings.Cut(section, "\n## ")
 	var code strings.Builder
-	for _, pattern := range []string{"*_test.go", "oauth/*_test.go"} {
+	for _, pattern := range []string{"*_test.go", "../internal/mcpauth/*_test.go"} {
 		files, err := filepath.Glob(pattern)
 		if err != nil {
 			t.Fatal(err)
