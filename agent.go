@@ -25,6 +25,7 @@ import (
 
 	"github.com/openagent-go/agent/event"
 	"github.com/openagent-go/agent/hook"
+	"github.com/openagent-go/agent/internal/hookrun"
 	"github.com/openagent-go/agent/llm"
 	"github.com/openagent-go/agent/permission"
 	"github.com/openagent-go/agent/session"
@@ -302,7 +303,7 @@ func (a *Agent) check() error {
 	if slices.Contains(a.Deciders, nil) {
 		return configError("Deciders hold nil")
 	}
-	if _, err := hook.Compile(a.Hooks); err != nil {
+	if _, err := hookrun.Compile(a.Hooks); err != nil {
 		return configError("Hooks: %v", err)
 	}
 	return nil

@@ -20,6 +20,7 @@ import (
 	"github.com/openagent-go/agent/hook"
 	"github.com/openagent-go/agent/hook/shell"
 	"github.com/openagent-go/agent/internal/fact"
+	"github.com/openagent-go/agent/internal/hookctx"
 	"github.com/openagent-go/agent/internal/toolapi"
 	"github.com/openagent-go/agent/internal/toolhost"
 	"github.com/openagent-go/agent/llm"
@@ -548,7 +549,7 @@ func TestHooksUseTheSession(t *testing.T) {
 			{On: hook.SessionStart, Func: func(ctx context.Context, in *hook.Input) (hook.Output, error) {
 				_, err := a.Prompt(ctx, "deeper") // and so on
 				if errors.Is(err, hook.ErrDepth) {
-					depth = hook.Depth(ctx)
+					depth = hookctx.Depth(ctx)
 					return hook.Output{}, nil
 				}
 				return hook.Output{}, err

@@ -3,10 +3,10 @@ package agent
 import (
 	"context"
 
-	"github.com/openagent-go/agent/hook"
 	"github.com/openagent-go/agent/internal/driver"
 	"github.com/openagent-go/agent/internal/executor"
 	"github.com/openagent-go/agent/internal/fact"
+	"github.com/openagent-go/agent/internal/hookrun"
 	"github.com/openagent-go/agent/internal/secrets"
 	"github.com/openagent-go/agent/internal/toolhost"
 	"github.com/openagent-go/agent/llm"
@@ -46,7 +46,7 @@ func prepareSetup(ctx context.Context, s *Session, base *Agent, limits *promptLi
 			return nil, nil, err
 		}
 	}
-	hooks, err := hook.Compile(a.Hooks)
+	hooks, err := hookrun.Compile(a.Hooks)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -85,7 +85,7 @@ func prepareSetup(ctx context.Context, s *Session, base *Agent, limits *promptLi
 
 // newRunSetup returns a setup of an agent with the given hooks, secrets, roots, tools and
 // models.
-func newRunSetup(s *Session, a *Agent, hooks *hook.Set, known *secrets.Redactor, roots []string, resolved []tool.Tool, models []llm.Model) *runSetup {
+func newRunSetup(s *Session, a *Agent, hooks *hookrun.Set, known *secrets.Redactor, roots []string, resolved []tool.Tool, models []llm.Model) *runSetup {
 	x := &runSetup{agent: a, base: a, owner: s, store: a.Sessions}
 	c := executor.Config{Driver: x, Session: s.ID, Root: a.rootSession(), Name: a.Name, Kind: a.kindOrName(), AgentID: a.childID(s.ID),
 		Transcript: journalOf(a.Sessions, s.ID), Hooks: hooks, Secrets: known, Log: a.logger(), Logs: a.Log != nil, Trace: a.Trace,

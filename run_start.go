@@ -13,6 +13,7 @@ import (
 	"github.com/openagent-go/agent/internal/engine"
 	"github.com/openagent-go/agent/internal/eventqueue"
 	"github.com/openagent-go/agent/internal/fact"
+	"github.com/openagent-go/agent/internal/hookctx"
 	"github.com/openagent-go/agent/internal/safecall"
 	"github.com/openagent-go/agent/llm"
 	"github.com/openagent-go/agent/permission"
@@ -26,7 +27,7 @@ func (s *Session) start(ctx context.Context, in *Input, watched bool) (l *active
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
-	if hook.Depth(ctx) > hook.MaxDepth {
+	if hookctx.Depth(ctx) > hook.MaxDepth {
 		return nil, fmt.Errorf("agent: %w", hook.ErrDepth)
 	}
 	ready := make(chan struct{})

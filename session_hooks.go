@@ -6,6 +6,8 @@ import (
 	"slices"
 
 	"github.com/openagent-go/agent/hook"
+	"github.com/openagent-go/agent/internal/hookctx"
+	"github.com/openagent-go/agent/internal/hookrun"
 	"github.com/openagent-go/agent/internal/secrets"
 	"github.com/openagent-go/agent/session"
 )
@@ -16,14 +18,14 @@ import (
 // with [hook.ErrDepth] if hooks are nested too deeply.
 func (s *Session) Hook(ctx context.Context, in hook.Input) (hook.Outcome, error) {
 	a := s.definition()
-	set, err := hook.Compile(a.Hooks)
+	set, err := hookrun.Compile(a.Hooks)
 	if err != nil {
 		return hook.Outcome{}, fmt.Errorf("agent: %w: Hooks: %w", ErrConfig, err)
 	}
 	if len(set.Events()) == 0 || !slices.Contains(set.Events(), in.Event) {
 		return hook.Outcome{}, nil
 	}
-	if hook.Depth(ctx) > hook.MaxDepth {
+	if hookctx.Depth(ctx) > hook.MaxDepth {
 		return hook.Outcome{}, fmt.Errorf("agent: %w", hook.ErrDepth)
 	}
 	s.mu.Lock()

@@ -130,13 +130,6 @@ func (e Event) Guards() bool {
 	return false
 }
 
-// Speaks reports whether text that a hook of the event writes to standard output
-// is context for the model, with PreCompact instructions for the summary. With other
-// events it is a message for people.
-func (e Event) Speaks() bool {
-	return e == UserPromptSubmit || e == UserPromptExpansion || e == SessionStart || e == SubagentStart || e == PreCompact
-}
-
 // Subject names the member of the [Input] that a hook's Match is about, "" where
 // the event has none and every hook is called.
 func (e Event) Subject() string {

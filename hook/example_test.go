@@ -9,10 +9,10 @@ import (
 	"github.com/openagent-go/agent/permission"
 )
 
-// A Set calls your hooks. An agent does this for Agent.Hooks. You need it to test a
-// hook, or to call hooks of your own moments.
-func ExampleSet_Run() {
-	hooks, err := hook.Compile([]hook.Hook{{
+// A hook that keeps the agent from editing a file. Give it to Agent.Hooks. In a test, call
+// its Func.
+func ExampleHook() {
+	guard := hook.Hook{
 		On: hook.PreToolUse, Match: "Edit|Write",
 		Func: func(ctx context.Context, in *hook.Input) (hook.Output, error) {
 			if strings.Contains(string(in.Input), ".env") {
@@ -20,16 +20,12 @@ func ExampleSet_Run() {
 			}
 			return hook.Output{}, nil
 		},
-	}})
-	if err != nil {
-		fmt.Println(err)
-		return
 	}
 	for _, file := range []string{"main.go", ".env"} {
-		out := hooks.Run(context.Background(), hook.Input{Event: hook.PreToolUse, Tool: "Edit", Input: []byte(`{"file_path": "` + file + `"}`)}, nil)
-		fmt.Printf("%s: %t %q\n", file, out.Permission == permission.Denied, out.Reason)
+		out, err := guard.Func(context.Background(), &hook.Input{Event: hook.PreToolUse, Tool: "Edit", Input: []byte(`{"file_path": "` + file + `"}`)})
+		fmt.Printf("%s: %t %q %v\n", file, out.Permission == permission.Denied, out.Reason, err)
 	}
 	// Output:
-	// main.go: false ""
-	// .env: true "secrets stay as they are"
+	// main.go: false "" <nil>
+	// .env: true "secrets stay as they are" <nil>
 }

@@ -2,8 +2,6 @@ package hook
 
 import (
 	"encoding/json"
-	"path"
-	"path/filepath"
 
 	"github.com/openagent-go/agent/permission"
 	"github.com/openagent-go/agent/tool"
@@ -104,33 +102,4 @@ func (in Input) MarshalJSON() ([]byte, error) {
 		out.Suggestions = []Update{{Type: AddRules, Behavior: permission.Allowed, Rules: in.Suggestions, Destination: "session"}}
 	}
 	return json.Marshal(out)
-}
-
-// subject is the text that a hook's Match is compared with.
-func (in *Input) subject() string {
-	switch in.Event.Subject() {
-	case "tool_name":
-		return in.Tool
-	case "source":
-		return in.Source
-	case "reason":
-		return in.Reason
-	case "error":
-		return in.Error
-	case "trigger":
-		return in.Trigger
-	case "command_name":
-		return in.Command
-	case "notification_type":
-		return in.Kind
-	case "file_path":
-		return path.Base(filepath.ToSlash(in.File))
-	case "load_reason":
-		return in.Loaded
-	case "agent_type":
-		return in.Agent
-	case "mcp_server_name":
-		return in.Server
-	}
-	return ""
 }

@@ -1,9 +1,9 @@
 package permission_test
 
 import (
+	"errors"
 	"os/exec"
 	"path/filepath"
-	"sync"
 
 	"github.com/openagent-go/agent/permission"
 	"github.com/openagent-go/agent/sandbox"
@@ -12,23 +12,22 @@ import (
 // The tripwire tests run their lines in a sandbox, where one works: what a line does
 // beside running a name stays in its folder.
 func init() {
-	backend := sync.OnceValue(func() sandbox.Backend {
-		b, _ := sandbox.Detect(sandbox.Policy{})
-		return b
-	})
 	permission.Confine = func(cmd *exec.Cmd, dir string) (string, func(), error) {
-		b := backend()
-		if b == nil {
-			return "no sandbox", func() {}, nil
-		}
 		dir, err := filepath.EvalSymlinks(dir)
 		if err != nil {
 			return "", nil, err
 		}
-		release, err := b.Confine(cmd, sandbox.Policy{Write: []string{dir}})
+		box, err := sandbox.New(sandbox.Settings{Enabled: true}, sandbox.Place{Dir: dir})
+		if errors.Is(err, sandbox.ErrUnavailable) {
+			return "no sandbox", func() {}, nil
+		}
 		if err != nil {
 			return "", nil, err
 		}
-		return b.Name(), func() { _, _ = release() }, nil
+		release, err := box.Confiner()(cmd, dir)
+		if err != nil {
+			return "", nil, errors.Join(err, box.Close())
+		}
+		return box.State().Backend, func() { _, _ = release(); _ = box.Close() }, nil
 	}
 }

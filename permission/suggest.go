@@ -24,9 +24,9 @@ var arity = map[string]int{
 type Breadth string
 
 const (
-	Exact Breadth = "exact" // this command, this file
+	exact Breadth = "exact" // this command, this file
 	Usual Breadth = "usual" // the command with any arguments, the folder
-	Broad Breadth = "broad" // all commands of the program, all files of the project
+	broad Breadth = "broad" // all commands of the program, all files of the project
 )
 
 // A Suggestion is rules that would allow a call together.
@@ -51,7 +51,7 @@ const (
 func (r Request) Suggestions() []Suggestion {
 	c := newCase(r)
 	var out []Suggestion
-	for _, width := range []Breadth{Exact, Usual, Broad} {
+	for _, width := range []Breadth{exact, Usual, broad} {
 		rules := c.suggest(width)
 		if len(rules) == 0 || slices.ContainsFunc(out, func(s Suggestion) bool { return slices.Equal(s.Rules, rules) }) {
 			continue
@@ -124,8 +124,8 @@ func (s *shellLine) suggest(tool string, width Breadth) (rules []Rule, ok bool) 
 			continue
 		}
 		pattern := ""
-		if prefix, ok := prefix(c); ok && width != Exact && s.IsOrdinary(c) && len(c.Env) == 0 && takesAnything(c) {
-			if width == Broad && effects.Interpreter(c.Name) == "" {
+		if prefix, ok := prefix(c); ok && width != exact && s.IsOrdinary(c) && len(c.Env) == 0 && takesAnything(c) {
+			if width == broad && effects.Interpreter(c.Name) == "" {
 				prefix = joinWords([]string{c.Path})
 			}
 			pattern = prefix + " *"
@@ -199,7 +199,7 @@ func suggestEdit(g *paths.Context, target string, width Breadth) Rule {
 			continue
 		}
 		rest = paths.EscapeGlob(filepath.ToSlash(rest))
-		if width == Broad {
+		if width == broad {
 			return "Edit(/**)"
 		}
 		if i := strings.LastIndexByte(rest, '/'); i >= 0 && width == Usual {

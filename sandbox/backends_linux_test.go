@@ -46,7 +46,7 @@ func TestOtherEscapesUnprivileged(t *testing.T) {
 
 func needLandlock(t *testing.T) {
 	t.Helper()
-	if err := tryLandlock(Policy{}); err != nil {
+	if err := tryLandlock(confinement{}); err != nil {
 		t.Skipf("Landlock does not work here: %v", err)
 	}
 }
@@ -57,7 +57,7 @@ func TestBubblewrapEscapes(t *testing.T) {
 	if _, err := exec.LookPath("bwrap"); err != nil {
 		t.Skip("bubblewrap is not installed")
 	}
-	if err := tryBubblewrap(Policy{}); err != nil {
+	if err := tryBubblewrap(confinement{}); err != nil {
 		t.Skipf("bubblewrap does not work here: %v", err)
 	}
 	helper := tools(t)
@@ -73,7 +73,7 @@ func TestBubblewrapEscapes(t *testing.T) {
 			t.Errorf("ESCAPE: %s\n%s", touched, output)
 		}
 	})
-	if out, code, _, _ := run(t, bubblewrap{}, Policy{}, "echo hello; exit 3"); out != "hello\n" || code != 3 {
+	if out, code, _, _ := run(t, bubblewrap{}, confinement{}, "echo hello; exit 3"); out != "hello\n" || code != 3 {
 		t.Errorf("%q, %d", out, code)
 	}
 }
@@ -87,7 +87,7 @@ func TestLandlockPaths(t *testing.T) {
 		must(t, os.MkdirAll(filepath.Dir(dir+"/"+name), 0o755))
 		must(t, os.WriteFile(dir+"/"+name, []byte("text\n"), 0o644))
 	}
-	p := Policy{
+	p := confinement{
 		Write: []string{dir + "/w", dir + "/w/secret/rw", dir + "/plain"}, ReadOnly: []string{dir + "/w/secret/ro", dir + "/plain/kept"},
 		Hidden: []string{dir + "/w/secret", dir + "/w/absent", dir + "/absent"},
 	}
@@ -103,11 +103,11 @@ func TestLandlockPaths(t *testing.T) {
 		t.Errorf("only what is listed is read:\n%s", out)
 	}
 	must(t, os.Symlink(dir+"/other", dir+"/link"))
-	if out, code, _, _ := run(t, landlock{}, Policy{Write: []string{dir + "/link"}}, "echo ran"); code != ExitFailed || !strings.Contains(out, "symlink") {
+	if out, code, _, _ := run(t, landlock{}, confinement{Write: []string{dir + "/link"}}, "echo ran"); code != exitFailed || !strings.Contains(out, "symlink") {
 		t.Errorf("symlink: %d %q", code, out)
 	}
 	cmd := exec.Command("/bin/sh", "-c", "kill -9 $$")
-	release, err := landlock{}.Confine(cmd, Policy{})
+	release, err := landlock{}.Confine(cmd, confinement{})
 	must(t, err)
 	_ = cmd.Run()
 	if release(); cmd.ProcessState.String() != "signal: killed" {
@@ -119,7 +119,7 @@ func TestLandlockAsks(t *testing.T) {
 	rules, err := Settings{Enabled: true, AutoAllowBash: true}.At(Place{Dir: realDir(t)})
 	must(t, err)
 	for _, c := range []struct {
-		backend Backend
+		backend backendKind
 		want    bool
 	}{{nil, false}, {native{}, true}, {bubblewrap{}, true}, {landlock{}, false}} {
 		if got := (&Sandbox{rules: rules, backend: c.backend}).AutoAllow(); got != c.want {
@@ -141,19 +141,19 @@ func TestUnsearchedIsSaid(t *testing.T) {
 // The first that works is taken, and it is said why those before it are not.
 func TestSearch(t *testing.T) {
 	no := errors.New("no")
-	works := func(Policy) error { return nil }
-	fails := func(Policy) error { return no }
-	f := search([]candidate{{native{}, fails}, {bubblewrap{}, works}}, Policy{})
-	if f.backend != Backend(bubblewrap{}) || len(f.attempts) != 1 || f.attempts[0] != (Attempt{"native", no}) {
+	works := func(confinement) error { return nil }
+	fails := func(confinement) error { return no }
+	f := search([]candidate{{native{}, fails}, {bubblewrap{}, works}}, confinement{})
+	if f.backend != backendKind(bubblewrap{}) || len(f.attempts) != 1 || f.attempts[0] != (refusal{"native", no}) {
 		t.Errorf("%v", f)
 	}
-	if f := search([]candidate{{native{}, fails}}, Policy{}); f.backend != nil {
+	if f := search([]candidate{{native{}, fails}}, confinement{}); f.backend != nil {
 		t.Errorf("%v", f)
 	}
 }
 
 func TestSeatbeltProfile(t *testing.T) {
-	got := seatbeltProfile(Policy{
+	got := seatbeltProfile(confinement{
 		Write: []string{"/w", "/w/h/rw"}, ReadOnly: []string{"/w/.git/hooks"}, Hidden: []string{"/w/h", `/odd"name`}, LocalBinding: true,
 	})
 	const want = `(version 1)

@@ -22,7 +22,7 @@ type bubblewrap struct{}
 
 func (bubblewrap) Name() string { return "bubblewrap" }
 
-func (bubblewrap) Lacks(p Policy) []string {
+func (bubblewrap) Lacks(p confinement) []string {
 	lacks := []string{"a symlink among the files that are kept can be replaced", "programs do not learn by which name they were called", "descriptors that the host has left open are inherited",
 		"a file that is a standard stream can be opened once more, for writing", lacksPipes}
 	if p.Proxy != "" && !p.Network {
@@ -43,7 +43,7 @@ func (bubblewrap) Lacks(p Policy) []string {
 	return lacks
 }
 
-func (bubblewrap) Confine(cmd *exec.Cmd, p Policy) (Release, error) {
+func (bubblewrap) Confine(cmd *exec.Cmd, p confinement) (releaseFunc, error) {
 	if err := startable(cmd); err != nil {
 		return nil, err
 	}
@@ -105,7 +105,7 @@ func (bubblewrap) Confine(cmd *exec.Cmd, p Policy) (Release, error) {
 }
 
 // wrapArguments are the arguments of bwrap for a policy whose ReadOnly exists.
-func wrapArguments(p Policy, dir string) ([]string, error) {
+func wrapArguments(p confinement, dir string) ([]string, error) {
 	args := []string{
 		"--die-with-parent", "--new-session", "--unshare-user", "--unshare-pid", "--unshare-ipc", "--unshare-uts", "--unshare-cgroup-try",
 		"--cap-drop", "ALL", "--ro-bind", "/", "/",
@@ -156,7 +156,7 @@ func wrapArguments(p Policy, dir string) ([]string, error) {
 }
 
 // tryBubblewrap runs a shell that does nothing.
-func tryBubblewrap(p Policy) error {
+func tryBubblewrap(p confinement) error {
 	ctx, cancel := context.WithTimeout(context.Background(), probing)
 	defer cancel()
 	cmd := exec.CommandContext(ctx, "/bin/sh", "-c", ":")

@@ -279,7 +279,7 @@ func TestPolicy(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	p := r.Policy()
+	p := r.confinement()
 	same := func(what string, got []string, want ...string) {
 		t.Helper()
 		for _, w := range want {
@@ -304,7 +304,7 @@ func TestPolicy(t *testing.T) {
 	if !p.LocalBinding || !p.UnixSockets || !p.Nested || !p.Weaker || p.Network || p.Proxy != "" {
 		t.Errorf("%+v", p)
 	}
-	if p := at(t, Settings{}, dir).Policy(); p.Read != nil || len(p.Write) != 1 || p.Hidden != nil {
+	if p := at(t, Settings{}, dir).confinement(); p.Read != nil || len(p.Write) != 1 || p.Hidden != nil {
 		t.Errorf("%+v", p)
 	}
 }

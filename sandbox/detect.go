@@ -4,16 +4,16 @@ import "sync"
 
 // A candidate is a backend that may work on this system.
 type candidate struct {
-	Backend
-	try func(p Policy) error // nil: it works
+	backendKind
+	try func(p confinement) error // nil: it works
 }
 
 // needs are the parts of a policy that decide whether a backend works.
 type needs struct{ weaker, nested bool }
 
 type finding struct {
-	backend  Backend
-	attempts []Attempt
+	backend  backendKind
+	attempts []refusal
 }
 
 var (
@@ -21,30 +21,30 @@ var (
 	found   = map[needs]finding{}
 )
 
-// Detect returns the strongest backend that works here, tried out with a real process, and
+// detect returns the strongest backend that works here, tried out with a real process, and
 // the reasons why stronger ones do not. It is nil if there is none. The result is cached
 // for the life of the process.
-func Detect(p Policy) (Backend, []Attempt) {
+func detect(p confinement) (backendKind, []refusal) {
 	foundMu.Lock()
 	defer foundMu.Unlock()
 	n := needs{weaker: p.Weaker, nested: p.Nested}
 	f, ok := found[n]
 	if !ok {
-		f = search(candidates(), Policy{Weaker: n.weaker, Nested: n.nested})
+		f = search(candidates(), confinement{Weaker: n.weaker, Nested: n.nested})
 		found[n] = f
 	}
 	return f.backend, f.attempts
 }
 
 // search tries the candidates in their order.
-func search(all []candidate, p Policy) (f finding) {
+func search(all []candidate, p confinement) (f finding) {
 	for _, c := range all {
 		err := c.try(p)
 		if err == nil {
-			f.backend = c.Backend
+			f.backend = c.backendKind
 			return f
 		}
-		f.attempts = append(f.attempts, Attempt{Name: c.Name(), Err: err})
+		f.attempts = append(f.attempts, refusal{Name: c.Name(), Err: err})
 	}
 	return f
 }

@@ -159,8 +159,8 @@ func (w *world) openTerminal(t *testing.T) {
 }
 
 // policy is what confines the attempts.
-func (w *world) policy() Policy {
-	return Policy{
+func (w *world) policy() confinement {
+	return confinement{
 		Write:    []string{w.work},
 		ReadOnly: guardedIn(w.work),
 		Hidden:   append([]string{w.hidden, w.file}, w.inside...),
@@ -196,7 +196,7 @@ func escapes(t *testing.T, keep func(attempt) bool, test func(*testing.T, attemp
 }
 
 // try makes an attempt and says which wire it has touched, "" for none.
-func (w *world) try(t *testing.T, a attempt, helper string, b Backend) (touched, output string) {
+func (w *world) try(t *testing.T, a attempt, helper string, b backendKind) (touched, output string) {
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
 	cmd := exec.CommandContext(ctx, helper, a.name)

@@ -36,7 +36,7 @@ var ghostMu sync.Mutex
 
 // makeGhosts makes ghosts for the missing paths that p keeps from being created. It returns
 // them and the paths to mount read-only.
-func makeGhosts(p Policy) (g ghosts, kept []string, err error) {
+func makeGhosts(p confinement) (g ghosts, kept []string, err error) {
 	ghostMu.Lock()
 	defer ghostMu.Unlock()
 	keep := func(name string, existing bool) error {

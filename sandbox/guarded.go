@@ -22,7 +22,7 @@ const (
 	guardFiles = 500
 )
 
-// Guarded returns what belongs into [Policy].ReadOnly for the folders in Write: the files
+// guardedBelow returns what belongs into [confinement].ReadOnly for the folders in Write: the files
 // of agents, editors, git, shells and build tools that decide what runs later or what is
 // permitted (see [guarded.Paths]). At the top of a project or the home folder they are
 // listed even if they do not exist, except those in [guarded.Existing]. Farther down,
@@ -32,7 +32,7 @@ const (
 // one.
 //
 // unsearched lists the folders that are too large to search whole.
-func Guarded(write []string) (files, unsearched []string) {
+func guardedBelow(write []string) (files, unsearched []string) {
 	for _, root := range write {
 		if info, err := os.Lstat(root); err == nil && info.IsDir() {
 			s := guardSearch{root: root}

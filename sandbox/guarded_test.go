@@ -35,7 +35,7 @@ func TestGuarded(t *testing.T) {
 	if err := os.Symlink("real", filepath.Join(root, ".claude")); err != nil {
 		t.Skip(err)
 	}
-	got, unsearched := Guarded([]string{root, filepath.Join(root, "absent")})
+	got, unsearched := guardedBelow([]string{root, filepath.Join(root, "absent")})
 	if len(unsearched) > 0 {
 		t.Errorf("not searched: %q", unsearched)
 	}
@@ -72,7 +72,7 @@ func TestGuardedInHome(t *testing.T) {
 }
 
 func guardedIn(dir string) []string {
-	files, _ := Guarded([]string{dir})
+	files, _ := guardedBelow([]string{dir})
 	return files
 }
 
@@ -94,7 +94,7 @@ func TestGuardedBounds(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	got, unsearched := Guarded([]string{root})
+	got, unsearched := guardedBelow([]string{root})
 	if !slices.Contains(got, filepath.Join(root, "z/.vscode")) || !slices.Equal(unsearched, []string{root}) {
 		t.Errorf("found %q, not searched %q", got, unsearched)
 	}
@@ -106,7 +106,7 @@ func TestGuardedBounds(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if got, unsearched := Guarded([]string{root}); len(got) < guardFiles || len(got) > guardFiles+len(guarded.Paths(guarded.Folder))+10 || len(unsearched) != 1 {
+	if got, unsearched := guardedBelow([]string{root}); len(got) < guardFiles || len(got) > guardFiles+len(guarded.Paths(guarded.Folder))+10 || len(unsearched) != 1 {
 		t.Errorf("found %d, not searched %q", len(got), unsearched)
 	}
 }

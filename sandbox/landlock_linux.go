@@ -14,7 +14,7 @@ type landlock struct{}
 
 func (landlock) Name() string { return "landlock" }
 
-func (landlock) Lacks(p Policy) []string {
+func (landlock) Lacks(p confinement) []string {
 	lacks := []string{
 		"modes, owners, times and attributes of files outside can be changed, and those of hidden ones be seen",
 		"what a command leaves running outlives it and this program",
@@ -36,11 +36,11 @@ func (landlock) Lacks(p Policy) []string {
 }
 
 // within reports whether a path is in a folder that may be written.
-func (p Policy) within(name string) bool {
+func (p confinement) within(name string) bool {
 	return slices.ContainsFunc(p.Write, func(dir string) bool { return dir != name && below(dir, name) })
 }
 
-func (landlock) Confine(cmd *exec.Cmd, p Policy) (Release, error) {
+func (landlock) Confine(cmd *exec.Cmd, p confinement) (releaseFunc, error) {
 	if err := startable(cmd); err != nil {
 		return nil, err
 	}
@@ -75,7 +75,7 @@ func (landlock) Confine(cmd *exec.Cmd, p Policy) (Release, error) {
 	}, nil
 }
 
-func tryLandlock(p Policy) error {
+func tryLandlock(p confinement) error {
 	if _, err := confine.LandlockVersion(); err != nil {
 		return err
 	}

@@ -14,7 +14,7 @@ type layer struct {
 
 // layers lists the paths of p, folders before their content, so that the last one that
 // covers a file counts. A layer equal to the one around it is left out.
-func (p Policy) layers() []layer {
+func (p confinement) layers() []layer {
 	var all []layer
 	for _, name := range slices.Concat(p.Write, p.ReadOnly, p.Hidden) {
 		all = append(all, layer{name, p.of(name)})
@@ -25,7 +25,7 @@ func (p Policy) layers() []layer {
 	all = slices.Compact(all)
 	var out []layer
 	for _, l := range all {
-		around := Policy{}.of(l.path)
+		around := confinement{}.of(l.path)
 		for _, o := range out {
 			if below(o.path, l.path) {
 				around = o.state
@@ -40,7 +40,7 @@ func (p Policy) layers() []layer {
 
 // anchors lists the folders between a path and the writable folder that it is
 // in, the outermost first: renamed, they would take the path with them.
-func (p Policy) anchors(path string) []string {
+func (p confinement) anchors(path string) []string {
 	var dirs []string
 	for dir := filepath.Dir(path); p.writes(dir) && !slices.Contains(p.Write, dir) && dir != filepath.Dir(dir); dir = filepath.Dir(dir) {
 		dirs = append(dirs, dir)

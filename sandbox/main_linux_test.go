@@ -15,7 +15,7 @@ func TestMain(m *testing.M) {
 	if line := os.Getenv(hostVariable); line != "" {
 		cmd := exec.Command("/bin/bash", "-c", line)
 		cmd.Stdout, cmd.Stderr = os.Stdout, os.Stderr
-		if _, err := (native{}).Confine(cmd, Policy{}); err != nil {
+		if _, err := (native{}).Confine(cmd, confinement{}); err != nil {
 			fmt.Println(err)
 			os.Exit(1)
 		}

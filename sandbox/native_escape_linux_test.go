@@ -115,7 +115,7 @@ func runAs(t *testing.T, tests, toolsDir string) {
 // administrator may have decided.
 func needNative(t *testing.T) {
 	t.Helper()
-	if err := tryNative(Policy{}); err != nil {
+	if err := tryNative(confinement{}); err != nil {
 		t.Skipf("the native sandbox does not work here: %v", err)
 	}
 }

@@ -25,7 +25,7 @@ type native struct{}
 
 func (native) Name() string { return "native" }
 
-func (native) Lacks(p Policy) []string {
+func (native) Lacks(p confinement) []string {
 	var lacks []string
 	if p.Weaker {
 		lacks = append(lacks, "the numbers and command lines of the host's processes can be read")
@@ -48,7 +48,7 @@ const lacksPipes = "named pipes outside that the user may write can be written"
 // spaces are the namespaces that the first process is started in.
 const spaces = unix.CLONE_NEWUSER | unix.CLONE_NEWNS | unix.CLONE_NEWPID | unix.CLONE_NEWIPC | unix.CLONE_NEWUTS | unix.CLONE_NEWCGROUP
 
-func (native) Confine(cmd *exec.Cmd, p Policy) (Release, error) {
+func (native) Confine(cmd *exec.Cmd, p confinement) (releaseFunc, error) {
 	if err := startable(cmd); err != nil {
 		return nil, err
 	}
@@ -127,7 +127,7 @@ func workingFolder(cmd *exec.Cmd) (string, error) {
 }
 
 // direct lists the hosts that programs connect to without the proxy.
-func (p Policy) direct() []string {
+func (p confinement) direct() []string {
 	if !p.LocalBinding || p.ProxyLoopback {
 		return nil // nothing listens on its own loopback
 	}
@@ -161,7 +161,7 @@ func firstEnvironment() []string {
 }
 
 // firstAttributes adds the attributes that start the first process in its namespaces.
-func firstAttributes(own *syscall.SysProcAttr, p Policy) *syscall.SysProcAttr {
+func firstAttributes(own *syscall.SysProcAttr, p confinement) *syscall.SysProcAttr {
 	var a syscall.SysProcAttr
 	if own != nil {
 		a = *own
@@ -200,10 +200,10 @@ func readReport(f *os.File) confine.Report {
 // probing bounds how long a backend is tried out.
 const probing = 10 * time.Second
 
-func tryNative(p Policy) error { return tryOut(native{}, p) }
+func tryNative(p confinement) error { return tryOut(native{}, p) }
 
 // tryOut sets a confinement up that this program carries out, and runs nothing in it.
-func tryOut(b Backend, p Policy) error {
+func tryOut(b backendKind, p confinement) error {
 	ctx, cancel := context.WithTimeout(context.Background(), probing)
 	defer cancel()
 	cmd := exec.CommandContext(ctx, "/proc/self/exe")

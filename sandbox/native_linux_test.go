@@ -17,7 +17,7 @@ import (
 )
 
 // run runs a line of bash confined.
-func run(t *testing.T, b Backend, p Policy, line string) (output string, code, left int, signaled bool) {
+func run(t *testing.T, b backendKind, p confinement, line string) (output string, code, left int, signaled bool) {
 	t.Helper()
 	cmd := exec.Command("/bin/bash", "-c", line)
 	cmd.Dir = "/"
@@ -48,17 +48,17 @@ func TestNativeReports(t *testing.T) {
 		{"sh -c 'kill -9 $$'; exit $?", 137, 0, false}, {"sleep 1000 & disown", 0, 1, false}, {"setsid sleep 1000 & setsid sleep 1000 &", 0, 2, false},
 		{"sleep 0.02 &", 0, 0, false},
 	} {
-		if out, code, left, signaled := run(t, native{}, Policy{}, c.line); code != c.code || left != c.left || signaled != c.signaled {
+		if out, code, left, signaled := run(t, native{}, confinement{}, c.line); code != c.code || left != c.left || signaled != c.signaled {
 			t.Errorf("%s: code %d, left %d, signaled %v, want %d, %d, %v\n%s", c.line, code, left, signaled, c.code, c.left, c.signaled, out)
 		}
 	}
 	cmd := exec.Command("/nowhere/at/all")
 	var said bytes.Buffer
 	cmd.Stderr = &said
-	release, err := native{}.Confine(cmd, Policy{})
+	release, err := native{}.Confine(cmd, confinement{})
 	must(t, err)
 	defer release()
-	if _ = cmd.Run(); cmd.ProcessState.ExitCode() != ExitFailed || !strings.Contains(said.String(), "/nowhere/at/all: no such file") {
+	if _ = cmd.Run(); cmd.ProcessState.ExitCode() != exitFailed || !strings.Contains(said.String(), "/nowhere/at/all: no such file") {
 		t.Errorf("a program that is missing: %v, %q", cmd.ProcessState, said.String())
 	}
 }
@@ -71,7 +71,7 @@ func TestNativePaths(t *testing.T) {
 		must(t, os.MkdirAll(filepath.Dir(dir+"/"+name), 0o755))
 		must(t, os.WriteFile(dir+"/"+name, []byte("text\n"), 0o644))
 	}
-	p := Policy{
+	p := confinement{
 		Write:    []string{dir + "/w", dir + "/w/ro/rw", dir + "/w/hidden/rw", dir + "/absent"},
 		ReadOnly: []string{dir + "/w/ro", dir + "/w/hidden/ro", dir + "/w/new/deep"},
 		Hidden:   []string{dir + "/w/hidden", dir + "/absent-as-well"},
@@ -92,10 +92,10 @@ func TestNativePaths(t *testing.T) {
 	}
 	// A symlink on the way is an error, and nothing runs.
 	must(t, os.Symlink(dir+"/other", dir+"/link"))
-	if out, code, _, _ := run(t, native{}, Policy{Write: []string{dir + "/link"}}, "echo ran"); code != ExitFailed || !strings.Contains(out, "symlink") || strings.Contains(out, "ran") {
+	if out, code, _, _ := run(t, native{}, confinement{Write: []string{dir + "/link"}}, "echo ran"); code != exitFailed || !strings.Contains(out, "symlink") || strings.Contains(out, "ran") {
 		t.Errorf("symlink: %d %q", code, out)
 	}
-	for _, bad := range []Policy{{Write: []string{"relative"}}, {Hidden: []string{"/"}}, {ReadOnly: []string{"/a/../b"}}} {
+	for _, bad := range []confinement{{Write: []string{"relative"}}, {Hidden: []string{"/"}}, {ReadOnly: []string{"/a/../b"}}} {
 		if _, err := (native{}).Confine(exec.Command("/bin/true"), bad); err == nil {
 			t.Errorf("%v is accepted", bad)
 		}
@@ -112,7 +112,7 @@ func TestNativeNested(t *testing.T) {
 	must(t, os.Mkdir(dir+"/hidden", 0o755))
 	must(t, os.WriteFile(dir+"/hidden/key", []byte(secret), 0o644))
 	line := `unshare -Urm sh -c 'mount -t tmpfs none /mnt && echo nested; umount ` + dir + `/hidden; mount -o remount,rw,bind /; cat ` + dir + `/hidden/key; echo x >` + dir + `/new' 2>&1`
-	out, _, _, _ := run(t, native{}, Policy{Nested: true, Hidden: []string{dir + "/hidden"}}, line)
+	out, _, _, _ := run(t, native{}, confinement{Nested: true, Hidden: []string{dir + "/hidden"}}, line)
 	if _, err := os.Stat(dir + "/new"); err == nil || !strings.Contains(out, "nested") || strings.Contains(out, secret) {
 		t.Errorf("%v\n%s", err, out)
 	}
@@ -124,7 +124,7 @@ func TestNativeHiddenBehindClosedFolder(t *testing.T) {
 	dir := realDir(t)
 	must(t, os.MkdirAll(dir+"/conf/private", 0o755))
 	must(t, os.WriteFile(dir+"/conf/private/key", []byte(secret), 0o644))
-	p := Policy{Write: []string{dir}, Hidden: []string{dir + "/conf/private"}}
+	p := confinement{Write: []string{dir}, Hidden: []string{dir + "/conf/private"}}
 	run(t, native{}, p, `chmod 0 `+dir+`/conf`)
 	defer func() { must(t, os.Chmod(dir+"/conf", 0o755)) }()
 	if out, _, _, _ := run(t, native{}, p, `chmod 755 `+dir+`/conf; cat `+dir+`/conf/private/key; true`); strings.Contains(out, secret) {
@@ -138,7 +138,7 @@ func TestNativeNestedKeepsTheKernelsSettings(t *testing.T) {
 	needNative(t)
 	line := `for f in /proc/sys/kernel/printk /proc/sys/kernel/core_pattern /proc/irq/default_smp_affinity /proc/sysrq-trigger; do
 		if [ -e $f ] && : 2>/dev/null >>$f; then echo ESCAPED $f; fi; done; : >>/proc/self/comm && echo own`
-	out, _, _, _ := run(t, native{}, Policy{Nested: true}, line)
+	out, _, _, _ := run(t, native{}, confinement{Nested: true}, line)
 	if strings.Contains(out, "ESCAPED") || !strings.Contains(out, "own") {
 		t.Errorf("%s", out)
 	}
@@ -147,7 +147,7 @@ func TestNativeNestedKeepsTheKernelsSettings(t *testing.T) {
 // Ghosts keep missing protected paths from being created, and nothing of them is left.
 func TestGhosts(t *testing.T) {
 	dir := realDir(t)
-	p := Policy{Write: []string{dir}, ReadOnly: []string{dir + "/a/b", dir + "/commondir", "/nowhere/x"}}
+	p := confinement{Write: []string{dir}, ReadOnly: []string{dir + "/a/b", dir + "/commondir", "/nowhere/x"}}
 	first, kept, err := makeGhosts(p)
 	must(t, err)
 	second, _, err := makeGhosts(p)
@@ -177,7 +177,7 @@ func TestGhosts(t *testing.T) {
 	for range 8 {
 		all.Go(func() {
 			for range 50 {
-				g, _, err := makeGhosts(Policy{Write: []string{dir}, ReadOnly: []string{dir + "/x"}})
+				g, _, err := makeGhosts(confinement{Write: []string{dir}, ReadOnly: []string{dir + "/x"}})
 				if err != nil || !exists(dir+"/x") {
 					t.Error(err)
 				}
@@ -206,7 +206,7 @@ func TestNativeProxy(t *testing.T) {
 	}()
 	line := `p=${HTTP_PROXY##*:}; [ "$ALL_PROXY" = "socks5h://127.0.0.1:$p" ] || exit 1
 		for i in 1 2 3; do exec 3<>/dev/tcp/127.0.0.1/$p; echo hello $i >&3; head -n 1 <&3; exec 3>&-; done`
-	if out, code, _, _ := run(t, native{}, Policy{Proxy: dir + "/proxy", Hidden: []string{dir}}, line); code != 0 || out != "hello 1\nhello 2\nhello 3\n" {
+	if out, code, _, _ := run(t, native{}, confinement{Proxy: dir + "/proxy", Hidden: []string{dir}}, line); code != 0 || out != "hello 1\nhello 2\nhello 3\n" {
 		t.Errorf("%d %q", code, out)
 	}
 }
@@ -267,8 +267,8 @@ func TestNativeUnprivileged(t *testing.T) {
 // the test binary as the first process: time, and processor time of all processes.
 func BenchmarkStart(b *testing.B) {
 	dir := b.TempDir()
-	p := Policy{Write: []string{dir}, ReadOnly: guardedIn(dir), Hidden: []string{"/root/.ssh"}}
-	for _, backend := range []Backend{nil, native{}, bubblewrap{}} {
+	p := confinement{Write: []string{dir}, ReadOnly: guardedIn(dir), Hidden: []string{"/root/.ssh"}}
+	for _, backend := range []backendKind{nil, native{}, bubblewrap{}} {
 		name := "plain"
 		if backend != nil {
 			name = backend.Name()

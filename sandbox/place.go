@@ -268,18 +268,18 @@ func below(root, path string) bool {
 	return (front == root || foldCase && strings.EqualFold(front, root)) && (rest == "" || os.IsPathSeparator(rest[0]))
 }
 
-// Policy is the part that the operating system must enforce: the settings about paths and
-// the network, and the guarded files (see [Guarded]). The proxy is missing.
-func (r *Rules) Policy() Policy {
+// confinement is the part that the operating system must enforce: the settings about paths and
+// the network, and the guarded files (see [guardedBelow]). The proxy is missing.
+func (r *Rules) confinement() confinement {
 	p, _ := r.policy()
 	return p
 }
 
 // policy is Policy, with the folders that are too large to search for guarded files.
-func (r *Rules) policy() (p Policy, unsearched []string) {
-	p = Policy{Write: reals(r.write), LocalBinding: r.settings.Network.AllowLocalBinding, UnixSockets: r.settings.Network.AllowAllUnixSockets,
+func (r *Rules) policy() (p confinement, unsearched []string) {
+	p = confinement{Write: reals(r.write), LocalBinding: r.settings.Network.AllowLocalBinding, UnixSockets: r.settings.Network.AllowAllUnixSockets,
 		Weaker: r.settings.WeakerNested, Nested: r.settings.AllowNested, Memory: r.settings.memory()}
-	guarded, unsearched := Guarded(append(r.workedIn(), p.Write...))
+	guarded, unsearched := guardedBelow(append(r.workedIn(), p.Write...))
 	p.ReadOnly = slices.Concat(reals(r.keep), guarded)
 	for _, e := range r.apart {
 		if depth(r.write, e.real) >= 0 {

@@ -8,7 +8,7 @@ import (
 )
 
 // normal checks the paths of p, and drops those that say nothing.
-func (p Policy) normal() (Policy, error) {
+func (p confinement) normal() (confinement, error) {
 	for _, list := range []*[]string{&p.Write, &p.ReadOnly, &p.Hidden, &p.Read} {
 		if *list == nil {
 			continue
@@ -41,7 +41,7 @@ const (
 )
 
 // of returns the access to a file: that of the longest path that covers it.
-func (p Policy) of(file string) state {
+func (p confinement) of(file string) state {
 	longest, found := -1, open
 	for _, l := range []struct {
 		paths []string
@@ -56,4 +56,4 @@ func (p Policy) of(file string) state {
 	return found
 }
 
-func (p Policy) writes(file string) bool { return p.of(file) == writes }
+func (p confinement) writes(file string) bool { return p.of(file) == writes }

@@ -11,12 +11,12 @@ package sandbox
 
 import "os/exec"
 
-// A Policy lists the rights of confined processes. Paths are absolute, clean and free of
+// A confinement lists the rights of confined processes. Paths are absolute, clean and free of
 // symlinks; a path that leads through a symlink when a process starts is an error, and the
 // process does not start. Of the paths that cover a file the longest counts; of equal ones
 // Hidden, then ReadOnly, then Write. The zero value writes nothing, reads everything and
 // has no network.
-type Policy struct {
+type confinement struct {
 	// Write lists files and folders that may be written, with everything below them.
 	// Missing ones are skipped. Do not list a folder that programs outside the sandbox use
 	// as well, such as /tmp: they could be made to run files that confined processes put
@@ -59,31 +59,31 @@ type Policy struct {
 	Nested bool
 }
 
-// A Backend confines processes.
-type Backend interface {
+// A backendKind confines processes.
+type backendKind interface {
 	// Name is native, bubblewrap, landlock or sandbox-exec.
 	Name() string
 	// Lacks lists in words the parts of the policy that it cannot enforce. Nil: it enforces
 	// all.
-	Lacks(p Policy) []string
+	Lacks(p confinement) []string
 	// Confine changes cmd, which has not been started, so that it starts confined,
 	// with the streams, environment, directory and attributes that it has. A program
-	// that could not be confined does not run: it exits with [ExitFailed] and says
+	// that could not be confined does not run: it exits with [exitFailed] and says
 	// why on its standard error. One that signal n ended exits with 128 + n, or is seen to end by it.
-	Confine(cmd *exec.Cmd, p Policy) (Release, error)
+	Confine(cmd *exec.Cmd, p confinement) (releaseFunc, error)
 }
 
-// Release frees the resources of a confined process. Call it once: when the process has
+// releaseFunc frees the resources of a confined process. Call it once: when the process has
 // ended, or when it was not started. It returns the number of processes that were left
 // behind and ended with it and, if the backend knows, whether a signal ended the program.
-type Release = func() (left int, signaled bool)
+type releaseFunc = func() (left int, signaled bool)
 
-// ExitFailed is the exit code of a process that did not run because it could not
+// exitFailed is the exit code of a process that did not run because it could not
 // be confined.
-const ExitFailed = 125
+const exitFailed = 125
 
-// An Attempt says why a backend is not used here.
-type Attempt struct {
+// An refusal says why a backend is not used here.
+type refusal struct {
 	Name string // of the backend
 	Err  error
 }

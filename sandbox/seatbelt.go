@@ -9,7 +9,7 @@ import (
 
 // seatbeltProfile is the policy in the language of sandbox-exec, in which the last
 // rule that matches counts.
-func seatbeltProfile(p Policy) string {
+func seatbeltProfile(p confinement) string {
 	var b strings.Builder
 	rule := func(words ...string) { b.WriteString("(" + strings.Join(words, " ") + ")\n") }
 	path := func(kind, name string) string { return "(" + kind + " " + strconv.Quote(name) + ")" }

@@ -18,7 +18,7 @@ const seatbeltProgram = "/usr/bin/sandbox-exec"
 
 func (seatbelt) Name() string { return "sandbox-exec" }
 
-func (seatbelt) Lacks(p Policy) []string {
+func (seatbelt) Lacks(p confinement) []string {
 	lacks := []string{
 		"services of the system can be asked for things",
 		"processes that a program leaves behind go on until the host ends them",
@@ -35,7 +35,7 @@ func (seatbelt) Lacks(p Policy) []string {
 	return lacks
 }
 
-func (seatbelt) Confine(cmd *exec.Cmd, p Policy) (Release, error) {
+func (seatbelt) Confine(cmd *exec.Cmd, p confinement) (releaseFunc, error) {
 	switch {
 	case cmd.Err != nil:
 		return nil, cmd.Err
@@ -52,7 +52,7 @@ func (seatbelt) Confine(cmd *exec.Cmd, p Policy) (Release, error) {
 }
 
 // trySeatbelt runs a program that does nothing.
-func trySeatbelt(p Policy) error {
+func trySeatbelt(p confinement) error {
 	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
 	defer cancel()
 	cmd := exec.CommandContext(ctx, "/usr/bin/true")

@@ -22,12 +22,12 @@ import (
 // the value for [workspace.Workspace].Confine. It is safe for concurrent use.
 type Sandbox struct {
 	rules      *Rules
-	backend    Backend // nil: disabled by the settings, or none works
-	attempts   []Attempt
-	policy     Policy
+	backend    backendKind // nil: disabled by the settings, or none works
+	attempts   []refusal
+	policy     confinement
 	proxy      *proxy.Proxy
 	temp       string
-	unsearched []string // see [Guarded]
+	unsearched []string // see [guardedBelow]
 	// holdsFiles: the backend sees to all rules about files.
 	holdsFiles bool
 
@@ -39,8 +39,8 @@ type Sandbox struct {
 // A view holds the rules for a run in a folder.
 type view struct {
 	rules  *Rules
-	policy Policy // without the paths that git writes in a worktree
-	err    error  // unless nil, nothing may run there
+	policy confinement // without the paths that git writes in a worktree
+	err    error       // unless nil, nothing may run there
 }
 
 // ErrUnavailable is matched by the error of [New] where the settings insist on a
@@ -63,7 +63,7 @@ func (s *Sandbox) open(settings Settings, p Place) (err error) {
 		return err
 	}
 	if settings.Enabled {
-		s.backend, s.attempts = Detect(Policy{Weaker: settings.WeakerNested, Nested: settings.AllowNested})
+		s.backend, s.attempts = detect(confinement{Weaker: settings.WeakerNested, Nested: settings.AllowNested})
 		if s.backend == nil && !settings.AllowUnconfined {
 			return fmt.Errorf("sandbox: %w (%s); allow unconfined commands (AllowUnconfined, or failIfUnavailable false in settings) to be asked about them instead, or disable the sandbox", ErrUnavailable, s.whyNone())
 		}
@@ -116,7 +116,7 @@ func (s *Sandbox) Rules() *Rules { return s.now().rules }
 // them. dir is the working folder of the run: a command of a run in a git worktree may
 // write that worktree, and not the main folder. own are further folders that the command
 // may write.
-func (s *Sandbox) Confiner() func(cmd *exec.Cmd, dir string, own ...string) (Release, error) {
+func (s *Sandbox) Confiner() func(cmd *exec.Cmd, dir string, own ...string) (release func() (left int, signaled bool), err error) {
 	if s.backend == nil {
 		return nil
 	}
@@ -192,7 +192,7 @@ func (s *Sandbox) worksIn(dir string) bool {
 	return false
 }
 
-func (s *Sandbox) confine(cmd *exec.Cmd, dir string, own ...string) (Release, error) {
+func (s *Sandbox) confine(cmd *exec.Cmd, dir string, own ...string) (release func() (left int, signaled bool), err error) {
 	v := s.at(dir)
 	if v.err != nil {
 		return nil, v.err

@@ -36,7 +36,7 @@ type Settings struct {
 	ExcludedCommands []string `json:"excludedCommands,omitempty"`
 	AllowNested      bool     `json:"allowNestedSandbox,omitempty"` // see [Policy].Nested
 	// WeakerNested accepts a weaker sandbox where this program is itself in a
-	// container; see [Policy].Weaker.
+	// container; see [confinement].Weaker.
 	WeakerNested bool `json:"enableWeakerNestedSandbox,omitempty"`
 
 	// AllowedReadPaths may be read in addition to the writable paths. Empty: everything

@@ -89,7 +89,7 @@ func firstLine(file string) string {
 // allow adds to a policy the paths that git writes for a commit in the worktree: objects,
 // branches and the worktree's own state. The repository's configuration and hooks stay
 // protected, and so do the branches that are checked out elsewhere.
-func (w *worktree) allow(p Policy) Policy {
+func (w *worktree) allow(p confinement) confinement {
 	p.Write = slices.Clone(p.Write)
 	for _, dir := range []string{w.git, filepath.Join(w.common, "objects"), filepath.Join(w.common, "refs"), filepath.Join(w.common, "logs", "refs")} {
 		if permission.RealPath(dir) == dir { // a repository may be put together from links

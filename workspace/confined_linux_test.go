@@ -4,31 +4,27 @@ import (
 	"context"
 	"os"
 	"path/filepath"
-	"slices"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/openagent-go/agent/sandbox"
 	"github.com/openagent-go/agent/workspace"
-
-	"os/exec"
 )
 
 // confined makes a workspace whose commands write in its folder only.
 func confined(t *testing.T) (w *workspace.Workspace, dir string) {
 	t.Helper()
-	b, attempts := sandbox.Detect(sandbox.Policy{})
-	if b == nil {
-		t.Skipf("no sandbox works here: %v", attempts)
-	}
 	dir, err := filepath.EvalSymlinks(t.TempDir())
 	if err != nil {
 		t.Fatal(err)
 	}
-	w = &workspace.Workspace{Root: dir, Confine: func(cmd *exec.Cmd, _ string, own ...string) (func() (int, bool), error) {
-		return b.Confine(cmd, sandbox.Policy{Write: slices.Concat([]string{dir}, own)})
-	}}
+	box, err := sandbox.New(sandbox.Settings{Enabled: true}, sandbox.Place{Dir: dir})
+	if err != nil {
+		t.Skip(err)
+	}
+	t.Cleanup(func() { _ = box.Close() })
+	w = &workspace.Workspace{Root: dir, Confine: box.Confiner()}
 	t.Cleanup(func() { _ = w.Close() })
 	return w, dir
 }

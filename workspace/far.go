@@ -297,12 +297,12 @@ func (w *far) load(ctx context.Context, at farPlace) ([]byte, error) {
 	if info.IsDir() {
 		return nil, fmt.Errorf("%s is a folder, not a file", at.path)
 	}
-	data, err := io.ReadAll(io.LimitReader(f, MaxFile+1))
+	data, err := io.ReadAll(io.LimitReader(f, maxFile+1))
 	if err != nil {
 		return nil, fmt.Errorf("reading %s: %w", at.path, bare(err))
 	}
-	if len(data) > MaxFile {
-		return nil, fmt.Errorf("%s is too large to change: more than %d MB", at.path, MaxFile>>20)
+	if len(data) > maxFile {
+		return nil, fmt.Errorf("%s is too large to change: more than %d MB", at.path, maxFile>>20)
 	}
 	if data == nil {
 		data = []byte{}

@@ -15,8 +15,8 @@ import (
 	"github.com/openagent-go/agent/internal/durable"
 )
 
-// MaxFile is the size in bytes of the largest file that Update changes.
-const MaxFile = 64 << 20
+// maxFile is the size in bytes of the largest file that Update changes.
+const maxFile = 64 << 20
 
 // ErrChanged is matched by the error for a file that something else changed
 // while it was being updated.
@@ -64,7 +64,7 @@ func (w *Workspace) OpenRoot(dir, name string) (*os.Root, string, error) {
 // Update replaces the content of the file at name by the result of change, or creates it
 // with its folders; change gets nil if there is no file. No reader sees a half-written
 // file; mode and owner stay. Updates of one file happen one after the other. If change
-// fails, Update returns its error and writes nothing. Files of more than [MaxFile] bytes
+// fails, Update returns its error and writes nothing. Files of more than [maxFile] bytes
 // are refused.
 func (w *Workspace) Update(_ context.Context, dir, name string, change func(old []byte) ([]byte, error)) error {
 	p, err := w.locate(dir, name, false)
@@ -155,14 +155,14 @@ func load(root *os.Root, p place) (data []byte, info fs.FileInfo, err error) {
 	if info.IsDir() {
 		return nil, nil, fmt.Errorf("%s is a folder, not a file", p.path)
 	}
-	if info.Size() <= MaxFile { // as it says: it may still grow
-		data, err = io.ReadAll(io.LimitReader(f, MaxFile+1))
+	if info.Size() <= maxFile { // as it says: it may still grow
+		data, err = io.ReadAll(io.LimitReader(f, maxFile+1))
 	}
 	if err != nil {
 		return nil, nil, fmt.Errorf("reading %s: %w", p.path, bare(err))
 	}
-	if info.Size() > MaxFile || len(data) > MaxFile {
-		return nil, nil, fmt.Errorf("%s is too large to change: more than %d MB", p.path, MaxFile>>20)
+	if info.Size() > maxFile || len(data) > maxFile {
+		return nil, nil, fmt.Errorf("%s is too large to change: more than %d MB", p.path, maxFile>>20)
 	}
 	return data, info, nil
 }

@@ -319,7 +319,7 @@ func TestUpdateFails(t *testing.T) {
 
 func TestUpdateLargeFile(t *testing.T) {
 	dir := layout(t, map[string]string{"big": ""})
-	if err := os.Truncate(filepath.Join(dir, "big"), MaxFile+1); err != nil {
+	if err := os.Truncate(filepath.Join(dir, "big"), maxFile+1); err != nil {
 		t.Fatal(err)
 	}
 	err := (&Workspace{Root: dir}).WriteFile(t.Context(), "", "big", nil)

@@ -36,7 +36,7 @@ type Content struct {
 // names the files and the places of their old content. A crash of the program or the
 // machine can leave a part of the changes. An error of change is returned as it is.
 //
-// Two names for one file are an error, and so are files larger than [MaxFile] or
+// Two names for one file are an error, and so are files larger than [maxFile] or
 // together larger than [MaxTotal].
 func (w *Workspace) UpdateAll(ctx context.Context, dir string, names []string, change func(old [][]byte) ([]Content, error)) error {
 	t := transaction{roots: map[string]*os.Root{}}

@@ -8,14 +8,13 @@ import (
 	"testing"
 
 	"github.com/openagent-go/agent/llm/llmtest"
-	"github.com/openagent-go/agent/sandbox"
 )
 
 // A real language server works in the sandbox, in the folder and in a worktree. It has no
 // secrets, and cannot write elsewhere.
 func TestLanguageServerInSandbox(t *testing.T) {
 	t.Parallel()
-	if b, _ := sandbox.Detect(sandbox.Policy{}); b == nil {
+	if !confines() {
 		t.Skip("commands cannot be confined here")
 	}
 	gopls := goplsPath(t)

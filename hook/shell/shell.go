@@ -18,12 +18,14 @@ import (
 	"time"
 
 	"github.com/openagent-go/agent/hook"
+	"github.com/openagent-go/agent/internal/hookctx"
+	"github.com/openagent-go/agent/internal/hookrun"
 	"github.com/openagent-go/agent/internal/text"
 	"github.com/openagent-go/agent/workspace"
 )
 
 // A Command is a shell command as a hook. Its exit codes: 0 is an answer on
-// standard output (see [hook.Parse]), 2 blocks with standard error as the reason,
+// standard output (see [hookrun.Parse]), 2 blocks with standard error as the reason,
 // any other is a failure. It gets no secrets of the environment, but the variables
 // of its Workspace, and HOOK_EVENT, HOOK_TOOL_NAME, HOOK_SESSION_ID, HOOK_CWD and
 // CLAUDE_PROJECT_DIR. All that it has started is ended with it.
@@ -126,7 +128,7 @@ func (c Command) environment(ctx context.Context, in *hook.Input) []string {
 		project = c.Workspace.Root
 	}
 	return append(c.Workspace.Environ(), "HOOK_EVENT="+string(in.Event), "HOOK_TOOL_NAME="+in.Tool, "HOOK_SESSION_ID="+in.Session, "HOOK_CWD="+in.Dir,
-		"CLAUDE_PROJECT_DIR="+project, DepthVariable+"="+strconv.Itoa(hook.Depth(ctx)))
+		"CLAUDE_PROJECT_DIR="+project, DepthVariable+"="+strconv.Itoa(hookctx.Depth(ctx)))
 }
 
 // running is one run of a command.
@@ -158,7 +160,7 @@ func (w *stdout) Write(data []byte) (int, error) {
 	w.out.Write(data)
 	if line, _, whole := bytes.Cut(w.out.Bytes(), []byte("\n")); whole && !w.asked {
 		w.asked = true
-		if out, err := hook.Parse(w.event, line); err == nil && out.Async {
+		if out, err := hookrun.Parse(w.event, line); err == nil && out.Async {
 			close(w.early)
 		}
 	}
@@ -206,8 +208,8 @@ func (r *running) answer(run context.Context, exit workspace.Exit) (hook.Output,
 	case exit.Code != 0:
 		return hook.Output{}, fmt.Errorf("exit code %d", exit.Code)
 	}
-	if r.event.Guards() && len(bytes.TrimSpace(r.out.Bytes())) == 0 && hook.Attempts(r.err.Bytes()) {
+	if r.event.Guards() && len(bytes.TrimSpace(r.out.Bytes())) == 0 && hookrun.Attempts(r.err.Bytes()) {
 		return hook.Output{}, errors.New("it wrote an answer to standard error; write the JSON object to standard output")
 	}
-	return hook.Parse(r.event, r.out.Bytes())
+	return hookrun.Parse(r.event, r.out.Bytes())
 }

@@ -15,6 +15,7 @@ import (
 
 	"github.com/openagent-go/agent/hook"
 	"github.com/openagent-go/agent/hook/shell"
+	"github.com/openagent-go/agent/internal/hookrun"
 	"github.com/openagent-go/agent/permission"
 	"github.com/openagent-go/agent/workspace"
 )
@@ -34,7 +35,7 @@ func space(t testing.TB) *workspace.Workspace {
 func run(t testing.TB, ws *workspace.Workspace, timeout time.Duration, line string, in hook.Input) hook.Outcome {
 	h := shell.Hook(in.Event, "", shell.Command{Workspace: ws, Line: line})
 	h.Timeout = timeout
-	set, err := hook.Compile([]hook.Hook{h})
+	set, err := hookrun.Compile([]hook.Hook{h})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -180,12 +181,12 @@ func TestAsync(t *testing.T) {
 // A line that a hook writes to standard error is progress.
 func TestProgress(t *testing.T) {
 	ws := space(t)
-	set, err := hook.Compile([]hook.Hook{shell.Hook(hook.Stop, "", shell.Command{Workspace: ws, Line: "echo half-way >&2"})})
+	set, err := hookrun.Compile([]hook.Hook{shell.Hook(hook.Stop, "", shell.Command{Workspace: ws, Line: "echo half-way >&2"})})
 	if err != nil {
 		t.Fatal(err)
 	}
-	steps := make(chan hook.Step, 10)
-	set.Run(t.Context(), hook.Input{Event: hook.Stop, Dir: ws.Root}, func(s hook.Step) { steps <- s })
+	steps := make(chan hookrun.Step, 10)
+	set.Run(t.Context(), hook.Input{Event: hook.Stop, Dir: ws.Root}, func(s hookrun.Step) { steps <- s })
 	close(steps)
 	var got []string
 	for s := range steps {

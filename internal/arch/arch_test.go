@@ -21,11 +21,11 @@ const module = "github.com/openagent-go/agent"
 // import nothing of the module but the packages of everywhere. The permit "internal/..."
 // covers only shared helpers: a package with a row of its own must be named.
 var rules = map[string][]string{
-	"":                    {"internal/fact", "internal/conversation", "internal/discard", "internal/driver", "internal/elicitform", "internal/eventqueue", "internal/executor", "internal/safecall", "internal/same", "internal/secrets", "internal/strict", "internal/subagents", "internal/toolnames", "internal/watchers", "internal/engine", "session", "event", "hook", "llm", "tool", "trace", "permission", "internal/toolschema", "internal/toolhost", "internal/toolrun"},
+	"":                    {"internal/fact", "internal/conversation", "internal/discard", "internal/driver", "internal/elicitform", "internal/eventqueue", "internal/executor", "internal/safecall", "internal/same", "internal/secrets", "internal/strict", "internal/subagents", "internal/toolnames", "internal/watchers", "internal/engine", "session", "event", "hook", "llm", "tool", "trace", "permission", "internal/toolschema", "internal/toolhost", "internal/toolrun", "internal/hookrun", "internal/hookctx"},
 	"permission":          {"permission/internal/..."},
 	"trace":               {"internal/fact", "internal/plainfile", "event", "llm", "permission"},
-	"hook":                {"tool", "llm", "permission"},
-	"hook/shell":          {"hook", "workspace"},
+	"hook":                {"tool", "permission", "internal/hookctx"},
+	"hook/shell":          {"hook", "workspace", "internal/hookctx", "internal/hookrun"},
 	"internal/eventtable": {},
 	// Not session, and not the root: who records the facts and who acts on them.
 	"internal/fact":       {"internal/eventtable", "internal/toolrun", "event", "hook", "llm", "permission", "tool"},
@@ -57,7 +57,7 @@ var rules = map[string][]string{
 	"checkpoint":          {"internal/checkpoint"},
 	"internal/checkpoint": {"internal/..."},
 	"sandbox":             {"permission", "internal/..."},
-	"internal/config":     {"hook", "permission", "internal/environ"},
+	"internal/config":     {"hook", "permission", "internal/environ", "internal/hookrun"},
 	"mcp/server":          {"mcp", "tool", "llm", "permission", "internal/toolrun"},
 	"mcp/agentserver":     {"internal/fact", "", "event", "session", "mcp/server", "tool", "permission", "internal/toolrun"},
 	"mcp":                 {"internal/...", "tool", "llm", "workspace", "mcp/oauth", "internal/mcpauth", "internal/toolrun", "internal/toolhost"},
@@ -90,7 +90,7 @@ var rules = map[string][]string{
 	"internal/driver":  {"internal/fact", "internal/conversation", "internal/eventqueue", "internal/executor", "internal/safecall", "internal/engine", "event", "permission", "quota", "trace", "internal/toolrun", "internal/pace"},
 	"internal/durable": {},
 	// Not session, and not the root: effects do not depend on the driver and the store.
-	"internal/executor":   {"internal/fact", "internal/jsonanswer", "internal/jsonfix", "internal/safecall", "internal/secrets", "internal/summary", "internal/engine", "event", "hook", "llm", "permission", "tool", "trace", "internal/toolrun", "internal/toolhost", "internal/tooloutput", "internal/skillscope", "internal/toolschema"},
+	"internal/executor":   {"internal/fact", "internal/jsonanswer", "internal/jsonfix", "internal/safecall", "internal/secrets", "internal/summary", "internal/engine", "event", "hook", "llm", "permission", "tool", "trace", "internal/toolrun", "internal/toolhost", "internal/tooloutput", "internal/skillscope", "internal/toolschema", "internal/hookrun"},
 	"internal/jsonanswer": {"internal/toolschema"},
 	// Of the models of all providers. Package models and the command are built on it.
 	"internal/providers": {"internal/bedrock", "internal/chat", "internal/claude", "internal/vertex", "llm", "llm/anthropic", "llm/azure", "llm/catalog", "llm/limit", "llm/openai", "llm/prompttools", "llm/responses", "internal/pace"},
@@ -104,6 +104,8 @@ var rules = map[string][]string{
 	"internal/tooloutput":    {"llm", "tool", "internal/toolschema", "internal/plainfile"},
 	"internal/toolrun":       {"tool", "internal/toolschema"},
 	"internal/toolschema":    {},
+	"internal/hookctx":       {},
+	"internal/hookrun":       {"hook", "internal/hookctx", "tool", "llm", "permission"},
 	"internal/text":          {},
 	"internal/fill":          {"llm"},
 	"internal/wire":          {"llm", "llm/catalog", "internal/...", "internal/pace", "internal/tokens"},
@@ -123,7 +125,7 @@ var rules = map[string][]string{
 	"llm":                {"internal/tokens"},
 	"internal/tokens":    {},
 	"internal/...":       {"internal/..."},
-	"cmd/...":            {"internal/fact", "", "cmd/openagent/internal/...", "attach", "internal/checkpoint", "internal/coding", "internal/config", "cron", "internal/engine", "event", "hook", "hook/shell", "internal/connlimit", "internal/parts", "internal/plainfile", "internal/providers", "internal/terminal", "internal/toolnames", "internal/trusted", "internal/wire", "llm", "llm/...", "mcp", "mcp/agentserver", "mcp/oauth", "mcp/server", "permission", "sandbox", "session", "internal/account", "session/export", "internal/transcript", "skill", "subagent", "tool", "tools", "tools/custom", "tools/search", "trace", "trigger", "workspace", "internal/chat", "internal/environ", "internal/toolrun", "internal/tooloutput", "internal/skillscope", "internal/toolschema", "internal/toolapi"},
+	"cmd/...":            {"internal/fact", "", "cmd/openagent/internal/...", "attach", "internal/checkpoint", "internal/coding", "internal/config", "cron", "internal/engine", "event", "hook", "hook/shell", "internal/connlimit", "internal/parts", "internal/plainfile", "internal/providers", "internal/terminal", "internal/toolnames", "internal/trusted", "internal/wire", "llm", "llm/...", "mcp", "mcp/agentserver", "mcp/oauth", "mcp/server", "permission", "sandbox", "session", "internal/account", "session/export", "internal/transcript", "skill", "subagent", "tool", "tools", "tools/custom", "tools/search", "trace", "trigger", "workspace", "internal/chat", "internal/environ", "internal/toolrun", "internal/tooloutput", "internal/skillscope", "internal/toolschema", "internal/toolapi", "internal/hookctx"},
 	"examples/...":       {"..."},
 
 	"workspace/workspacetest": {"permission", "tool", "tool/tooltest", "tools", "workspace", "internal/toolrun"},

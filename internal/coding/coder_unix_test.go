@@ -78,9 +78,11 @@ func bash(command string) llmtest.Step {
 // confined returns options for a sandbox, or skips the test where there is none.
 func confined(t *testing.T, dir string, m llm.Model) coding.Options {
 	t.Helper()
-	if b, _ := sandbox.Detect(sandbox.Policy{Write: []string{dir}}); b == nil {
-		t.Skip("nothing confines commands here")
+	box, err := sandbox.New(sandbox.Settings{Enabled: true}, sandbox.Place{Dir: dir})
+	if err != nil {
+		t.Skip(err)
 	}
+	_ = box.Close()
 	return coding.Options{Dir: dir, Sandbox: coding.Require, Agent: agent.Agent{Model: m}}
 }
 

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/openagent-go/agent/hook"
+	"github.com/openagent-go/agent/internal/hookrun"
 	"github.com/openagent-go/agent/internal/text"
 )
 
@@ -128,7 +129,7 @@ func (k Key) acceptsGroup(data []byte, g *node, event string) error {
 			return wrongAt(m.line, "%s: matcher must be a text in quotes, not %s", k.Name, m.value.kind)
 		}
 		never := func(context.Context, *hook.Input) (hook.Output, error) { return hook.Output{}, nil }
-		if _, err := hook.Compile([]hook.Hook{{On: hook.Event(event), Match: match, Func: never}}); err != nil {
+		if _, err := hookrun.Compile([]hook.Hook{{On: hook.Event(event), Match: match, Func: never}}); err != nil {
 			return wrongAt(m.line, "%s: %v", k.Name, err)
 		}
 	}

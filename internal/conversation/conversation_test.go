@@ -15,6 +15,7 @@ import (
 	"github.com/openagent-go/agent/internal/engine"
 	"github.com/openagent-go/agent/internal/executor"
 	"github.com/openagent-go/agent/internal/fact"
+	"github.com/openagent-go/agent/internal/hookrun"
 	"github.com/openagent-go/agent/internal/secrets"
 	"github.com/openagent-go/agent/llm"
 	"github.com/openagent-go/agent/llm/llmtest"
@@ -34,7 +35,7 @@ type player struct {
 
 func newPlayer(t *testing.T, hooks []hook.Hook, steps ...llmtest.Step) (*player, *llmtest.Model) {
 	t.Helper()
-	set, err := hook.Compile(hooks)
+	set, err := hookrun.Compile(hooks)
 	if err != nil {
 		t.Fatal(err)
 	}

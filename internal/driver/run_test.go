@@ -17,13 +17,13 @@ import (
 	"time"
 
 	"github.com/openagent-go/agent/event"
-	"github.com/openagent-go/agent/hook"
 	"github.com/openagent-go/agent/internal/conversation"
 	"github.com/openagent-go/agent/internal/driver"
 	"github.com/openagent-go/agent/internal/engine"
 	"github.com/openagent-go/agent/internal/eventqueue"
 	"github.com/openagent-go/agent/internal/executor"
 	"github.com/openagent-go/agent/internal/fact"
+	"github.com/openagent-go/agent/internal/hookrun"
 	"github.com/openagent-go/agent/internal/secrets"
 	"github.com/openagent-go/agent/internal/toolrun"
 	"github.com/openagent-go/agent/llm"
@@ -146,7 +146,7 @@ func newRun(t *testing.T, m llm.Model, tools ...tool.Tool) *host {
 
 func (h *host) prepare(t *testing.T, ctx context.Context, m llm.Model, tools ...tool.Tool) {
 	t.Helper()
-	set, err := hook.Compile(nil)
+	set, err := hookrun.Compile(nil)
 	if err != nil {
 		t.Fatal(err)
 	}

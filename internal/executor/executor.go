@@ -18,6 +18,7 @@ import (
 	"github.com/openagent-go/agent/hook"
 	"github.com/openagent-go/agent/internal/engine"
 	"github.com/openagent-go/agent/internal/fact"
+	"github.com/openagent-go/agent/internal/hookrun"
 	"github.com/openagent-go/agent/internal/safecall"
 	"github.com/openagent-go/agent/internal/secrets"
 	"github.com/openagent-go/agent/internal/text"
@@ -62,7 +63,7 @@ type Config struct {
 	AgentID    string // id of a sub-agent
 	Transcript string // file of the journal
 	Roots      []string
-	Hooks      *hook.Set
+	Hooks      *hookrun.Set
 	Secrets    *secrets.Redactor
 	Log        *slog.Logger
 	Logs       bool       // the log is in use

@@ -13,6 +13,7 @@ import (
 	"github.com/openagent-go/agent/internal/engine"
 	"github.com/openagent-go/agent/internal/executor"
 	"github.com/openagent-go/agent/internal/fact"
+	"github.com/openagent-go/agent/internal/hookrun"
 	"github.com/openagent-go/agent/internal/secrets"
 	"github.com/openagent-go/agent/llm"
 	"github.com/openagent-go/agent/llm/llmtest"
@@ -48,7 +49,7 @@ func (s *signals) OpenSpan(end func(trace.End)) *executor.OpenSpan { return s.sp
 
 func newExecutor(t *testing.T) *executor.Executor {
 	t.Helper()
-	hooks, err := hook.Compile([]hook.Hook{{On: hook.Stop, Func: func(context.Context, *hook.Input) (hook.Output, error) {
+	hooks, err := hookrun.Compile([]hook.Hook{{On: hook.Stop, Func: func(context.Context, *hook.Input) (hook.Output, error) {
 		return hook.Output{Block: true, Reason: "go on, hunter2hunter2"}, nil
 	}}})
 	if err != nil {

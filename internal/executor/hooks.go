@@ -11,6 +11,7 @@ import (
 	"github.com/openagent-go/agent/hook"
 	"github.com/openagent-go/agent/internal/engine"
 	"github.com/openagent-go/agent/internal/fact"
+	"github.com/openagent-go/agent/internal/hookrun"
 	"github.com/openagent-go/agent/internal/safecall"
 	"github.com/openagent-go/agent/internal/text"
 	"github.com/openagent-go/agent/llm"
@@ -22,11 +23,11 @@ import (
 // CallHooks calls the hooks of in's event. show, unless nil, shows each of them. The texts
 // of the outcome are free of secrets.
 func (x *Executor) CallHooks(ctx context.Context, in hook.Input, show Signals) (out hook.Outcome) {
-	var watch func(hook.Step)
+	var watch func(hookrun.Step)
 	if show != nil && show.Watched() {
 		id := string(in.Event) + "/" + strconv.FormatInt(x.snapshots.Add(1), 10)
 		e, call := in.Event, in.Call
-		watch = func(s hook.Step) { x.showHook(show, id+"."+strconv.Itoa(s.Index), e, call, s) }
+		watch = func(s hookrun.Step) { x.showHook(show, id+"."+strconv.Itoa(s.Index), e, call, s) }
 	}
 	if x.Trace != nil && slices.Contains(x.Hooks.Events(), in.Event) {
 		inner, end := x.Watch(ctx, trace.Span{Kind: trace.Hook, Name: string(in.Event), Call: in.Call})
@@ -49,14 +50,14 @@ func (x *Executor) CallHooks(ctx context.Context, in hook.Input, show Signals) (
 func (x *Executor) Plain(s string) string { return x.Secrets.Text(text.Clean(s)) }
 
 // showHook shows a step of a hook. call is "" for an event that is not about a call.
-func (x *Executor) showHook(to Signals, id string, e hook.Event, call string, s hook.Step) {
+func (x *Executor) showHook(to Signals, id string, e hook.Event, call string, s hookrun.Step) {
 	name := x.Secrets.Text(s.Name)
 	switch s.Phase {
-	case hook.Started:
+	case hookrun.Started:
 		to.Show(event.HookStarted{ID: id, Event: e, Name: name, Call: call})
-	case hook.Going:
+	case hookrun.Going:
 		to.Show(event.HookProgress{ID: id, Event: e, Line: x.Secrets.Text(s.Line)})
-	case hook.Ended:
+	case hookrun.Ended:
 		r := event.HookResponse{ID: id, Event: e, Name: name, Call: call, Duration: s.Duration,
 			Blocks: s.Output.Block || s.Output.Permission == permission.Denied, Reason: x.Plain(s.Output.Reason)}
 		if !s.Output.Quiet {

@@ -14,6 +14,7 @@ import (
 	"github.com/openagent-go/agent/internal/engine"
 	"github.com/openagent-go/agent/internal/executor"
 	"github.com/openagent-go/agent/internal/fact"
+	"github.com/openagent-go/agent/internal/hookrun"
 	"github.com/openagent-go/agent/internal/secrets"
 	"github.com/openagent-go/agent/internal/toolrun"
 	"github.com/openagent-go/agent/llm"
@@ -64,7 +65,7 @@ func (s *setting) do(t *testing.T, e engine.Effect, in executor.Input) (event.Fa
 	for _, on := range []hook.Event{hook.PreToolUse, hook.PostToolUse, hook.PostToolUseFailure, hook.PermissionRequest, hook.UserPromptSubmit, hook.Stop, hook.PostToolBatch} {
 		list = append(list, hook.Hook{On: on, Func: answers})
 	}
-	set, err := hook.Compile(list)
+	set, err := hookrun.Compile(list)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -1,28 +1,25 @@
-package hook
+// Package hookrun calls hooks at an event and joins their answers, and reads what commands
+// answer.
+package hookrun
 
 import (
 	"context"
 	"fmt"
 	"time"
 
+	"github.com/openagent-go/agent/hook"
+	"github.com/openagent-go/agent/internal/hookctx"
 	"github.com/openagent-go/agent/permission"
 )
-
-// An Outcome is the joint answer of the hooks of one event.
-type Outcome struct {
-	Output         // the joint answer; Context and Message hold a line of each hook
-	Errors []error // of those that failed
-	By     string  // name of the hook whose Permission counts
-}
 
 // A Step is something that is seen of a hook while it is called.
 type Step struct {
 	Name     string
 	Index    int // among those of the event
 	Phase    Phase
-	Line     string // Going
-	Output   Output // Ended
-	Err      error  // Ended
+	Line     string      // Going
+	Output   hook.Output // Ended
+	Err      error       // Ended
 	Duration time.Duration
 }
 
@@ -38,15 +35,15 @@ const (
 // Run calls the hooks of in.Event, one after the other, and joins their answers. watch, if
 // not nil, sees each; it may be called from other goroutines while a hook runs. When ctx
 // ends Run returns soon, and the hooks that have not been called count as failed.
-func (s *Set) Run(ctx context.Context, in Input, watch func(Step)) Outcome {
+func (s *Set) Run(ctx context.Context, in hook.Input, watch func(Step)) hook.Outcome {
 	if s == nil {
-		return Outcome{}
+		return hook.Outcome{}
 	}
 	return s.run(ctx, &in, watch)
 }
 
-func (s *Set) run(ctx context.Context, in *Input, watch func(Step)) (all Outcome) {
-	hooks, subject, depth := s.on[in.Event], in.subject(), Depth(ctx)+1
+func (s *Set) run(ctx context.Context, in *hook.Input, watch func(Step)) (all hook.Outcome) {
+	hooks, subject, depth := s.on[in.Event], subjectOf(in), hookctx.Depth(ctx)+1
 	for i := range hooks {
 		h := &hooks[i]
 		if !h.matches(subject) {
@@ -59,9 +56,9 @@ func (s *Set) run(ctx context.Context, in *Input, watch func(Step)) (all Outcome
 			if !in.Event.Guards() {
 				continue
 			}
-			out = Output{Block: true, Reason: err.Error()}
+			out = hook.Output{Block: true, Reason: err.Error()}
 		}
-		if all.add(in.Event, &out) {
+		if add(&all, in.Event, &out) {
 			all.By = h.Name
 		}
 		if out.Input != nil || out.Result != nil {
@@ -79,8 +76,8 @@ func (s *Set) run(ctx context.Context, in *Input, watch func(Step)) (all Outcome
 
 // add joins the answer of one more hook. It reports whether its Permission counts from now
 // on.
-func (all *Outcome) add(e Event, out *Output) (decides bool) {
-	if out.Block && (e == PreToolUse || e == PermissionRequest) || out.Permission == permission.Denied {
+func add(all *hook.Outcome, e hook.Event, out *hook.Output) (decides bool) {
+	if out.Block && (e == hook.PreToolUse || e == hook.PermissionRequest) || out.Permission == permission.Denied {
 		out.Block, out.Permission = true, permission.Denied
 	}
 	if stricter(out.Permission, all.Permission) {
@@ -91,7 +88,7 @@ func (all *Outcome) add(e Event, out *Output) (decides bool) {
 		}
 	}
 	if out.Block {
-		all.Reason = joined(all.blockReason(), out.Reason)
+		all.Reason = joined(blockReason(all), out.Reason)
 		all.Block = true
 	}
 	if out.Stop {
@@ -119,7 +116,7 @@ func (all *Outcome) add(e Event, out *Output) (decides bool) {
 }
 
 // blockReason is why the hooks so far block.
-func (all *Outcome) blockReason() string {
+func blockReason(all *hook.Outcome) string {
 	if all.Block {
 		return all.Reason
 	}

@@ -1,13 +1,10 @@
-package hook_test
+package hookrun_test
 
 import (
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
-	"go/ast"
-	"go/parser"
-	"go/token"
 	"runtime"
 	"slices"
 	"strings"
@@ -16,13 +13,15 @@ import (
 	"time"
 
 	"github.com/openagent-go/agent/hook"
+	"github.com/openagent-go/agent/internal/hookctx"
+	"github.com/openagent-go/agent/internal/hookrun"
 	"github.com/openagent-go/agent/permission"
 	"github.com/openagent-go/agent/tool"
 )
 
-func compile(t testing.TB, hooks ...hook.Hook) *hook.Set {
+func compile(t testing.TB, hooks ...hook.Hook) *hookrun.Set {
 	t.Helper()
-	s, err := hook.Compile(hooks)
+	s, err := hookrun.Compile(hooks)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -31,24 +30,6 @@ func compile(t testing.TB, hooks ...hook.Hook) *hook.Set {
 
 func returning(out hook.Output, err error) hook.Func {
 	return func(context.Context, *hook.Input) (hook.Output, error) { return out, err }
-}
-
-// Each constant of the file is in the list, once.
-func TestEventsAreListed(t *testing.T) {
-	var names []hook.Event
-	f, err := parser.ParseFile(token.NewFileSet(), "event.go", nil, 0)
-	if err != nil {
-		t.Fatal(err)
-	}
-	ast.Inspect(f, func(n ast.Node) bool {
-		if v, ok := n.(*ast.ValueSpec); ok && v.Type != nil && fmt.Sprint(v.Type) == "Event" {
-			names = append(names, hook.Event(v.Names[0].Name))
-		}
-		return true
-	})
-	if len(names) != 31 || !slices.Equal(names, hook.Events) {
-		t.Errorf("%d constants %v, listed are %v", len(names), names, hook.Events)
-	}
 }
 
 func TestCompile(t *testing.T) {
@@ -63,7 +44,7 @@ func TestCompile(t *testing.T) {
 		{hook.Hook{On: hook.Stop, Func: fine, Match: ")("}, "Match: error parsing regexp"},
 		{hook.Hook{On: hook.Stop, Func: fine, Timeout: -1}, "negative Timeout"},
 	} {
-		if _, err := hook.Compile([]hook.Hook{c.hook}); err == nil || !strings.Contains(err.Error(), c.want) {
+		if _, err := hookrun.Compile([]hook.Hook{c.hook}); err == nil || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%+v: %v, want %q", c.hook, err, c.want)
 		}
 	}
@@ -196,15 +177,15 @@ func TestOneAfterTheOther(t *testing.T) {
 
 func TestDepth(t *testing.T) {
 	var depths []int
-	var s *hook.Set
+	var s *hookrun.Set
 	s = compile(t, hook.Hook{On: hook.Stop, Func: func(ctx context.Context, in *hook.Input) (hook.Output, error) {
-		depths = append(depths, hook.Depth(ctx))
+		depths = append(depths, hookctx.Depth(ctx))
 		if len(depths) < 3 {
 			s.Run(ctx, *in, nil)
 		}
 		return hook.Output{}, nil
 	}})
-	s.Run(hook.WithDepth(t.Context(), 1), hook.Input{Event: hook.Stop}, nil)
+	s.Run(hookctx.WithDepth(t.Context(), 1), hook.Input{Event: hook.Stop}, nil)
 	if !slices.Equal(depths, []int{2, 3, 4}) {
 		t.Errorf("depths %v", depths)
 	}
@@ -264,7 +245,7 @@ func TestParse(t *testing.T) {
 		{hook.PreToolUse, `{"permissionUpdate":{"tool":"Bash","behavior":"maybe"}}`, hook.Output{}, "allow, ask or deny"},
 		{hook.PreToolUse, `{"permissionUpdate":{"tool":"Ba(sh","behavior":"deny"}}`, hook.Output{}, "addRules"},
 	} {
-		got, err := hook.Parse(c.event, []byte(c.out))
+		got, err := hookrun.Parse(c.event, []byte(c.out))
 		if c.err != "" {
 			if err == nil || !strings.Contains(err.Error(), c.err) {
 				t.Errorf("%s: %v, want %q", c.out, err, c.err)
@@ -306,7 +287,7 @@ func FuzzParse(f *testing.F) {
 	f.Add("text")
 	f.Fuzz(func(t *testing.T, text string) {
 		for _, e := range hook.Events {
-			out, err := hook.Parse(e, []byte(text))
+			out, err := hookrun.Parse(e, []byte(text))
 			if err == nil && out.Input != nil && !json.Valid(out.Input) {
 				t.Errorf("%q: the input is no JSON", text)
 			}
@@ -324,7 +305,7 @@ func BenchmarkFunction(b *testing.B) {
 }
 
 func BenchmarkNoHook(b *testing.B) {
-	var s *hook.Set
+	var s *hookrun.Set
 	b.ReportAllocs()
 	for b.Loop() {
 		if s.Has(hook.PreToolUse, "Edit") {

@@ -1,32 +1,19 @@
-package hook
+package hookrun
 
 import (
 	"context"
 	"errors"
 	"fmt"
 	"time"
+
+	"github.com/openagent-go/agent/hook"
+	"github.com/openagent-go/agent/internal/hookctx"
 )
-
-// hookContext is the ctx of a hook, one for each call.
-type hookContext struct {
-	context.Context
-	depth    int
-	progress func(line string)
-}
-
-type contextKey struct{}
-
-func (c *hookContext) Value(key any) any {
-	if key == (contextKey{}) {
-		return c
-	}
-	return c.Context.Value(key)
-}
 
 // call calls one hook in a goroutine of its own: one that never returns holds up
 // nothing. It returns when the hook does, when its time is over and when ctx ends,
 // whichever is first.
-func (c *compiled) call(ctx context.Context, in *Input, index, depth int, watch func(Step)) (out Output, err error) {
+func (c *compiled) call(ctx context.Context, in *hook.Input, index, depth int, watch func(Step)) (out hook.Output, err error) {
 	if ctx.Err() != nil {
 		return out, context.Cause(ctx)
 	}
@@ -34,13 +21,13 @@ func (c *compiled) call(ctx context.Context, in *Input, index, depth int, watch 
 	limit := began.Add(c.Timeout)
 	limited, cancel := context.WithDeadline(ctx, limit)
 	defer cancel()
-	hc := &hookContext{Context: limited, depth: depth}
+	var progress func(line string)
 	if watch != nil {
-		hc.progress = func(line string) { watch(Step{Name: c.Name, Index: index, Phase: Going, Line: line}) }
+		progress = func(line string) { watch(Step{Name: c.Name, Index: index, Phase: Going, Line: line}) }
 		watch(Step{Name: c.Name, Index: index, Phase: Started})
 	}
 	answers := make(chan answer, 1)
-	go c.run(hc, in, answers)
+	go c.run(hookctx.New(limited, depth, progress), in, answers)
 	select {
 	case a := <-answers:
 		out, err = a.out, a.err
@@ -51,7 +38,7 @@ func (c *compiled) call(ctx context.Context, in *Input, index, depth int, watch 
 		err = fmt.Errorf("it did not end within its timeout of %v", c.Timeout)
 	}
 	if err == nil {
-		err = out.check()
+		err = checkOutput(&out)
 	}
 	if watch != nil {
 		watch(Step{Name: c.Name, Index: index, Phase: Ended, Output: out, Err: err, Duration: time.Since(began)})
@@ -61,12 +48,12 @@ func (c *compiled) call(ctx context.Context, in *Input, index, depth int, watch 
 
 // An answer is what a hook's function has returned.
 type answer struct {
-	out Output
+	out hook.Output
 	err error
 }
 
 // run calls the function. A panic and a Goexit are errors.
-func (c *compiled) run(ctx context.Context, in *Input, answers chan<- answer) {
+func (c *compiled) run(ctx context.Context, in *hook.Input, answers chan<- answer) {
 	var a answer
 	returned := false
 	defer func() {
