@@ -19,10 +19,10 @@ const (
 	gitTime   = 5 * time.Second
 )
 
-// Git returns the state of the repository that dir lies in, as it is now: branch, status
+// describeGit returns the state of the repository that dir lies in, as it is now: branch, status
 // and the last five commits; "" where there is no repository or no git. It runs no program
 // that the repository's configuration names: a status that would run filters is left out.
-func Git(ctx context.Context, dir string) string {
+func describeGit(ctx context.Context, dir string) string {
 	ctx, cancel := context.WithTimeout(ctx, gitTime)
 	defer cancel()
 	branch, err := git(ctx, dir, 200, "rev-parse", "--abbrev-ref", "HEAD")

@@ -35,13 +35,13 @@ const (
 
 // Who wrote a file, in the words of Claude Code's hooks.
 const (
-	User    = "User"
-	Project = "Project"
-	Local   = "Local" // the user, for this project alone
+	kindUser    = "User"
+	kindProject = "Project"
+	kindLocal   = "Local" // the user, for this project alone
 )
 
-// Names of files of instructions in a folder, in the order in which the model gets them.
-var Names = []string{"AGENTS.md", "CLAUDE.md", ".claude/CLAUDE.md", "CLAUDE.local.md"}
+// names of files of instructions in a folder, in the order in which the model gets them.
+var names = []string{"AGENTS.md", "CLAUDE.md", ".claude/CLAUDE.md", "CLAUDE.local.md"}
 
 // A place says where instructions are looked for.
 type place struct {
@@ -54,19 +54,19 @@ type place struct {
 // A File is a file of instructions with its imports.
 type File struct {
 	Path string // absolute
-	Kind string // User, Project or Local
-	// Reason is session_start, or nested_traversal for a file below the working directory.
-	Reason string
+	Kind string // "User", "Project", or "Local" for the user in this project alone
+	// reason is session_start, or nested_traversal for a file below the working directory.
+	reason string
 	Text   string
-	// Imports are the files that the text imports, and those that they do.
-	Imports []string
+	// imports are the files that the text imports, and those that they do.
+	imports []string
 	// Problem says why the file cannot be read; nil where it was. A pipe in its place is
 	// such a reason. The text is empty then.
 	Problem error
 }
 
-// Sum changes with the text of the file.
-func (f File) Sum() string {
+// sum changes with the text of the file.
+func (f File) sum() string {
 	text := f.Text
 	if f.Problem != nil {
 		text = f.Problem.Error()
@@ -84,12 +84,12 @@ func (p place) load() []File {
 			out = p.add(out, base, name, kind, "session_start")
 		}
 	}
-	add(p.home, "AGENTS.md", User)
-	add(p.userHome, ".claude/CLAUDE.md", User)
+	add(p.home, "AGENTS.md", kindUser)
+	add(p.userHome, ".claude/CLAUDE.md", kindUser)
 	if p.noProject {
 		return out
 	}
-	root := Root(p.dir)
+	root := rootOf(p.dir)
 	for _, dir := range between(root, p.dir) {
 		out = p.folder(out, root, dir, "session_start")
 	}
@@ -103,7 +103,7 @@ func (p place) nested(touched []string) []File {
 		return nil
 	}
 	var out []File
-	root := Root(p.dir)
+	root := rootOf(p.dir)
 	var seen []string
 	for _, file := range touched {
 		if real, err := filepath.EvalSymlinks(file); err == nil {
@@ -120,9 +120,9 @@ func (p place) nested(touched []string) []File {
 	return out
 }
 
-// Root returns the root of the repository that dir lies in, dir itself where it lies
+// rootOf returns the root of the repository that dir lies in, dir itself where it lies
 // in none.
-func Root(dir string) string {
+func rootOf(dir string) string {
 	for at, n := dir, 0; n < maxLevels; n++ {
 		if _, err := os.Lstat(filepath.Join(at, ".git")); err == nil {
 			return at
@@ -160,10 +160,10 @@ func (p place) folder(out []File, root, dir, reason string) []File {
 	if err != nil {
 		return out
 	}
-	for _, name := range Names {
-		kind := Project
+	for _, name := range names {
+		kind := kindProject
 		if strings.HasSuffix(name, ".local.md") {
-			kind = Local
+			kind = kindLocal
 		}
 		out = p.add(out, root, path.Join(filepath.ToSlash(rel), name), kind, reason)
 	}
@@ -182,7 +182,7 @@ func (p place) add(out []File, base, name, kind, reason string) []File {
 		return out
 	}
 	r := reader{place: p, root: root, base: base}
-	f := File{Path: filepath.Join(base, filepath.FromSlash(name)), Kind: kind, Reason: reason}
+	f := File{Path: filepath.Join(base, filepath.FromSlash(name)), Kind: kind, reason: reason}
 	text, err := r.read(name)
 	if err != nil {
 		if info, missing := root.Lstat(filepath.FromSlash(name)); missing == nil && err != errHidden && info.Mode()&fs.ModeSymlink == 0 {
@@ -193,9 +193,9 @@ func (p place) add(out []File, base, name, kind, reason string) []File {
 	}
 	r.seen = []string{r.real(name)}
 	f.Text = r.withImports(name, text, 0)
-	f.Imports = r.imports
+	f.imports = r.imports
 	if strings.TrimSpace(f.Text) == "" || slices.ContainsFunc(out, func(o File) bool {
-		return o.Text == f.Text || slices.Contains(o.Imports, f.Path)
+		return o.Text == f.Text || slices.Contains(o.imports, f.Path)
 	}) {
 		return out
 	}

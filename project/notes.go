@@ -91,11 +91,11 @@ func (n *Notes) Context(ctx context.Context, at agent.Place) []agent.Note {
 
 // note returns the note on a file, with the files that it imports.
 func (f File) note() agent.Note {
-	n := agent.Note{ID: f.Path + "#" + f.Sum(), Text: f.Note()}
+	n := agent.Note{ID: f.Path + "#" + f.sum(), Text: f.noteText()}
 	if f.Problem == nil {
-		n.Files = []event.Instructions{{File: f.Path, Type: f.Kind, Reason: f.Reason}}
+		n.Files = []event.Instructions{{File: f.Path, Type: f.Kind, Reason: f.reason}}
 	}
-	for _, path := range f.Imports {
+	for _, path := range f.imports {
 		n.Files = append(n.Files, event.Instructions{File: path, Type: f.Kind, Reason: "include"})
 	}
 	return n
@@ -170,7 +170,7 @@ func (n *Notes) git(session, dir string) *gitState {
 	ctx := n.ctx
 	n.going.Go(func() {
 		defer close(s.done)
-		s.text = Git(ctx, dir)
+		s.text = describeGit(ctx, dir)
 	})
 	return s
 }

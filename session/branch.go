@@ -9,10 +9,10 @@ import (
 	"github.com/openagent-go/agent/internal/durable"
 )
 
-// Branch returns the branch that git has checked out in the folder dir or the nearest one
+// branchAt returns the branch that git has checked out in the folder dir or the nearest one
 // above it that is a working tree, "" if there is none. It runs no program: it reads
 // .git/HEAD or, in a linked working tree, the file that .git names.
-func Branch(dir string) string {
+func branchAt(dir string) string {
 	dir, err := filepath.Abs(dir)
 	if err != nil {
 		return ""

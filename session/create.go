@@ -26,7 +26,7 @@ type maker interface {
 // createWhole implements maker.
 func (d Dir) createWhole(ctx context.Context, header Header, facts []event.Event) error {
 	if header.Branch == "" && header.Parent == nil && header.Dir != "" {
-		header.Branch = Branch(header.Dir)
+		header.Branch = branchAt(header.Dir)
 	}
 	header.Created = created(header.Created)
 	a := summary{Info: Info{Header: header, Updated: header.Created}}

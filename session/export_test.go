@@ -5,6 +5,9 @@ import (
 	"os"
 )
 
+// IsMessage is isMessage.
+var IsMessage = isMessage
+
 // Seal closes a line of a journal that someone else has written.
 func Seal(line string) string {
 	return string(appendCRC([]byte(line), crc32.Checksum([]byte(line), castagnoli))) + "\n"

@@ -90,7 +90,7 @@ func (in *inspector) next() (line []byte, finished bool, err error) {
 		}
 		in.line++
 		if long {
-			in.found(ProblemFormat, 0, false, "%v", errLong)
+			in.found(problemFormat, 0, false, "%v", errLong)
 			return nil, true, nil
 		}
 		line, finished = bytes.CutSuffix(line, []byte("\n"))
@@ -98,7 +98,7 @@ func (in *inspector) next() (line []byte, finished bool, err error) {
 	}
 }
 
-func (in *inspector) found(kind ProblemKind, seq int64, usable bool, format string, args ...any) {
+func (in *inspector) found(kind string, seq int64, usable bool, format string, args ...any) {
 	in.problem(Problem{Line: in.line, Seq: seq, Kind: kind, Usable: usable, Text: fmt.Sprintf(format, args...)})
 }
 
@@ -107,7 +107,7 @@ func (in *inspector) first(line []byte, finished bool) (bool, error) {
 	if !finished && tornLine(line, true) {
 		in.whole = true // nothing was ever recorded: the session starts from nothing
 		in.header = Header{Session: in.id}
-		in.found(ProblemTorn, 0, true, "the header is not finished: the session is as if it had not begun")
+		in.found(problemTorn, 0, true, "the header is not finished: the session is as if it had not begun")
 		return true, nil
 	}
 	h, from, err := parseHeader(line)
@@ -118,15 +118,15 @@ func (in *inspector) first(line []byte, finished bool) (bool, error) {
 		if err == nil {
 			err = errChecksum
 		}
-		in.found(ProblemHeader, 0, false, "the header cannot be read: %v", err)
+		in.found(problemHeader, 0, false, "the header cannot be read: %v", err)
 		return false, nil
 	case h.Session != in.id:
-		in.found(ProblemHeader, 0, false, "the header is that of session %q", h.Session)
+		in.found(problemHeader, 0, false, "the header is that of session %q", h.Session)
 		return true, nil
 	}
 	in.header, in.from, in.whole = h, from, true
 	if from < version {
-		in.found(ProblemVersion, 0, true, "the session is of version %d: it is brought to version %d when it is opened", from, version)
+		in.found(problemVersion, 0, true, "the session is of version %d: it is brought to version %d when it is opened", from, version)
 	}
 	return true, nil
 }
@@ -142,13 +142,13 @@ func (in *inspector) take(line []byte, finished bool) {
 	}
 	switch {
 	case !finished && len(bytes.Trim(line, "\x00")) == 0:
-		in.found(ProblemZeros, 0, true, "%d zero bytes are at the end: they are cut off when the session is opened", len(line))
+		in.found(problemZeros, 0, true, "%d zero bytes are at the end: they are cut off when the session is opened", len(line))
 		return
 	case !finished && tornLine(line, false):
-		in.found(ProblemTorn, 0, true, "the last record is not finished: its %d bytes are cut off when the session is opened", len(line))
+		in.found(problemTorn, 0, true, "the last record is not finished: its %d bytes are cut off when the session is opened", len(line))
 		return
 	}
-	in.found(ProblemChecksum, 0, false, "%v", errChecksum)
+	in.found(problemChecksum, 0, false, "%v", errChecksum)
 	const tries = 20 // bytes of a hostile line that are searched for facts
 	for range tries {
 		i := bytes.Index(line, []byte(recordBegin))
@@ -172,23 +172,23 @@ func (in *inspector) record(line []byte) {
 		err = r.migrate(in.from)
 	}
 	if err != nil {
-		in.found(ProblemFormat, r.Seq, false, "the record cannot be read: %v", err)
+		in.found(problemFormat, r.Seq, false, "the record cannot be read: %v", err)
 		return
 	}
 	switch due := in.last + 1; {
 	case r.Seq < 1:
-		in.found(ProblemSequence, r.Seq, false, "a fact cannot be number %d", r.Seq)
+		in.found(problemSequence, r.Seq, false, "a fact cannot be number %d", r.Seq)
 		return
 	case r.Seq == due+1:
-		in.found(ProblemSequence, r.Seq, false, "fact %d is missing before it", due)
+		in.found(problemSequence, r.Seq, false, "fact %d is missing before it", due)
 	case r.Seq > due:
-		in.found(ProblemSequence, r.Seq, false, "facts %d to %d are missing before it", due, r.Seq-1)
+		in.found(problemSequence, r.Seq, false, "facts %d to %d are missing before it", due, r.Seq-1)
 	case r.Seq < due:
-		in.found(ProblemSequence, r.Seq, false, "it comes after fact %d", in.last)
+		in.found(problemSequence, r.Seq, false, "it comes after fact %d", in.last)
 	}
 	in.last = max(in.last, r.Seq)
 	if r.Prev < 0 || r.Prev >= r.Seq {
-		in.found(ProblemPrev, r.Seq, false, "it cannot follow fact %d", r.Prev)
+		in.found(problemPrev, r.Seq, false, "it cannot follow fact %d", r.Prev)
 		r.Prev = r.Seq - 1
 	}
 	if e, ok := in.event(&r); ok {
@@ -203,14 +203,14 @@ func (in *inspector) event(r *record) (event.Event, bool) {
 		if err == nil {
 			continue
 		}
-		in.found(ProblemBlob, r.Seq, false, "blob %s, the %q of this %s, is lost: %v", r.Blobs[member], member, r.Type, err)
+		in.found(problemBlob, r.Seq, false, "blob %s, the %q of this %s, is lost: %v", r.Blobs[member], member, r.Type, err)
 		if !r.replace(member) {
 			return event.Event{}, false
 		}
 	}
 	e, err := r.event(in.id, func(hash string, limit int64) ([]byte, error) { return loadBlob(in.disk, in.folder, hash, limit) })
 	if err != nil {
-		in.found(ProblemFormat, r.Seq, false, "the fact cannot be read: %v", err)
+		in.found(problemFormat, r.Seq, false, "the fact cannot be read: %v", err)
 		return event.Event{}, false
 	}
 	return e, true

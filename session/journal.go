@@ -61,7 +61,7 @@ func (l *journal) open(header Header) (err error) {
 	}
 	if l.size == 0 {
 		if header.Branch == "" && header.Parent == nil && header.Dir != "" {
-			header.Branch = Branch(header.Dir)
+			header.Branch = branchAt(header.Dir)
 		}
 		l.about = summary{Info: Info{Header: header, Updated: header.Created}}
 		return l.begin(header)

@@ -7,14 +7,14 @@ import (
 	"github.com/openagent-go/agent/event"
 )
 
-// Load returns messages of a session, oldest first: the facts that [IsMessage] selects,
+// Load returns messages of a session, oldest first: its prompts, answers and results of tools,
 // without those that a rewind has removed. It returns at most limit of them, 0 for all,
 // from number offset on, which counts from 0; a negative offset means the last ones.
 // Reading the last ones takes time only for the end of the journal, as with [Last]. It
 // fails like [Store].Read does.
 func Load(ctx context.Context, s Store, id string, limit, offset int) ([]event.Event, error) {
 	if b, ok := s.(backwarder); ok && offset < 0 && limit > 0 {
-		last, err := b.backward(ctx, id, limit, onPath(IsMessage))
+		last, err := b.backward(ctx, id, limit, onPath(isMessage))
 		if err != nil {
 			return nil, fmt.Errorf("loading messages: %w", err)
 		}
@@ -61,7 +61,7 @@ func messagesOf(ctx context.Context, s Store, id string) ([]int64, error) {
 		if err != nil {
 			return nil, err
 		}
-		all = append(all, place{e.Prev, IsMessage(event.Type(e.Data))})
+		all = append(all, place{e.Prev, isMessage(event.Type(e.Data))})
 	}
 	n := 0
 	for seq := int64(len(all)); seq > 0; seq = all[seq-1].prev {

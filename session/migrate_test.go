@@ -54,7 +54,7 @@ func TestOlderVersion(t *testing.T) {
 		t.Errorf("stat: %+v, %v", info, err)
 	}
 	r, err := Verify(t.Context(), d, "s")
-	if err != nil || r.Damaged() || len(r.Problems) != 1 || r.Problems[0].Kind != ProblemVersion {
+	if err != nil || r.Damaged() || len(r.Problems) != 1 || r.Problems[0].Kind != problemVersion {
 		t.Errorf("verify: %+v, %v", r, err)
 	}
 	name := filepath.Join(d.Path, "s", journalName)

@@ -33,9 +33,9 @@ func Last(ctx context.Context, s Store, id string, n int, keep func(typ string) 
 	return last[max(0, len(last)-max(n, 0)):], nil
 }
 
-// IsMessage selects the facts of the conversation: messages of the user, the model and the
+// isMessage selects the facts of the conversation: messages of the user, the model and the
 // tools.
-func IsMessage(typ string) bool {
+func isMessage(typ string) bool {
 	return typ == "user_message" || typ == "assistant_message" || typ == "tool_result"
 }
 

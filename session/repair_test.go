@@ -148,17 +148,17 @@ func TestRepairAnyLine(t *testing.T) {
 	whole := recorded(t)
 	all := lines(t, whole)
 	damages := map[string]struct {
-		kind  session.ProblemKind // of a line in the middle
-		later int                 // how many lines later it is noticed
+		kind  string // of a line in the middle
+		later int    // how many lines later it is noticed
 		do    func(line []byte) []byte
 	}{
-		"flipped":  {session.ProblemChecksum, 0, func(l []byte) []byte { l[len(l)/2] ^= 1; return l }},
-		"deleted":  {session.ProblemSequence, 0, func([]byte) []byte { return nil }},
-		"zeros":    {session.ProblemChecksum, 0, func(l []byte) []byte { return append(make([]byte, len(l)-1), '\n') }},
-		"repeated": {session.ProblemSequence, 1, func(l []byte) []byte { return append(bytes.Clone(l), l...) }},
-		"garbage":  {session.ProblemChecksum, 1, func(l []byte) []byte { return append(bytes.Clone(l), "garbage\n"...) }},
-		"joined":   {session.ProblemChecksum, 0, func(l []byte) []byte { l[len(l)-1] = ' '; return l }},
-		"nonsense": {session.ProblemFormat, 0, func([]byte) []byte { return []byte(session.Seal(`{"seq":5,"prev":{}`)) }},
+		"flipped":  {"checksum", 0, func(l []byte) []byte { l[len(l)/2] ^= 1; return l }},
+		"deleted":  {"sequence", 0, func([]byte) []byte { return nil }},
+		"zeros":    {"checksum", 0, func(l []byte) []byte { return append(make([]byte, len(l)-1), '\n') }},
+		"repeated": {"sequence", 1, func(l []byte) []byte { return append(bytes.Clone(l), l...) }},
+		"garbage":  {"checksum", 1, func(l []byte) []byte { return append(bytes.Clone(l), "garbage\n"...) }},
+		"joined":   {"checksum", 0, func(l []byte) []byte { l[len(l)-1] = ' '; return l }},
+		"nonsense": {"format", 0, func([]byte) []byte { return []byte(session.Seal(`{"seq":5,"prev":{}`)) }},
 	}
 	for name, damage := range damages {
 		t.Run(name, func(t *testing.T) {
@@ -217,7 +217,7 @@ func TestRepairBlob(t *testing.T) {
 			t.Fatal(err)
 		}
 		r, err := session.Verify(t.Context(), d, "s")
-		if err != nil || len(r.Problems) != 1 || r.Problems[0].Kind != session.ProblemBlob || !r.Damaged() {
+		if err != nil || len(r.Problems) != 1 || r.Problems[0].Kind != "blob" || !r.Damaged() {
 			t.Fatalf("%s: %+v, %v", name, r, err)
 		}
 		rep, said := repaired(t, d)
@@ -248,7 +248,7 @@ func TestRepairHeader(t *testing.T) {
 			t.Fatal(err)
 		}
 		r, err := session.Verify(t.Context(), d, "s")
-		if err != nil || !r.Damaged() || r.Problems[0].Kind != session.ProblemHeader || r.Problems[0].Line != 1 || r.Facts != int64(len(all)-1) {
+		if err != nil || !r.Damaged() || r.Problems[0].Kind != "header" || r.Problems[0].Line != 1 || r.Facts != int64(len(all)-1) {
 			t.Fatalf("%s: %+v, %v", name, r, err)
 		}
 		rep, said := repaired(t, d)
@@ -263,9 +263,9 @@ func TestRepairHeader(t *testing.T) {
 
 // The remains of a crash at the end are named and are not damage.
 func TestVerifyTail(t *testing.T) {
-	for tail, kind := range map[string]session.ProblemKind{
-		`{"seq":99,"pre`: session.ProblemTorn, string(make([]byte, 4096)): session.ProblemZeros, `{"s`: session.ProblemTorn,
-		`{"seq":99,"pre` + string(make([]byte, 100)): session.ProblemTorn,
+	for tail, kind := range map[string]string{
+		`{"seq":99,"pre`: "torn", string(make([]byte, 4096)): "zeros", `{"s`: "torn",
+		`{"seq":99,"pre` + string(make([]byte, 100)): "torn",
 	} {
 		d := recorded(t)
 		appendTo(t, journalOf(d), tail)

@@ -163,7 +163,7 @@ func findIn(ctx context.Context, s Store, info Info, words *searched, yield func
 }
 
 // hasText wants the facts of which said returns something.
-func hasText(typ string) bool { return IsMessage(typ) || typ == typeNamed }
+func hasText(typ string) bool { return isMessage(typ) || typ == typeNamed }
 
 // said returns the texts of a fact that are searched.
 func said(d event.Data) []string {

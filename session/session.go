@@ -69,7 +69,7 @@ type Header struct {
 	Session string     `json:"session"`
 	Created time.Time  `json:"created"`
 	Dir     string     `json:"cwd,omitempty"`
-	Branch  string     `json:"branch,omitempty"` // of git in Dir, see [Branch]; [Dir] finds it out for a new session
+	Branch  string     `json:"branch,omitempty"` // of git in Dir; [Dir] finds it out for a new session
 	Parent  *Position  `json:"parent,omitempty"` // the session that it was forked from
 	Agent   *ParentRef `json:"agent,omitempty"`  // of a sub-agent
 }
@@ -96,7 +96,7 @@ type Info struct {
 	Tag      string    `json:"tag,omitempty"`    // given by [SetTag]
 	Prompt   string    `json:"prompt,omitempty"` // the first prompt, its first line, at most 200 characters
 	Model    string    `json:"model,omitempty"`  // the one configured last
-	Messages int64     `json:"messages"`         // messages of the user, the model and the tools, see [IsMessage]
+	Messages int64     `json:"messages"`         // messages of the user, the model and the tools
 	Facts    int64     `json:"facts"`            // how many are recorded
 	Size     int64     `json:"size"`             // bytes, blobs not counted; 0 where not stored as a file
 	State    State     `json:"state,omitempty"`  // "": not known, because the store does not tell it or the session is damaged

@@ -68,7 +68,7 @@ func (a *summary) record(r *record, load func(hash string, limit int64) ([]byte,
 	a.Facts, a.Updated = r.Seq, r.Time
 	a.progress.record(r)
 	switch {
-	case IsMessage(r.Type):
+	case isMessage(r.Type):
 		a.Messages++
 	case r.Type == typeConfigured, r.Type == typeModel:
 		a.configured = append(a.configured[:0], r.Data...)

@@ -213,7 +213,7 @@ func TestBranch(t *testing.T) {
 	write("detached/.git/HEAD", "0123456789abcdef0123456789abcdef01234567\n")
 	write("odd/.git", "nonsense")
 	for dir, want := range map[string]string{"a": "feature/x", "a/b/c": "feature/x", "w": "other", "detached": "", "odd": "", "none": ""} {
-		if got := Branch(filepath.Join(root, dir)); got != want {
+		if got := branchAt(filepath.Join(root, dir)); got != want {
 			t.Errorf("%s: %q, want %q", dir, got, want)
 		}
 	}

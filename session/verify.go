@@ -15,31 +15,29 @@ import (
 // maxShown bounds what a problem quotes of a file, in bytes.
 const maxShown = 60
 
-// A ProblemKind says what is wrong in a place of a session.
-type ProblemKind string
-
+// The kinds of problems.
 const (
-	ProblemHeader   ProblemKind = "header"              // cannot be read, or is another session's
-	ProblemVersion  ProblemKind = "version"             // the session is of an older version
-	ProblemTorn     ProblemKind = "torn"                // the last record is not finished
-	ProblemZeros    ProblemKind = "zeros"               // the end is zeros, as a power cut leaves it
-	ProblemChecksum ProblemKind = "checksum"            // a line was altered
-	ProblemFormat   ProblemKind = "format"              // a line is whole and makes no sense
-	ProblemSequence ProblemKind = "sequence"            // facts are missing, repeated or out of order
-	ProblemPrev     ProblemKind = "prev"                // a fact follows none that is there
-	ProblemBlob     ProblemKind = "blob"                // a file with content is missing or was altered
-	ProblemNoResult ProblemKind = "call_without_result" // the conversation goes on and a call has no result
-	ProblemNoCall   ProblemKind = "result_without_call"
-	ProblemTwice    ProblemKind = "second_result"
+	problemHeader   = "header"              // cannot be read, or is another session's
+	problemVersion  = "version"             // the session is of an older version
+	problemTorn     = "torn"                // the last record is not finished
+	problemZeros    = "zeros"               // the end is zeros, as a power cut leaves it
+	problemChecksum = "checksum"            // a line was altered
+	problemFormat   = "format"              // a line is whole and makes no sense
+	problemSequence = "sequence"            // facts are missing, repeated or out of order
+	problemPrev     = "prev"                // a fact follows none that is there
+	problemBlob     = "blob"                // a file with content is missing or was altered
+	problemNoResult = "call_without_result" // the conversation goes on and a call has no result
+	problemNoCall   = "result_without_call"
+	problemTwice    = "second_result"
 )
 
 // A Problem is something that is wrong with a session.
 type Problem struct {
-	Line   int         `json:"line"`          // of the journal, counting from 1
-	Seq    int64       `json:"seq,omitempty"` // of the fact, where there is one
-	Kind   ProblemKind `json:"kind"`
-	Text   string      `json:"text"`
-	Usable bool        `json:"harmless,omitempty"` // the session can still be read and opened
+	Line   int    `json:"line"`          // of the journal, counting from 1
+	Seq    int64  `json:"seq,omitempty"` // of the fact, where there is one
+	Kind   string `json:"kind"`          // such as "checksum", for a line that was altered
+	Text   string `json:"text"`
+	Usable bool   `json:"harmless,omitempty"` // the session can still be read and opened
 }
 
 // A Report is what [Verify] has found.
@@ -152,7 +150,7 @@ func (t *callCheck) check(problem func(Problem)) {
 	unanswered := func() {
 		for _, call := range slices.Sorted(maps.Keys(open)) {
 			f := open[call]
-			problem(Problem{Line: f.line, Seq: f.seq, Kind: ProblemNoResult, Usable: true, Text: fmt.Sprintf("call %s has no result before the conversation continues", call)})
+			problem(Problem{Line: f.line, Seq: f.seq, Kind: problemNoResult, Usable: true, Text: fmt.Sprintf("call %s has no result before the conversation continues", call)})
 		}
 		clear(open)
 	}
@@ -165,10 +163,10 @@ func (t *callCheck) check(problem func(Problem)) {
 			}
 		case f.result == "" || strings.Count(f.result, ".") > 1: // that of a call in a batch
 		case settled[f.result]:
-			problem(Problem{Line: f.line, Seq: f.seq, Kind: ProblemTwice, Usable: true, Text: fmt.Sprintf("call %s has a result already", f.result)})
+			problem(Problem{Line: f.line, Seq: f.seq, Kind: problemTwice, Usable: true, Text: fmt.Sprintf("call %s has a result already", f.result)})
 		default:
 			if _, ok := open[f.result]; !ok {
-				problem(Problem{Line: f.line, Seq: f.seq, Kind: ProblemNoCall, Usable: true, Text: fmt.Sprintf("there is no open call %s", text.Bytes(f.result, maxShown))})
+				problem(Problem{Line: f.line, Seq: f.seq, Kind: problemNoCall, Usable: true, Text: fmt.Sprintf("there is no open call %s", text.Bytes(f.result, maxShown))})
 			}
 			delete(open, f.result)
 			settled[f.result] = true

@@ -80,7 +80,7 @@ func showVerified(h *cli.IO, o *sessionsOptions, list []verified) error {
 			bad++
 		}
 		for _, p := range v.Problems {
-			kind := string(p.Kind)
+			kind := p.Kind
 			if p.Usable {
 				kind += " (still usable)"
 			}
