@@ -11,6 +11,7 @@ import (
 	"github.com/openagent-go/agent"
 	"github.com/openagent-go/agent/event"
 	"github.com/openagent-go/agent/hook"
+	"github.com/openagent-go/agent/internal/tracefile"
 	"github.com/openagent-go/agent/llm"
 	"github.com/openagent-go/agent/llm/llmtest"
 	"github.com/openagent-go/agent/permission"
@@ -67,7 +68,7 @@ func TestTraceSecrets(t *testing.T) {
 		}
 		var built bytes.Buffer
 		facts := history(t, store, "s")
-		if err := trace.Write(&built, trace.Build("s", facts, func(string, string) []event.Event { return nil })); err != nil {
+		if err := tracefile.Write(&built, tracefile.Build("s", facts, func(string, string) []event.Event { return nil })); err != nil {
 			t.Fatal(err)
 		}
 		if !content && strings.Contains(built.String(), secret) {

@@ -16,6 +16,7 @@ import (
 	"github.com/openagent-go/agent"
 	"github.com/openagent-go/agent/event"
 	"github.com/openagent-go/agent/hook"
+	"github.com/openagent-go/agent/internal/tracefile"
 	"github.com/openagent-go/agent/llm"
 	"github.com/openagent-go/agent/llm/anthropic"
 	"github.com/openagent-go/agent/llm/limit"
@@ -27,11 +28,11 @@ import (
 )
 
 // records reads what a recorder has written.
-func records(t *testing.T, data []byte) []trace.Record {
+func records(t *testing.T, data []byte) []tracefile.Record {
 	t.Helper()
-	var out []trace.Record
+	var out []tracefile.Record
 	for line := range bytes.Lines(data) {
-		var r trace.Record
+		var r tracefile.Record
 		if err := json.Unmarshal(line, &r); err != nil {
 			t.Fatalf("%s: %v", line, err)
 		}
@@ -41,8 +42,8 @@ func records(t *testing.T, data []byte) []trace.Record {
 }
 
 // tree shows spans by what they are within, in the order of their beginnings.
-func tree(rs []trace.Record) string {
-	slices.SortStableFunc(rs, func(a, b trace.Record) int { return a.Start.Compare(b.Start) })
+func tree(rs []tracefile.Record) string {
+	slices.SortStableFunc(rs, func(a, b tracefile.Record) int { return a.Start.Compare(b.Start) })
 	known := map[string]bool{}
 	for _, r := range rs {
 		known[r.Span] = true
@@ -145,7 +146,7 @@ func TestTrace(t *testing.T) {
 			switch {
 			case r.Name == "look" && (r.Duration != 30 || r.Attrs["call"] == ""):
 				t.Errorf("%+v", r)
-			case r.Kind == trace.Model && r.Error == "" && r.Attrs["output_tokens"] == nil:
+			case r.Kind == string(trace.Model) && r.Error == "" && r.Attrs["output_tokens"] == nil:
 				t.Errorf("%+v", r)
 			}
 		}
@@ -179,7 +180,7 @@ func TestTraceOfResumedRun(t *testing.T) {
 		}
 	}
 	rs := records(t, out.Bytes())
-	runs := slices.DeleteFunc(rs, func(r trace.Record) bool { return r.Kind != trace.Run })
+	runs := slices.DeleteFunc(rs, func(r tracefile.Record) bool { return r.Kind != string(trace.Run) })
 	if len(runs) != 2 || runs[0].Error != "" || runs[0].Attrs["reason"] != "suspended" || runs[1].Attrs["resumed"] != true || runs[1].Attrs["reason"] != "completed" {
 		t.Errorf("%+v", runs)
 	}

@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"github.com/openagent-go/agent/event"
+	"github.com/openagent-go/agent/internal/executor"
 	"github.com/openagent-go/agent/trace"
 )
 
@@ -30,7 +31,7 @@ func (l *activeRun) observe(resumed bool) context.Context {
 
 // finish ends the span.
 func (r *watchedRun) finish() {
-	e := trace.EndOf(r.fact)
+	e := executor.EndOf(r.fact)
 	if r.fact == nil {
 		e.Error = string(event.Internal)
 	}

@@ -13,6 +13,7 @@ import (
 
 	"github.com/openagent-go/agent"
 	"github.com/openagent-go/agent/event"
+	"github.com/openagent-go/agent/internal/tracefile"
 	"github.com/openagent-go/agent/llm"
 	"github.com/openagent-go/agent/llm/llmtest"
 	"github.com/openagent-go/agent/permission"
@@ -56,12 +57,12 @@ func TestTraceOfJournal(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		built := trace.Build("s", history(t, store, "s"), func(above, id string) []event.Event { return history(t, session.Under(store, above), id) })
+		built := tracefile.Build("s", history(t, store, "s"), func(above, id string) []event.Event { return history(t, session.Under(store, above), id) })
 		live := records(t, out.Bytes())
-		shape := func(rs []trace.Record) map[string]int {
+		shape := func(rs []tracefile.Record) map[string]int {
 			names := map[string]string{"": ""}
 			for _, r := range rs {
-				names[r.Span] = string(r.Kind) + " " + r.Name
+				names[r.Span] = r.Kind + " " + r.Name
 			}
 			all := map[string]int{}
 			for _, r := range rs {
@@ -72,17 +73,17 @@ func TestTraceOfJournal(t *testing.T) {
 		if got, want := shape(built), shape(live); !maps.Equal(got, want) {
 			t.Errorf("built\n%s\nlive\n%s", strings.Join(slices.Sorted(maps.Keys(got)), "\n"), strings.Join(slices.Sorted(maps.Keys(want)), "\n"))
 		}
-		again := trace.Build("s", history(t, store, "s"), nil)
+		again := tracefile.Build("s", history(t, store, "s"), nil)
 		if again[0].Span != built[0].Span || len(again) >= len(built) {
 			t.Error("ids of spans do not follow from the facts, or agents are not left out")
 		}
-		cut := trace.Build("s", history(t, store, "s")[:8], nil)
+		cut := tracefile.Build("s", history(t, store, "s")[:8], nil)
 		if cut[0].Error != "unfinished" {
 			t.Errorf("a run that was cut short: %+v", cut[0])
 		}
 
 		var page bytes.Buffer
-		if err := trace.WriteChrome(&page, built); err != nil {
+		if err := tracefile.WriteChrome(&page, built); err != nil {
 			t.Fatal(err)
 		}
 		var chrome struct {

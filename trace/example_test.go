@@ -25,7 +25,7 @@ func ExampleNewRecorder() {
 		return
 	}
 	for d := json.NewDecoder(&lines); d.More(); {
-		var r trace.Record
+		var r struct{ Kind trace.Kind }
 		if err := d.Decode(&r); err != nil {
 			fmt.Println(err)
 			return

@@ -16,39 +16,22 @@ import (
 	"github.com/openagent-go/agent/internal/fact"
 	"github.com/openagent-go/agent/internal/plainfile"
 	"github.com/openagent-go/agent/internal/text"
+	"github.com/openagent-go/agent/internal/tracefile"
 	"github.com/openagent-go/agent/llm"
 )
 
-// A Record is a span in a trace: one line of JSON.
-type Record struct {
-	Version  int            `json:"v"` // 1
-	Trace    string         `json:"trace"`
-	Span     string         `json:"span"`
-	Parent   string         `json:"parent,omitempty"`
-	Kind     Kind           `json:"kind"`
-	Name     string         `json:"name,omitempty"`
-	Session  string         `json:"session"`
-	Agent    string         `json:"agent,omitempty"`
-	Key      string         `json:"key,omitempty"`
-	Start    time.Time      `json:"start"`
-	Duration float64        `json:"duration_ms"`
-	Error    string         `json:"error,omitempty"`
-	Message  string         `json:"message,omitempty"` // with Error
-	Attrs    map[string]any `json:"attributes,omitempty"`
-	// With [Recorder].Content: the input and the output.
-	Input  string `json:"input,omitempty"`
-	Output string `json:"output,omitempty"`
-}
-
 const (
-	version = 1
-	// maxMessage and maxContent bound texts in a record, in bytes.
-	maxMessage, maxContent = 500, 4 << 10
-	defaultMax             = 64 << 20
+	maxContent = 4 << 10 // bounds an input or output in a record, in bytes
+	defaultMax = 64 << 20
 )
 
 // A Recorder writes spans as lines of JSON, each when it has ended, so that a span
 // comes after those within it. Its Trace method is a [Func]. Close it.
+//
+// A line is an object with "v" (1), "trace", "span", "parent", "kind" (a [Kind]), "name",
+// "session", "agent", "key", "start" (a time), "duration_ms", "error" and "message" (as in
+// [End]), "attributes" (an object), "input" and "output" (with Content). Empty ones are left out.
+// A last line with "dropped" counts the spans beyond Max.
 type Recorder struct {
 	// Content adds inputs and outputs of models and tools, 4 KB of each: as the session
 	// has them on record, which may be private.
@@ -87,7 +70,7 @@ func (r *Recorder) Close() error {
 	}
 	r.closed = true
 	if r.dropped > 0 && r.err == nil {
-		_, r.err = fmt.Fprintf(r.w, "{\"v\":%d,\"dropped\":%d}\n", version, r.dropped)
+		_, r.err = fmt.Fprintf(r.w, "{\"v\":%d,\"dropped\":%d}\n", tracefile.Version, r.dropped)
 	}
 	if r.closer != nil {
 		r.err = errors.Join(r.err, r.closer.Close())
@@ -102,7 +85,7 @@ type parent struct{ trace, span string }
 
 // Trace implements [Func].
 func (r *Recorder) Trace(ctx context.Context, s Span) (context.Context, func(End)) {
-	rec := Record{Version: version, Kind: s.Kind, Name: s.Name, Session: s.Session, Agent: s.Agent, Key: s.Key, Span: newID(8), Start: time.Now().UTC()}
+	rec := tracefile.Record{Version: tracefile.Version, Kind: string(s.Kind), Name: s.Name, Session: s.Session, Agent: s.Agent, Key: s.Key, Span: newID(8), Start: time.Now().UTC()}
 	up, ok := ctx.Value(spanKey{}).(parent)
 	if !ok && s.Origin != nil {
 		up, ok = s.Origin.Value(spanKey{}).(parent)
@@ -115,9 +98,8 @@ func (r *Recorder) Trace(ctx context.Context, s Span) (context.Context, func(End
 	}
 	begun := time.Now()
 	return context.WithValue(ctx, spanKey{}, parent{rec.Trace, rec.Span}), func(e End) {
-		rec.Duration = milliseconds(time.Since(begun))
-		rec.Error, rec.Message = e.Error, text.Bytes(e.Message, maxMessage)
-		rec.Attrs = Attributes(&s, &e)
+		rec.End(time.Since(begun), e.Error, e.Message)
+		rec.Attrs = attributes(&s, e.Fact)
 		if r.Content {
 			rec.Output = outputOf(e.Fact)
 		}
@@ -125,7 +107,7 @@ func (r *Recorder) Trace(ctx context.Context, s Span) (context.Context, func(End
 	}
 }
 
-func (r *Recorder) write(rec *Record) {
+func (r *Recorder) write(rec *tracefile.Record) {
 	line, err := json.Marshal(rec)
 	line = append(line, '\n')
 	most := r.Max
@@ -155,7 +137,23 @@ func newID(n int) string {
 	return hex.EncodeToString(b)
 }
 
-func milliseconds(d time.Duration) float64 { return float64(d.Microseconds()) / 1000 }
+// attributes describe a span and the fact at its end, without content.
+func attributes(s *Span, f event.Fact) tracefile.Attributes {
+	a := tracefile.Attributes{}
+	a.Set("provider", s.Provider)
+	a.Set("tries", s.Tries)
+	a.Set("call", s.Call)
+	a.Set("tool_id", s.ToolID)
+	if s.Resumed {
+		a.Set("resumed", true)
+	}
+	if s.Request != nil {
+		a.Set("max_tokens", s.Request.MaxTokens)
+		a.Set("messages", len(s.Request.Messages))
+	}
+	a.Describe(string(s.Kind), f)
+	return a
+}
 
 // inputOf is the input of a span.
 func inputOf(s *Span) string {

@@ -89,7 +89,7 @@ func run(ctx context.Context, out io.Writer) error {
 
 	count := map[trace.Kind]int{}
 	for lines := json.NewDecoder(&spans); lines.More(); {
-		var span trace.Record
+		var span struct{ Kind trace.Kind }
 		if err := lines.Decode(&span); err != nil {
 			return err
 		}

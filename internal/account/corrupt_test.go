@@ -13,12 +13,12 @@ import (
 	agent "github.com/openagent-go/agent"
 	"github.com/openagent-go/agent/event"
 	"github.com/openagent-go/agent/internal/account"
+	"github.com/openagent-go/agent/internal/tracefile"
 	"github.com/openagent-go/agent/llm"
 	"github.com/openagent-go/agent/llm/llmtest"
 	"github.com/openagent-go/agent/permission"
 	"github.com/openagent-go/agent/session"
 	"github.com/openagent-go/agent/tool"
-	"github.com/openagent-go/agent/trace"
 )
 
 // rich returns the facts of a session in which much has happened, as lines of JSON.
@@ -193,7 +193,7 @@ func look(t *testing.T, name string, facts []event.Event) {
 		}
 	}
 	asked := 0
-	rs := trace.Build("s", facts, func(_, agent string) []event.Event {
+	rs := tracefile.Build("s", facts, func(_, agent string) []event.Event {
 		if asked++; agent == "" {
 			return nil
 		}
@@ -202,10 +202,10 @@ func look(t *testing.T, name string, facts []event.Event) {
 	if asked > 10_000 || len(rs) > 1_000_000 {
 		t.Fatalf("%s: %d agents, %d spans", name, asked, len(rs))
 	}
-	if err := trace.Write(io.Discard, rs); err != nil {
+	if err := tracefile.Write(io.Discard, rs); err != nil {
 		t.Errorf("%s: %v", name, err)
 	}
-	if err := trace.WriteChrome(io.Discard, rs); err != nil {
+	if err := tracefile.WriteChrome(io.Discard, rs); err != nil {
 		t.Errorf("%s: %v", name, err)
 	}
 }

@@ -23,7 +23,8 @@ const module = "github.com/openagent-go/agent"
 var rules = map[string][]string{
 	"":                    {"internal/fact", "internal/conversation", "internal/discard", "internal/driver", "internal/elicitform", "internal/eventqueue", "internal/executor", "internal/safecall", "internal/same", "internal/secrets", "internal/strict", "internal/subagents", "internal/toolnames", "internal/watchers", "internal/engine", "session", "event", "hook", "llm", "tool", "trace", "permission", "internal/toolschema", "internal/toolhost", "internal/toolrun", "internal/hookrun", "internal/hookctx"},
 	"permission":          {"permission/internal/..."},
-	"trace":               {"internal/fact", "internal/plainfile", "event", "llm", "permission"},
+	"trace":               {"internal/fact", "internal/plainfile", "internal/tracefile", "event", "llm"},
+	"internal/tracefile":  {"internal/fact", "event", "llm", "permission"},
 	"hook":                {"tool", "permission", "internal/hookctx"},
 	"hook/shell":          {"hook", "workspace", "internal/hookctx", "internal/hookrun"},
 	"internal/eventtable": {},
@@ -90,7 +91,7 @@ var rules = map[string][]string{
 	"internal/driver":  {"internal/fact", "internal/conversation", "internal/eventqueue", "internal/executor", "internal/safecall", "internal/engine", "event", "permission", "quota", "trace", "internal/toolrun", "internal/pace"},
 	"internal/durable": {},
 	// Not session, and not the root: effects do not depend on the driver and the store.
-	"internal/executor":   {"internal/fact", "internal/jsonanswer", "internal/jsonfix", "internal/safecall", "internal/secrets", "internal/summary", "internal/engine", "event", "hook", "llm", "permission", "tool", "trace", "internal/toolrun", "internal/toolhost", "internal/tooloutput", "internal/skillscope", "internal/toolschema", "internal/hookrun"},
+	"internal/executor":   {"internal/fact", "internal/jsonanswer", "internal/jsonfix", "internal/safecall", "internal/secrets", "internal/summary", "internal/tracefile", "internal/engine", "event", "hook", "llm", "permission", "tool", "trace", "internal/toolrun", "internal/toolhost", "internal/tooloutput", "internal/skillscope", "internal/toolschema", "internal/hookrun"},
 	"internal/jsonanswer": {"internal/toolschema"},
 	// Of the models of all providers. Package models and the command are built on it.
 	"internal/providers": {"internal/bedrock", "internal/chat", "internal/claude", "internal/vertex", "llm", "llm/anthropic", "llm/azure", "llm/catalog", "llm/limit", "llm/openai", "llm/prompttools", "llm/responses", "internal/pace"},
@@ -125,7 +126,7 @@ var rules = map[string][]string{
 	"llm":                {"internal/tokens"},
 	"internal/tokens":    {},
 	"internal/...":       {"internal/..."},
-	"cmd/...":            {"internal/fact", "", "cmd/openagent/internal/...", "attach", "internal/checkpoint", "internal/coding", "internal/config", "cron", "internal/engine", "event", "hook", "hook/shell", "internal/connlimit", "internal/parts", "internal/plainfile", "internal/providers", "internal/terminal", "internal/toolnames", "internal/trusted", "internal/wire", "llm", "llm/...", "mcp", "mcp/agentserver", "mcp/oauth", "mcp/server", "permission", "sandbox", "session", "internal/account", "session/export", "internal/transcript", "skill", "subagent", "tool", "tools", "tools/custom", "tools/search", "trace", "trigger", "workspace", "internal/chat", "internal/environ", "internal/toolrun", "internal/tooloutput", "internal/skillscope", "internal/toolschema", "internal/toolapi", "internal/hookctx"},
+	"cmd/...":            {"internal/fact", "", "cmd/openagent/internal/...", "attach", "internal/checkpoint", "internal/coding", "internal/config", "cron", "internal/engine", "event", "hook", "hook/shell", "internal/connlimit", "internal/parts", "internal/plainfile", "internal/providers", "internal/terminal", "internal/toolnames", "internal/trusted", "internal/wire", "llm", "llm/...", "mcp", "mcp/agentserver", "mcp/oauth", "mcp/server", "permission", "sandbox", "session", "internal/account", "session/export", "internal/tracefile", "internal/transcript", "skill", "subagent", "tool", "tools", "tools/custom", "tools/search", "trace", "trigger", "workspace", "internal/chat", "internal/environ", "internal/toolrun", "internal/tooloutput", "internal/skillscope", "internal/toolschema", "internal/toolapi", "internal/hookctx"},
 	"examples/...":       {"..."},
 
 	"workspace/workspacetest": {"permission", "tool", "tool/tooltest", "tools", "workspace", "internal/toolrun"},

@@ -8,6 +8,7 @@ import (
 	"github.com/openagent-go/agent/hook"
 	"github.com/openagent-go/agent/internal/engine"
 	"github.com/openagent-go/agent/internal/safecall"
+	"github.com/openagent-go/agent/internal/tracefile"
 	"github.com/openagent-go/agent/llm"
 	"github.com/openagent-go/agent/permission"
 	"github.com/openagent-go/agent/trace"
@@ -93,8 +94,14 @@ func (s *OpenSpan) Begin(end func(trace.End)) *OpenSpan {
 
 func (s *OpenSpan) End(fact event.Fact) {
 	if end := s.Swap(nil); end != nil {
-		(*end)(trace.EndOf(fact))
+		(*end)(EndOf(fact))
 	}
+}
+
+// EndOf returns the end of a span that ends with a fact.
+func EndOf(f event.Fact) trace.End {
+	failure, message := tracefile.Failure(f)
+	return trace.End{Error: failure, Message: message, Fact: f}
 }
 
 // endOfHooks returns the end of the span of an event's hooks. Their texts are already

@@ -7,8 +7,8 @@ import (
 	"github.com/openagent-go/agent/cmd/openagent/internal/cli"
 	"github.com/openagent-go/agent/cmd/openagent/internal/sessionstore"
 	"github.com/openagent-go/agent/event"
+	"github.com/openagent-go/agent/internal/tracefile"
 	"github.com/openagent-go/agent/session"
-	"github.com/openagent-go/agent/trace"
 )
 
 // traceSession writes the spans of a session, computed from its journal.
@@ -31,7 +31,7 @@ func traceSession(ctx context.Context, h *cli.IO, o *sessionsOptions, id string)
 		return cli.CommandError(ctx, err)
 	}
 	stores := map[string]session.Store{id: store}
-	rs := trace.Build(id, facts, func(above, agent string) []event.Event {
+	rs := tracefile.Build(id, facts, func(above, agent string) []event.Event {
 		stores[agent] = session.Under(stores[above], above)
 		own, err := read(stores[agent], agent)
 		if err != nil {
@@ -42,9 +42,9 @@ func traceSession(ctx context.Context, h *cli.IO, o *sessionsOptions, id string)
 	for i := range rs {
 		rs[i].Message = h.OneLine(rs[i].Message)
 	}
-	write := func(w io.Writer) error { return trace.Write(w, rs) }
+	write := func(w io.Writer) error { return tracefile.Write(w, rs) }
 	if o.chrome {
-		write = func(w io.Writer) error { return trace.WriteChrome(w, rs) }
+		write = func(w io.Writer) error { return tracefile.WriteChrome(w, rs) }
 	}
 	return writeOut(ctx, h, o.file, write)
 }
