@@ -311,7 +311,10 @@ func (s *Session) open(ctx context.Context, dir string) (err error) {
 		s.state = nil
 		return errors.Join(err, log.Close())
 	}
-	if s.state.torn = session.Torn(log); s.state.torn > 0 {
+	if l, ok := log.(interface{ Torn() int64 }); ok {
+		s.state.torn = l.Torn()
+	}
+	if s.state.torn > 0 {
 		s.definition().logger().Warn("an unfinished last record was cut off the journal", "session", s.ID, "bytes", s.state.torn)
 	}
 	return nil

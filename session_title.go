@@ -44,7 +44,7 @@ func (s *Session) append(ctx context.Context, prev int64, facts ...event.Fact) e
 	}
 	if err := s.state.log.Append(ctx, s.state.Last, true, events...); err != nil {
 		err = fmt.Errorf("agent: recording in session %s: %w", s.ID, err)
-		if broken := (*session.BrokenError)(nil); errors.As(err, &broken) {
+		if errors.Is(err, session.ErrBroken) {
 			err = errors.Join(err, s.state.log.Close())
 			s.state = nil // the next use opens the session again
 		}

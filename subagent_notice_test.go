@@ -109,7 +109,7 @@ func (l *dyingLog) Append(ctx context.Context, after int64, sync bool, es ...eve
 	}
 	if !ok {
 		l.life.lose(es[n:])
-		l.broken = &session.BrokenError{Path: "disk", Err: errDisk}
+		l.broken = fmt.Errorf("%w: %w", session.ErrBroken, errDisk)
 	}
 	return l.broken
 }

@@ -87,7 +87,7 @@ func (d Dir) existing(ctx context.Context, id string) (string, error) {
 }
 
 // Open implements [Store]. An unfinished last record, as a crash leaves it, is cut off,
-// stored beside the journal, and reported by [Torn]. A session of a newer version is
+// stored beside the journal, and an agent reports its length. A session of a newer version is
 // refused with [ErrVersion].
 func (d Dir) Open(ctx context.Context, id string, header Header) (Log, error) {
 	l, err := d.open(ctx, id, header)

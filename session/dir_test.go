@@ -111,8 +111,7 @@ func TestFormat(t *testing.T) {
 	// A header without a checksum is damage: a changed byte can have made it one.
 	_, rest, _ := strings.Cut(slurp(t, path(d, "journal.jsonl")), "\n")
 	put(t, path(d, "journal.jsonl"), want[0]+"}\n"+rest)
-	var corrupt *session.CorruptError
-	if n, err := sum(d); n != 0 || !errors.As(err, &corrupt) || corrupt.Line != 1 {
+	if n, err := sum(d); n != 0 || session.DamagedLine(err) != 1 {
 		t.Errorf("without the header's checksum: %d facts, %v", n, err)
 	}
 }
@@ -164,8 +163,7 @@ func TestForeignJournals(t *testing.T) {
 		_, err := d.Open(t.Context(), "s", session.Header{})
 		_, readErr := sum(d)
 		for _, err := range []error{err, readErr} {
-			var corrupt *session.CorruptError
-			if !errors.As(err, &corrupt) || corrupt.Line != c.line {
+			if session.DamagedLine(err) != c.line {
 				t.Errorf("%s: error %v, want damage in line %d", name, err, c.line)
 			}
 		}
@@ -184,8 +182,7 @@ func TestUnknownType(t *testing.T) {
 	if log.Last() != 3 || session.Torn(log) != 0 {
 		t.Errorf("last is %d, %d bytes torn", log.Last(), session.Torn(log))
 	}
-	var corrupt *session.CorruptError
-	if n, err := sum(d); n != 2 || !errors.As(err, &corrupt) || corrupt.Line != 4 || !strings.Contains(err.Error(), "from_the_future") {
+	if n, err := sum(d); n != 2 || session.DamagedLine(err) != 4 || !strings.Contains(err.Error(), "from_the_future") {
 		t.Errorf("%d facts, %v", n, err)
 	}
 }
@@ -228,8 +225,7 @@ func TestBlobs(t *testing.T) {
 				t.Fatal(err)
 			}
 			_, err := sum(d)
-			var corrupt *session.CorruptError
-			if !errors.As(err, &corrupt) || corrupt.Line != 2 || !strings.Contains(err.Error(), filepath.Base(blob)) {
+			if session.DamagedLine(err) != 2 || !strings.Contains(err.Error(), filepath.Base(blob)) {
 				t.Errorf("error %v does not name line 2 and the blob", err)
 			}
 			log := open(t, d, "s") // the same content heals it
@@ -295,8 +291,7 @@ func TestFence(t *testing.T) {
 			before, _ := os.ReadDir(d.Path)
 			big := ended(2, strings.Repeat("x", 50<<10))
 			err := log.Append(t.Context(), 1, true, big)
-			var broken *session.BrokenError
-			if !errors.Is(err, c.want) || !errors.As(err, &broken) {
+			if !errors.Is(err, c.want) || !errors.Is(err, session.ErrBroken) {
 				t.Errorf("append: %v, want %v", err, c.want)
 			}
 			if again := log.Append(t.Context(), 1, true, big); again != err {
@@ -458,8 +453,7 @@ func TestForkOfDamage(t *testing.T) {
 	lines := strings.SplitAfter(slurp(t, path(d, "journal.jsonl")), "\n")
 	lines[4] = "junk\n"
 	put(t, path(d, "journal.jsonl"), strings.Join(lines, ""))
-	var corrupt *session.CorruptError
-	if err := session.Fork(t.Context(), d, "s", "t", 0); !errors.As(err, &corrupt) || corrupt.Line != 5 {
+	if err := session.Fork(t.Context(), d, "s", "t", 0); session.DamagedLine(err) != 5 {
 		t.Errorf("fork: %v, want damage in line 5", err)
 	}
 	if _, err := os.Stat(filepath.Join(d.Path, "t")); !os.IsNotExist(err) {

@@ -1,9 +1,22 @@
 package session
 
 import (
+	"errors"
 	"hash/crc32"
 	"os"
 )
+
+// DamagedLine returns the line that an error of damage names, 0 if it is another error.
+func DamagedLine(err error) int {
+	corrupt, ok := errors.AsType[*corruptError](err)
+	if !ok || !errors.Is(err, ErrCorrupt) {
+		return 0
+	}
+	return corrupt.line
+}
+
+// Torn returns how many bytes were cut off when l was opened.
+func Torn(l Log) int64 { return l.(*journal).torn }
 
 // IsMessage is isMessage.
 var IsMessage = isMessage

@@ -104,11 +104,10 @@ func writeUntilFull(d session.Dir) (acked int64, err error) {
 	for range 1000 {
 		n := log.Last()
 		err := log.Append(context.Background(), n, true, factOf(n+1), factOf(n+2))
-		var broken *session.BrokenError
 		switch {
 		case err == nil:
 			acked = n + 2
-		case errors.As(err, &broken) && errors.Is(err, syscall.ENOSPC):
+		case errors.Is(err, session.ErrBroken) && errors.Is(err, syscall.ENOSPC):
 			if !strings.Contains(err.Error(), "what was recorded before is not affected") {
 				return acked, fmt.Errorf("it does not say what is safe: %w", err)
 			}

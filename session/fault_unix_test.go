@@ -127,8 +127,7 @@ func TestFolderGone(t *testing.T) {
 			}
 			before := tree(t, d.Path)
 			err := log.Append(t.Context(), 1, true, factOf(2))
-			var broken *session.BrokenError
-			if !errors.As(err, &broken) || !errors.Is(err, session.ErrLost) && !errors.Is(err, syscall.ENOTDIR) {
+			if !errors.Is(err, session.ErrBroken) || !errors.Is(err, session.ErrLost) && !errors.Is(err, syscall.ENOTDIR) {
 				t.Errorf("append: %v", err)
 			}
 			_ = log.Close()

@@ -56,8 +56,7 @@ func FuzzJournal(f *testing.F) {
 		log, err := d.Open(t.Context(), "s", Header{})
 		_ = os.Remove(filepath.Join(d.Path, "s", tornName))
 		if err != nil {
-			var corrupt *CorruptError
-			if readErr == nil || !errors.As(err, &corrupt) && !errors.Is(err, ErrVersion) {
+			if readErr == nil || !errors.Is(err, ErrCorrupt) && !errors.Is(err, ErrVersion) {
 				t.Fatalf("opening: %v; reading: %v", err, readErr)
 			}
 			if now, err := os.ReadFile(name); err != nil || !bytes.Equal(now, data) {

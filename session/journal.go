@@ -157,7 +157,8 @@ func (l *journal) Last() int64 {
 	return l.last
 }
 
-// Torn returns how many bytes were cut off when the journal was opened.
+// Torn returns how many bytes of an unfinished last record, left by a crash or a full disk,
+// were cut off when l was opened. [Dir] keeps them in the file journal.jsonl.torn.
 func (l *journal) Torn() int64 { return l.torn }
 
 // Append implements [Log].
@@ -177,7 +178,7 @@ func (l *journal) Append(ctx context.Context, after int64, sync bool, events ...
 		}
 	}
 	if err := l.commit(sync); err != nil {
-		l.err = &BrokenError{Path: l.path, Err: err}
+		l.err = &brokenError{path: l.path, err: err}
 		return l.err
 	}
 	l.last += int64(len(events))

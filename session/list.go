@@ -89,7 +89,7 @@ func (d Dir) IDs(ctx context.Context) ([]string, error) {
 }
 
 // Stat returns the Info of one session. It fails with [ErrNotFound], and with a
-// [*CorruptError] if the header cannot be read.
+// [ErrCorrupt] if the header cannot be read.
 func (d Dir) Stat(ctx context.Context, id string) (Info, error) {
 	folder, err := d.existing(ctx, id)
 	if err != nil {

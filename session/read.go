@@ -16,7 +16,7 @@ import (
 )
 
 // Read implements [Store]. A record that is being written, or that a crash left
-// unfinished, is not there yet. A missing or altered blob is a [*CorruptError].
+// unfinished, is not there yet. A missing or altered blob is an [ErrCorrupt].
 func (d Dir) Read(ctx context.Context, id string, after int64) iter.Seq2[event.Event, error] {
 	return func(yield func(event.Event, error) bool) {
 		if err := d.read(ctx, id, after, nil, func(e event.Event) bool { return yield(e, nil) }); err != nil {
@@ -165,7 +165,7 @@ func (b *batch) decode() {
 		item := &b.items[i]
 		var err error
 		if item.event, err = item.record.event(b.id, b.load); err != nil {
-			item.err = &CorruptError{Path: b.scanner.path, Line: item.line, Err: err}
+			item.err = &corruptError{path: b.scanner.path, line: item.line, err: err}
 		}
 	})
 }

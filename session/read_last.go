@@ -106,18 +106,18 @@ func (d Dir) fromEnd(ctx context.Context, id string, n int, want func(seq, prev 
 			err = fmt.Errorf("it holds fact %d where fact %d is due", head.Seq, due)
 		}
 		if err != nil {
-			return nil, &CorruptError{Path: path, Line: int(head.Seq) + 1, Err: err}
+			return nil, &corruptError{path: path, line: int(head.Seq) + 1, err: err}
 		}
 		due = r.Seq - 1
 		if err := r.migrate(s.from); err != nil {
-			return nil, &CorruptError{Path: path, Line: int(r.Seq) + 1, Err: err}
+			return nil, &corruptError{path: path, line: int(r.Seq) + 1, err: err}
 		}
 		if !want(r.Seq, r.Prev, r.Type) {
 			continue
 		}
 		e, err := r.event(id, load)
 		if err != nil {
-			return nil, &CorruptError{Path: path, Line: int(r.Seq) + 1, Err: err}
+			return nil, &corruptError{path: path, line: int(r.Seq) + 1, err: err}
 		}
 		last = append(last, e)
 		if err := ctx.Err(); err != nil {

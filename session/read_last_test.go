@@ -101,8 +101,7 @@ func TestLastDamaged(t *testing.T) {
 	at := strings.Index(string(whole), `"seq":18`)
 	damaged[at+40] ^= 1
 	write(damaged)
-	var corrupt *session.CorruptError
-	if _, err := store.Last(t.Context(), "s", 10, nil); !errors.As(err, &corrupt) || corrupt.Line != 19 {
+	if _, err := store.Last(t.Context(), "s", 10, nil); session.DamagedLine(err) != 19 {
 		t.Errorf("with a damaged middle: %v", err)
 	}
 	if last, err := store.Last(t.Context(), "s", 2, nil); err != nil || len(last) != 2 {

@@ -29,7 +29,7 @@ func newScanner(path string, r io.Reader, buffer int) *scanner {
 }
 
 // next returns the next line without its newline, checked and valid until the
-// next call. It fails with io.EOF, errTorn, a *CorruptError, or as reading does.
+// next call. It fails with io.EOF, errTorn, an [ErrCorrupt], or as reading does.
 func (s *scanner) next() ([]byte, error) {
 	line, err := s.read()
 	if err != nil {
@@ -131,5 +131,5 @@ func (s *scanner) record() (record, error) {
 
 // corrupt returns an error for the line read last.
 func (s *scanner) corrupt(err error) error {
-	return &CorruptError{Path: s.path, Line: s.line, Err: err}
+	return &corruptError{path: s.path, line: s.line, err: err}
 }

@@ -28,7 +28,7 @@ import (
 type Store interface {
 	// Open opens a session for writing and takes its lock; a new session begins with
 	// header. It fails with [ErrBusy] while another process or goroutine holds the
-	// lock, with [ErrBadID] on an illegal id, and with a [*CorruptError] if recorded facts
+	// lock, with [ErrBadID] on an illegal id, and with an [ErrCorrupt] if recorded facts
 	// cannot be read.
 	Open(ctx context.Context, id string, header Header) (Log, error)
 	// Read yields the facts of a session with a sequence number above after, in
@@ -47,21 +47,11 @@ type Log interface {
 	// is not the last one. With sync it returns once these and all earlier events are on
 	// the disk. An ended ctx and an event that is not a fact or does not fit its place are
 	// refused before anything is recorded, and the log stays good. After any other failure
-	// it is broken, and every further Append fails with the same [*BrokenError] until the
+	// it is broken, and every further Append fails with the same [ErrBroken] until the
 	// session is opened again. When Append returns, the caller may change the slice.
 	Append(ctx context.Context, after int64, sync bool, events ...event.Event) error
 	// Close gives up the lock. Closing again does nothing.
 	Close() error
-}
-
-// Torn returns how many bytes of an unfinished last record, left by a crash or
-// a full disk, were cut off when l was opened. [Dir] keeps them in the file
-// journal.jsonl.torn.
-func Torn(l Log) int64 {
-	if t, ok := l.(interface{ Torn() int64 }); ok {
-		return t.Torn()
-	}
-	return 0
 }
 
 // A Header is the first line of a session.
@@ -111,39 +101,45 @@ var (
 	ErrExists   = errors.New("the session exists already")
 	ErrVersion  = errors.New("session was written by a newer version of the program")
 	ErrLost     = errors.New("session was removed or replaced while it was open")
+	ErrCorrupt  = errors.New("session file is damaged") // the text of the error names the file and the line
+	// ErrBroken: a log accepts no more facts. The disk is full or has failed, or another
+	// program touched the session's files ([ErrConflict], [ErrLost]). Facts recorded before
+	// are not affected.
+	ErrBroken = errors.New("session can no longer be written")
 )
 
-// A BrokenError is the reason why a log accepts no more facts: the disk is full or has
-// failed, or another program touched the session's files ([ErrConflict], [ErrLost]). Facts
-// recorded before are not affected.
-type BrokenError struct {
-	Path string
-	Err  error
+// A brokenError is the [ErrBroken] of a [Dir].
+type brokenError struct {
+	path string
+	err  error
 }
 
-func (e *BrokenError) Error() string {
+func (e *brokenError) Error() string {
 	safe := "; what was recorded before is not affected"
-	if errors.Is(e.Err, ErrLost) { // someone has taken it away
+	if errors.Is(e.err, ErrLost) { // someone has taken it away
 		safe = ""
 	}
-	return fmt.Sprintf("session file %s can no longer be written: %v%s", e.Path, e.Err, safe)
+	return fmt.Sprintf("session file %s can no longer be written: %v%s", e.path, e.err, safe)
 }
 
-func (e *BrokenError) Unwrap() error { return e.Err }
+func (e *brokenError) Unwrap() error { return e.err }
 
-// A CorruptError names the place where a session's file cannot be read. Nothing of the file
-// is changed.
-type CorruptError struct {
-	Path string
-	Line int // counting from 1, the header included
-	Err  error
+func (e *brokenError) Is(target error) bool { return target == ErrBroken }
+
+// A corruptError is the [ErrCorrupt] of a [Dir]. Nothing of the file is changed.
+type corruptError struct {
+	path string
+	line int // counting from 1, the header included
+	err  error
 }
 
-func (e *CorruptError) Error() string {
-	return fmt.Sprintf("session file %s is damaged in line %d: %v", e.Path, e.Line, e.Err)
+func (e *corruptError) Error() string {
+	return fmt.Sprintf("session file %s is damaged in line %d: %v", e.path, e.line, e.err)
 }
 
-func (e *CorruptError) Unwrap() error { return e.Err }
+func (e *corruptError) Unwrap() error { return e.err }
+
+func (e *corruptError) Is(target error) bool { return target == ErrCorrupt }
 
 func notFound(id string) error { return fmt.Errorf("%w: %s", ErrNotFound, id) }
 

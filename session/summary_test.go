@@ -173,8 +173,7 @@ func TestPowerCut(t *testing.T) {
 			t.Fatal(err)
 		}
 		log, err = d.Open(t.Context(), "s", Header{})
-		var damage *CorruptError
-		if errors.As(err, &damage) {
+		if errors.Is(err, ErrCorrupt) {
 			repaired++
 			if _, err := Repair(t.Context(), d, "s"); err != nil {
 				t.Fatal(err)

@@ -25,11 +25,10 @@ func searchSessions(ctx context.Context, h *cli.IO, o *sessionsOptions, query st
 			break
 		}
 		for hit, err := range session.Search(ctx, s, query, options) {
-			var damage *session.CorruptError
 			switch {
 			case ctx.Err() != nil:
 				return cli.CommandError(ctx, ctx.Err())
-			case errors.As(err, &damage):
+			case errors.Is(err, session.ErrCorrupt):
 				h.Warn("%v; repair it with: openagent sessions repair %s", err, hit.Session.Session)
 			case err != nil:
 				return cli.Usagef("%w", err)

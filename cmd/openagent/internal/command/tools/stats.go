@@ -82,9 +82,8 @@ func toolUses(ctx context.Context, h *cli.IO, o *app.ToolsOptions) (map[string]e
 		}
 		for _, info := range infos {
 			err := addUses(ctx, all, store, info.Session)
-			var corrupt *session.CorruptError
 			switch {
-			case errors.As(err, &corrupt), errors.Is(err, session.ErrNotFound):
+			case errors.Is(err, session.ErrCorrupt), errors.Is(err, session.ErrNotFound):
 				h.Warn("session %s is not counted: %v", info.Session, err)
 			case err != nil:
 				return nil, err
