@@ -16,7 +16,7 @@ import (
 )
 
 // An agent schedules a prompt for itself, and the program that it lives in fires
-// it. With a [cron.File] the schedule outlives the program.
+// it. With [cron.File] the schedule outlives the program.
 func ExampleScheduler() {
 	dir, err := os.MkdirTemp("", "example")
 	if err != nil {
@@ -33,7 +33,7 @@ func ExampleScheduler() {
 
 	a := &agent.Agent{Model: model, Dir: dir, Permissions: permission.Policy{Allow: []permission.Rule{"CronCreate"}}}
 	s := &cron.Scheduler{
-		Store: new(cron.Memory),
+		Store: cron.Memory(),
 		Fire: func(ctx context.Context, j cron.Job, _ time.Time) (string, error) {
 			res, err := a.Prompt(ctx, j.Prompt) // in a new session, with the agent's permissions
 			if err != nil {
@@ -41,8 +41,8 @@ func ExampleScheduler() {
 			}
 			return res.Text, nil
 		},
-		Report: func(j cron.Job, o cron.Outcome) {
-			fmt.Println(j.Name, o.Status, o.Note)
+		Report: func(j cron.Job, status, note string) {
+			fmt.Println(j.Name, status, note)
 			cancel()
 		},
 	}

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/openagent-go/agent/cron"
+	"github.com/openagent-go/agent/internal/cronstore"
 	"github.com/openagent-go/agent/internal/text"
 	"github.com/openagent-go/agent/permission"
 	"github.com/openagent-go/agent/tool"
@@ -32,7 +33,7 @@ const (
 
 // A Crontab holds the store and the clock of the Cron tools.
 type Crontab struct {
-	Jobs cron.Store
+	Jobs *cron.Store
 	// Dir is the folder, absolute, whose jobs are seen, and in which new ones work.
 	// "": all jobs are seen, and a new one works in the directory of the call.
 	Dir string
@@ -41,11 +42,12 @@ type Crontab struct {
 	Running func() bool
 }
 
-func (c Crontab) store() cron.Store {
+func (c Crontab) store() cronstore.Store {
+	jobs := (*cronstore.Handle)(c.Jobs).Jobs()
 	if c.Dir == "" {
-		return c.Jobs
+		return jobs
 	}
-	return cron.In(c.Jobs, c.Dir)
+	return cronstore.In(jobs, c.Dir)
 }
 
 func (c Crontab) running() bool { return c.Running != nil && c.Running() }
@@ -69,24 +71,24 @@ type cronCreateInput struct {
 
 // cronJob is a job in the Details of results.
 type cronJob struct {
-	ID       string        `json:"id"`
-	Name     string        `json:"name"`
-	Schedule string        `json:"schedule"`
-	Zone     string        `json:"zone,omitempty"`
-	Prompt   string        `json:"prompt,omitempty"`
-	Command  string        `json:"command,omitempty"`
-	Trigger  string        `json:"trigger,omitempty"`
-	Dir      string        `json:"dir"`
-	Missed   cron.Missed   `json:"missed,omitempty"`
-	Disabled bool          `json:"disabled,omitempty"`
-	Next     *time.Time    `json:"next,omitempty"`
-	Run      *cron.Run     `json:"run,omitempty"`
-	Last     *cron.Outcome `json:"last,omitempty"`
+	ID       string             `json:"id"`
+	Name     string             `json:"name"`
+	Schedule string             `json:"schedule"`
+	Zone     string             `json:"zone,omitempty"`
+	Prompt   string             `json:"prompt,omitempty"`
+	Command  string             `json:"command,omitempty"`
+	Trigger  string             `json:"trigger,omitempty"`
+	Dir      string             `json:"dir"`
+	Missed   cronstore.Missed   `json:"missed,omitempty"`
+	Disabled bool               `json:"disabled,omitempty"`
+	Next     *time.Time         `json:"next,omitempty"`
+	Run      *cronstore.Run     `json:"run,omitempty"`
+	Last     *cronstore.Outcome `json:"last,omitempty"`
 }
 
-func showCron(j cron.Job) cronJob {
+func showCron(j cronstore.Job) cronJob {
 	out := cronJob{ID: j.ID, Name: j.Name, Schedule: j.Schedule, Zone: j.Zone, Prompt: j.Prompt, Command: j.Command, Trigger: j.Trigger, Dir: j.Dir,
-		Missed: cmp.Or(j.Missed, cron.Once), Disabled: j.Disabled, Run: j.Run}
+		Missed: cmp.Or(j.Missed, cronstore.Once), Disabled: j.Disabled, Run: j.Run}
 	if next := j.Next(time.Now()); !next.IsZero() {
 		out.Next = &next
 	}
@@ -105,7 +107,7 @@ func CronCreate(c Crontab) tool.Tool {
 		if err := j.Check(); err != nil {
 			return tool.Errorf("The job was not scheduled: %v.", err), nil
 		}
-		j, err := cron.Add(ctx, c.store(), j)
+		j, err := cronstore.Add(ctx, c.store(), j)
 		if err != nil {
 			return nil, fmt.Errorf("scheduling the job: %w", err)
 		}
@@ -133,9 +135,9 @@ func CronCreate(c Crontab) tool.Tool {
 	})
 }
 
-func (c Crontab) job(call tool.Call, in cronCreateInput) cron.Job {
-	return cron.Job{Name: in.Name, Schedule: in.Schedule, Zone: in.Zone, Prompt: in.Prompt, Command: in.Command,
-		Missed: cron.Missed(in.Missed), Dir: cmp.Or(c.Dir, call.Dir)}
+func (c Crontab) job(call tool.Call, in cronCreateInput) cronstore.Job {
+	return cronstore.Job{Name: in.Name, Schedule: in.Schedule, Zone: in.Zone, Prompt: in.Prompt, Command: in.Command,
+		Missed: cronstore.Missed(in.Missed), Dir: cmp.Or(c.Dir, call.Dir)}
 }
 
 type cronDeleteInput struct {
@@ -147,11 +149,11 @@ func CronDelete(c Crontab) tool.Tool {
 	return tool.New(tool.Spec{
 		Name: "CronDelete", Title: "Delete a scheduled job", Description: cronDeleteText,
 	}, func(ctx context.Context, _ tool.Call, in cronDeleteInput) (*tool.Result, error) {
-		j, err := cron.Remove(ctx, c.store(), in.ID)
+		j, err := cronstore.Remove(ctx, c.store(), in.ID)
 		switch {
-		case errors.Is(err, cron.ErrNotFound):
+		case errors.Is(err, cronstore.ErrNotFound):
 			return tool.Errorf("There is no job %q here; CronList shows the ids.", text.Runes(in.ID, maxCronText)), nil
-		case errors.Is(err, cron.ErrOfTrigger):
+		case errors.Is(err, cronstore.ErrOfTrigger):
 			return tool.Errorf("The job %q was not deleted: it is the schedule of a trigger. RemoteTrigger, action update with an empty schedule, ends it.", text.Runes(in.ID, maxCronText)), nil
 		case err != nil:
 			return nil, fmt.Errorf("deleting the job: %w", err)
@@ -203,7 +205,7 @@ func CronList(c Crontab) tool.Tool {
 }
 
 // describeCron writes a job in a line or two.
-func describeCron(b *strings.Builder, j cron.Job) {
+func describeCron(b *strings.Builder, j cronstore.Job) {
 	what, words := "prompt", j.Prompt
 	if j.Command != "" {
 		what, words = "command", j.Command

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/openagent-go/agent/cron"
+	"github.com/openagent-go/agent/internal/cronstore"
 	"github.com/openagent-go/agent/internal/toolrun"
 	"github.com/openagent-go/agent/permission"
 	"github.com/openagent-go/agent/tool"
@@ -21,7 +22,7 @@ import (
 
 // crontab returns the tools' crontab for a new folder, in a file.
 func crontab(t *testing.T) Crontab {
-	return Crontab{Jobs: cron.File{Path: filepath.Join(t.TempDir(), "jobs.json")}, Dir: t.TempDir()}
+	return Crontab{Jobs: cron.File(filepath.Join(t.TempDir(), "jobs.json")), Dir: t.TempDir()}
 }
 
 func TestCronTools(t *testing.T) {
@@ -41,8 +42,8 @@ func TestCronTools(t *testing.T) {
 	if next, err := time.Parse(time.RFC3339, shown[2]); err != nil || !next.After(time.Now()) || time.Until(next) > 25*time.Hour {
 		t.Error(next, err)
 	}
-	jobs, err := c.Jobs.Load(t.Context())
-	if err != nil || len(jobs) != 1 || jobs[0].ID != id || jobs[0].Dir != c.Dir || jobs[0].Missed != cron.All || jobs[0].Prompt != "Write the report." {
+	jobs, err := c.store().Load(t.Context())
+	if err != nil || len(jobs) != 1 || jobs[0].ID != id || jobs[0].Dir != c.Dir || jobs[0].Missed != cronstore.All || jobs[0].Prompt != "Write the report." {
 		t.Fatal(jobs, err)
 	}
 	var d struct {
@@ -61,8 +62,8 @@ func TestCronTools(t *testing.T) {
 		t.Error(r.Text())
 	}
 	// The list tells how it went.
-	if err := c.Jobs.Update(t.Context(), func(jobs []cron.Job) ([]cron.Job, error) {
-		jobs[0].Past = []cron.Outcome{{Tick: time.Now(), Ended: time.Now(), Status: cron.Failed, Note: "no luck"}}
+	if err := c.store().Update(t.Context(), func(jobs []cronstore.Job) ([]cronstore.Job, error) {
+		jobs[0].Past = []cronstore.Outcome{{Tick: time.Now(), Ended: time.Now(), Status: cronstore.Failed, Note: "no luck"}}
 		jobs[1].Disabled = true
 		return jobs, nil
 	}); err != nil {
@@ -102,7 +103,7 @@ func TestCronCreateErrors(t *testing.T) {
 			t.Errorf("%.100s: %.1000s, want %s", input, r.Text(), want)
 		}
 	}
-	if jobs, _ := c.Jobs.Load(t.Context()); len(jobs) != 0 {
+	if jobs, _ := c.store().Load(t.Context()); len(jobs) != 0 {
 		t.Errorf("%+v", jobs)
 	}
 }
@@ -146,7 +147,7 @@ func TestCronClass(t *testing.T) {
 func TestCronFolders(t *testing.T) {
 	mine := crontab(t)
 	other := Crontab{Jobs: mine.Jobs, Dir: t.TempDir()}
-	j, err := cron.Add(t.Context(), other.Jobs, cron.Job{Name: "secret", Schedule: "@daily", Prompt: "p", Dir: other.Dir})
+	j, err := cronstore.Add(t.Context(), other.store(), cronstore.Job{Name: "secret", Schedule: "@daily", Prompt: "p", Dir: other.Dir})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -156,7 +157,7 @@ func TestCronFolders(t *testing.T) {
 	if r := tooltest.Run(t, CronDelete(mine), map[string]string{"id": j.ID}); !r.IsError {
 		t.Error(r.Text())
 	}
-	own, err := cron.Put(t.Context(), mine.Jobs, cron.Job{Name: "of a trigger", Schedule: "@daily", Trigger: "t1", Dir: mine.Dir})
+	own, err := cronstore.Put(t.Context(), mine.store(), cronstore.Job{Name: "of a trigger", Schedule: "@daily", Trigger: "t1", Dir: mine.Dir})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -180,10 +181,10 @@ func TestCronFolders(t *testing.T) {
 
 func TestCronMany(t *testing.T) {
 	c := crontab(t)
-	c.Jobs = new(cron.Memory)
+	c.Jobs = cron.Memory()
 	for i := range 300 {
-		j := cron.Job{Name: fmt.Sprintf("job%d", i), Schedule: "@daily", Prompt: strings.Repeat("long\n", 10000), Dir: c.Dir}
-		if _, err := cron.Add(t.Context(), c.Jobs, j); err != nil {
+		j := cronstore.Job{Name: fmt.Sprintf("job%d", i), Schedule: "@daily", Prompt: strings.Repeat("long\n", 10000), Dir: c.Dir}
+		if _, err := cronstore.Add(t.Context(), c.store(), j); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -199,7 +200,7 @@ func TestCronUnreadable(t *testing.T) {
 	if err := os.WriteFile(path, []byte("{torn"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	c := Crontab{Jobs: cron.File{Path: path}, Dir: t.TempDir()}
+	c := Crontab{Jobs: cron.File(path), Dir: t.TempDir()}
 	for _, r := range []*tool.Result{
 		tooltest.Run(t, CronList(c), nil),
 		tooltest.Run(t, CronDelete(c), `{"id":"x"}`),
@@ -227,14 +228,14 @@ func TestCronTogether(t *testing.T) {
 		})
 	}
 	all.Wait()
-	if jobs, err := c.Jobs.Load(t.Context()); err != nil || len(jobs) != 8 {
+	if jobs, err := c.store().Load(t.Context()); err != nil || len(jobs) != 8 {
 		t.Error(len(jobs), err)
 	}
 }
 
 func TestCronContract(t *testing.T) {
 	c := crontab(t)
-	c.Jobs = new(cron.Memory)
+	c.Jobs = cron.Memory()
 	for _, tl := range []tool.Tool{CronCreate(c), CronDelete(c), CronList(c)} {
 		tooltest.Check(t, tl)
 	}
@@ -245,7 +246,7 @@ func TestCronContract(t *testing.T) {
 func TestCronCancelled(t *testing.T) {
 	c := crontab(t)
 	ctx, cancel := context.WithCancel(t.Context())
-	err := c.Jobs.Update(t.Context(), func(jobs []cron.Job) ([]cron.Job, error) {
+	err := c.store().Update(t.Context(), func(jobs []cronstore.Job) ([]cronstore.Job, error) {
 		done := make(chan toolrun.Outcome)
 		go func() {
 			call := tool.Call{ID: "c1.0", Name: "CronCreate", Input: json.RawMessage(`{"name":"a","schedule":"@daily","prompt":"p"}`)}
@@ -257,7 +258,7 @@ func TestCronCancelled(t *testing.T) {
 		}
 		return jobs, nil
 	})
-	if jobs, loadErr := c.Jobs.Load(t.Context()); err != nil || loadErr != nil || len(jobs) != 0 {
+	if jobs, loadErr := c.store().Load(t.Context()); err != nil || loadErr != nil || len(jobs) != 0 {
 		t.Error(jobs, err, loadErr)
 	}
 }

@@ -50,11 +50,11 @@ func run(ctx context.Context, out io.Writer) (err error) {
 	var jobs []cron.Job
 	first := map[string]string{} // what came of each job, once
 	s := &cron.Scheduler{
-		Store: cron.File{Path: filepath.Join(dir, "jobs.json")}, // what is scheduled outlives the program
+		Store: cron.File(filepath.Join(dir, "jobs.json")), // what is scheduled outlives the program
 		Fire:  func(ctx context.Context, j cron.Job, _ time.Time) (string, error) { return fire(ctx, a, j) },
-		Report: func(j cron.Job, o cron.Outcome) {
-			if _, ok := first[j.ID]; !ok && o.Status != cron.Skipped { // skipped: the run before goes on
-				first[j.ID] = fmt.Sprintf("%s %s: %s", j.Name, o.Status, o.Note)
+		Report: func(j cron.Job, status, note string) {
+			if _, ok := first[j.ID]; !ok && status != "skipped" { // skipped: the run before goes on
+				first[j.ID] = fmt.Sprintf("%s %s: %s", j.Name, status, note)
 			}
 			if len(first) == len(jobs) {
 				stop()
@@ -69,7 +69,7 @@ func run(ctx context.Context, out io.Writer) (err error) {
 		return err
 	}
 	fmt.Fprintln(out, res.Text)
-	if jobs, err = s.Store.Load(ctx); err != nil || len(jobs) == 0 {
+	if jobs, err = s.Store.Jobs(ctx); err != nil || len(jobs) == 0 {
 		return err
 	}
 	if err := s.Run(ctx); err != nil { // ends with ctx

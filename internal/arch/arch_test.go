@@ -41,11 +41,12 @@ var rules = map[string][]string{
 	"tool":                {"llm", "permission", "internal/toolschema", "internal/skillscope"},
 	"tool/tooltest":       {"tool", "internal/toolrun"},
 	"attach":              {"internal/plainfile", "llm"},
-	"tools":               {"attach", "tool", "llm", "permission", "workspace", "tools/search", "cron", "team", "trigger", "internal/wire", "internal/...", "internal/teamstore", "internal/toolrun", "internal/skillscope", "internal/toolapi"},
+	"tools":               {"attach", "tool", "llm", "permission", "workspace", "tools/search", "cron", "team", "trigger", "internal/wire", "internal/...", "internal/cronstore", "internal/teamstore", "internal/toolrun", "internal/skillscope", "internal/toolapi"},
 	"internal/toolapi":    {"internal/plainfile", "internal/skillscope", "tool", "llm", "permission", "workspace"},
 	"tools/custom":        {"internal/plainfile", "tool", "llm", "workspace"},
 	"tools/search":        {"internal/wire", "internal/..."},
-	"cron":                {},
+	"cron":                {"internal/cronstore"},
+	"internal/cronstore":  {},
 	"team":                {"internal/teamstore"},
 	"internal/teamstore":  {},
 	"internal/teamtest":   {"internal/teamstore"},
@@ -126,7 +127,7 @@ var rules = map[string][]string{
 	"llm":                {"internal/tokens"},
 	"internal/tokens":    {},
 	"internal/...":       {"internal/..."},
-	"cmd/...":            {"internal/fact", "", "cmd/openagent/internal/...", "attach", "internal/checkpoint", "internal/coding", "internal/config", "cron", "internal/engine", "event", "hook", "hook/shell", "internal/connlimit", "internal/parts", "internal/plainfile", "internal/providers", "internal/terminal", "internal/toolnames", "internal/trusted", "internal/wire", "llm", "llm/...", "mcp", "mcp/agentserver", "mcp/oauth", "mcp/server", "permission", "sandbox", "session", "internal/account", "session/export", "internal/tracefile", "internal/transcript", "skill", "subagent", "tool", "tools", "tools/custom", "tools/search", "trace", "trigger", "workspace", "internal/chat", "internal/environ", "internal/toolrun", "internal/tooloutput", "internal/skillscope", "internal/toolschema", "internal/toolapi", "internal/hookctx"},
+	"cmd/...":            {"internal/fact", "", "cmd/openagent/internal/...", "attach", "internal/checkpoint", "internal/coding", "internal/config", "cron", "internal/cronstore", "internal/engine", "event", "hook", "hook/shell", "internal/connlimit", "internal/parts", "internal/plainfile", "internal/providers", "internal/terminal", "internal/toolnames", "internal/trusted", "internal/wire", "llm", "llm/...", "mcp", "mcp/agentserver", "mcp/oauth", "mcp/server", "permission", "sandbox", "session", "internal/account", "session/export", "internal/tracefile", "internal/transcript", "skill", "subagent", "tool", "tools", "tools/custom", "tools/search", "trace", "trigger", "workspace", "internal/chat", "internal/environ", "internal/toolrun", "internal/tooloutput", "internal/skillscope", "internal/toolschema", "internal/toolapi", "internal/hookctx"},
 	"examples/...":       {"..."},
 
 	"workspace/workspacetest": {"permission", "tool", "tool/tooltest", "tools", "workspace", "internal/toolrun"},
@@ -152,7 +153,7 @@ var outside = map[string][]string{
 	"tools":               {"github.com/aymanbagabas/go-udiff", "golang.org/x/net/html/charset"},
 	"tools/search":        {"golang.org/x/net/html/..."},
 	"tools/custom":        {"golang.org/x/sys/..."},
-	"cron":                {"github.com/netresearch/go-cron"},
+	"internal/cronstore":  {"github.com/netresearch/go-cron"},
 	"llm/transport":       {"golang.org/x/net/http/httpproxy"},
 	"workspace":           {"golang.org/x/sys/..."},
 	"internal/checkpoint": {"golang.org/x/sys/...", "github.com/aymanbagabas/go-udiff"},
@@ -304,7 +305,7 @@ func TestCoreLinks(t *testing.T) {
 	if !strings.Contains(string(out), "/tools.(") { // the core tools are in it
 		t.Fatal("this test does not see the symbols of the program")
 	}
-	for _, method := range []string{"internal/lsp.(", "cron.(", "go-cron.(", "trigger.(", "teamstore.(", "tools/custom.("} {
+	for _, method := range []string{"internal/lsp.(", "cronstore.(", "go-cron.(", "trigger.(", "teamstore.(", "tools/custom.("} {
 		if i := strings.Index(string(out), "/"+method); i >= 0 {
 			symbol, _, _ := strings.Cut(string(out[i:]), "\n")
 			t.Errorf("it holds %s", symbol)

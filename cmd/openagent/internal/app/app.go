@@ -15,8 +15,8 @@ import (
 	"github.com/openagent-go/agent/cmd/openagent/internal/provider"
 	"github.com/openagent-go/agent/cmd/openagent/internal/sessionstore"
 	"github.com/openagent-go/agent/cmd/openagent/internal/settings"
-	"github.com/openagent-go/agent/cron"
 	"github.com/openagent-go/agent/internal/coding"
+	"github.com/openagent-go/agent/internal/cronstore"
 	"github.com/openagent-go/agent/llm"
 	"github.com/openagent-go/agent/mcp"
 	"github.com/openagent-go/agent/permission"
@@ -32,7 +32,7 @@ type App struct {
 	Options        *settings.Options
 	Provider       provider.Provider
 	Project        string                           // the working folder
-	Schedule       *cron.Scheduler                  // this program's schedule; nil: it runs none
+	Schedule       *cronstore.Scheduler             // this program's schedule; nil: it runs none
 	OnServerChange atomic.Pointer[func(mcp.Status)] // called on changes of servers
 	Triggers       *trigger.Handler                 // runs triggers that the model starts; nil: the model cannot start any
 	Definitions    Definitions                      // sub-agent definitions
@@ -66,7 +66,7 @@ func Open(ctx context.Context, h *cli.IO, o *settings.Options, ask agent.AskUser
 	s := &App{Options: o, Provider: p, Project: dir}
 	defer s.CloseOnError(&err)
 	if ask != nil || o.Input == cli.FormatStream {
-		s.Schedule, s.Triggers = new(cron.Scheduler), new(trigger.Handler)
+		s.Schedule, s.Triggers = new(cronstore.Scheduler), new(trigger.Handler)
 	}
 	b := Build{Person: ask != nil || o.PromptTool == settings.AskByStdio, Ask: here, Tell: true}
 	if !o.Ephemeral {
@@ -130,7 +130,7 @@ type Build struct {
 }
 
 // New builds an App for a folder with configured options. It has no session.
-func New(ctx context.Context, h *cli.IO, o *settings.Options, p provider.Provider, dir string, schedule *cron.Scheduler, b Build) (_ *App, err error) {
+func New(ctx context.Context, h *cli.IO, o *settings.Options, p provider.Provider, dir string, schedule *cronstore.Scheduler, b Build) (_ *App, err error) {
 	s := &App{Options: o, Provider: p, Project: dir, Schedule: schedule}
 	defer s.CloseOnError(&err)
 	if err := s.build(ctx, h, b); err != nil {

@@ -7,13 +7,13 @@ import (
 	"path/filepath"
 
 	"github.com/openagent-go/agent/cmd/openagent/internal/cli"
-	"github.com/openagent-go/agent/cron"
+	"github.com/openagent-go/agent/internal/cronstore"
 	"github.com/openagent-go/agent/trigger"
 )
 
 // CronFile returns the path of the schedule, which covers all folders.
-func CronFile(home string) cron.File {
-	return cron.File{Path: filepath.Join(home, "cron", "jobs.json")}
+func CronFile(home string) cronstore.File {
+	return cronstore.File{Path: filepath.Join(home, "cron", "jobs.json")}
 }
 
 // TriggerFile returns the path of the trigger file, which covers all folders.
@@ -22,8 +22,8 @@ func TriggerFile(home string) *trigger.File {
 }
 
 // ScheduleTrigger adds, replaces or removes the job for a trigger's schedule.
-func ScheduleTrigger(ctx context.Context, jobs cron.Store, dir string, t trigger.Trigger) error {
-	_, err := cron.Put(ctx, jobs, cron.Job{Name: t.Name, Schedule: t.Schedule, Trigger: t.ID, Dir: dir, Disabled: !t.Enabled})
+func ScheduleTrigger(ctx context.Context, jobs cronstore.Store, dir string, t trigger.Trigger) error {
+	_, err := cronstore.Put(ctx, jobs, cronstore.Job{Name: t.Name, Schedule: t.Schedule, Trigger: t.ID, Dir: dir, Disabled: !t.Enabled})
 	return err
 }
 
@@ -31,7 +31,7 @@ func ScheduleTrigger(ctx context.Context, jobs cron.Store, dir string, t trigger
 func CronError(err error) error {
 	var file *fs.PathError
 	switch {
-	case errors.Is(err, cron.ErrUnreadable):
+	case errors.Is(err, cronstore.ErrUnreadable):
 		return cli.Usagef("%w", err)
 	case errors.As(err, &file):
 		return cli.Usagef("%w; set OPENAGENT_HOME to a writable folder", err)

@@ -6,6 +6,7 @@ import (
 	"github.com/openagent-go/agent/cmd/openagent/internal/cli"
 	"github.com/openagent-go/agent/cmd/openagent/internal/provider"
 	"github.com/openagent-go/agent/cron"
+	"github.com/openagent-go/agent/internal/cronstore"
 	"github.com/openagent-go/agent/permission"
 	"github.com/openagent-go/agent/tool"
 	"github.com/openagent-go/agent/tools"
@@ -26,7 +27,7 @@ func (s *App) builtins(h *cli.IO) tools.Builtins {
 		return tools.Builtins{}
 	}
 	k := tools.Builtins{Settings: provider.ToolSettings{H: h, Options: s.Options, Project: s.Project}, Triggers: s.remoteTriggers(home),
-		Crontab: &tools.Crontab{Jobs: CronFile(home), Dir: s.Project}}
+		Crontab: &tools.Crontab{Jobs: (*cron.Store)(cronstore.NewHandle(CronFile(home))), Dir: s.Project}}
 	if s.Schedule != nil {
 		k.Crontab.Running = s.Schedule.Running
 	}
@@ -44,7 +45,7 @@ func (s *App) remoteTriggers(home string) *tools.Triggers {
 		Store:  trigger.In(TriggerFile(home), s.Project),
 		Client: &trigger.Client{AllowPrivate: private},
 		Schedule: func(ctx context.Context, t trigger.Trigger) error {
-			return ScheduleTrigger(ctx, cron.In(CronFile(home), s.Project), s.Project, t)
+			return ScheduleTrigger(ctx, cronstore.In(CronFile(home), s.Project), s.Project, t)
 		},
 		Note: "Requests are answered while the user has `openagent triggers serve` run in this folder, not by this program; `openagent triggers secret ID` gives the user a secret, or with --set takes that of the other side.",
 	}

@@ -7,7 +7,7 @@ import (
 	"github.com/openagent-go/agent/cmd/openagent/internal/app"
 	"github.com/openagent-go/agent/cmd/openagent/internal/cli"
 	"github.com/openagent-go/agent/cmd/openagent/internal/settings"
-	"github.com/openagent-go/agent/cron"
+	"github.com/openagent-go/agent/internal/cronstore"
 	"github.com/openagent-go/agent/internal/text"
 )
 
@@ -25,8 +25,8 @@ func StartBackground(ctx context.Context, h *cli.IO, s *app.App, report func(str
 	log := settings.Logger(h, s.Options)
 	run := Runner{h, &o, s.Schedule}
 	triggers := &TriggerRunner{Runner: run, Home: home, Log: log, Report: func(o TriggerOutcome) { report(o.Text()) }}
-	s.Schedule.Store, s.Schedule.Fire, s.Schedule.Log = cron.In(app.CronFile(home), s.Project), run.RunJob, log
-	s.Schedule.Report = func(j cron.Job, o cron.Outcome) { report(fired(j, o)) }
+	s.Schedule.Store, s.Schedule.Fire, s.Schedule.Log = cronstore.In(app.CronFile(home), s.Project), run.RunJob, log
+	s.Schedule.Report = func(j cronstore.Job, o cronstore.Outcome) { report(fired(j, o)) }
 	s.Triggers.Run, s.Triggers.Log = triggers.Run, log
 	ctx, cancel := context.WithCancel(ctx)
 	done := make(chan struct{})
@@ -46,7 +46,7 @@ func StartBackground(ctx context.Context, h *cli.IO, s *app.App, report func(str
 }
 
 // fired says what came of a tick in a line.
-func fired(j cron.Job, o cron.Outcome) string {
+func fired(j cronstore.Job, o cronstore.Outcome) string {
 	line := "scheduled " + text.Runes(j.Name, 40) + ": " + string(o.Status)
 	if o.Took > 0 {
 		line += " in " + o.Took.Round(time.Millisecond).String()

@@ -17,9 +17,9 @@ import (
 	"github.com/openagent-go/agent/cmd/openagent/internal/provider"
 	"github.com/openagent-go/agent/cmd/openagent/internal/sessionstore"
 	"github.com/openagent-go/agent/cmd/openagent/internal/settings"
-	"github.com/openagent-go/agent/cron"
 	"github.com/openagent-go/agent/event"
 	"github.com/openagent-go/agent/internal/coding"
+	"github.com/openagent-go/agent/internal/cronstore"
 	"github.com/openagent-go/agent/session"
 	"github.com/openagent-go/agent/tool"
 )
@@ -34,7 +34,7 @@ const (
 type Runner struct {
 	Host     *cli.IO
 	Options  *settings.Options
-	Schedule *cron.Scheduler // that of this program; nil: it runs none
+	Schedule *cronstore.Scheduler // that of this program; nil: it runs none
 }
 
 // Check finds out what is wrong with the flags and the environment before there is
@@ -174,7 +174,7 @@ func unansweredText(denials []event.Denial) string {
 }
 
 // RunJob runs the command, the trigger or the prompt of a job.
-func (r *Runner) RunJob(ctx context.Context, j cron.Job, _ time.Time) (note string, err error) {
+func (r *Runner) RunJob(ctx context.Context, j cronstore.Job, _ time.Time) (note string, err error) {
 	switch {
 	case j.Command != "":
 		return r.command(ctx, j.Dir, j.Command)

@@ -11,22 +11,22 @@ import (
 	"time"
 
 	"github.com/openagent-go/agent/cmd/openagent/internal/app"
-	"github.com/openagent-go/agent/cron"
+	"github.com/openagent-go/agent/internal/cronstore"
 	"github.com/openagent-go/agent/internal/text"
 	"github.com/openagent-go/agent/trigger"
 )
 
 // A TriggerOutcome is what came of a run of a trigger, as a line of JSON.
 type TriggerOutcome struct {
-	Type     string      `json:"type"` // "trigger_run"
-	Trigger  string      `json:"trigger_id"`
-	Name     string      `json:"name"`
-	Run      string      `json:"run_id"`
-	Dir      string      `json:"cwd"`
-	Started  time.Time   `json:"started"`
-	Status   cron.Status `json:"status"` // done or failed
-	Note     string      `json:"note"`
-	Duration int64       `json:"duration_ms"`
+	Type     string           `json:"type"` // "trigger_run"
+	Trigger  string           `json:"trigger_id"`
+	Name     string           `json:"name"`
+	Run      string           `json:"run_id"`
+	Dir      string           `json:"cwd"`
+	Started  time.Time        `json:"started"`
+	Status   cronstore.Status `json:"status"` // done or failed
+	Note     string           `json:"note"`
+	Duration int64            `json:"duration_ms"`
 }
 
 // A TriggerRunner runs the prompts of triggers.
@@ -44,9 +44,9 @@ func (r *TriggerRunner) Run(ctx context.Context, t trigger.Trigger, p trigger.Pa
 	began := time.Now()
 	note, err := r.prompt(ctx, t.Dir, withPayload(t.Prompt, p))
 	o := TriggerOutcome{Type: "trigger_run", Trigger: t.ID, Name: t.Name, Run: p.Run, Dir: t.Dir, Started: began.UTC().Round(0).Truncate(time.Millisecond),
-		Status: cron.Done, Note: note, Duration: time.Since(began).Milliseconds()}
+		Status: cronstore.Done, Note: note, Duration: time.Since(began).Milliseconds()}
 	if err != nil {
-		o.Status, o.Note = cron.Failed, strings.TrimLeft(note+": "+err.Error(), ": ")
+		o.Status, o.Note = cronstore.Failed, strings.TrimLeft(note+": "+err.Error(), ": ")
 	}
 	o.Note = text.Runes(r.Host.OneLine(o.Note), maxTail)
 	r.mu.Lock()

@@ -7,7 +7,7 @@ import (
 
 	"github.com/openagent-go/agent/cmd/openagent/internal/app"
 	"github.com/openagent-go/agent/cmd/openagent/internal/cli"
-	"github.com/openagent-go/agent/cron"
+	"github.com/openagent-go/agent/internal/cronstore"
 	"github.com/openagent-go/agent/internal/terminal"
 	"github.com/openagent-go/agent/internal/text"
 )
@@ -17,18 +17,18 @@ func cronAdd(ctx context.Context, h *cli.IO, o *cronOptions, schedule, words str
 	if err != nil {
 		return err
 	}
-	j := cron.Job{Name: cmp.Or(o.name, text.Runes(text.OneLine(terminal.Text(words)), 40)), Schedule: schedule, Zone: o.zone,
-		Missed: cron.Missed(o.missed), Dir: dir, Prompt: words}
+	j := cronstore.Job{Name: cmp.Or(o.name, text.Runes(text.OneLine(terminal.Text(words)), 40)), Schedule: schedule, Zone: o.zone,
+		Missed: cronstore.Missed(o.missed), Dir: dir, Prompt: words}
 	if o.command {
 		j.Prompt, j.Command = "", words
 	}
 	if err := j.Check(); err != nil {
 		return cli.Usagef("cron add: %w", err)
 	}
-	if j, err = cron.Add(ctx, store, j); err != nil {
+	if j, err = cronstore.Add(ctx, store, j); err != nil {
 		return app.CronError(err)
 	}
-	e := cronEntries([]cron.Job{j})[0]
+	e := cronEntries([]cronstore.Job{j})[0]
 	if o.Output == cli.FormatJSON {
 		return h.WriteList(o.Output, e, "", nil)
 	}

@@ -10,7 +10,7 @@ import (
 	"github.com/openagent-go/agent/cmd/openagent/internal/app"
 	"github.com/openagent-go/agent/cmd/openagent/internal/cli"
 	"github.com/openagent-go/agent/cmd/openagent/internal/settings"
-	"github.com/openagent-go/agent/cron"
+	"github.com/openagent-go/agent/internal/cronstore"
 )
 
 // cronOptions are the flags of the command cron: its own, and the prompt flags that apply to jobs.
@@ -36,15 +36,15 @@ func Command(h *cli.IO) cli.Command {
 		}
 		return c
 	}
-	change := func(name, done, example string, to func(context.Context, cron.Store, string) (cron.Job, error)) cli.Command {
+	change := func(name, done, example string, to func(context.Context, cronstore.Store, string) (cronstore.Job, error)) cli.Command {
 		c := cli.Command{Name: name, Args: "ID…", MinArgs: 1, MaxArgs: cli.AnyCount, Summary: strings.ToUpper(name[:1]) + name[1:] + " jobs", Examples: []string{example}}
 		return verb(o.cronFlags().Named("all"), c, func(ctx context.Context, args []string) error {
 			return cronChange(ctx, h, o, args, done, to)
 		})
 	}
-	switchTo := func(on bool) func(context.Context, cron.Store, string) (cron.Job, error) {
-		return func(ctx context.Context, s cron.Store, id string) (cron.Job, error) {
-			return cron.Enable(ctx, s, id, on)
+	switchTo := func(on bool) func(context.Context, cronstore.Store, string) (cronstore.Job, error) {
+		return func(ctx context.Context, s cronstore.Store, id string) (cronstore.Job, error) {
+			return cronstore.Enable(ctx, s, id, on)
 		}
 	}
 	return cli.Command{Name: "cron", Summary: "Run prompts and commands at set times", Default: "list", Subcommands: []cli.Command{
@@ -55,7 +55,7 @@ func Command(h *cli.IO) cli.Command {
 			Details:  "SCHEDULE is five fields as in crontab, or a word such as @daily.\n",
 			Examples: []string{"openagent cron add '0 9 * * 1-5' 'Summarise the open issues'", "openagent cron add @daily --command 'make test'"}},
 			func(ctx context.Context, args []string) error { return cronAdd(ctx, h, o, args[0], args[1]) }),
-		change("remove", "removed", "openagent cron remove cron_1a2b", cron.Remove),
+		change("remove", "removed", "openagent cron remove cron_1a2b", cronstore.Remove),
 		change("enable", "enabled", "openagent cron enable cron_1a2b", switchTo(true)),
 		change("disable", "disabled", "openagent cron disable cron_1a2b", switchTo(false)),
 		verb(o.cronFlags().Named("all", "zone"), cli.Command{Name: "next", Args: "[SCHEDULE]", MaxArgs: 1, Summary: "Show when jobs run next, or the next times of a schedule",
@@ -78,7 +78,7 @@ func Command(h *cli.IO) cli.Command {
 
 // cronFlags are the flags about jobs.
 func (o *cronOptions) cronFlags() cli.Flags {
-	policies := []string{string(cron.Once), string(cron.Skip), string(cron.All)}
+	policies := []string{string(cronstore.Once), string(cronstore.Skip), string(cronstore.All)}
 	return cli.Flags{
 		{Name: "all", Help: "jobs of all folders (default: only this folder)", Set: cli.SetTrue(&o.all)},
 		{Name: "once", Help: "run the due jobs and exit, for use with a system timer", Set: cli.SetTrue(&o.once)},
@@ -90,7 +90,7 @@ func (o *cronOptions) cronFlags() cli.Flags {
 }
 
 // crontab returns the part of the schedule that the flags select, and the working folder.
-func crontab(h *cli.IO, o *cronOptions) (cron.Store, string, error) {
+func crontab(h *cli.IO, o *cronOptions) (cronstore.Store, string, error) {
 	home, err := h.Home()
 	if err != nil {
 		return nil, "", err
@@ -100,11 +100,11 @@ func crontab(h *cli.IO, o *cronOptions) (cron.Store, string, error) {
 		return file, "", nil
 	}
 	dir, err := settings.WorkingDir()
-	return cron.In(file, dir), dir, err
+	return cronstore.In(file, dir), dir, err
 }
 
 // loadJobs returns the selected store and its jobs.
-func loadJobs(ctx context.Context, h *cli.IO, o *cronOptions) (cron.Store, []cron.Job, error) {
+func loadJobs(ctx context.Context, h *cli.IO, o *cronOptions) (cronstore.Store, []cronstore.Job, error) {
 	store, _, err := crontab(h, o)
 	if err != nil {
 		return nil, nil, err
@@ -118,13 +118,13 @@ func loadJobs(ctx context.Context, h *cli.IO, o *cronOptions) (cron.Store, []cro
 
 // A cronEntry is a job in the command's output.
 type cronEntry struct {
-	cron.Job
+	cronstore.Job
 	Next  *time.Time `json:"next,omitempty"`
 	Due   bool       `json:"due,omitempty"`   // a scheduled time has passed without a run
 	Error string     `json:"error,omitempty"` // why it cannot run
 }
 
-func cronEntries(jobs []cron.Job) []cronEntry {
+func cronEntries(jobs []cronstore.Job) []cronEntry {
 	entries := make([]cronEntry, len(jobs))
 	now := time.Now()
 	for i, j := range jobs {

@@ -6,7 +6,7 @@ import (
 	"time"
 
 	"github.com/openagent-go/agent/cmd/openagent/internal/cli"
-	"github.com/openagent-go/agent/cron"
+	"github.com/openagent-go/agent/internal/cronstore"
 	"github.com/openagent-go/agent/internal/text"
 )
 
@@ -20,7 +20,7 @@ func cronNext(ctx context.Context, h *cli.IO, o *cronOptions) error {
 	return h.WriteList(o.Output, entries, "NEXT NAME ID RUNS", rows)
 }
 
-func upcoming(jobs []cron.Job) ([]cronEntry, [][]string) {
+func upcoming(jobs []cronstore.Job) ([]cronEntry, [][]string) {
 	entries := slices.DeleteFunc(cronEntries(jobs), func(e cronEntry) bool { return e.Next == nil })
 	slices.SortStableFunc(entries, func(a, b cronEntry) int { return a.Next.Compare(*b.Next) })
 	var rows [][]string
@@ -39,7 +39,7 @@ const ticksShown = 5
 // cronTry shows the next times of a schedule.
 func cronTry(h *cli.IO, o *cronOptions, schedule string) error {
 	now := time.Now().Truncate(time.Second)
-	s, err := cron.Parse(schedule, o.zone, now)
+	s, err := cronstore.Parse(schedule, o.zone, now)
 	if err != nil {
 		return cli.Usagef("cron next: %w", err)
 	}

@@ -10,7 +10,7 @@ import (
 	"github.com/openagent-go/agent/cmd/openagent/internal/automation"
 	"github.com/openagent-go/agent/cmd/openagent/internal/cli"
 	"github.com/openagent-go/agent/cmd/openagent/internal/settings"
-	"github.com/openagent-go/agent/cron"
+	"github.com/openagent-go/agent/internal/cronstore"
 	"github.com/openagent-go/agent/internal/text"
 )
 
@@ -22,14 +22,14 @@ type cronStart struct {
 
 // A cronOutcome is a line of JSON about a tick.
 type cronOutcome struct {
-	Type     string      `json:"type"` // "cron_run"
-	Job      string      `json:"job_id"`
-	Name     string      `json:"name"`
-	Dir      string      `json:"cwd"`
-	Tick     time.Time   `json:"tick"`
-	Status   cron.Status `json:"status"`
-	Note     string      `json:"note"`
-	Duration int64       `json:"duration_ms"`
+	Type     string           `json:"type"` // "cron_run"
+	Job      string           `json:"job_id"`
+	Name     string           `json:"name"`
+	Dir      string           `json:"cwd"`
+	Tick     time.Time        `json:"tick"`
+	Status   cronstore.Status `json:"status"`
+	Note     string           `json:"note"`
+	Duration int64            `json:"duration_ms"`
 }
 
 // cronRun runs jobs until a signal. With --once it runs the due jobs and returns.
@@ -38,7 +38,7 @@ func cronRun(ctx context.Context, h *cli.IO, o *cronOptions) error {
 	if err != nil {
 		return err
 	}
-	s := &cron.Scheduler{Store: store, Log: settings.Logger(h, &o.Options)}
+	s := &cronstore.Scheduler{Store: store, Log: settings.Logger(h, &o.Options)}
 	r, err := newCronRunner(ctx, h, o, s, jobs)
 	if err != nil {
 		return err
@@ -49,8 +49,8 @@ func cronRun(ctx context.Context, h *cli.IO, o *cronOptions) error {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	failed := 0
-	s.Fire, s.Report = r.RunJob, func(j cron.Job, out cron.Outcome) {
-		if out.Status == cron.Failed || out.Status == cron.Lost {
+	s.Fire, s.Report = r.RunJob, func(j cronstore.Job, out cronstore.Outcome) {
+		if out.Status == cronstore.Failed || out.Status == cronstore.Lost {
 			failed++
 		}
 		if err := r.report(j, out); err != nil {
@@ -79,14 +79,14 @@ func cronRun(ctx context.Context, h *cli.IO, o *cronOptions) error {
 type cronRunner struct{ automation.Runner }
 
 // newCronRunner checks the flags and the environment before any job is due.
-func newCronRunner(ctx context.Context, h *cli.IO, o *cronOptions, s *cron.Scheduler, jobs []cron.Job) (*cronRunner, error) {
-	prompts := slices.ContainsFunc(jobs, func(j cron.Job) bool { return j.Command == "" && !j.Disabled })
+func newCronRunner(ctx context.Context, h *cli.IO, o *cronOptions, s *cronstore.Scheduler, jobs []cronstore.Job) (*cronRunner, error) {
+	prompts := slices.ContainsFunc(jobs, func(j cronstore.Job) bool { return j.Command == "" && !j.Disabled })
 	r := &cronRunner{automation.Runner{Host: h, Options: &o.Options, Schedule: s}}
 	return r, r.Check(ctx, prompts)
 }
 
 // start reports the upcoming jobs.
-func (r *cronRunner) start(jobs []cron.Job) error {
+func (r *cronRunner) start(jobs []cronstore.Job) error {
 	entries, rows := upcoming(jobs)
 	if r.Options.Output == cli.FormatJSON {
 		return cli.ShowLine(r.Host, cronStart{"cron_start", entries})
@@ -98,7 +98,7 @@ func (r *cronRunner) start(jobs []cron.Job) error {
 }
 
 // report writes a line about a tick.
-func (r *cronRunner) report(j cron.Job, o cron.Outcome) error {
+func (r *cronRunner) report(j cronstore.Job, o cronstore.Outcome) error {
 	h := r.Host
 	if r.Options.Output == cli.FormatJSON {
 		return cli.ShowLine(h, cronOutcome{"cron_run", j.ID, j.Name, j.Dir, o.Tick, o.Status, h.OneLine(o.Note), o.Took.Milliseconds()})

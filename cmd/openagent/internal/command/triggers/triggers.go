@@ -10,7 +10,7 @@ import (
 	"github.com/openagent-go/agent/cmd/openagent/internal/app"
 	"github.com/openagent-go/agent/cmd/openagent/internal/cli"
 	"github.com/openagent-go/agent/cmd/openagent/internal/settings"
-	"github.com/openagent-go/agent/cron"
+	"github.com/openagent-go/agent/internal/cronstore"
 	"github.com/openagent-go/agent/trigger"
 )
 
@@ -81,8 +81,8 @@ func (o *triggerOptions) triggerFlags() cli.Flags {
 type triggerPlace struct {
 	home, dir string
 	file      *trigger.File
-	store     trigger.Store // the triggers of the folder
-	jobs      cron.Store    // the jobs of their schedules
+	store     trigger.Store   // the triggers of the folder
+	jobs      cronstore.Store // the jobs of their schedules
 }
 
 func findTriggerPlace(h *cli.IO) (triggerPlace, error) {
@@ -92,7 +92,7 @@ func findTriggerPlace(h *cli.IO) (triggerPlace, error) {
 	}
 	dir, err := settings.WorkingDir()
 	file := app.TriggerFile(home)
-	return triggerPlace{home, dir, file, trigger.In(file, dir), cron.In(app.CronFile(home), dir)}, err
+	return triggerPlace{home, dir, file, trigger.In(file, dir), cronstore.In(app.CronFile(home), dir)}, err
 }
 
 // noTrigger returns the error for a trigger that does not exist or cannot be read.

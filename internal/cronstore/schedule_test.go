@@ -1,4 +1,4 @@
-package cron_test
+package cronstore_test
 
 import (
 	"fmt"
@@ -8,7 +8,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/openagent-go/agent/cron"
+	"github.com/openagent-go/agent/internal/cronstore"
 )
 
 func at(t *testing.T, text string) time.Time {
@@ -21,7 +21,7 @@ func at(t *testing.T, text string) time.Time {
 }
 
 // ticks returns the first ticks after a moment, as texts.
-func ticks(s cron.Schedule, after time.Time, n int) []string {
+func ticks(s cronstore.Schedule, after time.Time, n int) []string {
 	var out []string
 	for range n {
 		after = s.Next(after)
@@ -66,7 +66,7 @@ func TestNext(t *testing.T) {
 		{"45 * * * *", "Australia/Lord_Howe", "2026-04-05T00:50:00+11:00", "2026-04-05T01:45:00+11:00 2026-04-05T01:45:00+10:30 2026-04-05T02:45:00+10:30"},
 	} {
 		after := at(t, test.after)
-		s, err := cron.Parse(test.schedule, test.zone, after)
+		s, err := cronstore.Parse(test.schedule, test.zone, after)
 		if err != nil {
 			t.Errorf("%s: %v", test.schedule, err)
 			continue
@@ -117,11 +117,11 @@ func TestParseErrors(t *testing.T) {
 		if strings.Contains(want, "as well") {
 			zone = "UTC"
 		}
-		if _, err := cron.Parse(schedule, zone, time.Now()); err == nil || !strings.Contains(err.Error(), want) || len(err.Error()) > 500 {
+		if _, err := cronstore.Parse(schedule, zone, time.Now()); err == nil || !strings.Contains(err.Error(), want) || len(err.Error()) > 500 {
 			t.Errorf("%q: %v, want %s", schedule, err, want)
 		}
 	}
-	if _, err := cron.Parse("@daily", "Mars/Base", time.Now()); err == nil {
+	if _, err := cronstore.Parse("@daily", "Mars/Base", time.Now()); err == nil {
 		t.Error("a zone that there is not was taken")
 	}
 }
@@ -137,7 +137,7 @@ func TestNextByLooking(t *testing.T) {
 			schedule, named = fmt.Sprintf("%d * * * *", minute), false
 		}
 		start := time.Date(2000+random.IntN(30), []time.Month{2, 3, 4, 9, 10, 11}[random.IntN(6)], 1+random.IntN(28), random.IntN(24), random.IntN(60), random.IntN(60), 0, time.UTC)
-		s, err := cron.Parse(schedule, zone, start)
+		s, err := cronstore.Parse(schedule, zone, start)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -176,7 +176,7 @@ func FuzzParse(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, schedule string, unix int64) {
 		from := time.Unix(unix%(1<<36), 0)
-		s, err := cron.Parse(schedule, "", from)
+		s, err := cronstore.Parse(schedule, "", from)
 		if err != nil {
 			return
 		}

@@ -1,4 +1,4 @@
-package cron_test
+package cronstore_test
 
 import (
 	"bufio"
@@ -13,7 +13,7 @@ import (
 
 	"go.uber.org/goleak"
 
-	"github.com/openagent-go/agent/cron"
+	"github.com/openagent-go/agent/internal/cronstore"
 )
 
 // The test program is started again as other processes, told by this variable
@@ -22,7 +22,7 @@ const served = "CRON_TEST_FILE"
 
 func TestMain(m *testing.M) {
 	if path := os.Getenv(served); path != "" {
-		if err := serve(cron.File{Path: path}); err != nil {
+		if err := serve(cronstore.File{Path: path}); err != nil {
 			fmt.Println("error:", err)
 			os.Exit(1)
 		}
@@ -32,13 +32,13 @@ func TestMain(m *testing.M) {
 }
 
 // serve fires jobs until its input ends, and writes each run to the output.
-func serve(f cron.File) error {
+func serve(f cronstore.File) error {
 	ctx, cancel := context.WithCancel(context.Background())
 	go func() {
 		_, _ = os.Stdin.Read(make([]byte, 1))
 		cancel()
 	}()
-	s := &cron.Scheduler{Store: f, Parallel: 20, Fire: func(ctx context.Context, j cron.Job, tick time.Time) (string, error) {
+	s := &cronstore.Scheduler{Store: f, Parallel: 20, Fire: func(ctx context.Context, j cronstore.Job, tick time.Time) (string, error) {
 		fmt.Printf("%s %s\n", j.Name, tick.UTC().Format(time.RFC3339))
 		if j.Name == "hangs" {
 			<-ctx.Done()
@@ -50,7 +50,7 @@ func serve(f cron.File) error {
 }
 
 // start starts a process that serves the file. end ends it and returns what it ran.
-func start(t *testing.T, f cron.File) (cmd *exec.Cmd, out *bufio.Scanner, end func() []string) {
+func start(t *testing.T, f cronstore.File) (cmd *exec.Cmd, out *bufio.Scanner, end func() []string) {
 	t.Helper()
 	exe, err := os.Executable()
 	if err != nil {
@@ -92,9 +92,9 @@ func TestProcesses(t *testing.T) {
 	f := newFile(t)
 	const backlog, jobs = 20, 10
 	for i := range jobs {
-		add(t, f, fmt.Sprint("job", i), "@every 1s", cron.All)
+		add(t, f, fmt.Sprint("job", i), "@every 1s", cronstore.All)
 	}
-	err := f.Update(t.Context(), func(jobs []cron.Job) ([]cron.Job, error) {
+	err := f.Update(t.Context(), func(jobs []cronstore.Job) ([]cronstore.Job, error) {
 		for i := range jobs {
 			jobs[i].Created = jobs[i].Created.Add(-backlog * time.Second)
 		}
@@ -163,16 +163,16 @@ func TestProcessKilled(t *testing.T) {
 		t.Fatalf("%+v", left)
 	}
 	var d diary
-	s := &cron.Scheduler{Store: f, Report: d.report, Fire: nothing}
+	s := &cronstore.Scheduler{Store: f, Report: d.report, Fire: nothing}
 	if err := s.Once(t.Context()); err != nil {
 		t.Error(err)
 	}
 	d.want(t)
-	cron.SetClock(s, func() time.Time { return time.Now().Add(5 * time.Minute) })
+	cronstore.SetClock(s, func() time.Time { return time.Now().Add(5 * time.Minute) })
 	if err := s.Once(t.Context()); err != nil {
 		t.Error(err)
 	}
-	if past := job(t, f, j.ID).Past; len(past) < 2 || past[0].Status != cron.Lost || !past[0].Tick.Equal(left.Run.Tick) || past[1].Status != cron.Done {
+	if past := job(t, f, j.ID).Past; len(past) < 2 || past[0].Status != cronstore.Lost || !past[0].Tick.Equal(left.Run.Tick) || past[1].Status != cronstore.Done {
 		t.Errorf("%+v", past)
 	}
 	if entries, _ := filepath.Glob(filepath.Join(filepath.Dir(f.Path), "*tmp")); len(entries) > 0 {

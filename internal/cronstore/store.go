@@ -1,4 +1,4 @@
-package cron
+package cronstore
 
 import (
 	"context"
@@ -21,6 +21,21 @@ type Store interface {
 	// Version returns a text that is another one after the jobs have changed. It is
 	// cheap.
 	Version(ctx context.Context) (string, error)
+}
+
+// A Handle holds a [Store]. The type of package cron that programs pass around is made of it,
+// so each converts into the other.
+type Handle struct{ jobs Store }
+
+// NewHandle returns a Handle of a store.
+func NewHandle(s Store) *Handle { return &Handle{s} }
+
+// Jobs returns the store. It is nil for a nil Handle.
+func (h *Handle) Jobs() Store {
+	if h == nil {
+		return nil
+	}
+	return h.jobs
 }
 
 // Memory is a Store that ends with the process. The zero value is empty.

@@ -1,4 +1,4 @@
-package cron_test
+package cronstore_test
 
 import (
 	"context"
@@ -11,11 +11,11 @@ import (
 	"testing"
 	"time"
 
-	"github.com/openagent-go/agent/cron"
+	"github.com/openagent-go/agent/internal/cronstore"
 )
 
-func newFile(t *testing.T) cron.File {
-	return cron.File{Path: filepath.Join(t.TempDir(), "cron", "jobs.json")}
+func newFile(t *testing.T) cronstore.File {
+	return cronstore.File{Path: filepath.Join(t.TempDir(), "cron", "jobs.json")}
 }
 
 func slurp(t *testing.T, name string) string {
@@ -37,7 +37,7 @@ func put(t *testing.T, name, data string) {
 	}
 }
 
-func version(t *testing.T, s cron.Store) string {
+func version(t *testing.T, s cronstore.Store) string {
 	t.Helper()
 	v, err := s.Version(t.Context())
 	if err != nil {
@@ -51,12 +51,12 @@ func TestFile(t *testing.T) {
 	if jobs, err := f.Load(t.Context()); err != nil || len(jobs) != 0 || version(t, f) != "" {
 		t.Fatal(jobs, err)
 	}
-	a := add(t, f, "a", "30 9 * * *", cron.Skip)
+	a := add(t, f, "a", "30 9 * * *", cronstore.Skip)
 	v := version(t, f)
 	if v == "" || version(t, f) != v {
 		t.Errorf("version %q, then %q", v, version(t, f))
 	}
-	if _, err := cron.Enable(t.Context(), f, a.ID, true); err != nil { // the same size
+	if _, err := cronstore.Enable(t.Context(), f, a.ID, true); err != nil { // the same size
 		t.Fatal(err)
 	}
 	if version(t, f) == v {
@@ -67,7 +67,7 @@ func TestFile(t *testing.T) {
 	if version(t, f) == v {
 		t.Error("an edit is not seen")
 	}
-	if got := job(t, f, a.ID); got.Schedule != "45 9 * * *" || got.Missed != cron.Skip || !got.Created.Equal(a.Created) {
+	if got := job(t, f, a.ID); got.Schedule != "45 9 * * *" || got.Missed != cronstore.Skip || !got.Created.Equal(a.Created) {
 		t.Errorf("%+v", got)
 	}
 	if want := `{"openagent_cron":1,"revision":2,"jobs":[{"id":"` + a.ID + `","name":"a","schedule":"45 9 * * *","zone":"UTC","prompt":"do a","dir":`; !strings.HasPrefix(slurp(t, f.Path), want) {
@@ -103,10 +103,10 @@ func TestFileUnreadable(t *testing.T) {
 		f := newFile(t)
 		put(t, f.Path, data)
 		_, err := f.Load(t.Context())
-		_, addErr := cron.Add(t.Context(), f, cron.Job{Name: "a", Schedule: "@daily", Prompt: "p", Dir: t.TempDir()})
-		runErr := (&cron.Scheduler{Store: f, Fire: nothing}).Run(t.Context())
+		_, addErr := cronstore.Add(t.Context(), f, cronstore.Job{Name: "a", Schedule: "@daily", Prompt: "p", Dir: t.TempDir()})
+		runErr := (&cronstore.Scheduler{Store: f, Fire: nothing}).Run(t.Context())
 		for _, err := range []error{err, addErr, runErr} {
-			if !errors.Is(err, cron.ErrUnreadable) || !strings.Contains(err.Error(), f.Path) {
+			if !errors.Is(err, cronstore.ErrUnreadable) || !strings.Contains(err.Error(), f.Path) {
 				t.Errorf("%s: %v", name, err)
 			}
 		}
@@ -139,7 +139,7 @@ func TestFileHostile(t *testing.T) {
 	if _, err := f.Load(t.Context()); err == nil {
 		t.Error("a link was followed")
 	}
-	if err := f.Update(t.Context(), func([]cron.Job) ([]cron.Job, error) { return nil, nil }); err == nil {
+	if err := f.Update(t.Context(), func([]cronstore.Job) ([]cronstore.Job, error) { return nil, nil }); err == nil {
 		t.Error("a link was replaced")
 	}
 }
@@ -150,10 +150,10 @@ func TestFileFails(t *testing.T) {
 	add(t, f, "a", "@daily", "")
 	before := slurp(t, f.Path)
 	fail := errors.New("no")
-	if err := f.Update(t.Context(), func([]cron.Job) ([]cron.Job, error) { return nil, fail }); !errors.Is(err, fail) {
+	if err := f.Update(t.Context(), func([]cronstore.Job) ([]cronstore.Job, error) { return nil, fail }); !errors.Is(err, fail) {
 		t.Error(err)
 	}
-	err := f.Update(t.Context(), func(jobs []cron.Job) ([]cron.Job, error) {
+	err := f.Update(t.Context(), func(jobs []cronstore.Job) ([]cronstore.Job, error) {
 		jobs[0].Prompt = strings.Repeat("x", 17<<20)
 		return jobs, nil
 	})
@@ -171,10 +171,10 @@ func TestFileFails(t *testing.T) {
 // A caller that waits for the lock can be told to stop.
 func TestFileLocked(t *testing.T) {
 	f := newFile(t)
-	err := f.Update(t.Context(), func([]cron.Job) ([]cron.Job, error) {
+	err := f.Update(t.Context(), func([]cronstore.Job) ([]cronstore.Job, error) {
 		ctx, cancel := context.WithTimeout(t.Context(), 20*time.Millisecond)
 		defer cancel()
-		if err := f.Update(ctx, func(jobs []cron.Job) ([]cron.Job, error) { return jobs, nil }); !errors.Is(err, context.DeadlineExceeded) {
+		if err := f.Update(ctx, func(jobs []cronstore.Job) ([]cronstore.Job, error) { return jobs, nil }); !errors.Is(err, context.DeadlineExceeded) {
 			t.Error(err)
 		}
 		return nil, nil
@@ -190,7 +190,7 @@ func TestFileTogether(t *testing.T) {
 	for range 4 {
 		all.Go(func() {
 			for range 10 {
-				if _, err := cron.Add(t.Context(), f, cron.Job{Name: "a", Schedule: "@daily", Prompt: "p", Dir: f.Path}); err != nil {
+				if _, err := cronstore.Add(t.Context(), f, cronstore.Job{Name: "a", Schedule: "@daily", Prompt: "p", Dir: f.Path}); err != nil {
 					t.Error(err)
 				}
 				if _, err := f.Load(t.Context()); err != nil {

@@ -1,4 +1,4 @@
-package cron_test
+package cronstore_test
 
 import (
 	"bytes"
@@ -14,7 +14,7 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/openagent-go/agent/cron"
+	"github.com/openagent-go/agent/internal/cronstore"
 )
 
 // A diary takes down what a scheduler does.
@@ -29,7 +29,7 @@ func (d *diary) write(format string, args ...any) {
 	d.lines = append(d.lines, fmt.Sprintf(format, args...))
 }
 
-func (d *diary) report(j cron.Job, o cron.Outcome) {
+func (d *diary) report(j cronstore.Job, o cronstore.Outcome) {
 	d.write("%s %s %s", j.Name, o.Tick.UTC().Format("15:04:05"), o.Status)
 }
 
@@ -43,9 +43,9 @@ func (d *diary) want(t *testing.T, want ...string) {
 	d.lines = nil
 }
 
-func add(t *testing.T, s cron.Store, name, schedule string, missed cron.Missed) cron.Job {
+func add(t *testing.T, s cronstore.Store, name, schedule string, missed cronstore.Missed) cronstore.Job {
 	t.Helper()
-	j, err := cron.Add(t.Context(), s, cron.Job{Name: name, Schedule: schedule, Zone: "UTC", Prompt: "do " + name, Dir: t.TempDir(), Missed: missed})
+	j, err := cronstore.Add(t.Context(), s, cronstore.Job{Name: name, Schedule: schedule, Zone: "UTC", Prompt: "do " + name, Dir: t.TempDir(), Missed: missed})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -53,7 +53,7 @@ func add(t *testing.T, s cron.Store, name, schedule string, missed cron.Missed) 
 }
 
 // begin runs a scheduler; stop ends it and returns its error.
-func begin(t *testing.T, s *cron.Scheduler) (stop func() error) {
+func begin(t *testing.T, s *cronstore.Scheduler) (stop func() error) {
 	t.Helper()
 	ctx, cancel := context.WithCancel(t.Context())
 	done := make(chan error, 1)
@@ -65,23 +65,23 @@ func begin(t *testing.T, s *cron.Scheduler) (stop func() error) {
 	}
 }
 
-func job(t *testing.T, s cron.Store, id string) cron.Job {
+func job(t *testing.T, s cronstore.Store, id string) cronstore.Job {
 	t.Helper()
 	jobs, err := s.Load(t.Context())
-	i := slices.IndexFunc(jobs, func(j cron.Job) bool { return j.ID == id })
+	i := slices.IndexFunc(jobs, func(j cronstore.Job) bool { return j.ID == id })
 	if err != nil || i < 0 {
 		t.Fatal(i, err)
 	}
 	return jobs[i]
 }
 
-func nothing(context.Context, cron.Job, time.Time) (string, error) { return "", nil }
+func nothing(context.Context, cronstore.Job, time.Time) (string, error) { return "", nil }
 
 func TestSchedulerFires(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var d diary
-		store := new(cron.Memory)
-		s := &cron.Scheduler{Store: store, Report: d.report, Fire: func(_ context.Context, j cron.Job, tick time.Time) (string, error) {
+		store := new(cronstore.Memory)
+		s := &cronstore.Scheduler{Store: store, Report: d.report, Fire: func(_ context.Context, j cronstore.Job, tick time.Time) (string, error) {
 			if late := time.Since(tick); late < 0 || late > time.Second {
 				t.Errorf("%s comes %s late", tick, late)
 			}
@@ -116,10 +116,10 @@ func TestSchedulerFires(t *testing.T) {
 func TestSchedulerOverlap(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var d diary
-		store := new(cron.Memory)
+		store := new(cronstore.Memory)
 		slow := add(t, store, "slow", "* * * * *", "")
 		add(t, store, "quick", "* * * * *", "")
-		s := &cron.Scheduler{Store: store, Report: d.report, Fire: func(_ context.Context, j cron.Job, _ time.Time) (string, error) {
+		s := &cronstore.Scheduler{Store: store, Report: d.report, Fire: func(_ context.Context, j cronstore.Job, _ time.Time) (string, error) {
 			if j.Name == "slow" {
 				time.Sleep(150 * time.Second)
 			}
@@ -143,9 +143,9 @@ func TestSchedulerOverlap(t *testing.T) {
 
 func TestSchedulerPanics(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		store := new(cron.Memory)
+		store := new(cronstore.Memory)
 		a, b := add(t, store, "panics", "* * * * *", ""), add(t, store, "exits", "* * * * *", "")
-		s := &cron.Scheduler{Store: store, Fire: func(_ context.Context, j cron.Job, _ time.Time) (string, error) {
+		s := &cronstore.Scheduler{Store: store, Fire: func(_ context.Context, j cronstore.Job, _ time.Time) (string, error) {
 			if j.Name == "panics" {
 				panic("oh no")
 			}
@@ -159,7 +159,7 @@ func TestSchedulerPanics(t *testing.T) {
 		}
 		for id, want := range map[string]string{a.ID: "panic: oh no", b.ID: "runtime.Goexit"} {
 			j := job(t, store, id)
-			if o, _ := j.Last(); len(j.Past) != 2 || o.Status != cron.Failed || !strings.Contains(o.Note, want) {
+			if o, _ := j.Last(); len(j.Past) != 2 || o.Status != cronstore.Failed || !strings.Contains(o.Note, want) {
 				t.Errorf("%+v", j.Past)
 			}
 		}
@@ -168,18 +168,18 @@ func TestSchedulerPanics(t *testing.T) {
 
 // Ten minutes of a job that runs every two pass without a scheduler.
 func TestSchedulerMissed(t *testing.T) {
-	for missed, want := range map[cron.Missed][]string{
-		"":        {"a 00:10:00 done", "a 00:12:00 done"},
-		cron.Once: {"a 00:10:00 done", "a 00:12:00 done"},
-		cron.Skip: {"a 00:10:00 missed", "a 00:12:00 done"},
-		cron.All:  {"a 00:02:00 done", "a 00:04:00 done", "a 00:06:00 done", "a 00:08:00 done", "a 00:10:00 done", "a 00:12:00 done"},
+	for missed, want := range map[cronstore.Missed][]string{
+		"":             {"a 00:10:00 done", "a 00:12:00 done"},
+		cronstore.Once: {"a 00:10:00 done", "a 00:12:00 done"},
+		cronstore.Skip: {"a 00:10:00 missed", "a 00:12:00 done"},
+		cronstore.All:  {"a 00:02:00 done", "a 00:04:00 done", "a 00:06:00 done", "a 00:08:00 done", "a 00:10:00 done", "a 00:12:00 done"},
 	} {
 		synctest.Test(t, func(t *testing.T) {
 			var d diary
-			store := new(cron.Memory)
+			store := new(cronstore.Memory)
 			add(t, store, "a", "*/2 * * * *", missed)
 			time.Sleep(11*time.Minute + 30*time.Second)
-			stop := begin(t, &cron.Scheduler{Store: store, Fire: nothing, Report: d.report})
+			stop := begin(t, &cronstore.Scheduler{Store: store, Fire: nothing, Report: d.report})
 			time.Sleep(time.Minute)
 			if err := stop(); err != nil {
 				t.Error(err)
@@ -193,11 +193,11 @@ func TestSchedulerMissed(t *testing.T) {
 func TestSchedulerMissedLong(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var d diary
-		store := new(cron.Memory)
-		add(t, store, "a", "@every 1s", cron.All)
-		add(t, store, "b", "* 0 1 1 *", cron.All)
+		store := new(cronstore.Memory)
+		add(t, store, "a", "@every 1s", cronstore.All)
+		add(t, store, "b", "* 0 1 1 *", cronstore.All)
 		time.Sleep(5*366*24*time.Hour + 500*time.Millisecond)
-		s := &cron.Scheduler{Store: store, Fire: nothing, Report: d.report}
+		s := &cronstore.Scheduler{Store: store, Fire: nothing, Report: d.report}
 		if err := s.Once(t.Context()); err != nil {
 			t.Error(err)
 		}
@@ -219,11 +219,11 @@ func TestSchedulerClock(t *testing.T) {
 		var mu sync.Mutex
 		shift := time.Duration(0)
 		set := func(by time.Duration) { mu.Lock(); shift += by; mu.Unlock() }
-		store := new(cron.Memory)
+		store := new(cronstore.Memory)
 		add(t, store, "hourly", "0 * * * *", "")
-		add(t, store, "skips", "30 * * * *", cron.Skip)
-		s := &cron.Scheduler{Store: store, Fire: nothing, Report: d.report}
-		cron.SetClock(s, func() time.Time { mu.Lock(); defer mu.Unlock(); return time.Now().Add(shift) })
+		add(t, store, "skips", "30 * * * *", cronstore.Skip)
+		s := &cronstore.Scheduler{Store: store, Fire: nothing, Report: d.report}
+		cronstore.SetClock(s, func() time.Time { mu.Lock(); defer mu.Unlock(); return time.Now().Add(shift) })
 		stop := begin(t, s)
 		time.Sleep(92*time.Minute + 10*time.Second)
 		d.want(t, "skips 00:30:00 done", "hourly 01:00:00 done", "skips 01:30:00 done")
@@ -245,9 +245,9 @@ func TestSchedulerClock(t *testing.T) {
 func TestSchedulerChanges(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var d diary
-		store := new(cron.Memory)
+		store := new(cronstore.Memory)
 		a, b := add(t, store, "a", "* * * * *", ""), add(t, store, "b", "* * * * *", "")
-		s := &cron.Scheduler{Store: store, Report: d.report, Fire: func(_ context.Context, j cron.Job, _ time.Time) (string, error) {
+		s := &cronstore.Scheduler{Store: store, Report: d.report, Fire: func(_ context.Context, j cronstore.Job, _ time.Time) (string, error) {
 			if j.Name == "b" {
 				time.Sleep(30 * time.Second)
 			}
@@ -255,15 +255,15 @@ func TestSchedulerChanges(t *testing.T) {
 		}}
 		stop := begin(t, s)
 		time.Sleep(70 * time.Second)
-		if _, err := cron.Enable(t.Context(), store, a.ID, false); err != nil {
+		if _, err := cronstore.Enable(t.Context(), store, a.ID, false); err != nil {
 			t.Error(err)
 		}
-		if _, err := cron.Remove(t.Context(), store, b.ID); err != nil { // its run continues
+		if _, err := cronstore.Remove(t.Context(), store, b.ID); err != nil { // its run continues
 			t.Error(err)
 		}
 		time.Sleep(5 * time.Minute)
 		d.want(t, "a 00:01:00 done", "b 00:01:00 done")
-		if _, err := cron.Enable(t.Context(), store, a.ID, true); err != nil { // 06:10
+		if _, err := cronstore.Enable(t.Context(), store, a.ID, true); err != nil { // 06:10
 			t.Error(err)
 		}
 		time.Sleep(time.Minute)
@@ -277,13 +277,13 @@ func TestSchedulerChanges(t *testing.T) {
 func TestSchedulerParallel(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var d diary
-		store := new(cron.Memory)
+		store := new(cronstore.Memory)
 		for i := range 7 {
 			add(t, store, fmt.Sprint(i), "0 * * * *", "")
 		}
 		on, most := 0, 0
 		var mu sync.Mutex
-		s := &cron.Scheduler{Store: store, Parallel: 3, Report: d.report, Fire: func(context.Context, cron.Job, time.Time) (string, error) {
+		s := &cronstore.Scheduler{Store: store, Parallel: 3, Report: d.report, Fire: func(context.Context, cronstore.Job, time.Time) (string, error) {
 			mu.Lock()
 			on++
 			most = max(most, on)
@@ -305,10 +305,10 @@ func TestSchedulerParallel(t *testing.T) {
 // The end waits for runs, which are cancelled; one that ignores that is named.
 func TestSchedulerStops(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		store := new(cron.Memory)
+		store := new(cronstore.Memory)
 		good, bad := add(t, store, "good", "* * * * *", ""), add(t, store, "bad", "* * * * *", "")
 		release := make(chan struct{})
-		s := &cron.Scheduler{Store: store, Grace: 5 * time.Second, Fire: func(ctx context.Context, j cron.Job, _ time.Time) (string, error) {
+		s := &cronstore.Scheduler{Store: store, Grace: 5 * time.Second, Fire: func(ctx context.Context, j cronstore.Job, _ time.Time) (string, error) {
 			<-ctx.Done()
 			if j.Name == "bad" {
 				<-release
@@ -319,10 +319,10 @@ func TestSchedulerStops(t *testing.T) {
 		stop := begin(t, s)
 		time.Sleep(90 * time.Second)
 		start := time.Now()
-		if err := stop(); !errors.Is(err, cron.ErrStuck) || !strings.HasSuffix(err.Error(), ": bad") || time.Since(start) != 5*time.Second {
+		if err := stop(); !errors.Is(err, cronstore.ErrStuck) || !strings.HasSuffix(err.Error(), ": bad") || time.Since(start) != 5*time.Second {
 			t.Error(err, time.Since(start))
 		}
-		if o, _ := job(t, store, good.ID).Last(); o.Status != cron.Failed || o.Note != "context canceled; tidied up" {
+		if o, _ := job(t, store, good.ID).Last(); o.Status != cronstore.Failed || o.Note != "context canceled; tidied up" {
 			t.Errorf("%+v", o)
 		}
 		if job(t, store, bad.ID).Run == nil {
@@ -338,13 +338,13 @@ func TestSchedulerStops(t *testing.T) {
 func TestSchedulerLost(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var d diary
-		store := new(cron.Memory)
+		store := new(cronstore.Memory)
 		long := add(t, store, "long", "@every 1m", "")
-		first := &cron.Scheduler{Store: store, Report: d.report, Fire: func(context.Context, cron.Job, time.Time) (string, error) {
+		first := &cronstore.Scheduler{Store: store, Report: d.report, Fire: func(context.Context, cronstore.Job, time.Time) (string, error) {
 			time.Sleep(10*time.Minute + 30*time.Second)
 			return "", nil
 		}}
-		second := &cron.Scheduler{Store: store, Report: d.report, Fire: nothing}
+		second := &cronstore.Scheduler{Store: store, Report: d.report, Fire: nothing}
 		stop1 := begin(t, first)
 		time.Sleep(61 * time.Second)
 		stop2 := begin(t, second)
@@ -362,9 +362,9 @@ func TestSchedulerLost(t *testing.T) {
 		d.lines = nil
 
 		// A program that dies.
-		err := store.Update(t.Context(), func(jobs []cron.Job) ([]cron.Job, error) {
+		err := store.Update(t.Context(), func(jobs []cronstore.Job) ([]cronstore.Job, error) {
 			now := time.Now()
-			jobs[0].Run = &cron.Run{Tick: now.Truncate(time.Minute), Started: now, Owner: "dead", Alive: now}
+			jobs[0].Run = &cronstore.Run{Tick: now.Truncate(time.Minute), Started: now, Owner: "dead", Alive: now}
 			return jobs, nil
 		})
 		if err != nil {
@@ -385,9 +385,9 @@ func TestSchedulerLost(t *testing.T) {
 func TestSchedulerTrouble(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var d diary
-		store := &flaky{Memory: new(cron.Memory)}
+		store := &flaky{Memory: new(cronstore.Memory)}
 		add(t, store, "a", "* * * * *", "")
-		s := &cron.Scheduler{Store: store, Fire: nothing, Report: d.report}
+		s := &cronstore.Scheduler{Store: store, Fire: nothing, Report: d.report}
 		store.set(true)
 		if err := s.Run(t.Context()); err == nil || !strings.Contains(err.Error(), "broken disk") {
 			t.Error(err)
@@ -414,7 +414,7 @@ func TestSchedulerTrouble(t *testing.T) {
 }
 
 type flaky struct {
-	*cron.Memory
+	*cronstore.Memory
 	mu     sync.Mutex
 	broken bool
 }
@@ -438,17 +438,17 @@ func (f *flaky) Version(ctx context.Context) (string, error) {
 func TestSchedulerBadJob(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var d diary
-		store := new(cron.Memory)
+		store := new(cronstore.Memory)
 		bad := add(t, store, "bad", "* * * * *", "")
 		add(t, store, "good", "* * * * *", "")
-		err := store.Update(t.Context(), func(jobs []cron.Job) ([]cron.Job, error) {
+		err := store.Update(t.Context(), func(jobs []cronstore.Job) ([]cronstore.Job, error) {
 			jobs[0].Command = "and a command"
 			return jobs, nil
 		})
 		if err != nil {
 			t.Fatal(err)
 		}
-		stop := begin(t, &cron.Scheduler{Store: store, Fire: nothing, Report: d.report})
+		stop := begin(t, &cronstore.Scheduler{Store: store, Fire: nothing, Report: d.report})
 		time.Sleep(90 * time.Second)
 		if err := stop(); err != nil || !job(t, store, bad.ID).Next(time.Now()).IsZero() {
 			t.Error(err)
@@ -460,10 +460,10 @@ func TestSchedulerBadJob(t *testing.T) {
 func TestOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var d diary
-		store := new(cron.Memory)
+		store := new(cronstore.Memory)
 		add(t, store, "a", "@every 2s", "")
 		add(t, store, "b", "@every 1h", "")
-		s := &cron.Scheduler{Store: store, Report: d.report, Fire: func(ctx context.Context, _ cron.Job, _ time.Time) (string, error) {
+		s := &cronstore.Scheduler{Store: store, Report: d.report, Fire: func(ctx context.Context, _ cronstore.Job, _ time.Time) (string, error) {
 			select {
 			case <-time.After(10 * time.Second):
 				return "", nil
