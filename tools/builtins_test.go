@@ -44,7 +44,7 @@ func fullKit(t *testing.T) tools.Builtins {
 	})
 	return tools.Builtins{
 		Workspace: ws, Web: &tools.Web{}, Languages: languages, Team: team.Memory(), Agents: oneAgent{}, Skills: noSkills{},
-		Crontab: &tools.Crontab{Jobs: cron.Memory()}, Triggers: &tools.Triggers{Store: new(trigger.Memory)},
+		Crontab: &tools.Crontab{Jobs: cron.Memory()}, Triggers: &tools.Triggers{Store: trigger.Memory()},
 		Settings: tools.SettingsFile("", ""), Resources: noResources{}, Completion: true,
 	}
 }

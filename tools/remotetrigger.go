@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/openagent-go/agent/internal/text"
+	"github.com/openagent-go/agent/internal/triggerstore"
 	"github.com/openagent-go/agent/internal/web"
 	"github.com/openagent-go/agent/permission"
 	"github.com/openagent-go/agent/tool"
@@ -35,12 +36,10 @@ const (
 
 // Triggers are the triggers that RemoteTrigger works on.
 type Triggers struct {
-	Store trigger.Store
-	// Local starts triggers of ours, as [trigger.Handler] does. Nil: they cannot be
-	// started by the tool.
-	Local interface {
-		Fire(t trigger.Trigger, p trigger.Payload) (run string, err error)
-	}
+	Store *trigger.Store
+	// Local starts a run of one of ours and returns its id, as [trigger.Handler.Fire] does.
+	// Nil: they cannot be started by the tool.
+	Local func(t trigger.Trigger, body []byte) (run string, err error)
 	// Client starts those of others. Nil: one with its defaults.
 	Client *trigger.Client
 	// Schedule makes a trigger start by itself as its Schedule says, or no longer if
@@ -51,6 +50,18 @@ type Triggers struct {
 	// Note tells the model, with a new trigger and where one cannot be run, who
 	// answers requests and how the user gets at secrets. "": nothing is said.
 	Note string
+}
+
+// triggers are [Triggers] with what the tool does with their store and client.
+type triggers struct {
+	Triggers
+	records triggerstore.Store
+	client  *triggerstore.Client
+}
+
+// triggerOf returns what programs see of a trigger.
+func triggerOf(t triggerstore.Trigger) trigger.Trigger {
+	return trigger.Trigger{ID: t.ID, Name: t.Name, Prompt: t.Prompt, URL: t.URL, Schedule: t.Schedule, Enabled: t.Enabled}
 }
 
 type remoteTriggerInput struct {
@@ -66,18 +77,19 @@ type remoteTriggerInput struct {
 
 // triggerDetails are the Details of a result.
 type triggerDetails struct {
-	Triggers []trigger.Trigger `json:"triggers"`
-	Run      string            `json:"run,omitempty"`
-	Status   int               `json:"status,omitempty"` // of the other side's answer
+	Triggers []triggerstore.Trigger `json:"triggers"`
+	Run      string                 `json:"run,omitempty"`
+	Status   int                    `json:"status,omitempty"` // of the other side's answer
 }
 
 // RemoteTrigger returns the tool for signed triggers. The secrets of those that
 // it makes are in the store, for the host to read; no result holds them.
-func RemoteTrigger(t Triggers) tool.Tool {
-	if t.Client == nil {
-		t.Client = new(trigger.Client)
+func RemoteTrigger(given Triggers) tool.Tool {
+	t := triggers{given, (*triggerstore.Handle)(given.Store).Records(), new(triggerstore.Client)}
+	if c := given.Client; c != nil {
+		t.client.HTTP, t.client.AllowPrivate = c.HTTP, c.AllowPrivate
 	}
-	return triggerTool{t.Store, tool.New(tool.Spec{
+	return triggerTool{t.records, tool.New(tool.Spec{
 		Name: "RemoteTrigger", Title: "Webhooks and remote triggers", Description: remoteTriggerText, OpenWorld: true,
 		Barrier: true, // a call that runs a trigger is judged by the address that an earlier one gave it
 	}, func(ctx context.Context, _ tool.Call, in remoteTriggerInput) (*tool.Result, error) {
@@ -107,7 +119,7 @@ func (in remoteTriggerInput) preview() string {
 // A triggerTool knows the secrets in its store, so that they are removed from the results
 // of all tools.
 type triggerTool struct {
-	store trigger.Store
+	store triggerstore.Store
 	*tool.Typed[remoteTriggerInput]
 }
 
@@ -128,10 +140,10 @@ func (t triggerTool) Secrets() []string {
 	return out
 }
 
-func (t Triggers) do(ctx context.Context, in remoteTriggerInput) (*tool.Result, error) {
+func (t triggers) do(ctx context.Context, in remoteTriggerInput) (*tool.Result, error) {
 	switch in.Action {
 	case "list":
-		records, err := t.Store.List(ctx)
+		records, err := t.records.List(ctx)
 		if err != nil {
 			return nil, err
 		}
@@ -144,7 +156,7 @@ func (t Triggers) do(ctx context.Context, in remoteTriggerInput) (*tool.Result, 
 		if err != nil {
 			return nil, err
 		}
-		return shownTriggers("", []trigger.Record{r}), nil
+		return shownTriggers("", []triggerstore.Record{r}), nil
 	case "create":
 		return t.create(ctx, in)
 	case "update":
@@ -157,7 +169,7 @@ func (t Triggers) do(ctx context.Context, in remoteTriggerInput) (*tool.Result, 
 
 // classify returns the traits of a call, and asks about a trigger that later starts by
 // itself or by others.
-func (t Triggers) classify(in remoteTriggerInput) tool.Traits {
+func (t triggers) classify(in remoteTriggerInput) tool.Traits {
 	class := t.touched(in)
 	if len(class.Access) == 1 && in.lasts(class.Access[0].Kind == permission.FetchURL) {
 		class.ConfirmReason = "it keeps a prompt, which is started later and again"
@@ -179,11 +191,11 @@ func (in remoteTriggerInput) lasts(address bool) bool {
 }
 
 // touched returns the triggers that a call touches. An unknown one changes nothing.
-func (t Triggers) touched(in remoteTriggerInput) tool.Traits {
+func (t triggers) touched(in remoteTriggerInput) tool.Traits {
 	named := func(kind permission.AccessKind, target string) tool.Traits {
 		return tool.Traits{Access: []permission.Access{{Kind: kind, Target: target}}}
 	}
-	var known trigger.Record
+	var known triggerstore.Record
 	switch in.Action {
 	case "create":
 	case "update", "run":
@@ -213,22 +225,22 @@ func (t Triggers) touched(in remoteTriggerInput) tool.Traits {
 }
 
 // find returns the trigger with the id, or the only one with the name, of a call.
-func (t Triggers) find(ctx context.Context, in remoteTriggerInput) (trigger.Record, error) {
+func (t triggers) find(ctx context.Context, in remoteTriggerInput) (triggerstore.Record, error) {
 	if in.ID != "" {
-		r, err := t.Store.Get(ctx, in.ID)
-		if errors.Is(err, trigger.ErrUnknown) {
+		r, err := t.records.Get(ctx, in.ID)
+		if errors.Is(err, triggerstore.ErrUnknown) {
 			err = fmt.Errorf("there is no trigger with the id %q; action list shows those that there are", in.ID)
 		}
 		return r, err
 	}
 	if in.Name == "" {
-		return trigger.Record{}, errors.New("id or name is missing; action list shows the triggers that there are")
+		return triggerstore.Record{}, errors.New("id or name is missing; action list shows the triggers that there are")
 	}
-	records, err := t.Store.List(ctx)
+	records, err := t.records.List(ctx)
 	if err != nil {
-		return trigger.Record{}, err
+		return triggerstore.Record{}, err
 	}
-	var found []trigger.Record
+	var found []triggerstore.Record
 	for _, r := range records {
 		if r.Name == in.Name {
 			found = append(found, r)
@@ -236,15 +248,15 @@ func (t Triggers) find(ctx context.Context, in remoteTriggerInput) (trigger.Reco
 	}
 	switch len(found) {
 	case 0:
-		return trigger.Record{}, fmt.Errorf("there is no trigger called %q; action list shows those that there are", in.Name)
+		return triggerstore.Record{}, fmt.Errorf("there is no trigger called %q; action list shows those that there are", in.Name)
 	case 1:
 		return found[0], nil
 	}
-	return trigger.Record{}, fmt.Errorf("%d triggers are called %q; give an id", len(found), in.Name)
+	return triggerstore.Record{}, fmt.Errorf("%d triggers are called %q; give an id", len(found), in.Name)
 }
 
 // apply makes the changes to r that a call asks for.
-func (in remoteTriggerInput) apply(r *trigger.Record) error {
+func (in remoteTriggerInput) apply(r *triggerstore.Record) error {
 	if in.URL != "" {
 		u, err := web.Parse(in.URL)
 		if err != nil {
@@ -266,7 +278,7 @@ func (in remoteTriggerInput) apply(r *trigger.Record) error {
 }
 
 // schedule tells the host of a schedule that is new or gone.
-func (t Triggers) schedule(ctx context.Context, old, r trigger.Trigger) error {
+func (t triggers) schedule(ctx context.Context, old, r triggerstore.Trigger) error {
 	if old.Schedule == "" && r.Schedule == "" {
 		return nil
 	}
@@ -276,25 +288,25 @@ func (t Triggers) schedule(ctx context.Context, old, r trigger.Trigger) error {
 		}
 		return errors.New("schedules of triggers are not kept here; leave schedule out, or use a cron tool if there is one")
 	}
-	return t.Schedule(ctx, r)
+	return t.Schedule(ctx, triggerOf(r))
 }
 
-func (t Triggers) create(ctx context.Context, in remoteTriggerInput) (*tool.Result, error) {
+func (t triggers) create(ctx context.Context, in remoteTriggerInput) (*tool.Result, error) {
 	if in.ID != "" {
 		return nil, errors.New("an id is made for a new trigger; leave id out")
 	}
 	if len(in.Payload) > 0 {
 		return nil, errors.New("a payload goes with action run")
 	}
-	records, err := t.Store.List(ctx)
+	records, err := t.records.List(ctx)
 	if err != nil {
 		return nil, err
 	}
 	if len(records) >= maxTriggers {
 		return nil, fmt.Errorf("there are %d triggers already; change one of them", len(records))
 	}
-	r := trigger.Record{Trigger: trigger.Trigger{ID: trigger.NewID(), Enabled: true, Created: time.Now().UTC().Truncate(time.Second)},
-		Secrets: []trigger.Secret{trigger.NewSecret()}}
+	r := triggerstore.Record{Trigger: triggerstore.Trigger{ID: triggerstore.NewID(), Enabled: true, Created: time.Now().UTC().Truncate(time.Second)},
+		Secrets: []triggerstore.Secret{triggerstore.NewSecret()}}
 	if err := in.apply(&r); err != nil {
 		return nil, err
 	}
@@ -303,23 +315,23 @@ func (t Triggers) create(ctx context.Context, in remoteTriggerInput) (*tool.Resu
 			return nil, fmt.Errorf("there is a trigger called %q already (%s); change it, or choose another name", r.Name, other.ID)
 		}
 	}
-	if err := t.schedule(ctx, trigger.Trigger{}, r.Trigger); err != nil {
+	if err := t.schedule(ctx, triggerstore.Trigger{}, r.Trigger); err != nil {
 		return nil, err
 	}
-	if err := t.Store.Update(ctx, r.ID, func(*trigger.Record) (*trigger.Record, error) { return &r, nil }); err != nil {
+	if err := t.records.Update(ctx, r.ID, func(*triggerstore.Record) (*triggerstore.Record, error) { return &r, nil }); err != nil {
 		return nil, err
 	}
 	text := "Created. POST requests to /triggers/" + r.ID + " that are signed with its secret start it."
 	if r.URL != "" {
 		text = "Created. It can be run once both sides have the same secret; the user sees to that."
 	}
-	return shownTriggers(t.noted(text), []trigger.Record{r}), nil
+	return shownTriggers(t.noted(text), []triggerstore.Record{r}), nil
 }
 
 // noted adds the host's note to a text.
-func (t Triggers) noted(text string) string { return strings.TrimSpace(text + " " + t.Note) }
+func (t triggers) noted(text string) string { return strings.TrimSpace(text + " " + t.Note) }
 
-func (t Triggers) update(ctx context.Context, in remoteTriggerInput) (*tool.Result, error) {
+func (t triggers) update(ctx context.Context, in remoteTriggerInput) (*tool.Result, error) {
 	if len(in.Payload) > 0 {
 		return nil, errors.New("a payload goes with action run")
 	}
@@ -338,13 +350,13 @@ func (t Triggers) update(ctx context.Context, in remoteTriggerInput) (*tool.Resu
 		return nil, err
 	}
 	text := "Changed."
-	err = t.Store.Update(ctx, old.ID, func(now *trigger.Record) (*trigger.Record, error) {
+	err = t.records.Update(ctx, old.ID, func(now *triggerstore.Record) (*triggerstore.Record, error) {
 		if now == nil {
 			return nil, fmt.Errorf("the trigger %q was removed in the meantime", old.ID)
 		}
 		err := in.apply(now) // its secrets may be others by now
 		if now.URL != old.URL {
-			now.Secrets = []trigger.Secret{trigger.NewSecret()}
+			now.Secrets = []triggerstore.Secret{triggerstore.NewSecret()}
 			text = t.noted("Changed. For its new address it has a new secret, which the other side needs.")
 		}
 		r = *now
@@ -353,7 +365,7 @@ func (t Triggers) update(ctx context.Context, in remoteTriggerInput) (*tool.Resu
 	if err != nil {
 		return nil, err
 	}
-	return shownTriggers(text, []trigger.Record{r}), nil
+	return shownTriggers(text, []triggerstore.Record{r}), nil
 }
 
 // A triggerBody is the body of a request to a trigger.
@@ -362,7 +374,7 @@ type triggerBody struct {
 	Payload json.RawMessage `json:"payload,omitempty"`
 }
 
-func (t Triggers) run(ctx context.Context, in remoteTriggerInput) (*tool.Result, error) {
+func (t triggers) run(ctx context.Context, in remoteTriggerInput) (*tool.Result, error) {
 	if len(in.Payload) > maxPayload {
 		return nil, fmt.Errorf("payload has %d bytes; send at most %d", len(in.Payload), maxPayload)
 	}
@@ -379,7 +391,7 @@ func (t Triggers) run(ctx context.Context, in remoteTriggerInput) (*tool.Result,
 		if len(in.Payload) > 0 {
 			data = details(triggerBody{Payload: in.Payload})
 		}
-		run, err := t.Local.Fire(r.Trigger, trigger.Payload{Data: data})
+		run, err := t.Local(triggerOf(r.Trigger), data)
 		if err != nil {
 			return nil, err
 		}
@@ -387,13 +399,13 @@ func (t Triggers) run(ctx context.Context, in remoteTriggerInput) (*tool.Result,
 			triggerDetails{Run: run}), nil
 	}
 	tool.Progress(ctx, tool.Status{Text: "Sending to " + r.URL})
-	a, err := t.Client.Send(ctx, r.URL, r.Secrets[0], details(triggerBody{Prompt: r.Prompt, Payload: in.Payload}))
+	a, err := t.client.Send(ctx, r.URL, r.Secrets[0], details(triggerBody{Prompt: r.Prompt, Payload: in.Payload}))
 	reply := webReply(a.Text)
-	var status *trigger.StatusError
+	var status *triggerstore.StatusError
 	switch {
 	case errors.As(err, &status):
 		out := tool.Errorf("%s was not started: %v%s", r.URL, err, reply)
-		out.Details = details(triggerDetails{Triggers: []trigger.Trigger{r.Trigger}, Status: a.Status})
+		out.Details = details(triggerDetails{Triggers: []triggerstore.Trigger{r.Trigger}, Status: a.Status})
 		return out, nil
 	case err != nil && ctx.Err() != nil:
 		return nil, err
@@ -403,10 +415,10 @@ func (t Triggers) run(ctx context.Context, in remoteTriggerInput) (*tool.Result,
 	return ranTrigger(r, fmt.Sprintf("Started %s at %s (status %d).%s", r.Name, r.URL, a.Status, reply), triggerDetails{Run: a.Run, Status: a.Status}), nil
 }
 
-func ranTrigger(r trigger.Record, text string, d triggerDetails) *tool.Result {
+func ranTrigger(r triggerstore.Record, text string, d triggerDetails) *tool.Result {
 	out := tool.Text(text)
 	out.Title = "Run trigger " + r.Name
-	d.Triggers = []trigger.Trigger{r.Trigger}
+	d.Triggers = []triggerstore.Trigger{r.Trigger}
 	out.Details = details(d)
 	return out
 }
@@ -421,8 +433,8 @@ func webReply(reply string) string {
 }
 
 // shownTriggers lists triggers under a text, without their secrets.
-func shownTriggers(head string, records []trigger.Record) *tool.Result {
-	d := triggerDetails{Triggers: []trigger.Trigger{}}
+func shownTriggers(head string, records []triggerstore.Record) *tool.Result {
+	d := triggerDetails{Triggers: []triggerstore.Trigger{}}
 	var b bytes.Buffer
 	if head != "" {
 		fmt.Fprintln(&b, head)

@@ -16,6 +16,7 @@ import (
 
 	"github.com/openagent-go/agent"
 	"github.com/openagent-go/agent/internal/toolrun"
+	"github.com/openagent-go/agent/internal/triggerstore"
 	"github.com/openagent-go/agent/permission"
 	"github.com/openagent-go/agent/tool"
 	"github.com/openagent-go/agent/tool/tooltest"
@@ -24,11 +25,23 @@ import (
 )
 
 func TestRemoteTriggerContract(t *testing.T) {
-	tooltest.Check(t, RemoteTrigger(Triggers{Store: new(trigger.Memory)}))
+	tooltest.Check(t, RemoteTrigger(Triggers{Store: trigger.Memory()}))
+}
+
+// publicTriggers returns a store as programs pass it to the tool.
+func publicTriggers(s triggerstore.Store) *trigger.Store {
+	return (*trigger.Store)(triggerstore.NewHandle(s))
+}
+
+// fireTo returns the function that starts runs of a handler.
+func fireTo(h *triggerstore.Handler) func(trigger.Trigger, []byte) (string, error) {
+	return func(t trigger.Trigger, body []byte) (string, error) {
+		return h.Fire(triggerstore.Trigger{ID: t.ID, Name: t.Name, Prompt: t.Prompt}, triggerstore.Payload{Data: body})
+	}
 }
 
 // theTrigger is the only one in the Details of a result.
-func theTrigger(t testing.TB, r *tool.Result) (trigger.Trigger, triggerDetails) {
+func theTrigger(t testing.TB, r *tool.Result) (triggerstore.Trigger, triggerDetails) {
 	t.Helper()
 	var d triggerDetails
 	if err := json.Unmarshal(r.Details, &d); err != nil || len(d.Triggers) != 1 || r.IsError {
@@ -42,17 +55,17 @@ func theTrigger(t testing.TB, r *tool.Result) (trigger.Trigger, triggerDetails) 
 func TestRemoteTriggerBothSides(t *testing.T) {
 	type started struct{ name, data string }
 	ran := make(chan started, 10)
-	here := &trigger.File{Path: filepath.Join(t.TempDir(), "here.json")}
-	h := &trigger.Handler{Store: here, Run: func(_ context.Context, tr trigger.Trigger, p trigger.Payload) error {
+	here := &triggerstore.File{Path: filepath.Join(t.TempDir(), "here.json")}
+	h := &triggerstore.Handler{Store: here, Run: func(_ context.Context, tr triggerstore.Trigger, p triggerstore.Payload) error {
 		ran <- started{tr.Prompt, string(p.Data)}
 		return nil
 	}}
 	defer h.Close()
 	server := httptest.NewServer(h)
 	defer server.Close()
-	there := new(trigger.Memory)
-	ours := RemoteTrigger(Triggers{Store: here, Local: h})
-	theirs := RemoteTrigger(Triggers{Store: there, Client: &trigger.Client{AllowPrivate: true}})
+	there := new(triggerstore.Memory)
+	ours := RemoteTrigger(Triggers{Store: publicTriggers(here), Local: fireTo(h)})
+	theirs := RemoteTrigger(Triggers{Store: publicTriggers(there), Client: &trigger.Client{AllowPrivate: true}})
 	var shown []string
 	run := func(tl tool.Tool, input string) *tool.Result {
 		t.Helper()
@@ -76,7 +89,7 @@ func TestRemoteTriggerBothSides(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	err = there.Update(t.Context(), remote.ID, func(r *trigger.Record) (*trigger.Record, error) { r.Secrets = known.Secrets; return r, nil })
+	err = there.Update(t.Context(), remote.ID, func(r *triggerstore.Record) (*triggerstore.Record, error) { r.Secrets = known.Secrets; return r, nil })
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -114,7 +127,7 @@ func TestRemoteTriggerBothSides(t *testing.T) {
 }
 
 func TestRemoteTriggerRefusals(t *testing.T) {
-	tl := RemoteTrigger(Triggers{Store: new(trigger.Memory)})
+	tl := RemoteTrigger(Triggers{Store: trigger.Memory()})
 	mine, _ := theTrigger(t, tooltest.Run(t, tl, `{"action":"create","name":"a","prompt":"x"}`))
 	remote, _ := theTrigger(t, tooltest.Run(t, tl, `{"action":"create","name":"b","url":"http://127.0.0.1:1/triggers/x"}`))
 	for input, want := range map[string]string{
@@ -156,7 +169,7 @@ func TestRemoteTriggerRefusals(t *testing.T) {
 }
 
 func TestRemoteTriggerClass(t *testing.T) {
-	tl := RemoteTrigger(Triggers{Store: new(trigger.Memory)})
+	tl := RemoteTrigger(Triggers{Store: trigger.Memory()})
 	mine, _ := theTrigger(t, tooltest.Run(t, tl, `{"action":"create","name":"mine","prompt":"x"}`))
 	remote, _ := theTrigger(t, tooltest.Run(t, tl, `{"action":"create","name":"remote","url":"https://EXAMPLE.com/t"}`))
 	for input, want := range map[string]tool.Traits{
@@ -192,8 +205,8 @@ func named(kind permission.AccessKind, target string) tool.Traits {
 // No tool of the agent shows the secrets of triggers.
 func TestRemoteTriggerSecretsElsewhere(t *testing.T) {
 	dir := t.TempDir()
-	store := &trigger.File{Path: filepath.Join(dir, "t.json")}
-	tl := RemoteTrigger(Triggers{Store: store})
+	store := &triggerstore.File{Path: filepath.Join(dir, "t.json")}
+	tl := RemoteTrigger(Triggers{Store: publicTriggers(store)})
 	mine, _ := theTrigger(t, tooltest.Run(t, tl, `{"action":"create","name":"a","prompt":"x"}`))
 	r, err := store.Get(t.Context(), mine.ID)
 	if err != nil {
@@ -218,10 +231,10 @@ func asked(kind permission.AccessKind, target string) tool.Traits {
 // A trigger with a new address gets a new secret, so that no host gets requests signed for
 // another.
 func TestRemoteTriggerMoves(t *testing.T) {
-	store := new(trigger.Memory)
-	tl := RemoteTrigger(Triggers{Store: store})
+	store := new(triggerstore.Memory)
+	tl := RemoteTrigger(Triggers{Store: publicTriggers(store)})
 	remote, _ := theTrigger(t, tooltest.Run(t, tl, `{"action":"create","name":"b","url":"https://example.com/t"}`))
-	secret := func() trigger.Secret {
+	secret := func() triggerstore.Secret {
 		r, err := store.Get(t.Context(), remote.ID)
 		if err != nil || len(r.Secrets) != 1 {
 			t.Fatal(r, err)
@@ -247,8 +260,8 @@ func TestRemoteTriggerMoves(t *testing.T) {
 // The host hears about schedules, and a schedule that it refuses is not stored.
 func TestRemoteTriggerSchedule(t *testing.T) {
 	var told []string
-	store := new(trigger.Memory)
-	tl := RemoteTrigger(Triggers{Store: store, Schedule: func(ctx context.Context, tr trigger.Trigger) error {
+	store := new(triggerstore.Memory)
+	tl := RemoteTrigger(Triggers{Store: publicTriggers(store), Schedule: func(ctx context.Context, tr trigger.Trigger) error {
 		if _, err := store.List(ctx); err != nil { // it may look
 			return err
 		}
@@ -286,7 +299,7 @@ func TestRemoteTriggerSending(t *testing.T) {
 		fmt.Fprint(w, strings.Repeat("x", 1<<20))
 	}))
 	defer s.Close()
-	tl := RemoteTrigger(Triggers{Store: new(trigger.Memory), Client: &trigger.Client{AllowPrivate: true}})
+	tl := RemoteTrigger(Triggers{Store: trigger.Memory(), Client: &trigger.Client{AllowPrivate: true}})
 	for _, name := range []string{"hang", "long"} {
 		theTrigger(t, tooltest.Run(t, tl, fmt.Sprintf(`{"action":"create","name":%q,"url":%q}`, name, s.URL+"/"+name)))
 	}
@@ -302,7 +315,7 @@ func TestRemoteTriggerSending(t *testing.T) {
 }
 
 func TestRemoteTriggerTwoAtOnce(t *testing.T) {
-	tl := RemoteTrigger(Triggers{Store: &trigger.File{Path: filepath.Join(t.TempDir(), "t.json")}})
+	tl := RemoteTrigger(Triggers{Store: trigger.File(filepath.Join(t.TempDir(), "t.json"))})
 	var wg sync.WaitGroup
 	for i := range 10 {
 		wg.Go(func() { tooltest.Run(t, tl, fmt.Sprintf(`{"action":"create","name":"n%d","prompt":"x"}`, i)) })

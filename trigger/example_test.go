@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"net/http/httptest"
-	"time"
 
 	"github.com/openagent-go/agent/trigger"
 )
@@ -13,48 +12,45 @@ import (
 // sides run.
 func Example() {
 	ctx := context.Background()
-	store := new(trigger.Memory)
+	store := trigger.Memory()
 	ran := make(chan string)
-	h := &trigger.Handler{Store: store, Run: func(_ context.Context, t trigger.Trigger, p trigger.Payload) error {
-		ran <- fmt.Sprintf("%s %s", t.Prompt, p.Data)
+	h := &trigger.Handler{Store: store, Run: func(_ context.Context, t trigger.Trigger, run string, body []byte) error {
+		ran <- fmt.Sprintf("%s %s", t.Prompt, body)
 		return nil
 	}}
 	defer h.Close()
 	server := httptest.NewServer(h)
 	defer server.Close()
 
-	id, secret := trigger.NewID(), trigger.NewSecret()
-	err := store.Update(ctx, id, func(*trigger.Record) (*trigger.Record, error) {
-		t := trigger.Trigger{ID: id, Name: "build", Prompt: "Build and test.", Enabled: true, Created: time.Now()}
-		return &trigger.Record{Trigger: t, Secrets: []trigger.Secret{secret}}, nil
-	})
+	t, err := store.Put(ctx, trigger.Trigger{Name: "build", Prompt: "Build and test.", Enabled: true})
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	secrets, err := store.Secrets(ctx, t.ID)
 	if err != nil {
 		fmt.Println(err)
 		return
 	}
 
 	client := &trigger.Client{AllowPrivate: true} // the server is on this machine
-	a, err := client.Send(ctx, server.URL+"/triggers/"+id, secret, []byte(`{"payload":"v1.2"}`))
-	fmt.Println(a.Status, err)
+	run, err := client.Send(ctx, server.URL+"/triggers/"+t.ID, secrets[0], []byte(`{"payload":"v1.2"}`))
+	fmt.Println(run != "", err)
 	fmt.Println(<-ran)
 
-	next := trigger.NewSecret()
-	rotate := func(r *trigger.Record) (*trigger.Record, error) {
-		r.Secrets = []trigger.Secret{next, secret} // later: next alone
-		return r, nil
-	}
-	if err := store.Update(ctx, id, rotate); err != nil {
+	old, next := secrets[0], trigger.NewSecret()
+	if err := store.SetSecrets(ctx, t.ID, next, old); err != nil { // later: next alone
 		fmt.Println(err)
 		return
 	}
-	for _, s := range []trigger.Secret{secret, next} {
-		a, err = client.Send(ctx, server.URL+"/triggers/"+id, s, nil)
-		fmt.Println(a.Status, err)
+	for _, s := range []string{old, next} {
+		_, err = client.Send(ctx, server.URL+"/triggers/"+t.ID, s, nil)
+		fmt.Println(err)
 		<-ran
 	}
 	// Output:
-	// 202 <nil>
+	// true <nil>
 	// Build and test. {"payload":"v1.2"}
-	// 202 <nil>
-	// 202 <nil>
+	// <nil>
+	// <nil>
 }

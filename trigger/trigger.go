@@ -27,122 +27,128 @@
 package trigger
 
 import (
-	"crypto/rand"
-	"errors"
-	"fmt"
-	"log/slog"
-	"strings"
+	"context"
 	"time"
-	"unicode"
 
-	"github.com/openagent-go/agent/internal/web"
+	"github.com/openagent-go/agent/internal/triggerstore"
 )
 
 // A Trigger is something that can be started: one of ours by others, or one of
 // others by us.
 type Trigger struct {
-	ID     string `json:"id"` // see [NewID]
-	Name   string `json:"name"`
+	ID     string `json:"id"`   // given by [Store.Put], safe in URLs
+	Name   string `json:"name"` // 1 to 100 bytes of printable text
 	Prompt string `json:"prompt,omitempty"`
 	// URL is where a trigger of others is started, http or https. It is empty for
 	// one of ours.
 	URL string `json:"url,omitempty"`
 	// Schedule says when the trigger is started by itself. Its form is the host's,
 	// who does the starting.
-	Schedule string    `json:"schedule,omitempty"`
-	Dir      string    `json:"dir,omitempty"` // the folder that it belongs to, absolute, see [In]
-	Enabled  bool      `json:"enabled"`
-	Created  time.Time `json:"created"`
+	Schedule string `json:"schedule,omitempty"`
+	Enabled  bool   `json:"enabled"`
 }
 
-// A Secret is a key that two sides share. It prints and encodes as ***; a
-// conversion to string shows it.
-type Secret string
+func (t Trigger) inner() triggerstore.Trigger {
+	return triggerstore.Trigger{ID: t.ID, Name: t.Name, Prompt: t.Prompt, URL: t.URL, Schedule: t.Schedule, Enabled: t.Enabled}
+}
 
-const hidden = "***"
-
-// String returns "***".
-func (Secret) String() string { return hidden }
-
-// GoString returns "***".
-func (Secret) GoString() string { return hidden }
-
-// MarshalText returns "***".
-func (Secret) MarshalText() ([]byte, error) { return []byte(hidden), nil }
-
-// LogValue returns "***".
-func (Secret) LogValue() slog.Value { return slog.StringValue(hidden) }
+func triggerOf(t triggerstore.Trigger) Trigger {
+	return Trigger{ID: t.ID, Name: t.Name, Prompt: t.Prompt, URL: t.URL, Schedule: t.Schedule, Enabled: t.Enabled}
+}
 
 // NewSecret makes a secret of 260 random bits.
-func NewSecret() Secret { return Secret(rand.Text() + rand.Text()) }
+func NewSecret() string { return string(triggerstore.NewSecret()) }
 
-// NewID makes an id of 130 random bits.
-func NewID() string { return strings.ToLower(rand.Text()) }
+// A Store keeps triggers and their secrets, at most 1,000 triggers. It is safe for concurrent
+// use. Make one with [Memory] or [File]. Unknown ids give an error that matches [ErrUnknown].
+type Store triggerstore.Handle
 
-// A Record is a Trigger with its secrets. A request may be signed with any of
-// them, and ours are signed with the first: a new one is put in front, and the
-// old one goes once both sides have the new one.
-type Record struct {
-	Trigger
-	Secrets []Secret
-}
+// Memory returns a store that ends with the process.
+func Memory() *Store { return (*Store)(triggerstore.NewHandle(new(triggerstore.Memory))) }
 
-const (
-	maxID      = 64
-	maxName    = 100
-	maxPrompt  = 64 << 10
-	maxDir     = 4 << 10
-	maxSecrets = 4
-	minSecret  = 16 // bytes
-	maxSecret  = 256
-	maxRecords = 1000
-)
-
-// Check reports the first thing that is wrong with the record.
-func (r *Record) Check() error {
-	bad := func(format string, args ...any) error {
-		return fmt.Errorf("checking a trigger: %s", fmt.Sprintf(format, args...))
-	}
-	switch {
-	case !isToken(r.ID, 1, maxID):
-		return bad("the id must be 1 to %d characters of A-Z a-z 0-9 _ -", maxID)
-	case strings.TrimSpace(r.Name) == "" || len(r.Name) > maxName || strings.ContainsFunc(r.Name, func(c rune) bool { return !unicode.IsPrint(c) }):
-		return bad("the name must be 1 to %d bytes of printable text", maxName)
-	case len(r.Prompt) > maxPrompt:
-		return bad("the prompt is longer than %d bytes", maxPrompt)
-	case len(r.Schedule) > maxName:
-		return bad("the schedule is longer than %d bytes", maxName)
-	case !isFolder(r.Dir):
-		return bad("the folder must be an absolute path of at most %d bytes", maxDir)
-	case len(r.Secrets) == 0 || len(r.Secrets) > maxSecrets:
-		return bad("it has %d secrets; it needs 1 to %d", len(r.Secrets), maxSecrets)
-	}
-	for _, s := range r.Secrets {
-		if len(s) < minSecret || len(s) > maxSecret {
-			return bad("a secret must have %d to %d bytes", minSecret, maxSecret)
-		}
-	}
-	if r.URL != "" {
-		if _, err := web.Parse(r.URL); err != nil {
-			return bad("%v", err)
-		}
-	}
-	return nil
+// File returns a store in a JSON file of mode 0600, which several processes may share. Each
+// call reads it again. It refuses a file that others may read, or that is not a regular file.
+// A file for locking, named .lock, lies beside it.
+func File(path string) *Store {
+	return (*Store)(triggerstore.NewHandle(&triggerstore.File{Path: path}))
 }
 
 // ErrUnknown is matched by the error for a trigger that is not there.
-var ErrUnknown = errors.New("there is no such trigger")
+var ErrUnknown = triggerstore.ErrUnknown
 
-// isToken reports whether s has min to max characters of A-Z a-z 0-9 _ -.
-func isToken(s string, min, max int) bool {
-	if len(s) < min || len(s) > max {
-		return false
+func (s *Store) records() triggerstore.Store { return (*triggerstore.Handle)(s).Records() }
+
+// Triggers returns all triggers, the oldest first.
+func (s *Store) Triggers(ctx context.Context) ([]Trigger, error) {
+	found, err := s.records().List(ctx)
+	var all []Trigger
+	for _, r := range found {
+		all = append(all, triggerOf(r.Trigger))
 	}
-	for i := range len(s) {
-		c := s[i]
-		if !(c >= 'A' && c <= 'Z' || c >= 'a' && c <= 'z' || c >= '0' && c <= '9' || c == '_' || c == '-') {
-			return false
+	return all, err
+}
+
+// Put stores a trigger and returns it. Without an ID it is a new one and gets an id and a
+// secret. With an ID it replaces that trigger, whose secrets stay.
+func (s *Store) Put(ctx context.Context, t Trigger) (Trigger, error) {
+	added := t.ID == ""
+	if added {
+		t.ID = triggerstore.NewID()
+	}
+	err := s.records().Update(ctx, t.ID, func(old *triggerstore.Record) (*triggerstore.Record, error) {
+		r := &triggerstore.Record{Trigger: t.inner()}
+		switch {
+		case added:
+			r.Created, r.Secrets = time.Now().UTC().Truncate(time.Second), []triggerstore.Secret{triggerstore.NewSecret()}
+		case old == nil:
+			return nil, ErrUnknown
+		default:
+			r.Dir, r.Created, r.Secrets = old.Dir, old.Created, old.Secrets
 		}
+		return r, nil
+	})
+	if err != nil {
+		return Trigger{}, err
 	}
-	return true
+	return t, nil
+}
+
+// Remove removes a trigger. Its runs go on.
+func (s *Store) Remove(ctx context.Context, id string) error {
+	return s.records().Update(ctx, id, func(old *triggerstore.Record) (*triggerstore.Record, error) {
+		if old == nil {
+			return nil, ErrUnknown
+		}
+		return nil, nil
+	})
+}
+
+// Secrets returns the secrets of a trigger. Show them to nobody but the other side.
+func (s *Store) Secrets(ctx context.Context, id string) ([]string, error) {
+	r, err := s.records().Get(ctx, id)
+	if err != nil {
+		return nil, err
+	}
+	all := make([]string, len(r.Secrets))
+	for i, secret := range r.Secrets {
+		all[i] = string(secret)
+	}
+	return all, nil
+}
+
+// SetSecrets replaces the secrets of a trigger, 1 to 4 of 16 to 256 bytes. A request may be
+// signed with any of them, and ours are signed with the first. To change a secret, put the new
+// one in front, and remove the old one once both sides have the new one. A trigger of others
+// has the secret that they gave you.
+func (s *Store) SetSecrets(ctx context.Context, id string, secrets ...string) error {
+	return s.records().Update(ctx, id, func(r *triggerstore.Record) (*triggerstore.Record, error) {
+		if r == nil {
+			return nil, ErrUnknown
+		}
+		r.Secrets = nil
+		for _, secret := range secrets {
+			r.Secrets = append(r.Secrets, triggerstore.Secret(secret))
+		}
+		return r, nil
+	})
 }

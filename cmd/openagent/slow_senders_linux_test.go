@@ -13,8 +13,8 @@ import (
 	"github.com/openagent-go/agent/cmd/openagent/internal/automation"
 	"github.com/openagent-go/agent/cmd/openagent/internal/cli"
 	"github.com/openagent-go/agent/cmd/openagent/internal/command/mcp"
+	"github.com/openagent-go/agent/internal/triggerstore"
 	"github.com/openagent-go/agent/llm/llmtest"
-	"github.com/openagent-go/agent/trigger"
 )
 
 // unfinished are beginnings of requests to a path.
@@ -51,7 +51,7 @@ func TestTriggersSlowSenders(t *testing.T) {
 	build, secret := f.add("build", "Build it.")
 	s := f.serve()
 	held := holdOpen(t, strings.TrimPrefix(s.start.Address, "http://"), "/triggers/"+build.ID)
-	a, err := (&trigger.Client{AllowPrivate: true}).Send(t.Context(), s.start.Address+"/triggers/"+build.ID, secret, nil)
+	a, err := (&triggerstore.Client{AllowPrivate: true}).Send(t.Context(), s.start.Address+"/triggers/"+build.ID, secret, nil)
 	if err != nil || a.Status != http.StatusAccepted {
 		t.Fatalf("%+v, %v", a, err)
 	}

@@ -41,7 +41,7 @@ var rules = map[string][]string{
 	"tool":                {"llm", "permission", "internal/toolschema", "internal/skillscope"},
 	"tool/tooltest":       {"tool", "internal/toolrun"},
 	"attach":              {"internal/plainfile", "llm"},
-	"tools":               {"attach", "tool", "llm", "permission", "workspace", "tools/search", "cron", "team", "trigger", "internal/wire", "internal/...", "internal/cronstore", "internal/teamstore", "internal/toolrun", "internal/skillscope", "internal/toolapi"},
+	"tools":               {"attach", "tool", "llm", "permission", "workspace", "tools/search", "cron", "team", "trigger", "internal/wire", "internal/...", "internal/cronstore", "internal/triggerstore", "internal/teamstore", "internal/toolrun", "internal/skillscope", "internal/toolapi"},
 	"internal/toolapi":    {"internal/plainfile", "internal/skillscope", "tool", "llm", "permission", "workspace"},
 	"tools/custom":        {"internal/plainfile", "tool", "llm", "workspace"},
 	"tools/search":        {"internal/wire", "internal/..."},
@@ -54,7 +54,7 @@ var rules = map[string][]string{
 	// With everything that a coding agent works with; the command is built on it.
 	"coder":               {"", "internal/coding", "internal/config", "event", "llm", "mcp", "models", "sandbox", "skill", "tools", "workspace"},
 	"internal/coding":     {"", "internal/checkpoint", "internal/config", "event", "hook/shell", "internal/parts", "internal/trusted", "internal/wire", "llm", "mcp", "mcp/resources", "models", "project", "sandbox", "session", "skill", "subagent", "team", "tool", "tools", "tools/search", "workspace", "internal/tooloutput", "internal/toolapi"},
-	"trigger":             {"internal/connlimit", "internal/web"},
+	"trigger":             {"internal/triggerstore"},
 	"workspace":           {"internal/...", "internal/tooloutput"},
 	"checkpoint":          {"internal/checkpoint"},
 	"internal/checkpoint": {"internal/..."},
@@ -111,6 +111,7 @@ var rules = map[string][]string{
 	"internal/text":          {},
 	"internal/fill":          {"llm"},
 	"internal/wire":          {"llm", "llm/catalog", "internal/...", "internal/pace", "internal/tokens"},
+	"internal/triggerstore":  {"internal/connlimit", "internal/web"},
 	"internal/wire/wiretest": {"llm", "internal/..."},
 	// The parts of a coding agent that coder and the command's lists find in the same way.
 	"internal/parts":   {"internal/plainfile", "internal/checkpoint", "internal/config", "hook", "hook/shell", "llm", "llm/catalog", "mcp", "mcp/oauth", "project", "sandbox", "session", "skill", "subagent", "team", "tool", "tools", "tools/custom", "workspace", "internal/teamstore"},
@@ -127,7 +128,7 @@ var rules = map[string][]string{
 	"llm":                {"internal/tokens"},
 	"internal/tokens":    {},
 	"internal/...":       {"internal/..."},
-	"cmd/...":            {"internal/fact", "", "cmd/openagent/internal/...", "attach", "internal/checkpoint", "internal/coding", "internal/config", "cron", "internal/cronstore", "internal/engine", "event", "hook", "hook/shell", "internal/connlimit", "internal/parts", "internal/plainfile", "internal/providers", "internal/terminal", "internal/toolnames", "internal/trusted", "internal/wire", "llm", "llm/...", "mcp", "mcp/agentserver", "mcp/oauth", "mcp/server", "permission", "sandbox", "session", "internal/account", "session/export", "internal/tracefile", "internal/transcript", "skill", "subagent", "tool", "tools", "tools/custom", "tools/search", "trace", "trigger", "workspace", "internal/chat", "internal/environ", "internal/toolrun", "internal/tooloutput", "internal/skillscope", "internal/toolschema", "internal/toolapi", "internal/hookctx"},
+	"cmd/...":            {"internal/fact", "", "cmd/openagent/internal/...", "attach", "internal/checkpoint", "internal/coding", "internal/config", "cron", "internal/cronstore", "internal/triggerstore", "internal/engine", "event", "hook", "hook/shell", "internal/connlimit", "internal/parts", "internal/plainfile", "internal/providers", "internal/terminal", "internal/toolnames", "internal/trusted", "internal/wire", "llm", "llm/...", "mcp", "mcp/agentserver", "mcp/oauth", "mcp/server", "permission", "sandbox", "session", "internal/account", "session/export", "internal/tracefile", "internal/transcript", "skill", "subagent", "tool", "tools", "tools/custom", "tools/search", "trace", "trigger", "workspace", "internal/chat", "internal/environ", "internal/toolrun", "internal/tooloutput", "internal/skillscope", "internal/toolschema", "internal/toolapi", "internal/hookctx"},
 	"examples/...":       {"..."},
 
 	"workspace/workspacetest": {"permission", "tool", "tool/tooltest", "tools", "workspace", "internal/toolrun"},
@@ -305,7 +306,7 @@ func TestCoreLinks(t *testing.T) {
 	if !strings.Contains(string(out), "/tools.(") { // the core tools are in it
 		t.Fatal("this test does not see the symbols of the program")
 	}
-	for _, method := range []string{"internal/lsp.(", "cronstore.(", "go-cron.(", "trigger.(", "teamstore.(", "tools/custom.("} {
+	for _, method := range []string{"internal/lsp.(", "cronstore.(", "go-cron.(", "triggerstore.(", "teamstore.(", "tools/custom.("} {
 		if i := strings.Index(string(out), "/"+method); i >= 0 {
 			symbol, _, _ := strings.Cut(string(out[i:]), "\n")
 			t.Errorf("it holds %s", symbol)

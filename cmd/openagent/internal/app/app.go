@@ -17,13 +17,13 @@ import (
 	"github.com/openagent-go/agent/cmd/openagent/internal/settings"
 	"github.com/openagent-go/agent/internal/coding"
 	"github.com/openagent-go/agent/internal/cronstore"
+	"github.com/openagent-go/agent/internal/triggerstore"
 	"github.com/openagent-go/agent/llm"
 	"github.com/openagent-go/agent/mcp"
 	"github.com/openagent-go/agent/permission"
 	"github.com/openagent-go/agent/session"
 	"github.com/openagent-go/agent/tools/custom"
 	"github.com/openagent-go/agent/trace"
-	"github.com/openagent-go/agent/trigger"
 )
 
 // An App holds everything that a run or a conversation uses.
@@ -34,7 +34,7 @@ type App struct {
 	Project        string                           // the working folder
 	Schedule       *cronstore.Scheduler             // this program's schedule; nil: it runs none
 	OnServerChange atomic.Pointer[func(mcp.Status)] // called on changes of servers
-	Triggers       *trigger.Handler                 // runs triggers that the model starts; nil: the model cannot start any
+	Triggers       *triggerstore.Handler            // runs triggers that the model starts; nil: the model cannot start any
 	Definitions    Definitions                      // sub-agent definitions
 	Session        *agent.Session
 	recorder       *trace.Recorder // nil: the run is not traced
@@ -66,7 +66,7 @@ func Open(ctx context.Context, h *cli.IO, o *settings.Options, ask agent.AskUser
 	s := &App{Options: o, Provider: p, Project: dir}
 	defer s.CloseOnError(&err)
 	if ask != nil || o.Input == cli.FormatStream {
-		s.Schedule, s.Triggers = new(cronstore.Scheduler), new(trigger.Handler)
+		s.Schedule, s.Triggers = new(cronstore.Scheduler), new(triggerstore.Handler)
 	}
 	b := Build{Person: ask != nil || o.PromptTool == settings.AskByStdio, Ask: here, Tell: true}
 	if !o.Ephemeral {

@@ -8,7 +8,7 @@ import (
 
 	"github.com/openagent-go/agent/cmd/openagent/internal/cli"
 	"github.com/openagent-go/agent/internal/cronstore"
-	"github.com/openagent-go/agent/trigger"
+	"github.com/openagent-go/agent/internal/triggerstore"
 )
 
 // CronFile returns the path of the schedule, which covers all folders.
@@ -17,12 +17,12 @@ func CronFile(home string) cronstore.File {
 }
 
 // TriggerFile returns the path of the trigger file, which covers all folders.
-func TriggerFile(home string) *trigger.File {
-	return &trigger.File{Path: filepath.Join(home, "triggers.json")}
+func TriggerFile(home string) *triggerstore.File {
+	return &triggerstore.File{Path: filepath.Join(home, "triggers.json")}
 }
 
 // ScheduleTrigger adds, replaces or removes the job for a trigger's schedule.
-func ScheduleTrigger(ctx context.Context, jobs cronstore.Store, dir string, t trigger.Trigger) error {
+func ScheduleTrigger(ctx context.Context, jobs cronstore.Store, dir string, t triggerstore.Trigger) error {
 	_, err := cronstore.Put(ctx, jobs, cronstore.Job{Name: t.Name, Schedule: t.Schedule, Trigger: t.ID, Dir: dir, Disabled: !t.Enabled})
 	return err
 }

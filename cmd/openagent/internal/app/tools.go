@@ -7,6 +7,7 @@ import (
 	"github.com/openagent-go/agent/cmd/openagent/internal/provider"
 	"github.com/openagent-go/agent/cron"
 	"github.com/openagent-go/agent/internal/cronstore"
+	"github.com/openagent-go/agent/internal/triggerstore"
 	"github.com/openagent-go/agent/permission"
 	"github.com/openagent-go/agent/tool"
 	"github.com/openagent-go/agent/tools"
@@ -42,20 +43,27 @@ func (s *App) remoteTriggers(home string) *tools.Triggers {
 		o.Settings.Decode("privateTriggers", &private)
 	}
 	t := &tools.Triggers{
-		Store:  trigger.In(TriggerFile(home), s.Project),
+		Store:  (*trigger.Store)(triggerstore.NewHandle(triggerstore.In(TriggerFile(home), s.Project))),
 		Client: &trigger.Client{AllowPrivate: private},
 		Schedule: func(ctx context.Context, t trigger.Trigger) error {
-			return ScheduleTrigger(ctx, cronstore.In(CronFile(home), s.Project), s.Project, t)
+			return ScheduleTrigger(ctx, cronstore.In(CronFile(home), s.Project), s.Project, s.storedTrigger(t))
 		},
 		Note: "Requests are answered while the user has `openagent triggers serve` run in this folder, not by this program; `openagent triggers secret ID` gives the user a secret, or with --set takes that of the other side.",
 	}
 	if s.Triggers != nil {
-		t.Local = s.Triggers
+		t.Local = func(t trigger.Trigger, body []byte) (string, error) {
+			return s.Triggers.Fire(s.storedTrigger(t), triggerstore.Payload{Data: body})
+		}
 		t.Note += " Action run and schedules work here as long as this program lives."
 	} else {
 		t.Note += " Action run on triggers of ours works in conversations only, schedules there and while `openagent cron run` lives."
 	}
 	return t
+}
+
+// storedTrigger returns a trigger of the working folder as its store has it.
+func (s *App) storedTrigger(t trigger.Trigger) triggerstore.Trigger {
+	return triggerstore.Trigger{ID: t.ID, Name: t.Name, Prompt: t.Prompt, URL: t.URL, Schedule: t.Schedule, Dir: s.Project, Enabled: t.Enabled}
 }
 
 // deferred is the CanUseTool function that defers questions.

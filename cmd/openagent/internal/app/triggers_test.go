@@ -7,9 +7,9 @@ import (
 	"testing"
 
 	"github.com/openagent-go/agent/cmd/openagent/internal/settings"
+	"github.com/openagent-go/agent/internal/triggerstore"
 	"github.com/openagent-go/agent/permission"
 	"github.com/openagent-go/agent/tool"
-	"github.com/openagent-go/agent/trigger"
 )
 
 // A schedule that the model makes for a trigger is a job that goes with it.
@@ -33,7 +33,7 @@ func TestTriggerScheduledByTool(t *testing.T) {
 	if r.IsError || !strings.Contains(r.Text(), "`openagent triggers serve` run in this folder, not by this program") {
 		t.Fatal(r.Text())
 	}
-	var d struct{ Triggers []trigger.Trigger }
+	var d struct{ Triggers []triggerstore.Trigger }
 	if err := json.Unmarshal(r.Details, &d); err != nil {
 		t.Fatal(err)
 	}

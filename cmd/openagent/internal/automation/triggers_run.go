@@ -13,7 +13,7 @@ import (
 	"github.com/openagent-go/agent/cmd/openagent/internal/app"
 	"github.com/openagent-go/agent/internal/cronstore"
 	"github.com/openagent-go/agent/internal/text"
-	"github.com/openagent-go/agent/trigger"
+	"github.com/openagent-go/agent/internal/triggerstore"
 )
 
 // A TriggerOutcome is what came of a run of a trigger, as a line of JSON.
@@ -38,9 +38,9 @@ type TriggerRunner struct {
 	mu     sync.Mutex
 }
 
-// Run is what a [trigger.Handler] calls. The outcome is told by report, so there
+// Run is what a [triggerstore.Handler] calls. The outcome is told by report, so there
 // is no error left to be logged.
-func (r *TriggerRunner) Run(ctx context.Context, t trigger.Trigger, p trigger.Payload) error {
+func (r *TriggerRunner) Run(ctx context.Context, t triggerstore.Trigger, p triggerstore.Payload) error {
 	began := time.Now()
 	note, err := r.prompt(ctx, t.Dir, withPayload(t.Prompt, p))
 	o := TriggerOutcome{Type: "trigger_run", Trigger: t.ID, Name: t.Name, Run: p.Run, Dir: t.Dir, Started: began.UTC().Round(0).Truncate(time.Millisecond),
@@ -60,7 +60,7 @@ func (r *TriggerRunner) Run(ctx context.Context, t trigger.Trigger, p trigger.Pa
 
 // withPayload adds what came with a request to the prompt. The marks around it are
 // not known to those who sent it.
-func withPayload(prompt string, p trigger.Payload) string {
+func withPayload(prompt string, p triggerstore.Payload) string {
 	data := strings.TrimSpace(strings.ToValidUTF8(string(p.Data), "�"))
 	if data == "" {
 		return prompt
@@ -85,7 +85,7 @@ func (r *Runner) trigger(ctx context.Context, dir, id string) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	rec, err := trigger.In(app.TriggerFile(home), dir).Get(ctx, id)
+	rec, err := triggerstore.In(app.TriggerFile(home), dir).Get(ctx, id)
 	switch {
 	case err != nil:
 		return "", err
@@ -105,7 +105,7 @@ func (r *Runner) trigger(ctx context.Context, dir, id string) (string, error) {
 
 // StopRuns refuses further runs, gives those that go on the time of grace, then ends
 // them and waits for that, but not for ever.
-func StopRuns(handler *trigger.Handler, grace time.Duration) error {
+func StopRuns(handler *triggerstore.Handler, grace time.Duration) error {
 	ctx, cancel := context.WithTimeout(context.Background(), grace)
 	defer cancel()
 	ended := make(chan error, 1)

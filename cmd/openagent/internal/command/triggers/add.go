@@ -8,7 +8,7 @@ import (
 
 	"github.com/openagent-go/agent/cmd/openagent/internal/app"
 	"github.com/openagent-go/agent/cmd/openagent/internal/cli"
-	"github.com/openagent-go/agent/trigger"
+	"github.com/openagent-go/agent/internal/triggerstore"
 )
 
 func triggersAdd(ctx context.Context, h *cli.IO, o *triggerOptions, name, prompt string) error {
@@ -16,7 +16,7 @@ func triggersAdd(ctx context.Context, h *cli.IO, o *triggerOptions, name, prompt
 	if err != nil {
 		return err
 	}
-	r := trigger.Record{Secrets: []trigger.Secret{trigger.NewSecret()}, Trigger: trigger.Trigger{ID: trigger.NewID(), Name: name, Prompt: prompt,
+	r := triggerstore.Record{Secrets: []triggerstore.Secret{triggerstore.NewSecret()}, Trigger: triggerstore.Trigger{ID: triggerstore.NewID(), Name: name, Prompt: prompt,
 		URL: o.url, Schedule: o.schedule, Dir: place.dir, Enabled: true, Created: time.Now().UTC().Truncate(time.Second)}}
 	if err := r.Check(); err != nil {
 		return cli.Usagef("triggers add: %w", err)
@@ -29,7 +29,7 @@ func triggersAdd(ctx context.Context, h *cli.IO, o *triggerOptions, name, prompt
 			return cli.Usagef("triggers add: --schedule: %w", err)
 		}
 	}
-	if err := place.store.Update(ctx, r.ID, func(*trigger.Record) (*trigger.Record, error) { return &r, nil }); err != nil {
+	if err := place.store.Update(ctx, r.ID, func(*triggerstore.Record) (*triggerstore.Record, error) { return &r, nil }); err != nil {
 		r.Schedule = ""
 		return errors.Join(triggerError(err), app.ScheduleTrigger(ctx, place.jobs, place.dir, r.Trigger))
 	}

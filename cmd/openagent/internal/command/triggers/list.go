@@ -6,12 +6,12 @@ import (
 	"github.com/openagent-go/agent/cmd/openagent/internal/automation"
 	"github.com/openagent-go/agent/cmd/openagent/internal/cli"
 	"github.com/openagent-go/agent/internal/text"
-	"github.com/openagent-go/agent/trigger"
+	"github.com/openagent-go/agent/internal/triggerstore"
 )
 
 // A triggerEntry is a trigger in the command's output.
 type triggerEntry struct {
-	trigger.Trigger
+	triggerstore.Trigger
 	Last *automation.TriggerOutcome `json:"last,omitempty"` // the last run that a request or a conversation started
 }
 

@@ -6,7 +6,7 @@ import (
 	"github.com/openagent-go/agent/cmd/openagent/internal/app"
 	"github.com/openagent-go/agent/cmd/openagent/internal/cli"
 	"github.com/openagent-go/agent/internal/text"
-	"github.com/openagent-go/agent/trigger"
+	"github.com/openagent-go/agent/internal/triggerstore"
 )
 
 func triggersRemove(ctx context.Context, h *cli.IO, o *triggerOptions, ids []string) error {
@@ -26,7 +26,7 @@ func triggersRemove(ctx context.Context, h *cli.IO, o *triggerOptions, ids []str
 		if err := app.ScheduleTrigger(ctx, place.jobs, place.dir, t); err != nil {
 			return app.CronError(err)
 		}
-		if err := place.store.Update(ctx, id, func(*trigger.Record) (*trigger.Record, error) { return nil, nil }); err != nil {
+		if err := place.store.Update(ctx, id, func(*triggerstore.Record) (*triggerstore.Record, error) { return nil, nil }); err != nil {
 			return noTrigger(id, err)
 		}
 		removed = append(removed, triggerEntry{Trigger: r.Trigger})

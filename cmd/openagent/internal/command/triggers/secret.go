@@ -5,7 +5,7 @@ import (
 	"strings"
 
 	"github.com/openagent-go/agent/cmd/openagent/internal/cli"
-	"github.com/openagent-go/agent/trigger"
+	"github.com/openagent-go/agent/internal/triggerstore"
 )
 
 // triggersSecret shows the secret of a trigger on a terminal, or sets another one.
@@ -35,12 +35,12 @@ func takeSecret(ctx context.Context, h *cli.IO, place triggerPlace, id string) e
 	if err != nil {
 		return err
 	}
-	secret := trigger.Secret(strings.TrimSpace(text))
-	err = place.store.Update(ctx, id, func(r *trigger.Record) (*trigger.Record, error) {
+	secret := triggerstore.Secret(strings.TrimSpace(text))
+	err = place.store.Update(ctx, id, func(r *triggerstore.Record) (*triggerstore.Record, error) {
 		if r == nil {
-			return nil, trigger.ErrUnknown
+			return nil, triggerstore.ErrUnknown
 		}
-		r.Secrets = []trigger.Secret{secret}
+		r.Secrets = []triggerstore.Secret{secret}
 		if err := r.Check(); err != nil {
 			return nil, cli.Usagef("triggers secret --set: %w", err)
 		}

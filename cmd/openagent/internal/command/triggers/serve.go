@@ -12,7 +12,7 @@ import (
 	"github.com/openagent-go/agent/cmd/openagent/internal/cli"
 	"github.com/openagent-go/agent/cmd/openagent/internal/settings"
 	"github.com/openagent-go/agent/internal/text"
-	"github.com/openagent-go/agent/trigger"
+	"github.com/openagent-go/agent/internal/triggerstore"
 )
 
 const (
@@ -52,7 +52,7 @@ func triggersServe(ctx context.Context, h *cli.IO, o *triggerOptions) (err error
 		return err
 	}
 	release, err := place.file.Claim(place.dir)
-	if errors.Is(err, trigger.ErrServed) {
+	if errors.Is(err, triggerstore.ErrServed) {
 		return cli.Usagef("another openagent triggers serve already answers for the triggers of %s; stop it first", place.dir)
 	}
 	if err != nil {
@@ -66,7 +66,7 @@ func triggersServe(ctx context.Context, h *cli.IO, o *triggerOptions) (err error
 	if a, ok := listener.Addr().(*net.TCPAddr); ok && !a.IP.IsLoopback() {
 		h.Warn("--addr %s can be reached from other machines, and neither requests nor answers are encrypted; put a proxy with TLS in front", o.addr)
 	}
-	handler := &trigger.Handler{Store: place.store, Run: r.Run, Hosts: o.hosts, MaxBody: MaxBody, Log: log}
+	handler := &triggerstore.Handler{Store: place.store, Run: r.Run, Hosts: o.hosts, MaxBody: MaxBody, Log: log}
 	server := &http.Server{Handler: handler, ReadHeaderTimeout: automation.HeaderTimeout, ReadTimeout: requestTime, WriteTimeout: requestTime, IdleTimeout: automation.IdleTimeout,
 		MaxHeaderBytes: 16 << 10, ErrorLog: slog.NewLogLogger(log.Handler(), slog.LevelDebug)} // strangers can cause any number of errors
 	if err = startServing(h, o, place, "http://"+listener.Addr().String(), records); err == nil {
@@ -87,7 +87,7 @@ func triggersServe(ctx context.Context, h *cli.IO, o *triggerOptions) (err error
 }
 
 // startServing reports the address and the triggers.
-func startServing(h *cli.IO, o *triggerOptions, place triggerPlace, address string, records []trigger.Record) error {
+func startServing(h *cli.IO, o *triggerOptions, place triggerPlace, address string, records []triggerstore.Record) error {
 	entries := []triggerEntry{}
 	var rows [][]string
 	for _, r := range records {

@@ -11,7 +11,7 @@ import (
 	"github.com/openagent-go/agent/cmd/openagent/internal/cli"
 	"github.com/openagent-go/agent/cmd/openagent/internal/settings"
 	"github.com/openagent-go/agent/internal/cronstore"
-	"github.com/openagent-go/agent/trigger"
+	"github.com/openagent-go/agent/internal/triggerstore"
 )
 
 // triggerOptions are the flags of the command triggers: its own, and the prompt flags that apply to
@@ -80,9 +80,9 @@ func (o *triggerOptions) triggerFlags() cli.Flags {
 // A triggerPlace holds the triggers of the working folder.
 type triggerPlace struct {
 	home, dir string
-	file      *trigger.File
-	store     trigger.Store   // the triggers of the folder
-	jobs      cronstore.Store // the jobs of their schedules
+	file      *triggerstore.File
+	store     triggerstore.Store // the triggers of the folder
+	jobs      cronstore.Store    // the jobs of their schedules
 }
 
 func findTriggerPlace(h *cli.IO) (triggerPlace, error) {
@@ -92,12 +92,12 @@ func findTriggerPlace(h *cli.IO) (triggerPlace, error) {
 	}
 	dir, err := settings.WorkingDir()
 	file := app.TriggerFile(home)
-	return triggerPlace{home, dir, file, trigger.In(file, dir), cronstore.In(app.CronFile(home), dir)}, err
+	return triggerPlace{home, dir, file, triggerstore.In(file, dir), cronstore.In(app.CronFile(home), dir)}, err
 }
 
 // noTrigger returns the error for a trigger that does not exist or cannot be read.
 func noTrigger(id string, err error) error {
-	if errors.Is(err, trigger.ErrUnknown) {
+	if errors.Is(err, triggerstore.ErrUnknown) {
 		return cli.Usagef("there is no trigger %s here; openagent triggers list --all shows the triggers of all folders", cli.Clip(id))
 	}
 	return triggerError(err)

@@ -1,4 +1,4 @@
-package trigger
+package triggerstore
 
 import (
 	"cmp"
@@ -21,6 +21,21 @@ type Store interface {
 	// happen one after the other. An error of change, and what [Record.Check]
 	// refuses, changes nothing.
 	Update(ctx context.Context, id string, change func(old *Record) (*Record, error)) error
+}
+
+// A Handle holds a [Store]. The type of package trigger that programs pass around is made of it,
+// so each converts into the other.
+type Handle struct{ records Store }
+
+// NewHandle returns a Handle of a store.
+func NewHandle(s Store) *Handle { return &Handle{s} }
+
+// Records returns the store. It is nil for a nil Handle.
+func (h *Handle) Records() Store {
+	if h == nil {
+		return nil
+	}
+	return h.records
 }
 
 // Memory keeps triggers as long as the program runs. The zero value is empty.

@@ -1,4 +1,4 @@
-package trigger
+package triggerstore
 
 import (
 	"crypto/hmac"
