@@ -50,7 +50,7 @@ func TestCacheBreaks(t *testing.T) {
 		"a pause": {change: func(*testing.T, *agent.Session, func(string) llm.Model) { time.Sleep(4 * time.Minute) }},
 		"a long pause": {
 			change: func(*testing.T, *agent.Session, func(string) llm.Model) { time.Sleep(6 * time.Minute) },
-			want:   event.CacheBroken{Cause: event.CacheExpired, Text: "6m0s went by since the last request, the cache is kept for 5m0s"}},
+			want:   event.CacheBroken{Cause: "expired", Text: "6m0s went by since the last request, the cache is kept for 5m0s"}},
 		"a long pause, kept for an hour": {
 			cache:  llm.Cache{TTL: time.Hour},
 			change: func(*testing.T, *agent.Session, func(string) llm.Model) { time.Sleep(50 * time.Minute) }},
@@ -60,7 +60,7 @@ func TestCacheBreaks(t *testing.T) {
 					t.Fatal(err)
 				}
 			},
-			want: event.CacheBroken{Cause: event.CacheOtherModel, Text: "the model was switched from claude-sonnet-4-6 to claude-opus-4-6, and no model reads another's cache"}},
+			want: event.CacheBroken{Cause: "model", Text: "the model was switched from claude-sonnet-4-6 to claude-opus-4-6, and no model reads another's cache"}},
 		"a tool described otherwise": {
 			change: func(t *testing.T, s *agent.Session, _ func(string) llm.Model) {
 				other := tool.New(tool.Spec{Name: "second", Description: "second" + strings.Repeat(" describes something at lengths", 200)}, func(context.Context, tool.Call, struct{}) (*tool.Result, error) {
@@ -70,21 +70,21 @@ func TestCacheBreaks(t *testing.T) {
 					t.Fatal(err)
 				}
 			},
-			want: event.CacheBroken{Cause: event.CacheTools, Tool: "second", Byte: 36, Text: "the description of the tool second changed at byte 36"}},
+			want: event.CacheBroken{Cause: "tools", Tool: "second", Byte: 36, Text: "the description of the tool second changed at byte 36"}},
 		"thinking": {
 			change: func(t *testing.T, s *agent.Session, _ func(string) llm.Model) {
 				if err := s.SetThinking(t.Context(), llm.Thought{Effort: "high"}); err != nil {
 					t.Fatal(err)
 				}
 			},
-			want: event.CacheBroken{Cause: event.CacheSettings, Text: "thinking was set otherwise"}},
+			want: event.CacheBroken{Cause: "settings", Text: "thinking was set otherwise"}},
 		"a compaction": {
 			change: func(t *testing.T, s *agent.Session, _ func(string) llm.Model) {
 				if err := s.Compact(t.Context(), ""); err != nil {
 					t.Fatal(err)
 				}
 			},
-			want: event.CacheBroken{Cause: event.CacheMessages, Text: "the conversation was compacted"}},
+			want: event.CacheBroken{Cause: "messages", Text: "the conversation was compacted"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -138,7 +138,7 @@ func TestCacheLostOrChanged(t *testing.T) {
 	m := llmtest.Script(llmtest.Step{Text: "a", Usage: use(0, 5000)}, llmtest.Step{Text: "b", Usage: use(0, 5100)}, llmtest.Step{Text: "c", Usage: use(5000, 200)})
 	s := (&agent.Agent{Model: m}).Session("")
 	defer s.Close()
-	for i, want := range []event.CacheCause{"", event.CacheLost, ""} {
+	for i, want := range []event.CacheCause{"", "lost", ""} {
 		got := breaks(t, s, fmt.Sprint("prompt ", i))
 		if cause := first(got).Cause; cause != want {
 			t.Errorf("prompt %d: %+v", i, got)

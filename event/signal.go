@@ -18,18 +18,16 @@ const (
 	ToolFailed    ToolPhase = "error"
 )
 
-// A CacheCause is the reason why a provider's prompt cache was lost.
+// A CacheCause is the reason why a provider's prompt cache was lost:
+//
+//   - "model": another model was called
+//   - "expired": it was not used for longer than it is kept
+//   - "tools": a tool was added, taken away or described otherwise
+//   - "system": the system prompt changed
+//   - "settings": thinking or tool choice changed
+//   - "messages": the conversation changed, as by a compaction
+//   - "lost": nothing changed: the provider did not find it
 type CacheCause string
-
-const (
-	CacheOtherModel CacheCause = "model"    // another model was called
-	CacheExpired    CacheCause = "expired"  // it was not used for longer than it is kept
-	CacheTools      CacheCause = "tools"    // a tool was added, taken away or described otherwise
-	CacheSystem     CacheCause = "system"   // the system prompt changed
-	CacheSettings   CacheCause = "settings" // thinking or tool choice changed
-	CacheMessages   CacheCause = "messages" // the conversation changed, as by a compaction
-	CacheLost       CacheCause = "lost"     // nothing changed: the provider did not find it
-)
 
 // Signals.
 type (

@@ -7,7 +7,6 @@ import (
 	"testing"
 
 	agent "github.com/openagent-go/agent"
-	"github.com/openagent-go/agent/event"
 	"github.com/openagent-go/agent/internal/account"
 	"github.com/openagent-go/agent/llm"
 	"github.com/openagent-go/agent/llm/llmtest"
@@ -76,7 +75,7 @@ func TestAccount(t *testing.T) {
 	if cache.Requests != 4 || cache.Read != 14100 || math.Abs(*cache.SavedUSD-(without-usd)) > 1e-12 || math.Abs(cache.Rate()-14100.0/32300) > 1e-9 {
 		t.Errorf("cache %+v, rate %v", cache, cache.Rate())
 	}
-	if len(cache.Breaks) != 1 || cache.Breaks[0].Cause != event.CacheLost || cache.Breaks[0].Held != 9000 {
+	if len(cache.Breaks) != 1 || cache.Breaks[0].Cause != "lost" || cache.Breaks[0].Held != 9000 {
 		t.Errorf("breaks %+v", cache.Breaks)
 	}
 	if u := book.Context(); u.Tokens < 9200 || u.Tokens > 9400 || u.Window != 200_000 {

@@ -12,6 +12,16 @@ import (
 	"github.com/openagent-go/agent/llm"
 )
 
+const (
+	cacheOtherModel event.CacheCause = "model"
+	cacheExpired    event.CacheCause = "expired"
+	cacheTools      event.CacheCause = "tools"
+	cacheSystem     event.CacheCause = "system"
+	cacheSettings   event.CacheCause = "settings"
+	cacheMessages   event.CacheCause = "messages"
+	cacheLost       event.CacheCause = "lost"
+)
+
 // A CacheWatch finds out when a provider's prompt cache was broken, and why. It looks at
 // the tokens that the provider has read from the cache. Only if those are fewer than the
 // cache held does it compare two requests. The zero CacheWatch is ready to use.
@@ -66,7 +76,7 @@ func (w *CacheWatch) Apply(e event.Event, s *State, t *Transcript) *event.CacheB
 		b := w.compare(&now, f.Response.Usage)
 		if b != nil {
 			b.Key, b.Model, b.Read = f.Key, f.Model, f.Response.Usage.CacheRead
-			if b.Cause == event.CacheMessages && w.compacted {
+			if b.Cause == cacheMessages && w.compacted {
 				b.Text = "the conversation was compacted"
 			}
 			b.CostUSD = extra(s.Info(f.Model).Price, f.Response.Usage, b.Held-b.Read)
@@ -110,9 +120,9 @@ func (w *CacheWatch) compare(now *sent, u llm.Usage) *event.CacheBroken {
 	idle := now.at.Sub(old.at)
 	switch {
 	case old.model != now.model:
-		b.Cause, b.Text = event.CacheOtherModel, fmt.Sprintf("the model was switched from %s to %s, and no model reads another's cache", old.model, now.model)
+		b.Cause, b.Text = cacheOtherModel, fmt.Sprintf("the model was switched from %s to %s, and no model reads another's cache", old.model, now.model)
 	case idle > old.ttl && u.CacheRead == 0:
-		b.Cause, b.Text = event.CacheExpired, fmt.Sprintf("%v went by since the last request, the cache is kept for %v", idle.Round(time.Second), old.ttl)
+		b.Cause, b.Text = cacheExpired, fmt.Sprintf("%v went by since the last request, the cache is kept for %v", idle.Round(time.Second), old.ttl)
 	default:
 		old.differ(now, b)
 	}
@@ -125,13 +135,13 @@ func (old *sent) differ(now *sent, b *event.CacheBroken) {
 		return
 	}
 	if old.system != now.system {
-		b.Cause = event.CacheSystem
-		b.At(old.system, now.system)
+		b.Cause = cacheSystem
+		setChange(b, old.system, now.system)
 		b.Text = fmt.Sprintf("the system prompt changed at byte %d", b.Byte)
 		return
 	}
 	if old.thinking != now.thinking || old.choice != now.choice {
-		b.Cause, b.Text = event.CacheSettings, "thinking was set otherwise"
+		b.Cause, b.Text = cacheSettings, "thinking was set otherwise"
 		if old.thinking == now.thinking {
 			b.Text = "the tool choice was set otherwise"
 		}
@@ -140,24 +150,24 @@ func (old *sent) differ(now *sent, b *event.CacheBroken) {
 	for i, m := range old.messages {
 		switch {
 		case i >= len(now.messages):
-			b.Cause, b.Message, b.Text = event.CacheMessages, i, fmt.Sprintf("message %d and what follows it are gone", i)
+			b.Cause, b.Message, b.Text = cacheMessages, i, fmt.Sprintf("message %d and what follows it are gone", i)
 			return
 		case sameMessage(m, now.messages[i]):
 			continue
 		}
-		b.Cause, b.Message = event.CacheMessages, i
+		b.Cause, b.Message = cacheMessages, i
 		at, was, is := firstDifference(m.Content, now.messages[i].Content)
 		b.Block = at
-		b.At(was, is)
+		setChange(b, was, is)
 		b.Text = fmt.Sprintf("message %d changed, in block %d at byte %d", i, at, b.Byte)
 		return
 	}
-	b.Cause, b.Text = event.CacheLost, "the request begins as the last one did: the provider did not find what it had kept"
+	b.Cause, b.Text = cacheLost, "the request begins as the last one did: the provider did not find what it had kept"
 }
 
 func (old *sent) toolsDiffer(now *sent, b *event.CacheBroken) bool {
 	for i := range max(len(old.tools), len(now.tools)) {
-		b.Cause = event.CacheTools
+		b.Cause = cacheTools
 		switch {
 		case i >= len(now.tools):
 			b.Tool = old.tools[i].Name
@@ -173,7 +183,7 @@ func (old *sent) toolsDiffer(now *sent, b *event.CacheBroken) bool {
 			}
 		case toolText(old.tools[i]) != toolText(now.tools[i]):
 			b.Tool = now.tools[i].Name
-			b.At(toolText(old.tools[i]), toolText(now.tools[i]))
+			setChange(b, toolText(old.tools[i]), toolText(now.tools[i]))
 			b.Text = fmt.Sprintf("the description of the tool %s changed at byte %d", b.Tool, b.Byte)
 		default:
 			b.Cause = ""

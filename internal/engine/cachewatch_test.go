@@ -38,32 +38,32 @@ func TestCacheWatchNames(t *testing.T) {
 		want   event.CacheBroken
 	}{
 		"nothing": {func(*CacheWatch, *Transcript) {},
-			event.CacheBroken{Cause: event.CacheLost, Message: -1, Text: "the request begins as the last one did: the provider did not find what it had kept"}},
+			event.CacheBroken{Cause: cacheLost, Message: -1, Text: "the request begins as the last one did: the provider did not find what it had kept"}},
 		"a text": {func(_ *CacheWatch, t *Transcript) { t.Messages[1].Content[0] = llm.Text{Text: "let us look"} },
-			event.CacheBroken{Cause: event.CacheMessages, Message: 1, Byte: 4, Text: "message 1 changed, in block 0 at byte 4"}},
+			event.CacheBroken{Cause: cacheMessages, Message: 1, Byte: 4, Text: "message 1 changed, in block 0 at byte 4"}},
 		"a result": {func(_ *CacheWatch, t *Transcript) {
 			t.Messages[2].Content[0] = llm.ToolResult{ID: "u1", Content: llm.Blocks{llm.Text{Text: "result of u2"}}}
-		}, event.CacheBroken{Cause: event.CacheMessages, Message: 2, Byte: 11, Text: "message 2 changed, in block 0 at byte 11"}},
+		}, event.CacheBroken{Cause: cacheMessages, Message: 2, Byte: 11, Text: "message 2 changed, in block 0 at byte 11"}},
 		"one block more": {func(_ *CacheWatch, t *Transcript) {
 			t.Messages[3].Content = append(t.Messages[3].Content, llm.Text{Text: "and more"})
-		}, event.CacheBroken{Cause: event.CacheMessages, Message: 3, Block: 2, Text: "message 3 changed, in block 2 at byte 0"}},
+		}, event.CacheBroken{Cause: cacheMessages, Message: 3, Block: 2, Text: "message 3 changed, in block 2 at byte 0"}},
 		"fewer messages": {func(_ *CacheWatch, t *Transcript) { t.Messages = t.Messages[:2] },
-			event.CacheBroken{Cause: event.CacheMessages, Message: 2, Text: "message 2 and what follows it are gone"}},
+			event.CacheBroken{Cause: cacheMessages, Message: 2, Text: "message 2 and what follows it are gone"}},
 		"a compaction": {func(w *CacheWatch, t *Transcript) {
 			w.Apply(event.Event{Data: event.Compacted{}}, new(State), t)
 			t.Messages = []llm.Message{llm.UserText("a summary")}
-		}, event.CacheBroken{Cause: event.CacheMessages, Text: "the conversation was compacted"}},
+		}, event.CacheBroken{Cause: cacheMessages, Text: "the conversation was compacted"}},
 		"a compaction that failed": {func(w *CacheWatch, t *Transcript) {
 			w.Apply(event.Event{Data: event.Compacted{Failed: "no"}}, new(State), t)
-		}, event.CacheBroken{Cause: event.CacheLost, Message: -1, Text: "the request begins as the last one did: the provider did not find what it had kept"}},
+		}, event.CacheBroken{Cause: cacheLost, Message: -1, Text: "the request begins as the last one did: the provider did not find what it had kept"}},
 		"the system prompt": {func(_ *CacheWatch, t *Transcript) { t.System = "You are quick." },
-			event.CacheBroken{Cause: event.CacheSystem, Message: -1, Byte: 8, Text: "the system prompt changed at byte 8"}},
+			event.CacheBroken{Cause: cacheSystem, Message: -1, Byte: 8, Text: "the system prompt changed at byte 8"}},
 		"a tool more": {func(_ *CacheWatch, t *Transcript) { t.Tools = append(t.Tools[:2:2], llm.Tool{Name: "Late"}) },
-			event.CacheBroken{Cause: event.CacheTools, Message: -1, Tool: "Late", Text: "the tool Late was added"}},
+			event.CacheBroken{Cause: cacheTools, Message: -1, Tool: "Late", Text: "the tool Late was added"}},
 		"a tool less": {func(_ *CacheWatch, t *Transcript) { t.Tools = t.Tools[:1] },
-			event.CacheBroken{Cause: event.CacheTools, Message: -1, Tool: "Write", Text: "the tool Write is gone"}},
+			event.CacheBroken{Cause: cacheTools, Message: -1, Tool: "Write", Text: "the tool Write is gone"}},
 		"another order": {func(_ *CacheWatch, t *Transcript) { t.Tools = []llm.Tool{t.Tools[1], t.Tools[0]} },
-			event.CacheBroken{Cause: event.CacheTools, Message: -1, Tool: "Write", Text: "the tool Write stands where Read was"}},
+			event.CacheBroken{Cause: cacheTools, Message: -1, Tool: "Write", Text: "the tool Write stands where Read was"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			w, s, tr := new(CacheWatch), new(State), &Transcript{System: "You are careful.", Tools: tools, Messages: conversation(4)}

@@ -1,12 +1,14 @@
-package event
+package engine
 
 import (
 	"strings"
 	"unicode/utf8"
+
+	"github.com/openagent-go/agent/event"
 )
 
-// At sets the first byte in which a text differs from its old version, and the texts there.
-func (b *CacheBroken) At(was, is string) {
+// setChange sets the first byte in which a text differs from its old version, and the texts there.
+func setChange(b *event.CacheBroken, was, is string) {
 	n := 0
 	for n < len(was) && n < len(is) && was[n] == is[n] {
 		n++

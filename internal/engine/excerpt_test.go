@@ -1,9 +1,11 @@
-package event
+package engine
 
 import (
 	"strings"
 	"testing"
 	"unicode/utf8"
+
+	"github.com/openagent-go/agent/event"
 )
 
 // The excerpt of a change has whole words, so that the masking of secrets finds them.
@@ -22,8 +24,8 @@ func TestExcerpt(t *testing.T) {
 		{long + " after", long + " behind", " after", " behind"},
 		{"ä" + long, "ö" + long, "…", "…"},
 	} {
-		var b CacheBroken
-		b.At(tt.was, tt.is)
+		var b event.CacheBroken
+		setChange(&b, tt.was, tt.is)
 		if b.Was != tt.wantWas || b.Is != tt.wantIs {
 			t.Errorf("%.80q and %.80q: %q, %q", tt.was, tt.is, b.Was, b.Is)
 		}
@@ -34,8 +36,8 @@ func FuzzExcerpt(f *testing.F) {
 	f.Add("one two", "one three")
 	f.Add(strings.Repeat("x", 300), strings.Repeat("x", 299)+"y")
 	f.Fuzz(func(t *testing.T, was, is string) {
-		var b CacheBroken
-		b.At(was, is)
+		var b event.CacheBroken
+		setChange(&b, was, is)
 		for _, s := range []string{b.Was, b.Is} {
 			if len(s) > 2*longWord+80+8 || utf8.ValidString(was) && utf8.ValidString(is) && !utf8.ValidString(s) {
 				t.Errorf("%q", s)
