@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 
 	"github.com/openagent-go/agent/internal/front"
+	"github.com/openagent-go/agent/internal/skillscope"
 )
 
 //go:embed builtin
@@ -34,7 +35,7 @@ func BuiltIn(dir string) []*Skill {
 }
 
 func builtIn(name string) (*Skill, error) {
-	data, err := fs.ReadFile(builtins, path.Join("builtin", name, FileName))
+	data, err := fs.ReadFile(builtins, path.Join("builtin", name, skillscope.FileName))
 	if err != nil {
 		return nil, err
 	}

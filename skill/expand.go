@@ -131,7 +131,7 @@ func (s *Skill) files() (files []string, more bool) {
 		case len(files) == maxFiles || looked > 1000:
 			more = true
 			return fs.SkipAll
-		case err != nil || name == "." || name == FileName:
+		case err != nil || name == "." || name == skillscope.FileName:
 			return nil
 		case d.IsDir() && (strings.HasPrefix(d.Name(), ".") || d.Name() == "node_modules" || strings.Count(name, "/") >= maxDepth):
 			return fs.SkipDir

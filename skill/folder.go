@@ -17,11 +17,9 @@ import (
 
 	"github.com/openagent-go/agent/internal/front"
 	"github.com/openagent-go/agent/internal/plainfile"
+	"github.com/openagent-go/agent/internal/skillscope"
 	"github.com/openagent-go/agent/internal/text"
 )
-
-// FileName is the file that makes a folder a skill.
-const FileName = "SKILL.md"
 
 const markdown = ".md"
 
@@ -205,7 +203,7 @@ func (w *walk) list(dir string) []fs.DirEntry {
 
 // skill takes in the skill of a folder, and reports whether it is one.
 func (w *walk) skill(dir string) bool {
-	name := path.Join(dir, FileName)
+	name := path.Join(dir, skillscope.FileName)
 	if _, err := w.root.Lstat(name); err != nil {
 		return false
 	}
@@ -268,7 +266,7 @@ func sumOf(data []byte) string {
 // missing front matter.
 func (of *file) parse(data []byte, whole bool) (s *Skill, body string, notes []*front.Fault, err error) {
 	s = &Skill{From: cmp.Or(of.folder.From, of.folder.Path), file: of}
-	if path.Base(of.name) == FileName {
+	if path.Base(of.name) == skillscope.FileName {
 		s.Dir = filepath.Dir(of.path)
 	}
 	matter, text, err := front.Split(data, whole, maxFront)
@@ -301,7 +299,7 @@ func (of *file) parse(data []byte, whole bool) (s *Skill, body string, notes []*
 
 // usualName is the name of a skill whose file says none.
 func (of *file) usualName() string {
-	if base := path.Base(of.name); base != FileName {
+	if base := path.Base(of.name); base != skillscope.FileName {
 		return strings.TrimSuffix(base, markdown)
 	}
 	return path.Base(path.Dir(of.name))

@@ -39,8 +39,8 @@ type Server struct {
 	Config json.RawMessage
 }
 
-// WorktreeIsolation is the value of Isolation for a git worktree.
-const WorktreeIsolation = "worktree"
+// worktreeIsolation is the value of Isolation for a git worktree.
+const worktreeIsolation = "worktree"
 
 // Bounded returns a copy of the definition's Agent to start. If the kind is ReadOnly, the
 // copy has a policy that denies every change.

@@ -87,7 +87,7 @@ func Load(folders ...Folder) ([]Definition, []error) {
 	var problems []error
 	for _, f := range folders {
 		found := f.Load()
-		all = Merge(all, found.Definitions)
+		all = merge(all, found.Definitions)
 		for _, p := range found.Problems {
 			problems = append(problems, p)
 		}
@@ -96,12 +96,12 @@ func Load(folders ...Folder) ([]Definition, []error) {
 	return all, problems
 }
 
-// Merge returns the kinds of both lists. If two names differ only in case or not at all,
+// merge returns the kinds of both lists. If two names differ only in case or not at all,
 // the kind of higher replaces the other.
-func Merge(lower, higher []Definition) []Definition {
+func merge(lower, higher []Definition) []Definition {
 	out := slices.Clone(lower)
 	for _, d := range higher {
-		if i := Find(out, d.Agent.Name); i >= 0 {
+		if i := find(out, d.Agent.Name); i >= 0 {
 			out[i] = d
 		} else {
 			out = append(out, d)
@@ -110,8 +110,8 @@ func Merge(lower, higher []Definition) []Definition {
 	return out
 }
 
-// Find returns the index of a kind by its name, ignoring case, or -1.
-func Find(list []Definition, name string) int {
+// find returns the index of a kind by its name, ignoring case, or -1.
+func find(list []Definition, name string) int {
 	return slices.IndexFunc(list, func(d Definition) bool { return strings.EqualFold(d.Agent.Name, name) })
 }
 
@@ -244,7 +244,7 @@ func (out *Found) take(data []byte, file string, hooks *workspace.Workspace) {
 		out.add(file, line, true, text)
 		return
 	}
-	if i := Find(out.Definitions, d.Agent.Name); i >= 0 {
+	if i := find(out.Definitions, d.Agent.Name); i >= 0 {
 		out.add(file, 1, true, fmt.Sprintf("the name %s is that of %s already", d.Agent.Name, filepath.Base(out.Definitions[i].Source)))
 		return
 	}

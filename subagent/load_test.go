@@ -86,7 +86,7 @@ func TestRead(t *testing.T) {
 		{"skills", d.Skills, []string{"style", "security-notes"}},
 		{"servers", fmt.Sprintf("%s", d.Servers), `[{issues } {docs {"args":["--all"],"command":"docs-server"}}]`},
 		{"background", d.Background, true},
-		{"isolation", d.Isolation, WorktreeIsolation},
+		{"isolation", d.Isolation, worktreeIsolation},
 		{"color", d.Color, "blue"},
 		{"reads only", d.ReadOnly, false},
 		{"file", d.Source, file},

@@ -31,8 +31,9 @@ type Manager struct {
 	MaxDepth    int // agents of agents of …; 0: 1, children start none
 	MaxAgents   int // at work at a time for one session at the root; 0: 100
 	Turns       int // of an agent, unless it or its definition says; 0: 10
-	// Worktrees makes git worktrees for agents that are to be apart. Nil: there are none.
-	Worktrees Worktrees
+	// Worktrees makes git worktrees for agents that are to be apart, such as a
+	// [workspace.Workspace]. Nil: there are none.
+	Worktrees toolapi.Worktrees
 	// Team is what members of a team share. Nil: agents join no teams.
 	Team *team.Store
 	// Tasks is the list that agents work on: what an agent that ends has not finished is
@@ -96,7 +97,7 @@ func (c *Manager) Offer() toolapi.Offer {
 		o.Types = append(o.Types, toolapi.AgentType{Name: d.Agent.Name, Description: d.Description, ReadOnly: d.ReadOnly && d.Isolation == ""})
 	}
 	if c.Worktrees != nil {
-		o.Isolations = []string{WorktreeIsolation}
+		o.Isolations = []string{worktreeIsolation}
 	}
 	return o
 }

@@ -146,7 +146,7 @@ func ParseJSON(data []byte, hooks *workspace.Workspace) (list []Definition, note
 		if err != nil {
 			return nil, nil, fmt.Errorf("%.80s: %w", name, err)
 		}
-		if Find(list, name) >= 0 {
+		if find(list, name) >= 0 {
 			return nil, nil, fmt.Errorf("%s appears twice: names that differ only in case count as the same", name)
 		}
 		for _, n := range r.notes {
@@ -199,8 +199,8 @@ func (r *reader) take(v front.Value) (err error) {
 	case "background":
 		r.Background, err = v.Bool()
 	case "isolation":
-		if r.Isolation, err = v.Text(); err == nil && r.Isolation != "" && r.Isolation != WorktreeIsolation {
-			return v.Fault("there is no isolation %.40q, only %s", r.Isolation, WorktreeIsolation)
+		if r.Isolation, err = v.Text(); err == nil && r.Isolation != "" && r.Isolation != worktreeIsolation {
+			return v.Fault("there is no isolation %.40q, only %s", r.Isolation, worktreeIsolation)
 		}
 	case "effort":
 		if a.Thinking.Effort, err = v.Text(); err == nil && a.Thinking.Check() != nil {

@@ -15,8 +15,8 @@ import (
 	"github.com/openagent-go/agent/internal/toolapi"
 )
 
-// LeadName is the name of an unnamed agent at the root.
-const LeadName = "main"
+// leadName is the name of an unnamed agent at the root.
+const leadName = "main"
 
 // join makes an agent a member of the team that the call names, or of the one in
 // which its name waits for it.
@@ -66,7 +66,7 @@ func (c *Manager) Inbox(name string) agent.InboxFunc {
 		if err := c.roused(ctx, session); err != nil {
 			return err
 		}
-		return c.deliver(ctx, session, cmp.Or(name, LeadName), keep)
+		return c.deliver(ctx, session, cmp.Or(name, leadName), keep)
 	}
 }
 

@@ -13,12 +13,6 @@ import (
 	"github.com/openagent-go/agent/tools"
 )
 
-// Worktrees are the files and processes for git worktrees, such as those of a
-// workspace.
-type Worktrees interface {
-	toolapi.Worktrees
-}
-
 // tidying bounds the time for looking at a worktree whose agent has ended.
 const tidying = time.Minute
 
@@ -47,7 +41,7 @@ func locationOf(ctx context.Context, p *agent.Parent, d Definition, s toolapi.Sp
 			return &location{from, info.Agent.Session, info.Agent.Call, true}, nil
 		}
 	}
-	if cmp.Or(s.Isolation, d.Isolation) != WorktreeIsolation {
+	if cmp.Or(s.Isolation, d.Isolation) != worktreeIsolation {
 		return nil, nil
 	}
 	return &location{from: s.Call.Dir, session: s.Call.Session, call: s.Call.ID}, nil

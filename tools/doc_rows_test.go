@@ -37,7 +37,7 @@ var toolRows = map[string]toolRow{
 	"WebFetch": {[]string{`{"url":"https://example.com/"}`},
 		"{time tools.fetchTime}; {size tools.maxPage} of a page; {n tools.maxHops} redirects; pages kept {time tools.keepPages}, {size tools.cachedPages}; {size tools.maxRefusalText} of an error's page, of which {size tools.maxRefusal} are read",
 		[]string{"TestWebFetchPage", "TestWebFetchRedirects", "TestWebFetchPrivate", "TestWebFetchLimits", "TestWebFetchTime"}},
-	"WebSearch": {[]string{`{"query":"go"}`}, "query {size tools.maxQuery}; {n tools.maxDomains} domains; {n search.MaxCount} results", []string{"TestWebSearch", "TestWebSearchErrors"}},
+	"WebSearch": {[]string{`{"query":"go"}`}, "query {size tools.maxQuery}; {n tools.maxDomains} domains; {n web.MaxHits} results", []string{"TestWebSearch", "TestWebSearchErrors"}},
 
 	// Advanced.
 	"Agent": {[]string{`{"prompt":"p","description":"d","subagent_type":"general-purpose"}`}, "prompt {size tools.maxAgentPrompt}; {n tools.maxAgentTypes} types listed, {size tools.maxAgentTypeText} of each",

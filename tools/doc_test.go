@@ -330,7 +330,7 @@ func (d *doc) constant(pkg, name string) int64 {
 
 var codeFolders = map[string]string{
 	"tools": ".", "attach": "../attach", "custom": "custom", "engine": "../internal/engine", "team": "../internal/teamstore", "cron": "../internal/cronstore", "toolrun": "../internal/toolrun", "tooloutput": "../internal/tooloutput", "workspace": "../workspace",
-	"trigger": "../internal/triggerstore", "search": "search", "agent": "..",
+	"trigger": "../internal/triggerstore", "web": "../internal/web", "agent": "..",
 	"tool":    "../tool",
 	"toolapi": "../internal/toolapi",
 }

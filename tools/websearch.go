@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/openagent-go/agent/internal/text"
+	"github.com/openagent-go/agent/internal/web"
 	"github.com/openagent-go/agent/tool"
 	"github.com/openagent-go/agent/tools/search"
 )
@@ -67,8 +68,8 @@ func (in searchInput) query() (search.Query, error) {
 		problem = "query must not be empty"
 	case len(q.Text) > maxQuery:
 		problem = fmt.Sprintf("query is longer than %d bytes", maxQuery)
-	case in.Count < 0 || in.Count > search.MaxCount:
-		problem = fmt.Sprintf("num_results must be from 1 to %d", search.MaxCount)
+	case in.Count < 0 || in.Count > web.MaxHits:
+		problem = fmt.Sprintf("num_results must be from 1 to %d", web.MaxHits)
 	case slices.ContainsFunc(slices.Concat(in.Allowed, in.Blocked), func(d string) bool { return strings.TrimSpace(d) == "" }):
 		problem = "allowed_domains and blocked_domains must not have an empty member"
 	case len(in.Allowed)+len(in.Blocked) > maxDomains:
@@ -84,10 +85,10 @@ func searchFailed(err error) *tool.Result {
 	var e *search.Error
 	if errors.As(err, &e) {
 		r.Details = details(struct {
-			Engine     string        `json:"engine"`
-			Reason     search.Reason `json:"reason"`
-			Status     int           `json:"status,omitempty"`
-			RetryAfter float64       `json:"retryAfterSeconds,omitempty"`
+			Engine     string  `json:"engine"`
+			Reason     string  `json:"reason"`
+			Status     int     `json:"status,omitempty"`
+			RetryAfter float64 `json:"retryAfterSeconds,omitempty"`
 		}{e.Engine, e.Reason, e.Status, e.RetryAfter.Seconds()})
 	}
 	return r

@@ -53,7 +53,7 @@ var rules = map[string][]string{
 	"subagent":            {"", "event", "session", "tool", "tools", "permission", "hook", "hook/shell", "internal/config", "workspace", "team", "internal/...", "internal/teamstore", "internal/toolapi"},
 	// With everything that a coding agent works with; the command is built on it.
 	"coder":               {"", "internal/coding", "internal/config", "event", "llm", "mcp", "models", "sandbox", "skill", "tools", "workspace"},
-	"internal/coding":     {"", "internal/checkpoint", "internal/config", "event", "hook/shell", "internal/parts", "internal/trusted", "internal/wire", "llm", "mcp", "mcp/resources", "models", "project", "sandbox", "session", "skill", "subagent", "team", "tool", "tools", "tools/search", "workspace", "internal/tooloutput", "internal/toolapi"},
+	"internal/coding":     {"", "internal/checkpoint", "internal/config", "event", "hook/shell", "internal/parts", "internal/trusted", "internal/web", "internal/wire", "llm", "mcp", "mcp/resources", "models", "project", "sandbox", "session", "skill", "subagent", "team", "tool", "tools", "tools/search", "workspace", "internal/tooloutput", "internal/toolapi"},
 	"trigger":             {"internal/triggerstore"},
 	"workspace":           {"internal/...", "internal/tooloutput"},
 	"checkpoint":          {"internal/checkpoint"},
@@ -128,7 +128,7 @@ var rules = map[string][]string{
 	"llm":                {"internal/tokens"},
 	"internal/tokens":    {},
 	"internal/...":       {"internal/..."},
-	"cmd/...":            {"internal/fact", "", "cmd/openagent/internal/...", "attach", "internal/checkpoint", "internal/coding", "internal/config", "cron", "internal/cronstore", "internal/triggerstore", "internal/engine", "event", "hook", "hook/shell", "internal/connlimit", "internal/parts", "internal/plainfile", "internal/providers", "internal/terminal", "internal/toolnames", "internal/trusted", "internal/wire", "llm", "llm/...", "mcp", "mcp/agentserver", "mcp/oauth", "mcp/server", "permission", "sandbox", "session", "internal/account", "session/export", "internal/tracefile", "internal/transcript", "skill", "subagent", "tool", "tools", "tools/custom", "tools/search", "trace", "trigger", "workspace", "internal/chat", "internal/environ", "internal/toolrun", "internal/tooloutput", "internal/skillscope", "internal/toolschema", "internal/toolapi", "internal/hookctx"},
+	"cmd/...":            {"internal/fact", "", "cmd/openagent/internal/...", "attach", "internal/checkpoint", "internal/coding", "internal/config", "cron", "internal/cronstore", "internal/triggerstore", "internal/engine", "event", "hook", "hook/shell", "internal/connlimit", "internal/parts", "internal/plainfile", "internal/providers", "internal/terminal", "internal/toolnames", "internal/trusted", "internal/web", "internal/wire", "llm", "llm/...", "mcp", "mcp/agentserver", "mcp/oauth", "mcp/server", "permission", "sandbox", "session", "internal/account", "session/export", "internal/tracefile", "internal/transcript", "skill", "subagent", "tool", "tools", "tools/custom", "trace", "trigger", "workspace", "internal/chat", "internal/environ", "internal/toolrun", "internal/tooloutput", "internal/skillscope", "internal/toolschema", "internal/toolapi", "internal/hookctx"},
 	"examples/...":       {"..."},
 
 	"workspace/workspacetest": {"permission", "tool", "tool/tooltest", "tools", "workspace", "internal/toolrun"},

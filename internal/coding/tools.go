@@ -10,6 +10,7 @@ import (
 
 	"github.com/openagent-go/agent/internal/parts"
 	"github.com/openagent-go/agent/internal/text"
+	"github.com/openagent-go/agent/internal/web"
 	"github.com/openagent-go/agent/mcp/resources"
 	"github.com/openagent-go/agent/skill"
 	"github.com/openagent-go/agent/team"
@@ -156,7 +157,7 @@ func suggestion(word string, names []string) string {
 func (c *Coder) usable(name string) bool {
 	switch name {
 	case "WebSearch":
-		return c.options.Builtins.Search != nil || slices.ContainsFunc(search.Variables, func(name string) bool { return strings.TrimSpace(c.options.Getenv(name)) != "" })
+		return c.options.Builtins.Search != nil || slices.ContainsFunc(web.SearchVariables, func(name string) bool { return strings.TrimSpace(c.options.Getenv(name)) != "" })
 	case "EnterPlanMode", "ExitPlanMode":
 		return c.options.Person || c.Agent.AskUser != nil
 	}

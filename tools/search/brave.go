@@ -48,7 +48,7 @@ func (b *brave) Search(ctx context.Context, q Query) ([]Hit, error) {
 }
 
 // refuseBrave reads {"error":{"code":…,"detail":…}}. A wrong key has status 422.
-func refuseBrave(_ int, body []byte) (Reason, string) {
+func refuseBrave(_ int, body []byte) (string, string) {
 	var answer struct {
 		Error struct{ Code, Detail string }
 	}

@@ -46,7 +46,7 @@ func (d *duckDuckGo) Search(ctx context.Context, q Query) ([]Hit, error) {
 }
 
 // refuseDuckDuckGo knows that a page with a puzzle comes with status 202, 403 or 418.
-func refuseDuckDuckGo(status int, _ []byte) (Reason, string) {
+func refuseDuckDuckGo(status int, _ []byte) (string, string) {
 	if status == http.StatusAccepted || status == http.StatusForbidden || status == http.StatusTeapot {
 		return blocked, ""
 	}

@@ -50,7 +50,7 @@ func (e *exa) Search(ctx context.Context, q Query) ([]Hit, error) {
 }
 
 // refuseExa reads {"error":…,"tag":…}.
-func refuseExa(_ int, body []byte) (Reason, string) {
+func refuseExa(_ int, body []byte) (string, string) {
 	var answer struct{ Error, Tag string }
 	if json.Unmarshal(body, &answer) != nil {
 		return "", ""

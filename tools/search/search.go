@@ -55,25 +55,24 @@ type Options struct {
 
 // An Error is a failure that an engine reports. It never contains keys.
 type Error struct {
-	Engine     string
-	Reason     Reason
+	Engine string
+	// Reason tells the program how to react: "no key" (none was configured), "key refused"
+	// (it is wrong or not entitled), "rate limited" (or the quota is used up), "blocked" (the
+	// engine takes the request for a robot's), "bad answer" or "unreachable".
+	Reason     string
 	Status     int           // of HTTP; 0 where there was no answer
 	RetryAfter time.Duration // 0 if it was not said
 	Message    string        // the engine's words
 }
 
-// A Reason tells the program how to react to an [Error]: "no key" (none was configured), "key
-// refused" (it is wrong or not entitled), "rate limited" (or the quota is used up), "blocked"
-// (the engine takes the request for a robot's), "bad answer" or "unreachable".
-type Reason string
-
+// Values of [Error].Reason.
 const (
-	noKey       Reason = "no key"       // none was configured
-	keyRefused  Reason = "key refused"  // it is wrong or not entitled
-	rateLimited Reason = "rate limited" // or the quota is used up
-	blocked     Reason = "blocked"      // the engine takes the request for a robot's
-	badAnswer   Reason = "bad answer"   // it cannot be read, or is any other status
-	unreachable Reason = "unreachable"  // there was no answer
+	noKey       = "no key"       // none was configured
+	keyRefused  = "key refused"  // it is wrong or not entitled
+	rateLimited = "rate limited" // or the quota is used up
+	blocked     = "blocked"      // the engine takes the request for a robot's
+	badAnswer   = "bad answer"   // it cannot be read, or is any other status
+	unreachable = "unreachable"  // there was no answer
 )
 
 // Error implements error.
@@ -106,9 +105,6 @@ func (e *Error) Error() string {
 	return b.String()
 }
 
-// Variables are the environment variables that [FromEnv] reads. The first one that is set counts.
-var Variables = []string{"BRAVE_API_KEY", "TAVILY_API_KEY", "EXA_API_KEY", "SEARXNG_URL"}
-
 // FromEnv returns a client of the first engine that the environment names by
 // BRAVE_API_KEY, TAVILY_API_KEY, EXA_API_KEY or SEARXNG_URL, nil for none.
 func FromEnv() Client {
@@ -130,23 +126,21 @@ func FromEnv() Client {
 
 const (
 	defaultCount = 8
-	// MaxCount is how many results there are at most.
-	MaxCount    = 20
-	searchTime  = 30 * time.Second
-	maxAnswer   = 4 << 20 // bytes
-	maxTitle    = 300     // bytes of each text of a hit
-	maxSnippet  = 1000
-	maxDate     = 40
-	maxAddress  = 2000
-	maxMessage  = 300
-	maxOperands = 8 // domains that are put into the text of a query
+	searchTime   = 30 * time.Second
+	maxAnswer    = 4 << 20 // bytes
+	maxTitle     = 300     // bytes of each text of a hit
+	maxSnippet   = 1000
+	maxDate      = 40
+	maxAddress   = 2000
+	maxMessage   = 300
+	maxOperands  = 8 // domains that are put into the text of a query
 )
 
 func (q Query) count() int {
 	if q.Count <= 0 {
 		return defaultCount
 	}
-	return min(q.Count, MaxCount)
+	return min(q.Count, web.MaxHits)
 }
 
 // operators returns the text of the query with its domains as the operator "site:", which
@@ -246,7 +240,7 @@ type call struct {
 	base   string // "" for byDefault
 	path   string
 	key    string // is replaced in every error
-	refuse func(status int, body []byte) (Reason, string)
+	refuse func(status int, body []byte) (reason, message string)
 }
 
 // endpoint returns the address of the call with parameters.

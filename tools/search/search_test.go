@@ -184,7 +184,7 @@ func TestClients(t *testing.T) {
 }
 
 func TestRefusals(t *testing.T) {
-	fails := func(t *testing.T, e engine, r reply, reason Reason) *Error {
+	fails := func(t *testing.T, e engine, r reply, reason string) *Error {
 		t.Helper()
 		hits, err := e.client(serve(t, r, nil)).Search(t.Context(), query)
 		var se *Error

@@ -66,7 +66,7 @@ func engines(list [][]any) string {
 }
 
 // refuseSearXNG knows that an instance refuses formats that it has not enabled.
-func refuseSearXNG(status int, _ []byte) (Reason, string) {
+func refuseSearXNG(status int, _ []byte) (string, string) {
 	if status == http.StatusForbidden {
 		return badAnswer, `the instance gives no JSON: its settings need "json" in search.formats`
 	}

@@ -42,8 +42,8 @@ func (t *tavily) Search(ctx context.Context, q Query) ([]Hit, error) {
 }
 
 // refuseTavily reads {"detail":{"error":…}}. Used up quotas have status 432 and 433.
-func refuseTavily(status int, body []byte) (Reason, string) {
-	var reason Reason
+func refuseTavily(status int, body []byte) (string, string) {
+	var reason string
 	if status == 432 || status == 433 {
 		reason = rateLimited
 	}

@@ -8,10 +8,10 @@ import (
 	"github.com/openagent-go/agent/cmd/openagent/internal/settings"
 	"github.com/openagent-go/agent/internal/chat"
 	"github.com/openagent-go/agent/internal/providers"
+	"github.com/openagent-go/agent/internal/web"
 	"github.com/openagent-go/agent/llm/helper"
 	"github.com/openagent-go/agent/llm/limit"
 	"github.com/openagent-go/agent/llm/transport"
-	"github.com/openagent-go/agent/tools/search"
 )
 
 // Open finds out which provider is meant by options that are configured.
@@ -56,7 +56,7 @@ func (p *Provider) reached(o *settings.Options) error {
 // Secrets are the keys at hand.
 func (p Provider) Secrets() []string {
 	keys := slices.Clone(p.hidden)
-	names := append([]string{"OPENAGENT_API_KEY", providers.OldVariables["OPENAGENT_API_KEY"], "ANTHROPIC_API_KEY", "OPENAI_API_KEY", "AZURE_OPENAI_API_KEY", "AZURE_API_KEY", "AWS_SECRET_ACCESS_KEY", "AWS_SESSION_TOKEN", "AWS_BEARER_TOKEN_BEDROCK"}, search.Variables[:3]...)
+	names := append([]string{"OPENAGENT_API_KEY", providers.OldVariables["OPENAGENT_API_KEY"], "ANTHROPIC_API_KEY", "OPENAI_API_KEY", "AZURE_OPENAI_API_KEY", "AZURE_API_KEY", "AWS_SECRET_ACCESS_KEY", "AWS_SESSION_TOKEN", "AWS_BEARER_TOKEN_BEDROCK"}, web.SearchVariables[:3]...)
 	for _, host := range chat.Profiles() { // any of them may be gone over to
 		names = append(names, host.Keys...)
 	}

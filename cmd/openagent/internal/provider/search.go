@@ -3,7 +3,7 @@ package provider
 import (
 	"github.com/openagent-go/agent/cmd/openagent/internal/cli"
 	"github.com/openagent-go/agent/internal/providers"
-	"github.com/openagent-go/agent/tools/search"
+	"github.com/openagent-go/agent/internal/web"
 )
 
 // SearchName is the tool that needs a search engine.
@@ -11,5 +11,5 @@ const SearchName = "WebSearch"
 
 // SearchEngine returns the first variable that configures a search engine.
 func SearchEngine(h *cli.IO) providers.Setting {
-	return providers.Environ(h.Getenv).First(search.Variables...)
+	return providers.Environ(h.Getenv).First(web.SearchVariables...)
 }

@@ -24,10 +24,10 @@ import (
 	"github.com/openagent-go/agent/internal/parts"
 	"github.com/openagent-go/agent/internal/providers"
 	"github.com/openagent-go/agent/internal/tooloutput"
+	"github.com/openagent-go/agent/internal/web"
 	"github.com/openagent-go/agent/permission"
 	"github.com/openagent-go/agent/sandbox"
 	"github.com/openagent-go/agent/session"
-	"github.com/openagent-go/agent/tools/search"
 )
 
 // A finding is the result of one check.
@@ -128,7 +128,7 @@ func examineSearch(h *cli.IO) finding {
 	if s := provider.SearchEngine(h); s.Value != "" {
 		return finding{Name: name, OK: true, Detail: provider.SearchName + " by " + s.Source}
 	}
-	return finding{Name: name, OK: true, disabled: true, Detail: "disabled (set " + strings.Join(search.Variables, " or ") + ")"}
+	return finding{Name: name, OK: true, disabled: true, Detail: "disabled (set " + strings.Join(web.SearchVariables, " or ") + ")"}
 }
 
 // examineOutputs reports the stored outputs that were too long for the model.

@@ -9,6 +9,7 @@ import (
 	"github.com/openagent-go/agent/cmd/openagent/internal/cli"
 	"github.com/openagent-go/agent/cmd/openagent/internal/settings"
 	"github.com/openagent-go/agent/internal/parts"
+	"github.com/openagent-go/agent/internal/skillscope"
 	"github.com/openagent-go/agent/skill"
 )
 
@@ -28,7 +29,7 @@ func lintSkills(h *cli.IO, o *skillsOptions, dir string, dirs []string) error {
 			if err := settings.CheckDir("skills lint", d); err != nil {
 				return err
 			}
-			if _, err := os.Stat(filepath.Join(d, skill.FileName)); err == nil { // a single skill, not a folder of skills
+			if _, err := os.Stat(filepath.Join(d, skillscope.FileName)); err == nil { // a single skill, not a folder of skills
 				d = filepath.Dir(filepath.Clean(d))
 			}
 			folders = append(folders, skill.Folder{Path: d})

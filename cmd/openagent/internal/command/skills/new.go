@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 
 	"github.com/openagent-go/agent/cmd/openagent/internal/cli"
+	"github.com/openagent-go/agent/internal/skillscope"
 	"github.com/openagent-go/agent/internal/text"
 	"github.com/openagent-go/agent/skill"
 )
@@ -24,7 +25,7 @@ func newSkill(h *cli.IO, o *skillsOptions, dir, name string) error {
 	if err := skill.New().Register(&skill.Skill{Name: name}); err != nil {
 		return cli.Usagef("skills new: %w", err)
 	}
-	file := filepath.Join(base, name, skill.FileName)
+	file := filepath.Join(base, name, skillscope.FileName)
 	if err := os.MkdirAll(filepath.Dir(file), 0o755); err != nil {
 		return cli.Usagef("skills new: %w", err)
 	}
