@@ -20,9 +20,9 @@ var toolRows = map[string]toolRow{
 			"images {n attach.maxSide} pixels a side, {size attach.maxImage}, {n attach.maxPixels} pixels as they are; PDF {size attach.maxPDF}, {n attach.maxPDFPages} pages; " +
 			"notebooks {size tools.maxOutput} an output, {n tools.maxNotebookImages} images",
 		[]string{"TestReadText", "TestReadLimits", "TestReadImages", "TestReadPDF", "TestReadNotebook"}},
-	"Write": {[]string{`{"file_path":"a.txt","content":""}`}, "file {size workspace.MaxFile}; diff {size tools.maxDiff}, by lines up to {size tools.maxCompared}",
+	"Write": {[]string{`{"file_path":"a.txt","content":""}`}, "file {size workspace.maxFile}; diff {size tools.maxDiff}, by lines up to {size tools.maxCompared}",
 		[]string{"TestWriteNewFile", "TestMustHaveBeenRead", "TestWriteOutside", "TestWriteKeepsEncoding"}},
-	"Edit": {[]string{`{"file_path":"a.txt","old_string":"a","new_string":"b"}`}, "file {size workspace.MaxFile}; {n tools.maxSpans} places; diff {size tools.maxDiff}",
+	"Edit": {[]string{`{"file_path":"a.txt","old_string":"a","new_string":"b"}`}, "file {size workspace.maxFile}; {n tools.maxSpans} places; diff {size tools.maxDiff}",
 		[]string{"TestEditMatching", "TestEditSuggests", "TestEditResult", "TestEditsOfOneFile"}},
 	"Glob": {[]string{`{"pattern":"**/*.go"}`}, "{n tools.maxPaths} paths", []string{"TestGlob", "TestGlobOutside", "TestSearchHides", "TestSearchCancelled"}},
 	"Grep": {[]string{`{"pattern":"a"}`}, "{n tools.defaultHead} lines or files by default, {n tools.maxHead} at most; {n tools.maxAround} lines around; {size tools.maxGrepBytes}",
@@ -54,7 +54,7 @@ var toolRows = map[string]toolRow{
 		[]string{"TestTeamTools", "TestSendMessagePartly", "TestSendMessageOnce"}},
 	"TeamCreate":   {[]string{`{"name":"a"}`}, "{n team.MaxTeams} teams of {n team.MaxMembers} members; name {n team.MaxName} characters; {size team.MaxTeamTask} of what it is for", []string{"TestTeamTools"}},
 	"TeamDelete":   {[]string{`{"id":"a"}`}, "", []string{"TestTeamTools"}},
-	"NotebookEdit": {[]string{`{"file_path":"a.ipynb","command":"delete","cell_number":0}`}, "file {size workspace.MaxFile}", []string{"TestNotebookEdit", "TestNotebookEditFamiliar", "TestNotebookEditRefuses", "TestNotebookEditLarge"}},
+	"NotebookEdit": {[]string{`{"file_path":"a.ipynb","command":"delete","cell_number":0}`}, "file {size workspace.maxFile}", []string{"TestNotebookEdit", "TestNotebookEditFamiliar", "TestNotebookEditRefuses", "TestNotebookEditLarge"}},
 
 	// Specialist.
 	"CronCreate": {[]string{`{"name":"a","schedule":"@daily","prompt":"p"}`, `{"name":"a","schedule":"@daily","command":"make"}`}, "{n cron.MaxJobs} jobs; name {n cron.MaxName} characters; prompt or command {size cron.MaxText}",
@@ -80,7 +80,7 @@ var toolRows = map[string]toolRow{
 
 	// Extra.
 	"MultiEdit": {[]string{`{"file_path":"a.txt","edits":[{"old_string":"a","new_string":"b"}]}`}, "{n tools.maxEdits} edits; else as Edit", []string{"TestMultiEdit", "TestMultiEditMatching", "TestMultiEditCancelled"}},
-	"ApplyPatch": {[]string{"{\"input\":\"*** Begin Patch\\n*** Add File: a\\n+a\\n*** End Patch\"}"}, "files {size workspace.MaxFile} each, {size workspace.MaxTotal} together; {n tools.maxPatchLines} lines of a file that is changed; {n tools.maxProblems} wrong files named",
+	"ApplyPatch": {[]string{"{\"input\":\"*** Begin Patch\\n*** Add File: a\\n+a\\n*** End Patch\"}"}, "files {size workspace.maxFile} each, {size workspace.MaxTotal} together; {n tools.maxPatchLines} lines of a file that is changed; {n tools.maxProblems} wrong files named",
 		[]string{"TestApplyPatch", "TestApplyPatchRollsBack", "TestApplyPatchCancelled", "TestApplyPatchLarge"}},
 	"CodeSearch": {[]string{`{"query":"a"}`}, "{n tools.defaultHits} results by default; query {size tools.maxCodeQuery}, {n tools.maxQueryWords} words; {time tools.codeSearchTime}; {n tools.maxHitText} characters of a line",
 		[]string{"TestCodeSearch", "TestCodeSearchLarge", "TestCodeSearchHere", "TestCodeSearchFollowsNoLinks"}},
