@@ -534,7 +534,8 @@ func (g *growingSet) Tools(context.Context) ([]tool.Tool, error) { return g.tool
 
 func (g *growingSet) Version() uint64 { return g.version }
 
-// The budget of a prompt ends it, and its compactions are made with the prompt's model.
+// The budget of a prompt ends it. A compaction that is asked for afterwards is free of the
+// options of the prompt before.
 func TestPromptBudgetAndCompaction(t *testing.T) {
 	small := modelNamed("small", uses("a"), uses("a"), uses("a"), say("end"))
 	a := &agent.Agent{Model: modelNamed("large", say("large")), Fallbacks: []llm.Model{small}, Tools: []tool.Tool{named("a")}, Permissions: permission.Policy{Mode: permission.AcceptEdits}}
@@ -556,6 +557,39 @@ func TestPromptBudgetAndCompaction(t *testing.T) {
 	if c := factOf[fact.Configured](facts); c.Mode != permission.AcceptEdits || c.Model != "large" || c.Prompt != nil {
 		t.Errorf("a compaction after the prompt: %+v", c)
 	}
+}
+
+// The window of the prompt's model decides when the conversation is compacted, and this
+// model writes the summary. The next prompt has the agent's model again.
+func TestPromptModelCompacts(t *testing.T) {
+	store := new(session.Memory)
+	large := narrow(t, 200_000, func(r *llmtest.Request, n int) llmtest.Step {
+		if n < 4 {
+			return llmtest.Call(llmtest.Use(fmt.Sprint("u", n), "groaning", number{15_000 + n}))
+		}
+		return say("large")
+	})
+	large.ID = "large"
+	small := narrow(t, 12_000, func(r *llmtest.Request, n int) llmtest.Step {
+		if wantsSummary(&r.Request) {
+			return say("<summary>In short.</summary>")
+		}
+		return say("small")
+	})
+	small.ID = "small"
+	a := &agent.Agent{Model: large, Fallbacks: []llm.Model{small}, Sessions: store, Tools: []tool.Tool{groaning}, Permissions: bypass, MaxTokens: 2000}
+	s := a.Session("s")
+	defer s.Close()
+	for _, c := range []struct{ model, want string }{{"", "large"}, {"small", "small"}, {"", "large"}} {
+		if res, err := s.Do(t.Context(), agent.Input{Text: "go", Model: c.model}); err != nil || res.Text != c.want {
+			t.Fatalf("with the model %q: %v, %v", c.model, res, err)
+		}
+	}
+	all := compactions(t, store, "s")
+	if len(all) != 1 || all[0].Model != "small" || all[0].Failed != "" {
+		t.Errorf("%+v", all)
+	}
+	checkPrefixes(t, history(t, store, "s"))
 }
 
 // A quota counts the calls of the prompt's model.

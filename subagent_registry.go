@@ -108,8 +108,9 @@ func (s *Session) recoverAbandoned(ctx context.Context, prompt bool) []event.Fac
 	})
 }
 
-// withSession calls do with the state of the session, during a run or without one. record
-// appends facts to the journal.
+// withSession calls do with the state of the session, during a run or without one. do must not
+// lock s.mu, which is held if the session has no run. record appends facts to the
+// journal.
 func (s *Session) withSession(ctx context.Context, do func(f *conversation.Conversation, record func(...event.Fact) error) error) error {
 	for {
 		err := s.withRun(ctx, func(l *activeRun) error { return do(l.conv, l.Commit) })

@@ -54,7 +54,7 @@ func (l *activeRun) restartAgent(at event.AgentStart) {
 			if _, ended := f.State.Agents().Worked(at.Key); ended || b.Has(at.Key) || subagents.Waits(f.State, at.Key) {
 				return nil
 			}
-			end, text, _ := subagents.LastResult(context.Background(), l.s.childStore(l.x.store), at)
+			end, text, _ := subagents.LastResult(context.Background(), b.storeFor(l.s.ID, l.x.store), at)
 			end.Message = strings.TrimSpace(end.Message + "; it could not go on: " + why)
 			return record(subagents.Notice(at.Key, at.Agent, end, text), end)
 		})

@@ -3,7 +3,7 @@
 // skill runs. The format is that of agentskills.io and Claude Code.
 //
 //	skills := skill.New(skill.BuiltIn(".")...)
-//	n, problems := skills.Discover(skill.Folder{Path: "/home/me/.agents/skills"})
+//	n, problems := skills.Discover([]skill.Folder{{Path: "/home/me/.agents/skills"}})
 //	a := &agent.Agent{Model: m, Tools: append(tools.Core(ws), tools.Skill(skills))}
 //	in, err := skills.Expand("review", "HEAD~1")        // "/review HEAD~1"
 //	res, err := a.Session("").Do(ctx, agent.Input{Expansion: in})
