@@ -46,7 +46,7 @@ func (l *activeRun) begin(prompt bool, first []event.Fact) {
 	ctx := l.observe(!prompt)
 	var closing []event.Fact
 	if prompt && (l.conv.State.Running() || l.conv.State.Pending()) {
-		closing = []event.Fact{event.Resumed{Hooks: l.x.Hooks.Events()}, fact.Stopped{Reason: event.Interrupted, Message: "cut short, then prompted anew"}}
+		closing = []event.Fact{event.Resumed{Hooks: l.x.Hooks.Events()}, fact.Stopped{Reason: event.Interrupted, Message: "interrupted; a new prompt followed"}}
 	}
 	var restart func()
 	if !prompt {

@@ -104,7 +104,7 @@ func (s *Session) newRun(ctx context.Context, in *Input, watched bool) (l *activ
 	case in.ID != "" && state.Known(in.ID):
 		return nil, nil, nil
 	case in.Compact && !state.Running() && state.Pending():
-		return nil, nil, fmt.Errorf("agent: compacting: %w: decide about the call and resume, or prompt anew, first", ErrSuspended)
+		return nil, nil, fmt.Errorf("agent: compacting: %w: first decide about the call and resume, or send a new prompt", ErrSuspended)
 	default:
 		if err := x.limits.inMode(s.modeInForce(), x.base); err != nil {
 			return nil, nil, err

@@ -26,7 +26,7 @@ const (
 	problemSequence = "sequence"            // facts are missing, repeated or out of order
 	problemPrev     = "prev"                // a fact follows none that is there
 	problemBlob     = "blob"                // a file with content is missing or was altered
-	problemNoResult = "call_without_result" // the conversation goes on and a call has no result
+	problemNoResult = "call_without_result" // a call has no result, and facts of later turns follow
 	problemNoCall   = "result_without_call"
 	problemTwice    = "second_result"
 )

@@ -87,8 +87,8 @@ type Terminal interface {
 	Where(l workspace.CommandLine) string
 	// StartJob starts a command in the background. Its id and state go into the session.
 	StartJob(ctx context.Context, l workspace.CommandLine) (id string, state json.RawMessage, err error)
-	// Job reports on a command in the background: the new output, of which filter, if not nil,
-	// picks lines. It waits so long for the end.
+	// Job reports the new output of a background command, and its state. A filter that is not
+	// nil picks lines of the output. Job waits at most wait for the command to end.
 	Job(ctx context.Context, session, id string, filter *regexp.Regexp, wait time.Duration) (*workspace.JobReport, error)
 	// StopJob ends a command in the background.
 	StopJob(ctx context.Context, session, id string) (*workspace.JobReport, error)

@@ -21,9 +21,9 @@
 //	<the nonce>
 //	<SHA-256 of the body, 64 hexadecimal digits in lower case>
 //
-// What is not signed so, is older or newer than the handler's window, or was seen
-// before is answered 401, whatever is wrong with it; the rest 202 with the JSON
-// object {"run":"<id of the run>"}.
+// The handler answers 401 to a request with a wrong signature, with a time outside its window,
+// or that it has seen before. It answers 202 to the others, with the JSON object
+// {"run":"<id of the run>"}.
 package trigger
 
 import (

@@ -53,7 +53,7 @@ func run(ctx context.Context, out io.Writer) (err error) {
 		Store: cron.File(filepath.Join(dir, "jobs.json")), // what is scheduled outlives the program
 		Fire:  func(ctx context.Context, j cron.Job, _ time.Time) (string, error) { return fire(ctx, a, j) },
 		Report: func(j cron.Job, status, note string) {
-			if _, ok := first[j.ID]; !ok && status != "skipped" { // skipped: the run before goes on
+			if _, ok := first[j.ID]; !ok && status != "skipped" { // skipped: the run before has not ended
 				first[j.ID] = fmt.Sprintf("%s %s: %s", j.Name, status, note)
 			}
 			if len(first) == len(jobs) {

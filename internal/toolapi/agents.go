@@ -9,8 +9,8 @@ import (
 	"github.com/openagent-go/agent/tool"
 )
 
-// A Spawner starts agents for the tool Agent. It decides about their permissions: never
-// more than the parent's, whatever a [Spawn] asks for.
+// A Spawner starts agents for the tool Agent. It decides their permissions. They are
+// never wider than the parent's, even if a [Spawn] asks for more.
 type Spawner interface {
 	// Offer lists the types of agents. It must not change during a prompt.
 	Offer() Offer

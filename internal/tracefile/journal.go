@@ -187,7 +187,7 @@ func (s *sessionSpans) end(key string, e event.Event, f event.Fact) {
 	}
 }
 
-// ended adds a span of which only the end is on record.
+// ended adds a span whose start was not recorded.
 func (s *sessionSpans) ended(e event.Event, span Record, took time.Duration, f event.Fact) {
 	only := s.begin(e, span, "")
 	only.Start = e.Time.Add(-took)

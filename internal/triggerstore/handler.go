@@ -189,8 +189,9 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 
 var errRefused = errors.New("the trigger refused the request")
 
-// admit returns the trigger that a request may start, and its body. Whatever
-// speaks against the request is the same error, after the same work.
+// admit returns the trigger that a request may start, and its body. A
+// refused request gets the same error after the same work for every reason, so a sender cannot
+// find out why it was refused.
 func (h *Handler) admit(w http.ResponseWriter, r *http.Request, id string) (Trigger, []byte, error) {
 	refused := func() (Trigger, []byte, error) { return Trigger{}, nil, errRefused }
 	now := time.Now()
@@ -253,8 +254,7 @@ func (h *Handler) stale(at, now time.Time) bool {
 	return now.Sub(at).Abs() > h.window() || at.UnixMilli() < since.UnixMilli()
 }
 
-// wireTarget returns path and query as they were sent, whatever a mux has made
-// of the path since.
+// wireTarget returns path and query as they were sent, even if a mux has changed the path.
 func wireTarget(r *http.Request) (string, bool) {
 	if r.RequestURI == "" { // not from a server
 		return r.URL.RequestURI(), true
