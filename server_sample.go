@@ -53,11 +53,11 @@ func (h *callHost) Sample(ctx context.Context, q toolhost.Sampling) (toolhost.Sa
 		return toolhost.Sampled{}, err
 	}
 	var last event.AssistantMessage
-	res, err := (&Parent{h.x.owner, h.line.Host().(*activeRun)}).Run(ctx, Child{
+	res, err := (&parentRun{h.x.owner, h.line.Host().(*activeRun)}).Run(ctx, child{
 		Agent: &Agent{Name: "sampling:" + q.Server, Model: model, Fallbacks: h.x.agent.Fallbacks, System: system, Tools: []tool.Tool{},
 			Context:   func(context.Context, Place) []Note { return nil }, // a server must not learn about the place
 			MaxTokens: request.MaxTokens, Stop: q.Stop, Budget: Budget{Turns: 1}},
-		Call: h.call.ID, Input: prompt, apart: true,
+		Call: h.call.ID, Input: prompt, Apart: true,
 		Watch: func(e event.Event) {
 			if m, ok := e.Data.(event.AssistantMessage); ok {
 				last = m

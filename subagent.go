@@ -14,7 +14,6 @@ import (
 	"github.com/openagent-go/agent/internal/safecall"
 	"github.com/openagent-go/agent/internal/subagents"
 	"github.com/openagent-go/agent/llm"
-	"github.com/openagent-go/agent/permission"
 	"github.com/openagent-go/agent/session"
 	"github.com/openagent-go/agent/tool"
 )
@@ -26,8 +25,10 @@ type Child struct {
 	// rules, Deciders and hooks, see [Parent]. Deciders and hooks of the child cannot allow
 	// anything. Rules and modes that its hooks set cannot allow more. Its callbacks are not
 	// called.
+	//
+	// The child's permission mode is that of its Permissions, otherwise the parent's current
+	// mode. The child never gets a mode that permits more than the parent's.
 	Agent *Agent
-	Name  string // the child's name; "" is Agent's name
 	Call  string // id of the tool call that starts it
 	// Session is the id of the child's session. "" derives the id from Call, so a call that
 	// is repeated after a crash finds its agent again. A child that has worked before keeps
@@ -36,17 +37,6 @@ type Child struct {
 	// Input is the task. Its ID identifies the task; "" means Call. A task that is on
 	// record is not done again: its result is returned. An unfinished task continues.
 	Input Input
-	// Mode is the child's permission mode. "" is the mode of Agent, otherwise the parent's
-	// current mode. The child never gets a mode that permits more than the parent's.
-	Mode permission.Mode
-	// Watch, unless nil, gets the events of the child's run, one at a time, in order.
-	Watch func(event.Event)
-	// apart: the call may start several such agents, so each session id is derived from
-	// Input.ID.
-	apart bool
-	// Note, unless nil, returns a text for the parent's model, to add to the last answer of
-	// a background agent. It is called once, when the task has ended.
-	Note func() string
 }
 
 // A Parent is a run that can start sub-agents, its children. A child may do only what its
@@ -55,26 +45,55 @@ type Child struct {
 //
 // The child gets a share of the parent's remaining budget. Its usage counts for the parent.
 // When the parent ends, its children end.
-type Parent struct {
-	session *Session
-	run     *activeRun
-}
+type Parent struct{ run *parentRun }
 
 // ParentOf returns the run of a tool call, from the context that the tool got. ok is false
 // for any other context.
-func ParentOf(ctx context.Context) (*Parent, bool) {
+func ParentOf(ctx context.Context) (p *Parent, ok bool) {
 	l, ok := driver.HostOf(ctx).(*activeRun)
 	if !ok {
 		return nil, false
 	}
-	return &Parent{l.s, l}, true
+	return &Parent{&parentRun{l.s, l}}, true
+}
+
+// Run runs a child and waits for the result. Once the child's run has begun, the result is
+// not nil. Run fails with [ErrShare], and with the errors of [Session.Prompt].
+func (p *Parent) Run(ctx context.Context, c Child) (*Result, error) {
+	return p.run.Run(ctx, c.child())
+}
+
+// Start runs a child in the background, until the parent's session is closed, and returns
+// the id of the child's session. When the child ends, Start calls done, unless nil. The
+// parent's model gets a notice once, in the current run or in the next one, even if the
+// program dies in between. A task whose end is on record is not done again.
+func (p *Parent) Start(ctx context.Context, c Child, done func(*Result, error)) (id string, err error) {
+	return p.run.Start(ctx, c.child(), done)
+}
+
+func (c Child) child() child {
+	return child{Agent: c.Agent, Call: c.Call, Session: c.Session, Input: c.Input}
+}
+
+// child is a [Child] with all that package subagent sets.
+type child = subagents.Child[*Agent, Input]
+
+// parentRun is the whole of a [Parent]. It implements [subagents.ParentRun].
+type parentRun struct {
+	session *Session
+	run     *activeRun
+}
+
+// ParentRun returns the run as package subagent uses it.
+func (l *activeRun) ParentRun() subagents.ParentRun[*Agent, Input, *Result] {
+	return &parentRun{l.s, l}
 }
 
 // Session returns the id of the run's session.
-func (p *Parent) Session() string { return p.session.ID }
+func (p *parentRun) Session() string { return p.session.ID }
 
 // Depth returns the number of agents above the run's agent: 0 at the root.
-func (p *Parent) Depth() int {
+func (p *parentRun) Depth() int {
 	n := 0
 	for b := p.session.definition().parentLink; b != nil; b = b.parent.definition().parentLink {
 		n++
@@ -83,7 +102,7 @@ func (p *Parent) Depth() int {
 }
 
 // Agent returns the run's agent. Do not change it.
-func (p *Parent) Agent() *Agent { return p.session.definition() }
+func (p *parentRun) Agent() *Agent { return p.session.definition() }
 
 // ErrShare is matched if the budget has nothing left for a child.
 var ErrShare = errors.New("nothing is left of the budget for another agent")
@@ -93,12 +112,12 @@ var ErrKind = errors.New("it is another kind of agent")
 
 // Run runs a child and waits for the result. Once the child's run has begun, the result is
 // not nil. Run fails with [ErrShare], and with the errors of [Session.Prompt].
-func (p *Parent) Run(ctx context.Context, c Child) (*Result, error) {
+func (p *parentRun) Run(ctx context.Context, c child) (*Result, error) {
 	id, err := p.idOf(ctx, c)
 	if err != nil {
 		return nil, err
 	}
-	ctx, leave, err := p.session.subagents().Begin(ctx, subagents.Work{Key: c.key(), Name: c.called(), Session: id})
+	ctx, leave, err := p.session.subagents().Begin(ctx, subagents.Work{Key: keyOf(&c), Name: nameOf(&c), Session: id})
 	if err != nil {
 		return nil, err
 	}
@@ -128,11 +147,11 @@ func (p *Parent) Run(ctx context.Context, c Child) (*Result, error) {
 // the id of the child's session. When the child ends, Start calls done, unless nil. The
 // parent's model gets a notice once, in the current run or in the next one, even if the
 // program dies in between. A task whose end is on record is not done again.
-func (p *Parent) Start(ctx context.Context, c Child, done func(*Result, error)) (id string, err error) {
+func (p *parentRun) Start(ctx context.Context, c child, done func(*Result, error)) (id string, err error) {
 	if id, err = p.idOf(ctx, c); err != nil {
 		return "", err
 	}
-	life, leave, err := p.session.subagents().Begin(ctx, subagents.Work{Key: c.key(), Name: c.called(), Session: id, Background: true})
+	life, leave, err := p.session.subagents().Begin(ctx, subagents.Work{Key: keyOf(&c), Name: nameOf(&c), Session: id, Background: true})
 	if err != nil {
 		return "", err
 	}
@@ -159,38 +178,38 @@ func (p *Parent) Start(ctx context.Context, c Child, done func(*Result, error)) 
 
 // Stop stops a background child, given the id of its session. It reports whether the child
 // was working.
-func (p *Parent) Stop(id string) bool {
+func (p *parentRun) Stop(id string) bool {
 	return p.session.subagents().StopBackground(id, ErrAgentStopped)
 }
 
 // Working reports whether a child is working, given the id of its session.
-func (p *Parent) Working(id string) bool {
+func (p *parentRun) Working(id string) bool {
 	return slices.ContainsFunc(p.session.Children(), func(at event.AgentStart) bool { return at.Session == id })
 }
 
 // Life returns a context that ends when the parent's session is closed.
-func (p *Parent) Life() context.Context { return p.session.subagents().Context() }
+func (p *parentRun) Life() context.Context { return p.session.subagents().Context() }
 
 // Go calls fn in a goroutine. ctx ends when the parent's session is closed, and Close waits
 // for fn. Go reports false if the session is already closed.
-func (p *Parent) Go(fn func(ctx context.Context)) bool {
+func (p *parentRun) Go(fn func(ctx context.Context)) bool {
 	return p.session.subagents().Go(fn)
 }
 
 // Notify calls the hooks for an event of the host, see [Session.Hook]. It logs errors.
-func (p *Parent) Notify(in hook.Input) {
+func (p *parentRun) Notify(in hook.Input) {
 	if _, err := p.session.Hook(p.Life(), in); err != nil {
 		p.run.x.Log.Warn("hooks were not called", "event", in.Event, "error", err)
 	}
 }
 
 // Model returns the model with the given name, if the parent has it or can get it.
-func (p *Parent) Model(name string) (llm.Model, error) { return p.run.x.Models.Find(name) }
+func (p *parentRun) Model(name string) (llm.Model, error) { return p.run.x.Models.Find(name) }
 
 // Last returns the end of a child's last task, and the text of its last answer. child is
 // the id of its session, or its name. If several children have that name, the one that
 // began last counts. Last fails with [session.ErrNotFound].
-func (p *Parent) Last(ctx context.Context, child string) (event.AgentEnd, string, error) {
+func (p *parentRun) Last(ctx context.Context, child string) (event.AgentEnd, string, error) {
 	var at event.AgentStart
 	var recorded *event.AgentEnd
 	known := false
@@ -220,7 +239,7 @@ func (p *Parent) Last(ctx context.Context, child string) (event.AgentEnd, string
 
 // Child describes the session of a child, working or not. It fails with
 // [session.ErrNotFound].
-func (p *Parent) Child(ctx context.Context, id string) (session.Info, error) {
+func (p *parentRun) Child(ctx context.Context, id string) (session.Info, error) {
 	info, err := session.Stat(ctx, p.session.childStore(p.run.x.store), id)
 	if err != nil {
 		return session.Info{}, fmt.Errorf("agent: looking for the agent %s: %w", id, err)
@@ -229,9 +248,9 @@ func (p *Parent) Child(ctx context.Context, id string) (session.Info, error) {
 }
 
 // prepareSubagent makes a child's session and records the start of its task.
-func (p *Parent) prepareSubagent(ctx context.Context, c Child, id string, background bool) (*subagentTask, error) {
-	name := c.called()
-	c.Input.ID = c.key()
+func (p *parentRun) prepareSubagent(ctx context.Context, c child, id string, background bool) (*subagentTask, error) {
+	name := nameOf(&c)
+	c.Input.ID = keyOf(&c)
 	w := &subagentTask{parent: p, key: c.Input.ID, name: name, call: c.Call, input: c.Input, watch: c.Watch, note: c.Note, background: background}
 	if w.key == "" {
 		return nil, fmt.Errorf("agent: starting %s: neither Call nor Input.ID says what work it is", name)
@@ -282,33 +301,33 @@ func (p *Parent) prepareSubagent(ctx context.Context, c Child, id string, backgr
 	return w, nil
 }
 
-// key identifies the task.
-func (c *Child) key() string { return cmp.Or(c.Input.ID, c.Call) }
+// keyOf identifies the task.
+func keyOf(c *child) string { return cmp.Or(c.Input.ID, c.Call) }
 
-func (c *Child) called() string { return cmp.Or(c.Name, c.Agent.Name, "agent") }
+func nameOf(c *child) string { return cmp.Or(c.Name, c.Agent.Name, "agent") }
 
 // idOf returns the id of a child's session. In a fork, a child keeps the id that it had.
-func (p *Parent) idOf(ctx context.Context, c Child) (string, error) {
+func (p *parentRun) idOf(ctx context.Context, c child) (string, error) {
 	if c.Session != "" {
 		return c.Session, nil
 	}
 	id := ""
 	err := p.session.withSession(ctx, func(f *conversation.Conversation, _ func(...event.Fact) error) error {
-		id = f.State.Agents().Worker(c.key())
+		id = f.State.Agents().Worker(keyOf(&c))
 		return nil
 	})
 	word := c.Call
-	if c.apart {
-		word = c.key()
+	if c.Apart {
+		word = keyOf(&c)
 	}
 	return cmp.Or(id, session.DerivedID(p.session.ID, word)), err
 }
 
 // Assigned returns the session id of the child that a call starts. It is the same id each
 // time.
-func (p *Parent) Assigned(ctx context.Context, call string) (string, error) {
-	return p.idOf(ctx, Child{Call: call})
+func (p *parentRun) Assigned(ctx context.Context, call string) (string, error) {
+	return p.idOf(ctx, child{Call: call})
 }
 
 // Tools returns the tools that the parent's model can call, in order.
-func (p *Parent) Tools() []tool.Tool { return slices.Clone(p.run.x.EveryTool()) }
+func (p *parentRun) Tools() []tool.Tool { return slices.Clone(p.run.x.EveryTool()) }

@@ -74,7 +74,7 @@ type parentNow struct {
 }
 
 // now returns the current state of the parent's run, for a new child.
-func (p *Parent) now(f *conversation.Conversation) parentNow {
+func (p *parentRun) now(f *conversation.Conversation) parentNow {
 	c := f.State.Config()
 	model := func() llm.Model { return p.run.x.Models.Named(f.State.Model()) }
 	return parentNow{model: model, thinking: c.Thinking, dir: f.State.Dir(), roots: c.Roots,
@@ -156,7 +156,7 @@ func (a *Agent) offered() [][]string {
 }
 
 // inForce returns the policy that judges the parent's calls now.
-func (p *Parent) inForce(f *conversation.Conversation) permission.Policy {
+func (p *parentRun) inForce(f *conversation.Conversation) permission.Policy {
 	rules, more := p.session.definition().Permissions, f.State.Rules()
 	rules.Allow, rules.Ask, rules.Deny = joinRules(rules.Allow, more.Allow), joinRules(rules.Ask, more.Ask), joinRules(rules.Deny, more.Deny)
 	rules.Mode = f.State.Mode()

@@ -8,6 +8,7 @@ import (
 
 	"github.com/openagent-go/agent"
 	"github.com/openagent-go/agent/event"
+	"github.com/openagent-go/agent/internal/parentrun"
 	"github.com/openagent-go/agent/llm/llmtest"
 	"github.com/openagent-go/agent/tool"
 )
@@ -19,8 +20,8 @@ func TestAgentEndsAfterItsRun(t *testing.T) {
 		ctx, cancel := context.WithCancel(t.Context())
 		gate := make(chan struct{})
 		delegates := tool.New(tool.Spec{Name: "delegate", ReadOnly: true, Timeout: -1}, func(ctx context.Context, c tool.Call, _ number) (*tool.Result, error) {
-			p, _ := agent.ParentOf(ctx)
-			_, err := p.Run(ctx, agent.Child{Agent: &agent.Agent{Name: "helper", Model: llmtest.Script(say("helped"))}, Call: c.ID, Input: agent.Input{Text: "help"},
+			p, _ := parentrun.Of(ctx)
+			_, err := p.Run(ctx, parentrun.Child{Agent: &agent.Agent{Name: "helper", Model: llmtest.Script(say("helped"))}, Call: c.ID, Input: agent.Input{Text: "help"},
 				Watch: func(event.Event) {
 					cancel()
 					<-gate

@@ -14,7 +14,7 @@ import (
 
 // subagentTask is one task of a child.
 type subagentTask struct {
-	parent     *Parent
+	parent     *parentRun
 	session    *Session // the child's
 	key        string
 	name       string

@@ -11,7 +11,7 @@ import (
 	"github.com/openagent-go/agent/permission"
 )
 
-// ErrAgentStopped is matched by the end of an agent that [Parent.Stop] or
+// ErrAgentStopped is matched by the end of an agent that the tool TaskStop or
 // [Session.StopAgent] stopped.
 var ErrAgentStopped = errors.New("it was stopped")
 
@@ -47,7 +47,7 @@ func (s *Session) allowAgents() {
 }
 
 // Ready waits until agents may begin. After an interrupt, that is the next run.
-func (p *Parent) Ready(ctx context.Context) error { return p.session.subagents().Ready(ctx) }
+func (p *parentRun) Ready(ctx context.Context) error { return p.session.subagents().Ready(ctx) }
 
 // stopsAgents reports whether a fact stops the background agents. The end of an earlier
 // run, which a prompt closes, stops none.

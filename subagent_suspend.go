@@ -32,7 +32,7 @@ func (w *subagentTask) suspendedFact() fact.AgentSuspended {
 
 // suspendCall lets the parent's call wait for the agent: it is repeated when the run is
 // resumed. It reports false if the call cannot be repeated.
-func (p *Parent) suspendCall(w *subagentTask) (parked bool) {
+func (p *parentRun) suspendCall(w *subagentTask) (parked bool) {
 	err := p.session.withRun(context.Background(), func(l *activeRun) error {
 		if parked = l.conv.State.Call(w.call).Repeatable; parked {
 			l.RecordInstead(w.call, w.suspendedFact())

@@ -14,6 +14,7 @@ import (
 
 	"github.com/openagent-go/agent"
 	"github.com/openagent-go/agent/event"
+	"github.com/openagent-go/agent/internal/parentrun"
 	"github.com/openagent-go/agent/llm"
 	"github.com/openagent-go/agent/llm/llmtest"
 	"github.com/openagent-go/agent/permission"
@@ -194,8 +195,8 @@ func TestChildBounds(t *testing.T) {
 				c.child(helper)
 			}
 			a.Tools = []tool.Tool{w, tool.New(tool.Spec{Name: "delegate"}, func(ctx context.Context, call tool.Call, n number) (*tool.Result, error) {
-				p, _ := agent.ParentOf(ctx)
-				res, err := p.Run(ctx, agent.Child{Agent: helper, Call: call.ID, Mode: c.mode, Input: agent.Input{Text: "go"}})
+				p, _ := parentrun.Of(ctx)
+				res, err := p.Run(ctx, parentrun.Child{Agent: helper, Call: call.ID, Mode: c.mode, Input: agent.Input{Text: "go"}})
 				if err != nil {
 					return nil, err
 				}

@@ -8,13 +8,14 @@ import (
 	"time"
 
 	"github.com/openagent-go/agent"
+	"github.com/openagent-go/agent/internal/parentrun"
 	"github.com/openagent-go/agent/internal/toolapi"
 	"github.com/openagent-go/agent/session"
 	"github.com/openagent-go/agent/tool"
 )
 
 // start lets an agent work in the background.
-func (c *Manager) start(ctx context.Context, p *agent.Parent, j *job, child agent.Child) (*toolapi.Spawned, error) {
+func (c *Manager) start(ctx context.Context, p parentrun.Run, j *job, child parentrun.Child) (*toolapi.Spawned, error) {
 	id, err := c.work(ctx, p, j, child, nil)
 	if err != nil {
 		c.release(j)
@@ -25,7 +26,7 @@ func (c *Manager) start(ctx context.Context, p *agent.Parent, j *job, child agen
 
 // work starts a piece of work in the background. A member of a team waits for mail
 // when it is done; ended, unless nil, is called before.
-func (c *Manager) work(ctx context.Context, p *agent.Parent, j *job, child agent.Child, ended func(*agent.Result)) (string, error) {
+func (c *Manager) work(ctx context.Context, p parentrun.Run, j *job, child parentrun.Child, ended func(*agent.Result)) (string, error) {
 	j.mu.Lock()
 	rest := make(chan struct{})
 	j.parent, j.began, j.rest, j.result, j.err = p, time.Now(), rest, nil, nil
@@ -82,7 +83,7 @@ func (c *Manager) Output(ctx context.Context, call tool.Call, id string, wait ti
 
 // earlier shows an agent of the session that worked in another program, by id or name.
 func (c *Manager) earlier(ctx context.Context, id string) (*tool.Result, error) {
-	p, ok := agent.ParentOf(ctx)
+	p, ok := parentrun.Of(ctx)
 	if !ok {
 		return nil, nil
 	}

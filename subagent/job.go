@@ -12,6 +12,7 @@ import (
 
 	"github.com/openagent-go/agent"
 	"github.com/openagent-go/agent/event"
+	"github.com/openagent-go/agent/internal/parentrun"
 	"github.com/openagent-go/agent/internal/teamstore"
 	"github.com/openagent-go/agent/internal/toolapi"
 	"github.com/openagent-go/agent/tool"
@@ -25,7 +26,7 @@ type job struct {
 	over             chan struct{} // closed at its end
 
 	mu      sync.Mutex
-	parent  *agent.Parent
+	parent  parentrun.Run
 	began   time.Time
 	rest    chan struct{} // closed when the piece of work that continues is done
 	leaving bool          // it has agreed to end

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/openagent-go/agent"
+	"github.com/openagent-go/agent/internal/parentrun"
 	"github.com/openagent-go/agent/internal/teamstore"
 	"github.com/openagent-go/agent/internal/toolapi"
 	"github.com/openagent-go/agent/team"
@@ -107,7 +108,7 @@ var ErrNoRun = errors.New("only a run can start agents")
 
 // Spawn implements [toolapi.Spawner].
 func (c *Manager) Spawn(ctx context.Context, s toolapi.Spawn) (*toolapi.Spawned, error) {
-	p, ok := agent.ParentOf(ctx)
+	p, ok := parentrun.Of(ctx)
 	if !ok {
 		return nil, fmt.Errorf("starting an agent: %w", ErrNoRun)
 	}
@@ -163,9 +164,9 @@ func (c *Manager) kind(name string) (Definition, error) {
 }
 
 // configure makes the child that a call asks for.
-func (c *Manager) configure(ctx context.Context, p *agent.Parent, d Definition, s toolapi.Spawn, j *job) (agent.Child, error) {
+func (c *Manager) configure(ctx context.Context, p parentrun.Run, d Definition, s toolapi.Spawn, j *job) (parentrun.Child, error) {
 	a := d.Bounded()
-	child := agent.Child{Agent: a, Name: j.name, Call: s.Call.ID, Session: s.Resume, Mode: s.Mode, Input: agent.Input{Text: s.Prompt}}
+	child := parentrun.Child{Agent: a, Name: j.name, Call: s.Call.ID, Session: s.Resume, Mode: s.Mode, Input: agent.Input{Text: s.Prompt}}
 	if a.Budget.Turns = cmp.Or(s.MaxTurns, a.Budget.Turns, c.Turns, defaultTurns); a.Budget.Turns < 0 {
 		return child, fmt.Errorf("maxTurns is %d; it must be at least 1", a.Budget.Turns)
 	}
@@ -200,7 +201,7 @@ func (c *Manager) configure(ctx context.Context, p *agent.Parent, d Definition, 
 }
 
 // connect adds the tools of the MCP servers that the kind names.
-func (c *Manager) connect(ctx context.Context, p *agent.Parent, d Definition, a *agent.Agent, j *job) error {
+func (c *Manager) connect(ctx context.Context, p parentrun.Run, d Definition, a *agent.Agent, j *job) error {
 	var own []Server
 	for _, s := range d.Servers {
 		if s.Config != nil {

@@ -11,6 +11,7 @@ import (
 	"github.com/openagent-go/agent"
 	"github.com/openagent-go/agent/event"
 	"github.com/openagent-go/agent/hook"
+	"github.com/openagent-go/agent/internal/parentrun"
 	"github.com/openagent-go/agent/internal/teamstore"
 	"github.com/openagent-go/agent/internal/toolapi"
 )
@@ -124,7 +125,7 @@ func (c *Manager) members(root string) []*job {
 
 // idle has a member of a team wait for mail, which puts it to work again. It reports
 // false when the agent ends instead.
-func (c *Manager) idle(p *agent.Parent, j *job, child agent.Child) (waits bool) {
+func (c *Manager) idle(p parentrun.Run, j *job, child parentrun.Child) (waits bool) {
 	ctx := p.Life()
 	if !c.stays(ctx, j) {
 		return false
@@ -181,7 +182,7 @@ func (c *Manager) stays(ctx context.Context, j *job) bool {
 
 // resume puts an idle agent to work with the mail that has come, if there is some. The
 // mail is taken out once it is on record.
-func (c *Manager) resume(ctx context.Context, p *agent.Parent, j *job, child agent.Child) (begun bool, err error) {
+func (c *Manager) resume(ctx context.Context, p parentrun.Run, j *job, child parentrun.Child) (begun bool, err error) {
 	err = c.shared().Take(ctx, j.root, j.name, func(mail []teamstore.Message) error {
 		child.Input = agent.Input{ID: "mail:" + mail[0].ID, Text: teamstore.Text(mail)}
 		recorded := make(chan struct{}, 1)

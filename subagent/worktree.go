@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/openagent-go/agent"
+	"github.com/openagent-go/agent/internal/parentrun"
 	"github.com/openagent-go/agent/internal/toolapi"
 	"github.com/openagent-go/agent/session"
 	"github.com/openagent-go/agent/tools"
@@ -26,7 +27,7 @@ type location struct {
 // locationOf returns where the worktree of an agent is to be, nil if it works where its
 // parent does. An agent that continues has that of its first work. A fork of a session
 // leaves the worktrees of agents to the session that it was made from.
-func locationOf(ctx context.Context, p *agent.Parent, d Definition, s toolapi.Spawn, id string) (*location, error) {
+func locationOf(ctx context.Context, p parentrun.Run, d Definition, s toolapi.Spawn, id string) (*location, error) {
 	info, err := p.Child(ctx, id)
 	switch {
 	case errors.Is(err, session.ErrNotFound) && s.Resume == "":

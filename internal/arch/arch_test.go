@@ -209,8 +209,14 @@ var rules = map[string][]string{
 	"team":               {"internal/teamstore"},
 	"internal/teamstore": {},
 	"internal/teamtest":  {"internal/teamstore"},
+	"internal/parentrun": {
+		"",
+		"internal/driver",
+		"internal/subagents",
+	},
 	"subagent": {
 		"",
+		"internal/parentrun",
 		"event",
 		"session",
 		"tool",
@@ -480,6 +486,7 @@ var rules = map[string][]string{
 	},
 	// Not the root: they know the agents of a session by a type of their user's.
 	"internal/subagents": {
+		"tool",
 		"internal/fact",
 		"internal/engine",
 		"event",
