@@ -30,7 +30,9 @@ type Options struct {
 	// [models.Source.Open]. "": that of the settings, else the default model of the provider whose
 	// key is in the environment. It does not count if Agent.Model is set.
 	Model string
-	// Models opens models by name. Its zero value takes keys from the environment.
+	// Models opens models by name. Its zero value takes keys from the environment. What it leaves
+	// out comes from the settings: base_url, apiKeyHelper, models, and proxy and certificates
+	// unless HTTP is set. Variables that begin with OPENAGENT_ are for the command only.
 	Models models.Source
 	// AppendSystem is added to the instructions.
 	AppendSystem string
@@ -84,7 +86,8 @@ type Options struct {
 	// OnServer is called when the status of a server changes. It must return soon.
 	OnServer func(mcp.Status)
 
-	// Warn is called with mistakes in files and parts that are left out. They stop nothing. Nil:
+	// Warn is called with mistakes in files, such as misspelt names of tools in skills and
+	// sub-agents, and with parts that are left out. They stop nothing. Nil:
 	// they go to Agent.Log.
 	Warn func(Part, error)
 }

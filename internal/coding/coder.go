@@ -100,7 +100,8 @@ func New(ctx context.Context, o Options) (_ *Coder, err error) {
 	if err := c.addTools(ctx); err != nil {
 		return nil, err
 	}
-	c.startServers()
+	c.checkNames(ctx)
+	c.startServers() // after the names: nobody waits for servers, and the names of their tools count as known
 	return c, nil
 }
 

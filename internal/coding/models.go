@@ -1,6 +1,7 @@
 package coding
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"maps"
@@ -8,7 +9,9 @@ import (
 	"strings"
 
 	"github.com/openagent-go/agent/internal/parts"
+	"github.com/openagent-go/agent/internal/providers"
 	"github.com/openagent-go/agent/llm"
+	"github.com/openagent-go/agent/llm/transport"
 	"github.com/openagent-go/agent/models"
 )
 
@@ -61,7 +64,10 @@ func (c *Coder) modelsByName(own string) (m Models, err error) {
 	if _, fixed := s.Managed("model"); own != "" && !fixed && !c.explicit("model") {
 		name = own
 	}
-	source := c.modelSource()
+	source, err := c.modelSource(name)
+	if err != nil {
+		return m, err
+	}
 	open := func(name string) (llm.Model, error) { return source.Open(c.qualified(name)) }
 	if m.Main, err = open(name); err != nil {
 		return m, &OptionError{Option: "Model", Err: err}
@@ -94,9 +100,10 @@ func (c *Coder) modelsByName(own string) (m Models, err error) {
 	return m, nil
 }
 
-// modelSource returns where models are opened: the options, with the address and the catalog of the
-// settings.
-func (c *Coder) modelSource() models.Source {
+// modelSource returns where models are opened: the options, with what the settings say of addresses,
+// windows and prices, proxy, certificates and the command that prints the key. That key is for the
+// provider of the main model alone.
+func (c *Coder) modelSource(main string) (models.Source, error) {
 	source := c.options.Models
 	if source.Getenv == nil {
 		source.Getenv = c.options.Getenv
@@ -110,8 +117,27 @@ func (c *Coder) modelSource() models.Source {
 	if _, given := source.BaseURLs[provider]; provider != "" && base != "" && !given {
 		source.BaseURLs = with(source.BaseURLs, map[string]string{provider: base})
 	}
+	if way := parts.Transport(c.Settings); source.HTTP == nil && way != (transport.Options{}) {
+		c.hide(way.Secrets()...)
+		var err error
+		if source.HTTP, err = way.Client(); err != nil {
+			return source, fmt.Errorf("reaching the models as the settings say: %w", err)
+		}
+	}
+	if h := parts.KeyHelper(c.Settings); h != nil {
+		provider = cmp.Or(provider, providerOf(main), c.guessProvider(main))
+		if _, given := source.Keys[provider]; !given && source.KeyFuncs[provider] == nil {
+			source.KeyFuncs = with(source.KeyFuncs, map[string]llm.KeyFunc{provider: h.Key})
+		}
+	}
 	c.hide(slices.Collect(maps.Values(source.Keys))...)
-	return source
+	return source, nil
+}
+
+// guessProvider returns the provider that a model's name or the environment points to.
+func (c *Coder) guessProvider(model string) string {
+	p := providers.Provider{Environ: c.options.Getenv, Model: providers.Setting{Value: model}}
+	return p.Guess().Value
 }
 
 // qualified adds the provider of the settings to a name without one.

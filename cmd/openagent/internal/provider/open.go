@@ -1,17 +1,15 @@
 package provider
 
 import (
-	"encoding/json"
 	"slices"
 
 	"github.com/openagent-go/agent/cmd/openagent/internal/cli"
 	"github.com/openagent-go/agent/cmd/openagent/internal/settings"
 	"github.com/openagent-go/agent/internal/chat"
+	"github.com/openagent-go/agent/internal/parts"
 	"github.com/openagent-go/agent/internal/providers"
 	"github.com/openagent-go/agent/internal/web"
-	"github.com/openagent-go/agent/llm/helper"
 	"github.com/openagent-go/agent/llm/limit"
-	"github.com/openagent-go/agent/llm/transport"
 )
 
 // Open finds out which provider is meant by options that are configured.
@@ -28,26 +26,16 @@ func Open(h *cli.IO, o *settings.Options) (Provider, error) {
 
 // reached adds what settings say of how models are reached.
 func (p *Provider) reached(o *settings.Options) error {
-	text := func(key string) string {
-		s := ""
-		if v := o.Setting(key); v.Value != nil {
-			if err := json.Unmarshal(v.Value, &s); err != nil {
-				panic(err) // it was checked
-			}
-		}
-		return s
-	}
 	if p.Name.Value == providers.DemoName || o.Settings == nil {
 		return nil
 	}
-	way := transport.Options{Proxy: text("proxy"), CAFile: text("caFile"), CertFile: text("clientCert"), KeyFile: text("clientKey")}
+	way := parts.Transport(o.Settings)
 	p.hidden = way.Secrets()
 	var err error
 	if p.HTTP, err = way.Client(); err != nil {
 		return cli.Usagef("reaching the models: %v", err)
 	}
-	if command := text("apiKeyHelper"); command != "" {
-		h := &helper.Helper{Command: command, TTL: o.Settings.Duration("apiKeyHelperTTL")}
+	if h := parts.KeyHelper(o.Settings); h != nil {
 		p.Helper, p.Key = h.Key, providers.Setting{}
 	}
 	return nil
