@@ -26,6 +26,7 @@ import (
 	"github.com/openagent-go/agent/event"
 	"github.com/openagent-go/agent/hook"
 	"github.com/openagent-go/agent/internal/hookrun"
+	"github.com/openagent-go/agent/internal/modelcall"
 	"github.com/openagent-go/agent/llm"
 	"github.com/openagent-go/agent/permission"
 	"github.com/openagent-go/agent/session"
@@ -285,10 +286,10 @@ func (a *Agent) check() error {
 	if slices.Contains(a.Tools, nil) || slices.Contains(a.Toolsets, nil) {
 		return configError("Tools or Toolsets hold nil")
 	}
-	if err := a.Thinking.Check(); err != nil {
+	if err := modelcall.CheckThought(a.Thinking); err != nil {
 		return configError("Thinking: %v", err)
 	}
-	if err := a.Cache.Check(); err != nil {
+	if err := modelcall.CheckCache(a.Cache); err != nil {
 		return configError("Cache: %v", err)
 	}
 	if a.Loop.Repeats < 0 || a.Loop.Failures < 0 {

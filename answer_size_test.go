@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"github.com/openagent-go/agent"
+	"github.com/openagent-go/agent/internal/llmconst"
 	"github.com/openagent-go/agent/llm"
 	"github.com/openagent-go/agent/llm/anthropic"
 	"github.com/openagent-go/agent/llm/llmtest"
@@ -110,11 +111,11 @@ func TestManyCalls(t *testing.T) {
 		}
 		return llmtest.Call(uses...)
 	}
-	for _, n := range []int{1000, llm.MaxBlocks, llm.MaxBlocks + 1, 100_000} {
+	for _, n := range []int{1000, llmconst.MaxBlocks, llmconst.MaxBlocks + 1, 100_000} {
 		m := llmtest.Script(calls(n), say("done"))
 		res, err := (&agent.Agent{Model: m, Tools: []tool.Tool{double}}).Prompt(t.Context(), "go")
 		switch {
-		case n <= llm.MaxBlocks:
+		case n <= llmconst.MaxBlocks:
 			if err != nil || res.Text != "done" || len(m.Requests()[1].Messages[2].Content) != n {
 				t.Errorf("%d calls: %+v, %v", n, res, err)
 			}

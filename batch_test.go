@@ -10,6 +10,7 @@ import (
 
 	"github.com/openagent-go/agent"
 	"github.com/openagent-go/agent/event"
+	"github.com/openagent-go/agent/internal/llmconst"
 	"github.com/openagent-go/agent/llm"
 	"github.com/openagent-go/agent/llm/anthropic"
 	"github.com/openagent-go/agent/llm/llmtest"
@@ -151,7 +152,7 @@ func TestBatchBounds(t *testing.T) {
 	}
 	const many = 200
 	refused, done := run(many, 25)
-	if ran == 0 || ran > llm.MaxBlocks || len(refused)+done != many || !strings.Contains(refused[0], "in your next answer") {
+	if ran == 0 || ran > llmconst.MaxBlocks || len(refused)+done != many || !strings.Contains(refused[0], "in your next answer") {
 		t.Errorf("%d ran, %d were refused: %.200s", ran, len(refused), refused)
 	}
 }

@@ -10,6 +10,7 @@ import (
 	agent "github.com/openagent-go/agent"
 	"github.com/openagent-go/agent/event"
 	"github.com/openagent-go/agent/hook"
+	"github.com/openagent-go/agent/internal/llmconst"
 	"github.com/openagent-go/agent/llm"
 	"github.com/openagent-go/agent/llm/llmtest"
 	"github.com/openagent-go/agent/tool"
@@ -40,7 +41,7 @@ func TestEndErrorCause(t *testing.T) {
 	t.Run("not obeyed", func(t *testing.T) { // the run's own class is beside the provider's
 		a := &agent.Agent{Model: llmtest.Script(llmtest.Fail(api))}
 		_, err := a.Prompt(t.Context(), "go")
-		if got := (*llm.APIError)(nil); !errors.As(err, &got) || got.Class != llm.Unavailable || got.RetryAfter != api.RetryAfter || got.Type != api.Type || !errors.Is(err, own) || !errors.Is(err, llm.ErrRateLimited) {
+		if got := (*llm.APIError)(nil); !errors.As(err, &got) || got.Class != llmconst.Unavailable || got.RetryAfter != api.RetryAfter || got.Type != api.Type || !errors.Is(err, own) || !errors.Is(err, llm.ErrRateLimited) {
 			t.Errorf("got %#v", got)
 		}
 	})

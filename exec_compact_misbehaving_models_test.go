@@ -12,6 +12,7 @@ import (
 	"github.com/openagent-go/agent/event"
 	"github.com/openagent-go/agent/hook"
 	"github.com/openagent-go/agent/internal/fact"
+	"github.com/openagent-go/agent/internal/llmconst"
 	"github.com/openagent-go/agent/llm"
 	"github.com/openagent-go/agent/llm/llmtest"
 	"github.com/openagent-go/agent/session"
@@ -37,7 +38,7 @@ func talked(t *testing.T, store session.Store, steps ...llmtest.Step) (*agent.Se
 func TestNotASummary(t *testing.T) {
 	for name, step := range map[string]llmtest.Step{
 		"call":     {Text: "I look at the file first.", Calls: []llm.ToolUse{llmtest.Use("a", "long", number{1})}},
-		"overflow": {Text: "<summary>The first half of", Stop: llm.Overflow},
+		"overflow": {Text: "<summary>The first half of", Stop: llmconst.Overflow},
 	} {
 		t.Run(name, func(t *testing.T) {
 			store := new(session.Memory)

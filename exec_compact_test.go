@@ -15,6 +15,7 @@ import (
 	"github.com/openagent-go/agent/event"
 	"github.com/openagent-go/agent/hook"
 	"github.com/openagent-go/agent/internal/engine"
+	"github.com/openagent-go/agent/internal/llmconst"
 	"github.com/openagent-go/agent/internal/skillscope"
 	"github.com/openagent-go/agent/internal/wire/wiretest"
 	"github.com/openagent-go/agent/llm"
@@ -311,7 +312,7 @@ func TestOverflow(t *testing.T) {
 		class llm.Class
 		again bool
 		want  error
-	}{{llm.TooLong, false, nil}, {llm.TooLarge, false, nil}, {llm.TooLong, true, agent.ErrLimit}, {llm.TooLarge, true, agent.ErrLimit}} {
+	}{{llm.TooLong, false, nil}, {llmconst.TooLarge, false, nil}, {llm.TooLong, true, agent.ErrLimit}, {llmconst.TooLarge, true, agent.ErrLimit}} {
 		t.Run(fmt.Sprint(c.class, c.again), func(t *testing.T) {
 			fail := llmtest.Fail(&llm.APIError{Class: c.class, Message: "too much", RetryAfter: -1})
 			m := &llmtest.Model{}

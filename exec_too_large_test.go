@@ -13,6 +13,7 @@ import (
 
 	"github.com/openagent-go/agent"
 	"github.com/openagent-go/agent/event"
+	"github.com/openagent-go/agent/internal/llmconst"
 	"github.com/openagent-go/agent/internal/wire/wiretest"
 	"github.com/openagent-go/agent/llm"
 	"github.com/openagent-go/agent/llm/llmtest"
@@ -190,7 +191,7 @@ func TestTooLargeImages(t *testing.T) {
 			}
 		}
 		if n > 3 {
-			return llmtest.Fail(&llm.APIError{Class: llm.TooLarge, Status: 413, Message: "request too large", RetryAfter: -1})
+			return llmtest.Fail(&llm.APIError{Class: llmconst.TooLarge, Status: 413, Message: "request too large", RetryAfter: -1})
 		}
 		return say("seen")
 	}
@@ -362,7 +363,7 @@ func TestNeverStuck(t *testing.T) {
 			if len(step.Calls) == 0 {
 				left = 0
 				if rnd.IntN(3) == 0 {
-					step.Stop = llm.Overflow
+					step.Stop = llmconst.Overflow
 				}
 			}
 			return step
@@ -375,7 +376,7 @@ func TestNeverStuck(t *testing.T) {
 					bytes += len(fmt.Sprint(msg.Content))
 				}
 				if bytes > most {
-					return llmtest.Fail(&llm.APIError{Class: llm.TooLarge, Status: 413, Message: "too large", RetryAfter: -1})
+					return llmtest.Fail(&llm.APIError{Class: llmconst.TooLarge, Status: 413, Message: "too large", RetryAfter: -1})
 				}
 				return rule(r, n)
 			}

@@ -28,6 +28,7 @@ import (
 	"github.com/openagent-go/agent/event"
 	"github.com/openagent-go/agent/internal/fact"
 	"github.com/openagent-go/agent/internal/faultserver"
+	"github.com/openagent-go/agent/internal/llmconst"
 	"github.com/openagent-go/agent/llm"
 	"github.com/openagent-go/agent/llm/anthropic"
 	"github.com/openagent-go/agent/llm/llmtest"
@@ -369,7 +370,7 @@ func TestNetworkFaults(t *testing.T) {
 		{"N8", "end of the body", func(p provider) faultserver.Fault {
 			return faultserver.Fault{Spoil: reframed(true, before(p.final))}
 		}, llm.Truncated},
-		{"N12", "portal", func(provider) faultserver.Fault { return status("200 OK") }, llm.Protocol},
+		{"N12", "portal", func(provider) faultserver.Fault { return status("200 OK") }, llmconst.Protocol},
 		{"L4", "500", func(provider) faultserver.Fault { return status("500 Internal Server Error") }, llm.ServerError},
 		{"L4", "502", func(provider) faultserver.Fault { return status("502 Bad Gateway") }, llm.ServerError},
 		{"L4", "503", func(provider) faultserver.Fault { return status("503 Service Unavailable") }, llm.Overloaded},
@@ -379,10 +380,10 @@ func TestNetworkFaults(t *testing.T) {
 		}, llm.Overloaded},
 		{"L9", "a line without end", func(p provider) faultserver.Fault {
 			return faultserver.Fault{Spoil: reframed(false, func(body string) string { return body[:100] + strings.Repeat("x", 17<<20) })}
-		}, llm.Protocol},
+		}, llmconst.Protocol},
 		{"L10", "no JSON", func(p provider) faultserver.Fault {
 			return faultserver.Fault{Spoil: reframed(true, func(body string) string { return before(p.final)(body) + "data: {\"type\":\n\n" + body })}
-		}, llm.Protocol},
+		}, llmconst.Protocol},
 		{"N5", "FIN after the final event", func(p provider) faultserver.Fault {
 			return faultserver.Fault{Spoil: func(reply []byte) []byte { return bytes.TrimSuffix(reply, []byte("0\r\n\r\n")) }}
 		}, "none"},
@@ -443,17 +444,17 @@ func TestHopelessFaults(t *testing.T) {
 		is       error
 	}{
 		{"N2", "RST", always(faultserver.Fault{End: faultserver.Reset}), 4, llm.Network, llm.ErrUnavailable},
-		{"N12", "portal", always(status("200 OK")), 4, llm.Protocol, agent.ErrModel},
+		{"N12", "portal", always(status("200 OK")), 4, llmconst.Protocol, agent.ErrModel},
 		{"N12", "407", always(status("407 Proxy Authentication Required")), 1, llm.Auth, llm.ErrAuth},
-		{"L2", "retry-after of an hour", always(status("429 Too Many Requests", "Retry-After: 3600")), 1, llm.Unavailable, llm.ErrUnavailable},
+		{"L2", "retry-after of an hour", always(status("429 Too Many Requests", "Retry-After: 3600")), 1, llmconst.Unavailable, llm.ErrUnavailable},
 		{"L3", "529", always(status("529 Overloaded")), 4, llm.Overloaded, llm.ErrUnavailable},
 		{"L4", "500", always(status("500 Internal Server Error")), 4, llm.ServerError, llm.ErrUnavailable},
 		{"L5", "400", always(status("400 Bad Request")), 1, llm.Invalid, agent.ErrModel},
 		{"L5", "401", always(status("401 Unauthorized")), 1, llm.Auth, llm.ErrAuth},
 		{"L5", "403", always(status("403 Forbidden")), 1, llm.Forbidden, llm.ErrAuth},
-		{"L5", "404", always(status("404 Not Found")), 1, llm.NotFound, agent.ErrModel},
+		{"L5", "404", always(status("404 Not Found")), 1, llmconst.NotFound, agent.ErrModel},
 		{"N1", "refused", nil, 4, llm.Network, llm.ErrUnavailable},
-		{"N11", "TLS", always(faultserver.Fault{Early: true, Wire: []byte("\x15\x03\x03\x00\x02\x02\x28")}), 1, llm.TLS, agent.ErrModel},
+		{"N11", "TLS", always(faultserver.Fault{Early: true, Wire: []byte("\x15\x03\x03\x00\x02\x02\x28")}), 1, llmconst.TLS, agent.ErrModel},
 	} {
 		for _, p := range providers {
 			t.Run(row.id+" "+row.name+" "+p.name, func(t *testing.T) {
@@ -527,7 +528,7 @@ func TestFaultsOfTime(t *testing.T) {
 		{id: "L1", name: "absent", plan: first(limited()), failures: 1, class: llm.RateLimit, took: [2]time.Duration{1500 * time.Millisecond, 2500 * time.Millisecond}},
 		{id: "L1", name: "absent, with a cap", plan: first(limited(), limited(), limited()), retry: &agent.Retry{Base: 20 * time.Second, Cap: 21 * time.Second}, failures: 3, class: llm.RateLimit,
 			waits: [2]time.Duration{15 * time.Second, 21 * time.Second}, took: [2]time.Duration{45 * time.Second, 63 * time.Second}},
-		{id: "L2", name: "above the cap", plan: first(limited("Retry-After: 3600")), failures: 1, class: llm.Unavailable, reason: event.ModelError, took: exactly(0)},
+		{id: "L2", name: "above the cap", plan: first(limited("Retry-After: 3600")), failures: 1, class: llmconst.Unavailable, reason: event.ModelError, took: exactly(0)},
 		{id: "L3", name: "three times", plan: first(busy, busy, busy), failures: 3, class: llm.Overloaded, took: [2]time.Duration{10 * time.Second, 18 * time.Second}},
 		{id: "L3", name: "for ever", plan: first(busy, busy, busy, busy), failures: 4, class: llm.Overloaded, reason: event.ModelError, took: [2]time.Duration{10 * time.Second, 18 * time.Second}},
 		{id: "N10", name: "all by bytes", plan: first(drip(false)), failures: 1, class: llm.Timeout, took: [2]time.Duration{3 * time.Minute, 10 * time.Minute}},
@@ -697,14 +698,14 @@ func TestOddAnswers(t *testing.T) {
 			return func(body string) string { return strings.ReplaceAll(body, `"index":1`, `"index":0`) }
 		}, check: func(x *site, res *agent.Result, err error) {
 			if x.name == "anthropic" { // the index of a choice is another thing
-				x.completed(res, err, 1, llm.Protocol)
+				x.completed(res, err, 1, llmconst.Protocol)
 			}
 		}},
 		{id: "L17", name: "block index that leaps", spoil: func(p provider) func(string) string {
 			return func(body string) string { return strings.ReplaceAll(body, `"index":1`, `"index":9`) }
 		}, check: func(x *site, res *agent.Result, err error) {
 			if x.name == "anthropic" {
-				x.completed(res, err, 1, llm.Protocol)
+				x.completed(res, err, 1, llmconst.Protocol)
 			}
 		}},
 		{id: "L18", name: "negative usage", spoil: usage("-7"), check: func(x *site, res *agent.Result, err error) {

@@ -20,6 +20,7 @@ import (
 	"github.com/openagent-go/agent/event"
 	"github.com/openagent-go/agent/hook"
 	"github.com/openagent-go/agent/internal/fact"
+	"github.com/openagent-go/agent/internal/llmconst"
 	"github.com/openagent-go/agent/internal/toolrun"
 	"github.com/openagent-go/agent/llm"
 	"github.com/openagent-go/agent/llm/llmtest"
@@ -140,7 +141,7 @@ func TestAdverseInterruptWhileClosingEarlier(t *testing.T) {
 
 func TestAdverseSetModelOnFallback(t *testing.T) {
 	first := &llmtest.Model{ID: "first", Rule: func(*llmtest.Request, int) llmtest.Step {
-		return llmtest.Fail(&llm.APIError{Class: llm.NotFound, Message: "no", RetryAfter: -1})
+		return llmtest.Fail(&llm.APIError{Class: llmconst.NotFound, Message: "no", RetryAfter: -1})
 	}}
 	var s *agent.Session
 	third := &llmtest.Model{ID: "third", Rule: func(*llmtest.Request, int) llmtest.Step { return say("by third") }}

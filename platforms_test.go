@@ -15,6 +15,7 @@ import (
 	"github.com/openagent-go/agent"
 	"github.com/openagent-go/agent/event"
 	"github.com/openagent-go/agent/internal/eventstream"
+	"github.com/openagent-go/agent/internal/llmconst"
 	"github.com/openagent-go/agent/llm"
 	"github.com/openagent-go/agent/llm/anthropic"
 	"github.com/openagent-go/agent/llm/bedrock"
@@ -53,15 +54,15 @@ func TestFaultsOfPlatforms(t *testing.T) {
 		from, to time.Duration
 	}{
 		{"L1 retry-after", []llmtest.Step{limited("7"), say("done")}, "", 7 * time.Second, 7 * time.Second},
-		{"L2 an hour", []llmtest.Step{limited("3600")}, llm.Unavailable, 0, 0},
+		{"L2 an hour", []llmtest.Step{limited("3600")}, llmconst.Unavailable, 0, 0},
 		{"L3 three times", []llmtest.Step{busy, busy, busy, say("done")}, "", 10 * time.Second, 18 * time.Second},
 		{"L3 for ever", []llmtest.Step{busy, busy, busy, busy}, llm.Overloaded, 10 * time.Second, 18 * time.Second},
 		{"L4 500", []llmtest.Step{{Status: 500}, say("done")}, "", 1500 * time.Millisecond, 2500 * time.Millisecond},
 		{"L5 400", []llmtest.Step{{Status: 400}}, llm.Invalid, 0, 0},
 		{"L5 401", []llmtest.Step{{Status: 401}}, llm.Auth, 0, 0},
 		{"L5 403", []llmtest.Step{{Status: 403}}, llm.Forbidden, 0, 0},
-		{"L5 404", []llmtest.Step{{Status: 404}}, llm.NotFound, 0, 0},
-		{"L5 413", []llmtest.Step{{Status: 413}}, llm.TooLarge, 0, 0},
+		{"L5 404", []llmtest.Step{{Status: 404}}, llmconst.NotFound, 0, 0},
+		{"L5 413", []llmtest.Step{{Status: 413}}, llmconst.TooLarge, 0, 0},
 		{"L6 cut", []llmtest.Step{cut, say("done")}, "", 1500 * time.Millisecond, 2500 * time.Millisecond},
 		{"L6 exception", []llmtest.Step{broken, say("done")}, "", 1500 * time.Millisecond, 2500 * time.Millisecond},
 	} {

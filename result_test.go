@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/openagent-go/agent/event"
+	"github.com/openagent-go/agent/internal/llmconst"
 	"github.com/openagent-go/agent/llm"
 )
 
@@ -25,7 +26,7 @@ func TestRecordedCause(t *testing.T) {
 			t.Errorf("got %q, want %q", err, want)
 		}
 	}
-	odd := newResult("s", event.RunEnd{Reason: event.ModelError, Message: "the agent has no model \"x\"", Class: llm.NotFound}).failure()
+	odd := newResult("s", event.RunEnd{Reason: event.ModelError, Message: "the agent has no model \"x\"", Class: llmconst.NotFound}).failure()
 	if api := (*llm.APIError)(nil); !errors.As(odd, &api) || api.Message != "the agent has no model \"x\"" || api.Provider != "" {
 		t.Errorf("got %#v", odd)
 	}

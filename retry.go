@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/openagent-go/agent/internal/executor"
+	"github.com/openagent-go/agent/internal/llmconst"
 	"github.com/openagent-go/agent/llm"
 )
 
@@ -17,7 +18,7 @@ func (r Retry) after(api *llm.APIError, failures int) executor.Retry {
 		return executor.Retry{}
 	}
 	if most := or(r.MaxAfter, time.Minute); api.RetryAfter > most {
-		return executor.Retry{Class: llm.Unavailable, Why: fmt.Sprintf(" (asks to wait %v, more than the %v that are obeyed)", api.RetryAfter, most)}
+		return executor.Retry{Class: llmconst.Unavailable, Why: fmt.Sprintf(" (asks to wait %v, more than the %v that are obeyed)", api.RetryAfter, most)}
 	}
 	delay := api.RetryAfter
 	if delay <= 0 { // no Retry-After, or zero: always pause

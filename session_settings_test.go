@@ -17,6 +17,7 @@ import (
 	"github.com/openagent-go/agent"
 	"github.com/openagent-go/agent/event"
 	"github.com/openagent-go/agent/internal/fact"
+	"github.com/openagent-go/agent/internal/llmconst"
 	"github.com/openagent-go/agent/internal/skillscope"
 	"github.com/openagent-go/agent/llm"
 	"github.com/openagent-go/agent/llm/llmtest"
@@ -492,7 +493,7 @@ func TestFallbackChangesTools(t *testing.T) {
 	patcher := tool.Func(tool.Spec{Name: "patch", Replaces: []string{"replace"}}, func(context.Context, number) (string, error) { return "", nil })
 	spare := llmtest.Script(uses("touch"), say("from spare"), say("as a skill"))
 	spare.ID, spare.Facts.Patches = "spare", true
-	first := llmtest.Script(llmtest.Step{Err: &llm.APIError{Class: llm.NotFound, Status: 404}}, say("mine again"), say("and again"))
+	first := llmtest.Script(llmtest.Step{Err: &llm.APIError{Class: llmconst.NotFound, Status: 404}}, say("mine again"), say("and again"))
 	touch := during(func(context.Context, int) error { return nil })
 	a := &agent.Agent{Model: first, Fallbacks: []llm.Model{spare}, Tools: []tool.Tool{named("replace"), patcher, touch}}
 	s := a.Session("")

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/openagent-go/agent"
+	"github.com/openagent-go/agent/internal/llmconst"
 	"github.com/openagent-go/agent/llm"
 	"github.com/openagent-go/agent/llm/anthropic"
 	"github.com/openagent-go/agent/llm/catalog"
@@ -33,7 +34,7 @@ func TestPatches(t *testing.T) {
 	ws := &workspace.Workspace{Root: t.TempDir()}
 	defer ws.Close()
 	var own catalog.Table
-	for name, edits := range map[string]catalog.Edits{"claude-sonnet-4-6": catalog.EditsPatch, "gpt-5": catalog.EditsReplace} {
+	for name, edits := range map[string]string{"claude-sonnet-4-6": llmconst.EditsPatch, "gpt-5": llmconst.EditsReplace} {
 		e, _ := catalog.Embedded().Lookup("", name)
 		e.Edits = edits
 		if err := own.Register(e); err != nil {

@@ -5,9 +5,13 @@ import (
 	"fmt"
 	"strings"
 	"time"
+
+	"github.com/openagent-go/agent/internal/llmconst"
 )
 
 // A Class is the kind of failure of an [APIError], independent of the provider's words.
+// Clients of this module have more classes than the constants: protocol, not_found,
+// too_large, billing, oversized_answer, tls and unavailable.
 type Class string
 
 const (
@@ -17,18 +21,11 @@ const (
 	Network     Class = "network"          // no connection, or it broke
 	Timeout     Class = "timeout"          // no progress in time
 	Truncated   Class = "truncated"        // the stream ended without a final event
-	Protocol    Class = "protocol"         // the reply breaks the rules of the API
 	Auth        Class = "authentication"   // 401
 	Forbidden   Class = "permission"       // 403
-	NotFound    Class = "not_found"        // 404
 	Invalid     Class = "invalid_request"  // 400 and other 4xx
-	TooLarge    Class = "too_large"        // 413
 	TooLong     Class = "context_overflow" // the prompt exceeds the context window
-	Billing     Class = "billing"          // no credit
 	OverQuota   Class = "over_quota"       // the call does not fit the caller's own quota
-	Oversized   Class = "oversized_answer" // an answer above [MaxAnswer] or [MaxBlocks]
-	TLS         Class = "tls"              // bad certificate: trying again does not help
-	Unavailable Class = "unavailable"      // retry-after is longer than the caller waits
 )
 
 // Sentinels for errors.Is on an [*APIError].
@@ -38,7 +35,7 @@ var (
 	ErrAuth        = errors.New("credentials refused")     // 401, 403
 	ErrOverflow    = errors.New("context window exceeded") // prompt too long
 	ErrTruncated   = errors.New("reply truncated")
-	ErrOversized   = errors.New("answer too large") // above [MaxAnswer] or [MaxBlocks]
+	ErrOversized   = errors.New("answer too large") // above 12 MB, or 2,000 texts, thoughts and calls
 )
 
 // An APIError is a failed call to a model.
@@ -81,7 +78,7 @@ func (e *APIError) Is(target error) bool {
 		return e.Class == RateLimit
 	case ErrUnavailable:
 		switch e.Class {
-		case Network, Timeout, Overloaded, ServerError, Unavailable:
+		case Network, Timeout, Overloaded, ServerError, llmconst.Unavailable:
 			return true
 		}
 	case ErrAuth:
@@ -91,7 +88,7 @@ func (e *APIError) Is(target error) bool {
 	case ErrTruncated:
 		return e.Class == Truncated
 	case ErrOversized:
-		return e.Class == Oversized
+		return e.Class == llmconst.Oversized
 	}
 	return false
 }
@@ -99,7 +96,7 @@ func (e *APIError) Is(target error) bool {
 // Retryable reports whether the same request may succeed later.
 func (e *APIError) Retryable() bool {
 	switch e.Class {
-	case RateLimit, Overloaded, ServerError, Network, Timeout, Truncated, Protocol:
+	case RateLimit, Overloaded, ServerError, Network, Timeout, Truncated, llmconst.Protocol:
 		return true
 	}
 	return false

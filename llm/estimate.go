@@ -7,21 +7,21 @@ import "github.com/openagent-go/agent/internal/tokens"
 func (r *Request) Estimate() int {
 	n := 3 + tokens.Count(r.System)
 	for i := range r.Tools {
-		n += r.Tools[i].Estimate()
+		n += r.Tools[i].estimate()
 	}
 	for _, m := range r.Messages {
-		n += 4 + m.Content.Estimate()
+		n += 4 + m.Content.estimate()
 	}
 	return n
 }
 
-// Estimate returns about how many tokens the description of the tool counts.
-func (t *Tool) Estimate() int {
+// estimate returns about how many tokens the description of the tool counts.
+func (t *Tool) estimate() int {
 	return 8 + tokens.Count(t.Name) + tokens.Count(t.Description) + tokens.Count(t.Input)
 }
 
-// Estimate returns about how many tokens the blocks count.
-func (bs Blocks) Estimate() int {
+// estimate returns about how many tokens the blocks count.
+func (bs Blocks) estimate() int {
 	n := 0
 	for _, b := range bs {
 		switch b := b.(type) {
@@ -34,7 +34,7 @@ func (bs Blocks) Estimate() int {
 		case ToolUse:
 			n += 12 + tokens.Count(b.Name) + tokens.Count(b.Input)
 		case ToolResult:
-			n += 8 + b.Content.Estimate()
+			n += 8 + b.Content.estimate()
 		case Image:
 			n += tokens.Image
 		case Document:

@@ -8,8 +8,6 @@ package llm
 import (
 	"context"
 	"encoding/json"
-	"errors"
-	"fmt"
 	"iter"
 	"strings"
 	"sync"
@@ -182,21 +180,14 @@ type Request struct {
 	// Session is the same in the requests of one conversation, for providers that find
 	// the cached prompt by it. "" for none.
 	Session string
-	// Format, if not nil, is the schema of the answer. Clients leave it out if host or
-	// model do not support it, see [Info].Formats.
-	Format *Format
+	// Format, if not nil, is the JSON Schema of the answer, of type object. Clients leave it
+	// out if host or model do not support it, see [Info].Formats. Providers take a part of
+	// JSON Schema and do not guarantee the rest, so that the answer must be checked.
+	Format json.RawMessage
 	// Memo lets a client keep the encoded bytes of Messages between the
 	// requests of one transcript. It holds as long as messages are only
 	// appended. May be nil.
 	Memo *Memo
-}
-
-// A Format says that an answer is to be JSON that satisfies a schema, of type
-// object. Providers take a part of JSON Schema and do not guarantee the rest, so
-// that the answer must be checked.
-type Format struct {
-	Name   string          `json:"name,omitempty"` // [a-zA-Z0-9_-]{1,64}; "": answer
-	Schema json.RawMessage `json:"schema"`
 }
 
 // A ToolChoice restricts which tool the model may call. The zero value is auto.
@@ -205,11 +196,10 @@ type ToolChoice struct {
 	Name string         `json:"name,omitempty"` // with ChooseTool
 }
 
-// A ToolChoiceMode is a way to choose tools.
+// A ToolChoiceMode is a way to choose tools. The zero value leaves the choice to the model.
 type ToolChoiceMode string
 
 const (
-	ChooseAuto ToolChoiceMode = ""     // the model decides
 	ChooseAny  ToolChoiceMode = "any"  // it must call some tool
 	ChooseNone ToolChoiceMode = "none" // it must not call one
 	ChooseTool ToolChoiceMode = "tool" // it must call the one named
@@ -237,22 +227,6 @@ const (
 	// ThinkOff switches thinking off, where it is on by default and can be.
 	ThinkOff ThinkingMode = "off"
 )
-
-// Check refuses a Thought that means nothing: a negative budget, an effort or a
-// mode that does not exist, an amount of thinking that is switched off.
-func (t Thought) Check() error {
-	switch {
-	case t.Mode != "" && t.Mode != ThinkAdaptive && t.Mode != ThinkOff:
-		return fmt.Errorf("there is no thinking mode %q; there are %s and %s", t.Mode, ThinkAdaptive, ThinkOff)
-	case t.Budget < 0:
-		return fmt.Errorf("a thinking budget of %d tokens is negative", t.Budget)
-	case t.Effort != "" && efforts[t.Effort] == 0:
-		return fmt.Errorf("there is no effort %q; there are low, medium, high and max", t.Effort)
-	case t.Mode == ThinkOff && (t.Budget > 0 || t.Effort != ""):
-		return errors.New("thinking is off, but has a budget or an effort; remove them")
-	}
-	return nil
-}
 
 // On reports whether thinking is asked for.
 func (t Thought) On() bool {
@@ -300,34 +274,21 @@ type Cache struct {
 	TTL time.Duration `json:"ttl,omitempty"` // 0: five minutes; one hour is the only other
 }
 
-// Hour reports whether the prompt is to be kept for an hour.
-func (c Cache) Hour() bool { return !c.Off && c.TTL == time.Hour }
-
-// Check refuses lifetimes that there are not.
-func (c Cache) Check() error {
-	if c.TTL != 0 && c.TTL != 5*time.Minute && c.TTL != time.Hour {
-		return fmt.Errorf("a prompt cache lives 5m or 1h, not %v", c.TTL)
-	}
-	return nil
-}
-
 // A Counter is a [Model] that can ask its provider how many tokens the input of a
 // request counts, before it is sent. Its errors are those of Stream.
 type Counter interface {
 	CountTokens(ctx context.Context, req *Request) (int, error)
 }
 
-// A StopReason says why a model stopped.
+// A StopReason says why a model stopped. Others are stop_sequence, pause_turn and
+// model_context_window_exceeded.
 type StopReason string
 
 const (
-	EndTurn      StopReason = "end_turn"
-	StopSequence StopReason = "stop_sequence"
-	UseTools     StopReason = "tool_use"
-	MaxTokens    StopReason = "max_tokens"
-	Refusal      StopReason = "refusal"
-	PauseTurn    StopReason = "pause_turn"
-	Overflow     StopReason = "model_context_window_exceeded"
+	EndTurn   StopReason = "end_turn"
+	UseTools  StopReason = "tool_use"
+	MaxTokens StopReason = "max_tokens"
+	Refusal   StopReason = "refusal"
 )
 
 // A Response is the result of one call to a [Model].
@@ -379,24 +340,18 @@ type Info struct {
 	Price     *Price `json:"price,omitempty"`   // nil: unknown, and so is the cost
 	Patches   bool   `json:"patches,omitempty"` // changes files by patches better than by replacing text
 	Assumed   bool   `json:"assumed,omitempty"` // Window is not known, but taken for this; see [Info.Room]
-	Formats   bool   `json:"formats,omitempty"` // host and model take a [Format], beside tools too
+	Formats   bool   `json:"formats,omitempty"` // host and model take a [Request].Format, beside tools too
 	// ThinksInside: thinking counts as output, so that MaxTokens must be above its
 	// budget. A Request with less is raised by the budget.
 	ThinksInside bool `json:"thinks_inside,omitempty"`
 }
 
-// An Informed model knows its [Info].
-type Informed interface{ Info() Info }
-
-// InfoOf returns the Info of m, the zero Info if it has none.
+// InfoOf returns the Info of m, the zero Info if it has no method Info() Info.
 //
 //go:noinline // called from many places: every program stays smaller
 func InfoOf(m Model) Info {
-	if i, ok := m.(Informed); ok {
+	if i, ok := m.(interface{ Info() Info }); ok {
 		return i.Info()
 	}
 	return Info{}
 }
-
-// MaxCost is where costs saturate, in USD, so that sums of them are numbers.
-const MaxCost = 1e15

@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/openagent-go/agent/internal/llmconst"
 	"github.com/openagent-go/agent/llm"
 )
 
@@ -83,7 +84,7 @@ func TestAPIError(t *testing.T) {
 		{llm.RateLimit, llm.ErrRateLimited, true},
 		{llm.Overloaded, llm.ErrUnavailable, true},
 		{llm.Network, llm.ErrUnavailable, true},
-		{llm.Unavailable, llm.ErrUnavailable, false},
+		{llmconst.Unavailable, llm.ErrUnavailable, false},
 		{llm.Truncated, llm.ErrTruncated, true},
 		{llm.Auth, llm.ErrAuth, false},
 		{llm.Forbidden, llm.ErrAuth, false},
@@ -142,34 +143,11 @@ func TestMemo(t *testing.T) {
 	}
 }
 
-func TestThought(t *testing.T) {
-	for _, test := range []struct {
-		thought llm.Thought
-		tokens  int
-		legal   bool
-	}{
-		{llm.Thought{}, 0, true}, {llm.Thought{Effort: "low"}, 1024, true}, {llm.Thought{Effort: "max"}, 32768, true}, {llm.Thought{Budget: 7, Effort: "max"}, 7, true},
-		{llm.Thought{Mode: llm.ThinkAdaptive}, 10240, true}, {llm.Thought{Mode: llm.ThinkAdaptive, Effort: "low"}, 1024, true}, {llm.Thought{Mode: llm.ThinkOff}, 0, true},
-		{llm.Thought{Mode: llm.ThinkOff, Effort: "low"}, 0, false}, {llm.Thought{Mode: llm.ThinkOff, Budget: 1}, 0, false},
-		{llm.Thought{Mode: "deep"}, 0, false}, {llm.Thought{Budget: -1}, 0, false}, {llm.Thought{Budget: -1, Effort: "low"}, 1024, false},
-	} {
-		if test.thought.Tokens() != test.tokens || test.thought.On() != (test.tokens > 0) {
-			t.Errorf("%+v: %d tokens", test.thought, test.thought.Tokens())
-		}
-		if err := test.thought.Check(); (err == nil) != test.legal {
-			t.Errorf("%+v: %v", test.thought, err)
-		}
-	}
-	if err := (llm.Thought{Effort: "some"}).Check(); err == nil {
-		t.Error("an unknown effort is taken")
-	}
-}
-
 // Costs are numbers that can be written and added, whatever the price.
 func TestCostIsANumber(t *testing.T) {
 	for _, p := range []llm.Price{{Input: 1e308, Output: 1e308}, {Input: math.Inf(1)}, {Input: math.Inf(1), Output: math.Inf(-1)}, {Input: math.NaN()}} {
 		for _, u := range []llm.Usage{{}, {Input: 1 << 40, Output: 1 << 40}} {
-			if got := p.Cost(u); got != got || got > llm.MaxCost || got < -llm.MaxCost {
+			if got := p.Cost(u); got != got || got > llmconst.MaxCost || got < -llmconst.MaxCost {
 				t.Errorf("%+v of %+v: %v", p, u, got)
 			}
 		}

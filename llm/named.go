@@ -32,15 +32,11 @@ func (m *countingModel) CountTokens(ctx context.Context, req *Request) (int, err
 
 func (m *namedModel) Name() string { return m.name }
 
-// Info implements [Informed].
+// Info returns the Info of the model below.
 func (m *namedModel) Info() Info { return InfoOf(m.Model) }
 
-// Describe implements [Described].
-func (m *namedModel) Describe() ModelInfo {
-	i := DescribeModel(m.Model)
-	i.Value = m.name
-	return i
-}
+// Unwrap returns the model below.
+func (m *namedModel) Unwrap() Model { return m.Model }
 
 // Secrets returns the secrets of the model below.
 func (m *namedModel) Secrets() []string {

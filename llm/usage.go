@@ -1,5 +1,7 @@
 package llm
 
+import "github.com/openagent-go/agent/internal/llmconst"
+
 // Usage counts tokens, as Anthropic does: Input excludes what was read from or
 // written to the cache. Reasoning is a part of Output, 0 where not reported, and
 // CacheWriteHour the part of CacheWrite that is kept for an hour.
@@ -55,7 +57,7 @@ func (p Price) Cost(u Usage) float64 {
 		in, out = in*p.LongInput, out*p.LongOutput
 	}
 	if usd := (in + out) / 1e6; usd == usd {
-		return min(max(usd, -MaxCost), MaxCost)
+		return min(max(usd, -llmconst.MaxCost), llmconst.MaxCost)
 	}
 	return 0 // of prices that are no numbers
 }

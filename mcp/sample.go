@@ -11,6 +11,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 
+	"github.com/openagent-go/agent/internal/llmconst"
 	"github.com/openagent-go/agent/internal/text"
 	"github.com/openagent-go/agent/internal/toolhost"
 	"github.com/openagent-go/agent/llm"
@@ -69,7 +70,7 @@ func stopReason(r llm.StopReason) string {
 	switch r {
 	case llm.MaxTokens:
 		return "maxTokens"
-	case llm.StopSequence:
+	case llmconst.StopSequence:
 		return "stopSequence"
 	}
 	return "endTurn"

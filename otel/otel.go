@@ -233,9 +233,9 @@ func outcome(e *trace.End) (attrs []attribute.KeyValue) {
 // finish is the conventions' word for why a model stopped.
 func finish(r llm.StopReason) string {
 	switch r {
-	case llm.EndTurn, llm.StopSequence:
+	case llm.EndTurn, "stop_sequence":
 		return "stop"
-	case llm.MaxTokens, llm.Overflow:
+	case llm.MaxTokens, "model_context_window_exceeded":
 		return "length"
 	case llm.UseTools:
 		return "tool_call"

@@ -9,6 +9,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/openagent-go/agent/internal/modelcall"
 	"github.com/openagent-go/agent/llm"
 )
 
@@ -121,7 +122,7 @@ func (m *metered) reserve(ctx context.Context, req *llm.Request) (*callCost, err
 	if info.MaxOutput > 0 {
 		output = min(output, info.MaxOutput)
 	}
-	in, out := c.prices(req.Cache.Hour())
+	in, out := c.prices(modelcall.KeepsHour(req.Cache))
 	input := in * float64(c.input+c.input/3+100) // with the estimate's error
 	least := min(output, minOutput+req.Thinking.Tokens())
 	expiry := a.Expiry

@@ -16,6 +16,7 @@ import (
 	hookshell "github.com/openagent-go/agent/hook/shell"
 	"github.com/openagent-go/agent/internal/config"
 	"github.com/openagent-go/agent/internal/front"
+	"github.com/openagent-go/agent/internal/modelcall"
 	"github.com/openagent-go/agent/internal/text"
 	"github.com/openagent-go/agent/permission"
 	"github.com/openagent-go/agent/workspace"
@@ -203,7 +204,7 @@ func (r *reader) take(v front.Value) (err error) {
 			return v.Fault("there is no isolation %.40q, only %s", r.Isolation, worktreeIsolation)
 		}
 	case "effort":
-		if a.Thinking.Effort, err = v.Text(); err == nil && a.Thinking.Check() != nil {
+		if a.Thinking.Effort, err = v.Text(); err == nil && modelcall.CheckThought(a.Thinking) != nil {
 			return v.Fault("there is no effort %.40q; there are low, medium, high and max", a.Thinking.Effort)
 		}
 	case "color":

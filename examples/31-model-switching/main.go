@@ -105,8 +105,9 @@ func run(ctx context.Context, out io.Writer) error {
 	err := s.SetModel(ctx, &llmtest.Model{ID: "home-made"})
 	fmt.Fprintln(out, "home-made under a budget:", errors.Is(err, agent.ErrConfig))
 	for _, m := range []llm.Model{opus, get.named("glm-4-plus"), &llmtest.Model{ID: "home-made"}} {
-		i := llm.DescribeModel(m)
-		fmt.Fprintf(out, "%s: window %d (assumed: %v), price known: %v\n", i.Value, i.Window, i.Assumed, i.Price != nil)
+		i := llm.InfoOf(m)
+		window, assumed := i.Room()
+		fmt.Fprintf(out, "%s: window %d (assumed: %v), price known: %v\n", m.Name(), window, assumed, i.Price != nil)
 	}
 	return nil
 }

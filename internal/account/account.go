@@ -15,6 +15,8 @@ import (
 	"github.com/openagent-go/agent/event"
 	"github.com/openagent-go/agent/internal/engine"
 	"github.com/openagent-go/agent/internal/fact"
+	"github.com/openagent-go/agent/internal/llmconst"
+	"github.com/openagent-go/agent/internal/modelcall"
 	"github.com/openagent-go/agent/internal/tokens"
 	"github.com/openagent-go/agent/llm"
 )
@@ -128,9 +130,9 @@ func (b *Book) count(e event.Event, caller string) (known bool) {
 		if f.Delivery == event.AsContext {
 			b.notes[f.Message.Text()] = true
 		}
-		b.inPlay[""] += 4 + f.Message.Content.Estimate()
+		b.inPlay[""] += 4 + modelcall.Tokens(f.Message.Content)
 	case event.ToolResult:
-		n := 8 + f.Result.Content.Estimate()
+		n := 8 + modelcall.Tokens(f.Result.Content)
 		b.tool(caller).Results += n
 		b.tool(caller).Calls++
 		b.inPlay[caller] += n
@@ -148,7 +150,7 @@ func (b *Book) count(e event.Event, caller string) (known bool) {
 		}
 	case event.AssistantMessage:
 		b.answered(f)
-		b.inPlay[""] += f.Response.Message.Content.Estimate()
+		b.inPlay[""] += modelcall.Tokens(f.Response.Message.Content)
 	case event.RunEnd:
 		b.runs = append(whole(b.runs), f)
 	case fact.Delivered, fact.ModelStart, event.ModelFailed, fact.CompactionRequested, fact.Waited, fact.Authorized,
@@ -188,7 +190,7 @@ func (b *Book) tool(name string) *Tool {
 func (b *Book) noteTools() {
 	clear(b.fixed)
 	for i := range b.transcript.Tools {
-		b.fixed[b.transcript.Tools[i].Name] = b.transcript.Tools[i].Estimate()
+		b.fixed[b.transcript.Tools[i].Name] = modelcall.ToolTokens(b.transcript.Tools[i])
 	}
 }
 
@@ -206,7 +208,7 @@ func (b *Book) weigh() {
 			case llm.ToolResult:
 				caller = callers[c.ID]
 			}
-			b.inPlay[caller] += llm.Blocks{c}.Estimate()
+			b.inPlay[caller] += modelcall.Tokens(llm.Blocks{c})
 		}
 	}
 }
@@ -326,7 +328,7 @@ func sum(a, b *float64) *float64 {
 	if a == nil || b == nil {
 		return nil
 	}
-	bounded := func(usd float64) float64 { return min(max(usd, -llm.MaxCost), llm.MaxCost) } // even in a damaged journal
+	bounded := func(usd float64) float64 { return min(max(usd, -llmconst.MaxCost), llmconst.MaxCost) } // even in a damaged journal
 	return new(bounded(*a) + bounded(*b))
 }
 

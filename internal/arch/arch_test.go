@@ -49,6 +49,7 @@ var rules = map[string][]string{
 		"internal/toolrun",
 		"internal/hookrun",
 		"internal/hookctx",
+		"internal/modelcall",
 	},
 	"permission": {"permission/internal/..."},
 	"trace": {
@@ -96,6 +97,7 @@ var rules = map[string][]string{
 		"internal/toolrun",
 		"internal/skillscope",
 		"internal/tokens",
+		"internal/modelcall",
 	},
 	"session": {
 		"internal/fact",
@@ -127,6 +129,7 @@ var rules = map[string][]string{
 		"event",
 		"llm",
 		"internal/tokens",
+		"internal/modelcall",
 	},
 	"internal/history": {
 		"internal/fact",
@@ -230,6 +233,7 @@ var rules = map[string][]string{
 		"internal/...",
 		"internal/teamstore",
 		"internal/toolapi",
+		"internal/modelcall",
 	},
 	// With everything that a coding agent works with; the command is built on it.
 	"coder": {
@@ -274,6 +278,7 @@ var rules = map[string][]string{
 		"workspace",
 		"internal/tooloutput",
 		"internal/toolapi",
+		"internal/modelinfo",
 	},
 	"trigger": {"internal/triggerstore"},
 	"workspace": {
@@ -389,10 +394,12 @@ var rules = map[string][]string{
 		"llm",
 		"internal/durable",
 		"internal/plainfile",
+		"internal/modelcall",
 	},
 	"llm/prompttools": {
 		"llm",
 		"internal/wire",
+		"internal/modelinfo",
 	},
 	"llm/llmtest": {
 		"internal/httptape",
@@ -461,6 +468,7 @@ var rules = map[string][]string{
 		"internal/skillscope",
 		"internal/toolschema",
 		"internal/hookrun",
+		"internal/modelcall",
 	},
 	"internal/jsonanswer": {"internal/toolschema"},
 	// Of the models of all providers. Package models and the command are built on it.
@@ -534,6 +542,8 @@ var rules = map[string][]string{
 		"internal/...",
 		"internal/pace",
 		"internal/tokens",
+		"internal/modelcall",
+		"internal/modelinfo",
 	},
 	"internal/triggerstore": {
 		"internal/connlimit",
@@ -585,6 +595,8 @@ var rules = map[string][]string{
 		"llm",
 		"llm/catalog",
 		"internal/pace",
+		"internal/modelinfo",
+		"internal/modelcall",
 	},
 	"internal/claude": {
 		"internal/wire",
@@ -592,6 +604,7 @@ var rules = map[string][]string{
 		"llm",
 		"llm/catalog",
 		"internal/pace",
+		"internal/modelcall",
 	},
 	"internal/vertex": {
 		"internal/claude",
@@ -614,7 +627,12 @@ var rules = map[string][]string{
 	"internal/pace":      {"llm"},
 	"llm":                {"internal/tokens"},
 	"internal/tokens":    {},
-	"internal/...":       {"internal/..."},
+	"internal/modelcall": {"llm"},
+	"internal/modelinfo": {
+		"llm",
+		"llm/catalog",
+	},
+	"internal/...": {"internal/..."},
 	"cmd/...": {
 		"internal/fact",
 		"",
@@ -668,6 +686,8 @@ var rules = map[string][]string{
 		"internal/toolschema",
 		"internal/toolapi",
 		"internal/hookctx",
+		"internal/modelcall",
+		"internal/modelinfo",
 	},
 	"examples/...": {"..."},
 
@@ -741,7 +761,7 @@ var outside = map[string][]string{
 
 // everywhere lists the internal packages that every package may import. They import
 // nothing of the module.
-var everywhere = []string{"internal/durable", "internal/text"}
+var everywhere = []string{"internal/durable", "internal/text", "internal/llmconst"}
 
 func TestImports(t *testing.T) {
 	root := filepath.Join("..", "..")

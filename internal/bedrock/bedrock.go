@@ -37,7 +37,7 @@ type Client struct {
 }
 
 // Model returns a model by its id, by that of an inference profile or by an ARN. It
-// implements [llm.Informed].
+// has a method Info, see [llm.InfoOf].
 func (c *Client) Model(id string) llm.Model {
 	s := &session{client: c, region: regionOf(id), provider: c.Credentials}
 	if s.region == "" {

@@ -15,6 +15,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/openagent-go/agent/internal/llmconst"
 	"github.com/openagent-go/agent/internal/wire/wiretest"
 	"github.com/openagent-go/agent/llm"
 	"github.com/openagent-go/agent/llm/anthropic"
@@ -101,7 +102,7 @@ func TestErrors(t *testing.T) {
 		{403, "ExpiredTokenException", "The security token included in the request is expired", llm.Auth, "expired"},
 		{403, "UnrecognizedClientException", "The security token included in the request is invalid.", llm.Auth, ""},
 		{403, "AccessDeniedException", "Bearer Token has expired", llm.Auth, ""},
-		{404, "ResourceNotFoundException", "no such model", llm.NotFound, ""},
+		{404, "ResourceNotFoundException", "no such model", llmconst.NotFound, ""},
 		{408, "ModelTimeoutException", "slow", llm.Timeout, ""},
 		{424, "ModelErrorException", "oops", llm.ServerError, ""},
 		{429, "ThrottlingException", "Too many tokens, please wait before trying again.", llm.RateLimit, ""},

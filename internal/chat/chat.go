@@ -14,6 +14,8 @@ import (
 	"strings"
 	"time"
 
+	"github.com/openagent-go/agent/internal/llmconst"
+	"github.com/openagent-go/agent/internal/modelinfo"
 	"github.com/openagent-go/agent/internal/pace"
 	"github.com/openagent-go/agent/internal/wire"
 	"github.com/openagent-go/agent/llm"
@@ -43,14 +45,14 @@ type Client struct {
 	BlockingTimeout time.Duration
 }
 
-// Model returns the model with the given name. It implements [llm.Informed].
+// Model returns the model with the given name. It has a method Info, see [llm.InfoOf].
 func (c *Client) Model(name string) llm.Model {
 	base, profile := c.where()
 	entry := profile.entry(c.Catalog, name)
 	entry.Formats = entry.Formats && profile.Formats
 	ask := profile.target(name).ask
 	return &model{client: c, Model: wire.Model{ID: name, Entry: entry, Local: entry.Window == 0 && wire.Loopback(wire.Host(base))},
-		inside: (ask == AskObject || ask == AskGoogle) && entry.Thinking != catalog.ThinkingNone}
+		inside: (ask == AskObject || ask == AskGoogle) && entry.Thinking != llmconst.ThinkingNone}
 }
 
 type model struct {
@@ -65,8 +67,8 @@ func (m *model) Info() llm.Info {
 	return i
 }
 
-// Describe implements [llm.Described].
-func (m *model) Describe() llm.ModelInfo {
+// Describe describes the model, see [modelinfo.Of].
+func (m *model) Describe() modelinfo.Info {
 	i := m.Model.Describe()
 	_, profile := m.client.where()
 	i.PlainTools = profile.target(m.ID).plainTools
@@ -119,7 +121,7 @@ func guess(name string) catalog.Entry {
 	own := name[strings.LastIndexByte(name, '/')+1:]
 	e.Formats = formatter.MatchString(own)
 	if reasoner.MatchString(own) && !strings.Contains(own, "-chat") {
-		e.Thinking, e.NoSamplers, e.MaxCompletionTokens = catalog.ThinkingEffort, true, true
+		e.Thinking, e.NoSamplers, e.MaxCompletionTokens = llmconst.ThinkingEffort, true, true
 	}
 	return e
 }

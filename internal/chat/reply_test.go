@@ -11,6 +11,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/openagent-go/agent/internal/llmconst"
 	"github.com/openagent-go/agent/internal/wire"
 	"github.com/openagent-go/agent/internal/wire/wiretest"
 	"github.com/openagent-go/agent/llm"
@@ -172,13 +173,13 @@ func TestBadStreams(t *testing.T) {
 		{"error beside a choice", events, framed(`{"error":{"code":429,"message":"slow"},"choices":[{"index":0,"delta":{"content":""},"finish_reason":"error"}]}`), llm.RateLimit},
 		{"finish_reason error", events, framed(delta(`{}`, `"error"`)), llm.ServerError},
 		{"no resources", events, framed(delta(`{}`, `"insufficient_system_resource"`)), llm.Overloaded},
-		{"invalid JSON", events, "data: {\"id\":\n\n", llm.Protocol},
-		{"DONE alone", events, done, llm.Protocol},
-		{"too many calls", events, many.String(), llm.Protocol},
-		{"web page", "text/html", "<html>", llm.Protocol},
+		{"invalid JSON", events, "data: {\"id\":\n\n", llmconst.Protocol},
+		{"DONE alone", events, done, llmconst.Protocol},
+		{"too many calls", events, many.String(), llmconst.Protocol},
+		{"web page", "text/html", "<html>", llmconst.Protocol},
 		{"error as JSON with 200", "application/json", `{"error":{"message":"maximum context length is 5","code":"context_length_exceeded"}}`, llm.TooLong},
 		{"error in words with 200", "application/json", `{"detail":"no such thing"}`, llm.ServerError},
-		{"other JSON", "application/json", `{"hello":1}`, llm.Protocol},
+		{"other JSON", "application/json", `{"hello":1}`, llmconst.Protocol},
 		{"nothing", events, "", llm.Truncated},
 	} {
 		t.Run(tt.name, func(t *testing.T) {

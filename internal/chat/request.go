@@ -9,6 +9,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/openagent-go/agent/internal/modelcall"
 	"github.com/openagent-go/agent/internal/wire"
 	"github.com/openagent-go/agent/llm"
 )
@@ -118,7 +119,7 @@ func (m *model) appendCache(b []byte, req *llm.Request, host target) []byte {
 	}
 	switch {
 	case !host.CacheMark || !strings.Contains(strings.ToLower(m.ID), "claude"):
-	case c.Hour():
+	case modelcall.KeepsHour(c):
 		b = append(b, `,"cache_control":{"type":"ephemeral","ttl":"1h"}`...)
 	default:
 		b = append(b, `,"cache_control":{"type":"ephemeral"}`...)
@@ -139,8 +140,8 @@ func appendMembers(b []byte, object json.RawMessage) []byte {
 }
 
 // encodeFormat returns the member "response_format" with a comma before it.
-func encodeFormat(f llm.Format) []byte {
-	b := wire.OpenAIFormat(`,"response_format":{"type":"json_schema","json_schema":{`, f, maxName)
+func encodeFormat(f json.RawMessage) []byte {
+	b := wire.OpenAIFormat(`,"response_format":{"type":"json_schema","json_schema":{`, f)
 	if b == nil {
 		return nil
 	}

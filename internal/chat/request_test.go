@@ -239,8 +239,8 @@ func TestSecondOpinion(t *testing.T) {
 }
 
 func TestFormat(t *testing.T) {
-	req := &llm.Request{Messages: request.Messages, Format: &llm.Format{Schema: json.RawMessage(`{"type":"object","properties":{"b":{"type":"string","minLength":1},"a":{"type":"integer"}},"required":["b"]}`)}}
-	loose := &llm.Request{Messages: request.Messages, Format: &llm.Format{Name: "a map", Schema: json.RawMessage(`{"type":"object","additionalProperties":{"type":"string"}}`)}}
+	req := &llm.Request{Messages: request.Messages, Format: json.RawMessage(`{"type":"object","properties":{"b":{"type":"string","minLength":1},"a":{"type":"integer"}},"required":["b"]}`)}
+	loose := &llm.Request{Messages: request.Messages, Format: json.RawMessage(`{"type":"object","additionalProperties":{"type":"string"}}`)}
 	const strictly = `"response_format":{"type":"json_schema","json_schema":{"name":"answer","strict":true,"schema":{"type":"object","properties":{"b":{"type":"string","description":"(minLength: 1)"},"a":{"type":["integer","null"]}},"required":["b","a"],"additionalProperties":false}}}`
 	for _, tt := range []struct {
 		base, model string
@@ -251,7 +251,7 @@ func TestFormat(t *testing.T) {
 		{DefaultBaseURL, "gpt-4o-2024-08-06", req, strictly},
 		{openRouter, "openai/gpt-4.1", req, strictly},
 		{"https://me.openai.azure.com/openai/v1", "gpt-5.1", req, strictly},
-		{DefaultBaseURL, "gpt-5", loose, `"response_format":{"type":"json_schema","json_schema":{"name":"a_map","strict":false,"schema":{"additionalProperties":{"type":"string"},"properties":{},"type":"object"}}}`},
+		{DefaultBaseURL, "gpt-5", loose, `"response_format":{"type":"json_schema","json_schema":{"name":"answer","strict":false,"schema":{"additionalProperties":{"type":"string"},"properties":{},"type":"object"}}}`},
 		{DefaultBaseURL, "gpt-3.5-turbo", req, ""},
 		{openRouter, "z-ai/glm-4.6", req, ""},
 		{deepSeek, "deepseek-chat", req, ""},

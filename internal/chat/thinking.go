@@ -3,8 +3,8 @@ package chat
 import (
 	"strconv"
 
+	"github.com/openagent-go/agent/internal/llmconst"
 	"github.com/openagent-go/agent/llm"
-	"github.com/openagent-go/agent/llm/catalog"
 )
 
 // ranks orders the words for an amount of thinking.
@@ -74,7 +74,7 @@ func (m *model) thinking(req *llm.Request, host target, choice string) (members,
 			want = llm.Thought{Mode: llm.ThinkOff}
 		}
 	}
-	if m.Entry.Thinking == catalog.ThinkingNone {
+	if m.Entry.Thinking == llmconst.ThinkingNone {
 		return "", choice, 0
 	}
 	switch {

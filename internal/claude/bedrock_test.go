@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/openagent-go/agent/internal/eventstream"
+	"github.com/openagent-go/agent/internal/llmconst"
 	"github.com/openagent-go/agent/llm"
 )
 
@@ -57,8 +58,8 @@ func TestBedrock(t *testing.T) {
 		{"refused", exception("validationException", "bad"), llm.Invalid},
 		{"too long", exception("validationException", "Input is too long for requested model."), llm.TooLong},
 		{"error of the messages API", start + chunks(`{"type":"error","error":{"type":"overloaded_error","message":"busy"}}`), llm.Overloaded},
-		{"changed on the way", start[:len(start)-8] + "X" + start[len(start)-7:], llm.Protocol},
-		{"another format", framed(msgStart), llm.Protocol},
+		{"changed on the way", start[:len(start)-8] + "X" + start[len(start)-7:], llmconst.Protocol},
+		{"another format", framed(msgStart), llmconst.Protocol},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			for _, piece := range []int{0, 7, 1} {

@@ -14,6 +14,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/openagent-go/agent/internal/llmconst"
 	"github.com/openagent-go/agent/internal/pace"
 	"github.com/openagent-go/agent/internal/wire"
 	"github.com/openagent-go/agent/llm"
@@ -49,7 +50,7 @@ func (c *Client) ModelAt(p *Platform, name string) llm.Model {
 	return &model{client: c, platform: p, Model: wire.Model{ID: name, Entry: p.entry(c.Catalog, name)}}
 }
 
-// Model returns the model with the given name. It implements [llm.Informed].
+// Model returns the model with the given name. It has a method Info, see [llm.InfoOf].
 func (c *Client) Model(name string) llm.Model {
 	entry, known := c.Catalog.Lookup(provider, name)
 	if !known {
@@ -99,7 +100,7 @@ var claude = regexp.MustCompile(`claude-(opus|sonnet|haiku|fable|mythos)-(\d+)(?
 // guess returns the features of a Claude model that is not in the catalogue, from its
 // generation. It does not guess prices and sizes.
 func guess(name string) catalog.Entry {
-	e := catalog.Entry{Name: name, Provider: provider, Thinking: catalog.ThinkingBudget}
+	e := catalog.Entry{Name: name, Provider: provider, Thinking: llmconst.ThinkingBudget}
 	match := claude.FindStringSubmatch(name)
 	if match == nil {
 		return e
@@ -109,7 +110,7 @@ func guess(name string) catalog.Entry {
 	version := major*100 + minor
 	family := match[1]
 	if family == "fable" || family == "mythos" || family != "haiku" && version >= 406 || version >= 500 {
-		e.Thinking = catalog.ThinkingAdaptive
+		e.Thinking = llmconst.ThinkingAdaptive
 	}
 	e.NoSamplers = family == "fable" || family == "mythos" || family == "opus" && version >= 407 || version >= 500
 	e.Formats = version >= 405

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 
+	"github.com/openagent-go/agent/internal/llmconst"
 	"github.com/openagent-go/agent/internal/wire"
 	"github.com/openagent-go/agent/llm"
 )
@@ -25,7 +26,7 @@ func (m *model) CountTokens(ctx context.Context, req *llm.Request) (int, error) 
 	tally := Tally{Model: m.ID}
 	if p := m.platform; p != nil {
 		if p.Count == nil {
-			return 0, &llm.APIError{Class: llm.NotFound, Provider: p.Name, Message: "tokens are not counted there", RetryAfter: -1, Err: errors.ErrUnsupported}
+			return 0, &llm.APIError{Class: llmconst.NotFound, Provider: p.Name, Message: "tokens are not counted there", RetryAfter: -1, Err: errors.ErrUnsupported}
 		}
 		var err error
 		if tally, err = p.Count(m.ID); err != nil {

@@ -11,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/openagent-go/agent/internal/llmconst"
 	"github.com/openagent-go/agent/internal/wire/wiretest"
 	"github.com/openagent-go/agent/llm"
 	"github.com/openagent-go/agent/llm/llmtest"
@@ -106,7 +107,7 @@ func TestStream(t *testing.T) {
 }
 
 func TestStopReasons(t *testing.T) {
-	for _, reason := range []llm.StopReason{llm.EndTurn, llm.StopSequence, llm.UseTools, llm.MaxTokens, llm.Refusal, llm.PauseTurn, llm.Overflow} {
+	for _, reason := range []llm.StopReason{llm.EndTurn, llmconst.StopSequence, llm.UseTools, llm.MaxTokens, llm.Refusal, llmconst.PauseTurn, llmconst.Overflow} {
 		got, err := play(t, events, framed(msgStart, textBlock, textDelta("a"), stop0, ended(string(reason)), msgStop), 0, nil, false)
 		if err != nil || got.Stop != reason || got.Usage.Output != 7 {
 			t.Errorf("%s: %+v, %v", reason, got, err)
@@ -144,19 +145,19 @@ func TestBadStreams(t *testing.T) {
 		{"error", events, framed(msgStart, textBlock, `{"type":"error","error":{"type":"overloaded_error","message":"busy"}}`), llm.Overloaded},
 		{"unknown error", events, framed(`{"type":"error","error":{"type":"strange","message":"?"}}`), llm.ServerError},
 		{"too long", events, framed(`{"type":"error","error":{"type":"invalid_request_error","message":"prompt is too long: 5 tokens > 4 maximum"}}`), llm.TooLong},
-		{"invalid JSON", events, framed(msgStart) + "data: {\"type\":\n\n", llm.Protocol},
-		{"block out of order", events, framed(msgStart, `{"type":"content_block_start","index":1,"content_block":{"type":"text","text":""}}`), llm.Protocol},
-		{"block twice", events, framed(msgStart, textBlock, textBlock), llm.Protocol},
-		{"negative index", events, framed(msgStart, `{"type":"content_block_start","index":-1,"content_block":{"type":"text"}}`), llm.Protocol},
-		{"block without type", events, framed(msgStart, `{"type":"content_block_start","index":0,"content_block":{}}`), llm.Protocol},
-		{"delta before the block", events, framed(msgStart, textDelta("a")), llm.Protocol},
-		{"delta after the block", events, framed(msgStart, textBlock, stop0, textDelta("a")), llm.Protocol},
-		{"delta of another kind", events, framed(msgStart, textBlock, `{"type":"content_block_delta","index":0,"delta":{"type":"input_json_delta","partial_json":"{"}}`), llm.Protocol},
-		{"line without end", events, "data: " + long, llm.Protocol},
-		{"web page", "text/html; charset=utf-8", "<!doctype html><p>log in", llm.Protocol},
-		{"web page in disguise", events, "\n <html>", llm.Protocol},
+		{"invalid JSON", events, framed(msgStart) + "data: {\"type\":\n\n", llmconst.Protocol},
+		{"block out of order", events, framed(msgStart, `{"type":"content_block_start","index":1,"content_block":{"type":"text","text":""}}`), llmconst.Protocol},
+		{"block twice", events, framed(msgStart, textBlock, textBlock), llmconst.Protocol},
+		{"negative index", events, framed(msgStart, `{"type":"content_block_start","index":-1,"content_block":{"type":"text"}}`), llmconst.Protocol},
+		{"block without type", events, framed(msgStart, `{"type":"content_block_start","index":0,"content_block":{}}`), llmconst.Protocol},
+		{"delta before the block", events, framed(msgStart, textDelta("a")), llmconst.Protocol},
+		{"delta after the block", events, framed(msgStart, textBlock, stop0, textDelta("a")), llmconst.Protocol},
+		{"delta of another kind", events, framed(msgStart, textBlock, `{"type":"content_block_delta","index":0,"delta":{"type":"input_json_delta","partial_json":"{"}}`), llmconst.Protocol},
+		{"line without end", events, "data: " + long, llmconst.Protocol},
+		{"web page", "text/html; charset=utf-8", "<!doctype html><p>log in", llmconst.Protocol},
+		{"web page in disguise", events, "\n <html>", llmconst.Protocol},
 		{"error as JSON with 200", "application/json", `{"type":"error","error":{"type":"rate_limit_error","message":"slow"}}`, llm.RateLimit},
-		{"other JSON", "application/json", `{"hello":1}`, llm.Protocol},
+		{"other JSON", "application/json", `{"hello":1}`, llmconst.Protocol},
 		{"nothing", events, "", llm.Truncated},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
@@ -215,7 +216,7 @@ func TestServerTool(t *testing.T) {
 		`{"type":"content_block_start","index":0,"content_block":{"type":"server_tool_use","id":"s","name":"web_search","input":{}}}`,
 		`{"type":"content_block_delta","index":0,"delta":{"type":"input_json_delta","partial_json":"{\"query\":\"q\"}"}}`,
 		stop0, ended("pause_turn"), msgStop), 0, nil, false)
-	if err != nil || got.Stop != llm.PauseTurn || len(got.Message.ToolUses()) != 0 {
+	if err != nil || got.Stop != llmconst.PauseTurn || len(got.Message.ToolUses()) != 0 {
 		t.Fatalf("got %+v, %v", got, err)
 	}
 	v, _ := got.Message.Content[0].(llm.Verbatim)

@@ -1,15 +1,17 @@
 package claude
 
 import (
+	"encoding/json"
 	"fmt"
 	"slices"
 	"strconv"
 	"strings"
 
+	"github.com/openagent-go/agent/internal/llmconst"
+	"github.com/openagent-go/agent/internal/modelcall"
 	"github.com/openagent-go/agent/internal/strict"
 	"github.com/openagent-go/agent/internal/wire"
 	"github.com/openagent-go/agent/llm"
-	"github.com/openagent-go/agent/llm/catalog"
 )
 
 const (
@@ -26,7 +28,7 @@ func mark(c llm.Cache) []byte {
 	switch {
 	case c.Off:
 		return nil
-	case c.Hour():
+	case modelcall.KeepsHour(c):
 		return hourMark
 	}
 	return minutesMark
@@ -181,7 +183,7 @@ func (m *model) options(req *llm.Request, tools []llm.Tool, choice llm.ToolChoic
 	}
 	// Older models think only if asked to. The newest models, which do not accept a forced
 	// tool choice, always think.
-	o.unthinking = req.Thinking.Mode == llm.ThinkOff && m.Entry.Thinking == catalog.ThinkingAdaptive && !m.Entry.NoForcedTool
+	o.unthinking = req.Thinking.Mode == llm.ThinkOff && m.Entry.Thinking == llmconst.ThinkingAdaptive && !m.Entry.NoForcedTool
 	if t := req.Temperature; t != nil && o.thinking == "" && !m.Entry.NoSamplers {
 		v := min(max(*t, 0), 1)
 		if v == v {
@@ -203,10 +205,10 @@ func (m *model) maxTokens(req *llm.Request) int {
 			return unknownMaxTokens
 		}
 		n = defaultMaxTokens
-		if m.Entry.Thinking == catalog.ThinkingBudget {
+		if m.Entry.Thinking == llmconst.ThinkingBudget {
 			n += req.Thinking.Tokens()
 		}
-	} else if budget := req.Thinking.Tokens(); m.Entry.Thinking == catalog.ThinkingBudget && n <= budget {
+	} else if budget := req.Thinking.Tokens(); m.Entry.Thinking == llmconst.ThinkingBudget && n <= budget {
 		n += budget // the requested number is for the answer alone
 	}
 	if most > 0 {
@@ -231,7 +233,7 @@ func (m *model) choice(c llm.ToolChoice, tools []llm.Tool) (string, error) {
 // here. word is the amount of thinking, if the model takes one.
 func (m *model) thinking(want llm.Thought, maxTokens int, spoke *wire.Turn) (member, word string) {
 	switch m.Entry.Thinking {
-	case catalog.ThinkingAdaptive:
+	case llmconst.ThinkingAdaptive:
 		if want.Budget == 0 && want.Effort == "" {
 			return `"thinking":{"type":"adaptive"}`, ""
 		}
@@ -240,7 +242,7 @@ func (m *model) thinking(want llm.Thought, maxTokens int, spoke *wire.Turn) (mem
 			word = "high" // https://platform.claude.com/docs/en/build-with-claude/effort: of that generation only Opus takes max
 		}
 		return `"thinking":{"type":"adaptive"}`, word
-	case catalog.ThinkingBudget:
+	case llmconst.ThinkingBudget:
 		budget := min(max(want.Tokens(), minBudget), maxTokens-minAnswer)
 		// If a tool loop began without thinking, thinking must stay off.
 		if budget < minBudget || spoke != nil && spoke.Has(wire.Call) && spoke.Parts[0].Kind != wire.Thought {
@@ -314,8 +316,8 @@ func (o options) appendConfig(b []byte) []byte {
 
 // encodeFormat returns the format of an answer, nil for a schema that the API cannot accept
 // in any form.
-func encodeFormat(f llm.Format) []byte {
-	schema, ok := strict.Anthropic(f.Schema)
+func encodeFormat(f json.RawMessage) []byte {
+	schema, ok := strict.Anthropic(f)
 	if !ok {
 		return nil
 	}

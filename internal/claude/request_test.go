@@ -338,19 +338,19 @@ func TestSecondOpinion(t *testing.T) {
 }
 
 func TestFormat(t *testing.T) {
-	format := &llm.Format{Schema: json.RawMessage(`{"type":"object","properties":{"b":{"type":"string","minLength":1},"a":{"type":"integer"}},"required":["b"]}`)}
+	format := json.RawMessage(`{"type":"object","properties":{"b":{"type":"string","minLength":1},"a":{"type":"integer"}},"required":["b"]}`)
 	const closed = `"format":{"type":"json_schema","schema":{"type":"object","properties":{"b":{"type":"string","description":"(minLength: 1)"},"a":{"type":"integer"}},"required":["b"],"additionalProperties":false}}}`
 	for _, tt := range []struct {
 		model  string
 		think  llm.Thought
-		format *llm.Format
+		format json.RawMessage
 		want   string
 	}{
 		{"claude-sonnet-4-6", llm.Thought{}, format, `"output_config":{` + closed},
 		{"claude-sonnet-4-6", llm.Thought{Effort: "low"}, format, `"output_config":{"effort":"low",` + closed},
 		{"claude-haiku-4-5-20251001", llm.Thought{Budget: 2000}, format, `"output_config":{` + closed},
 		{"claude-opus-7", llm.Thought{}, format, `"output_config":{` + closed},
-		{"claude-sonnet-4-6", llm.Thought{}, &llm.Format{Schema: json.RawMessage(`{"type":"object"}`)}, ""},
+		{"claude-sonnet-4-6", llm.Thought{}, json.RawMessage(`{"type":"object"}`), ""},
 		{"claude-opus-4-1", llm.Thought{}, format, ""},
 		{"claude-3-5-haiku", llm.Thought{}, format, ""},
 	} {

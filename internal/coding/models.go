@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/openagent-go/agent/internal/modelinfo"
 	"github.com/openagent-go/agent/internal/parts"
 	"github.com/openagent-go/agent/internal/providers"
 	"github.com/openagent-go/agent/llm"
@@ -90,7 +91,7 @@ func (c *Coder) modelsByName(own string) (m Models, err error) {
 		}
 		return open(name)
 	}
-	provider := llm.DescribeModel(m.Main).Provider
+	provider := modelinfo.Of(m.Main).Provider
 	m.Permits = func(name string) error { // the conversation goes to no other provider because a model says so
 		if to := providerOf(name); to != "" && to != provider {
 			return fmt.Errorf("the model %q names the provider %s; name a model of %s, or none", name, to, provider)

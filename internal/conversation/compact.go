@@ -18,7 +18,7 @@ func (c *Conversation) shorten(e engine.Compact) *executor.Summary {
 	r := c.request(engine.CallModel{MaxTokens: e.MaxTokens})
 	r.Messages = append(slices.Clip(s.Request), llm.UserText(summary.Prompt(e, s.Memory)))
 	r.Thinking, r.Format, r.Stop, r.Temperature, r.Memo = e.Thinking, nil, nil, nil, nil
-	if (e.Less > 0 || r.ToolChoice.Mode != llm.ChooseAuto) && len(r.Tools) > 0 {
+	if (e.Less > 0 || r.ToolChoice.Mode != "") && len(r.Tools) > 0 {
 		r.ToolChoice = llm.ToolChoice{Mode: llm.ChooseNone}
 	}
 	s.Ask = r

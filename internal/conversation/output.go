@@ -11,12 +11,12 @@ import (
 func (c *Conversation) askForOutput(r *llm.Request, o *fact.Output) {
 	native, force := c.State.Formats()
 	if native {
-		r.Format = &llm.Format{Name: "answer", Schema: o.Schema}
+		r.Format = o.Schema
 		return
 	}
 	r.Tools = append(r.Tools[:len(r.Tools):len(r.Tools)], llm.Tool{Name: engine.OutputTool, Input: o.Schema,
 		Description: "Gives the user your final answer. Call it once, when everything else is done: its input is the whole answer. An answer in plain text does not count."})
-	if force && r.ToolChoice.Mode == llm.ChooseAuto {
+	if force && r.ToolChoice.Mode == "" {
 		r.ToolChoice = llm.ToolChoice{Mode: llm.ChooseTool, Name: engine.OutputTool}
 	}
 }

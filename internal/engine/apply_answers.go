@@ -5,6 +5,7 @@ import (
 
 	"github.com/openagent-go/agent/event"
 	"github.com/openagent-go/agent/internal/fact"
+	"github.com/openagent-go/agent/internal/llmconst"
 	"github.com/openagent-go/agent/llm"
 )
 
@@ -67,7 +68,7 @@ func (s *State) answered(seq int64, f event.AssistantMessage) bool {
 	if s.run.continuing {
 		text = s.run.text + text
 	}
-	s.run.text, s.run.partial, s.run.continuing = text, "", r.Stop == llm.PauseTurn
+	s.run.text, s.run.partial, s.run.continuing = text, "", r.Stop == llmconst.PauseTurn
 
 	s.need = s.after(r)
 	s.calls.propose(seq, f, &s.settings, &s.run)
@@ -83,27 +84,27 @@ func (s *State) after(r llm.Response) need {
 	if !truncated(r.Stop) {
 		s.run.continuations = 0
 	}
-	if r.Stop != llm.PauseTurn {
+	if r.Stop != llmconst.PauseTurn {
 		s.run.pauses = 0
 	}
 	switch {
 	case r.Stop == llm.Refusal:
 		return need{kind: needEnd, reason: event.Refused, msg: "the model refused to answer"}
-	case r.Stop == llm.Overflow && !s.settings.noCompaction() && s.context.tooLong(&s.settings, need{needEnd, event.ContextOverflow, "the context window is full", llm.TooLong, 0, ""}):
+	case r.Stop == llmconst.Overflow && !s.settings.noCompaction() && s.context.tooLong(&s.settings, need{needEnd, event.ContextOverflow, "the context window is full", llm.TooLong, 0, ""}):
 		if s.run.continuations++; s.run.continuations > maxContinuations {
 			return need{kind: needEnd, reason: event.MaxTokens}
 		}
 		return need{kind: needContinue}
-	case r.Stop == llm.Overflow:
+	case r.Stop == llmconst.Overflow:
 		return need{kind: needEnd, reason: event.ContextOverflow, msg: "the context window is full", class: llm.TooLong}
 	case r.Stop == llm.MaxTokens:
 		if s.run.continuations++; s.run.continuations > maxContinuations {
 			return need{kind: needEnd, reason: event.MaxTokens}
 		}
 		return need{kind: needContinue}
-	case r.Stop == llm.PauseTurn:
+	case r.Stop == llmconst.PauseTurn:
 		if s.run.pauses++; s.run.pauses > maxPauses {
-			return need{kind: needEnd, reason: event.ModelError, class: llm.Protocol,
+			return need{kind: needEnd, reason: event.ModelError, class: llmconst.Protocol,
 				msg: "the provider paused the turn too often in a row"}
 		}
 		return need{kind: needModel}
@@ -136,9 +137,9 @@ func (s *State) modelFailed(seq int64, f event.ModelFailed) bool {
 		s.model.wait = &wait{key("wait", seq, 0, 0), f.RetryAt}
 	case s.settings.fallBack(f):
 		s.model.tries = 0
-	case f.Class == llm.TooLong, f.Class == llm.TooLarge:
+	case f.Class == llm.TooLong, f.Class == llmconst.TooLarge:
 		end := need{needEnd, event.ContextOverflow, f.Message, f.Class, f.Status, f.RequestID}
-		if f.Class == llm.TooLarge && s.context.over == nil && (!s.context.spoken() || s.settings.noCompaction()) {
+		if f.Class == llmconst.TooLarge && s.context.over == nil && (!s.context.spoken() || s.settings.noCompaction()) {
 			end.reason = event.ModelError
 		}
 		if !s.context.tooLong(&s.settings, end) {

@@ -6,6 +6,7 @@ import (
 	"github.com/openagent-go/agent/event"
 	"github.com/openagent-go/agent/hook"
 	"github.com/openagent-go/agent/internal/fact"
+	"github.com/openagent-go/agent/internal/llmconst"
 	"github.com/openagent-go/agent/llm"
 )
 
@@ -44,7 +45,7 @@ func (s *State) summaryFailed(seq int64, f event.ModelFailed) bool {
 		c.doing = ""
 	case f.Retry && c.tries <= s.settings.cfg.Retries:
 		s.model.wait = &wait{key("wait", seq, 0, 0), f.RetryAt}
-	case (f.Class == llm.TooLong || f.Class == llm.TooLarge) && c.less < maxLess:
+	case (f.Class == llm.TooLong || f.Class == llmconst.TooLarge) && c.less < maxLess:
 		if c.less == 0 && f.Class == llm.TooLong {
 			s.context.learnWindow(&s.settings, f.Model)
 		}
@@ -130,7 +131,7 @@ func (s *State) compacted(seq int64, f event.Compacted) bool {
 			if f.Failed == noBudget {
 				end.reason = event.MaxBudget
 			} else if f.Failed != NothingToCompact {
-				end = need{kind: needEnd, reason: event.ModelError, msg: f.Failed, class: llm.Protocol}
+				end = need{kind: needEnd, reason: event.ModelError, msg: f.Failed, class: llmconst.Protocol}
 			}
 			s.missed(f.Failed, end)
 		}

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/openagent-go/agent/event"
+	"github.com/openagent-go/agent/internal/llmconst"
 	"github.com/openagent-go/agent/llm"
 )
 
@@ -82,9 +83,9 @@ func (b *bill) agentEnded(f event.AgentEnd) {
 // becomes the largest amount.
 func amount(usd float64) float64 {
 	if usd != usd {
-		return llm.MaxCost
+		return llmconst.MaxCost
 	}
-	return min(max(usd, -llm.MaxCost), llm.MaxCost)
+	return min(max(usd, -llmconst.MaxCost), llmconst.MaxCost)
 }
 
 func plus(a, b float64) float64 { return amount(a + b) }

@@ -5,6 +5,7 @@ import (
 
 	"github.com/openagent-go/agent/event"
 	"github.com/openagent-go/agent/internal/fact"
+	"github.com/openagent-go/agent/internal/modelcall"
 	"github.com/openagent-go/agent/llm"
 )
 
@@ -83,7 +84,7 @@ func (b budget) worst(model string, input, output, thinking int) (tokens int, us
 // prices returns the dearest prices of a token of input and of output.
 func (b budget) prices(p llm.Price, input int) (in, out float64) {
 	write := p.CacheWrite
-	if b.settings.cfg.Cache.Hour() {
+	if modelcall.KeepsHour(b.settings.cfg.Cache) {
 		write = p.WriteHour()
 	}
 	in, out = max(p.Input, write, p.CacheRead)/1e6, p.Output/1e6

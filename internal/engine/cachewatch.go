@@ -9,6 +9,7 @@ import (
 
 	"github.com/openagent-go/agent/event"
 	"github.com/openagent-go/agent/internal/fact"
+	"github.com/openagent-go/agent/internal/modelcall"
 	"github.com/openagent-go/agent/llm"
 )
 
@@ -59,7 +60,7 @@ func (w *CacheWatch) Apply(e event.Event, s *State, t *Transcript) *event.CacheB
 		c := &s.settings.cfg
 		w.call.key = f.Key
 		w.call.sent = sent{model: f.Model, system: t.System, tools: t.Tools, messages: t.Messages[:n:n], thinking: c.Thinking, ttl: 5 * time.Minute, at: e.Time}
-		if c.Cache.Hour() {
+		if modelcall.KeepsHour(c.Cache) {
 			w.call.ttl = time.Hour
 		}
 		if s.run.turns == 0 {

@@ -8,6 +8,7 @@ import (
 	"strconv"
 
 	"github.com/openagent-go/agent/event"
+	"github.com/openagent-go/agent/internal/llmconst"
 	"github.com/openagent-go/agent/internal/toolrun"
 	"github.com/openagent-go/agent/llm"
 	"github.com/openagent-go/agent/permission"
@@ -95,10 +96,10 @@ func (l *callList) fits(batch *call, more int) error {
 			more += 1 + len(c.parts)
 		}
 	}
-	if more <= llm.MaxBlocks {
+	if more <= llmconst.MaxBlocks {
 		return nil
 	}
-	return fmt.Errorf("one answer makes at most %d calls, those of batches included; make these calls in your next answer", llm.MaxBlocks)
+	return fmt.Errorf("one answer makes at most %d calls, those of batches included; make these calls in your next answer", llmconst.MaxBlocks)
 }
 
 // rebatch checks the calls again if a hook has changed the input of a batch that still

@@ -7,6 +7,7 @@ import (
 
 	"github.com/openagent-go/agent/event"
 	"github.com/openagent-go/agent/internal/fact"
+	"github.com/openagent-go/agent/internal/llmconst"
 	"github.com/openagent-go/agent/internal/text"
 	"github.com/openagent-go/agent/internal/toolrun"
 	"github.com/openagent-go/agent/llm"
@@ -118,4 +119,4 @@ func isToolUse(b llm.Block) bool {
 }
 
 // truncated reports whether an answer may have ended inside a block.
-func truncated(stop llm.StopReason) bool { return stop == llm.MaxTokens || stop == llm.Overflow }
+func truncated(stop llm.StopReason) bool { return stop == llm.MaxTokens || stop == llmconst.Overflow }

@@ -2,6 +2,7 @@ package engine
 
 import (
 	"github.com/openagent-go/agent/event"
+	"github.com/openagent-go/agent/internal/llmconst"
 	"github.com/openagent-go/agent/llm"
 )
 
@@ -20,7 +21,7 @@ type overflow struct {
 // where nothing can be done about it.
 func (x *contextState) tooLong(t *settings, end need) bool {
 	again, shortens := x.over != nil, x.spoken() && !t.noCompaction()
-	o := &overflow{due: true, end: end, bytes: end.class == llm.TooLarge, last: again || x.spoken() && !shortens}
+	o := &overflow{due: true, end: end, bytes: end.class == llmconst.TooLarge, last: again || x.spoken() && !shortens}
 	x.over = o
 	switch {
 	case o.last:
@@ -86,7 +87,7 @@ func (o *overflow) failed(why string) need {
 func (o *overflow) tooLarge(f event.Compacted) need {
 	class := llm.TooLong
 	if o.bytes {
-		class = llm.TooLarge
+		class = llmconst.TooLarge
 	}
 	return need{needEnd, event.ContextOverflow, f.TooLarge, class, o.end.status, o.end.id}
 }

@@ -6,6 +6,7 @@ import (
 
 	"github.com/openagent-go/agent/event"
 	"github.com/openagent-go/agent/internal/fact"
+	"github.com/openagent-go/agent/internal/llmconst"
 	"github.com/openagent-go/agent/internal/tokens"
 	"github.com/openagent-go/agent/llm"
 )
@@ -118,7 +119,7 @@ func (x *contextState) reconsider() {
 func (x *contextState) answered(f event.AssistantMessage) {
 	r := f.Response
 	x.answers++
-	if r.Stop != llm.Overflow {
+	if r.Stop != llmconst.Overflow {
 		x.over = nil
 		if c := x.compact; c != nil && r.Usage.Context() > c.windows[f.Model] {
 			delete(c.windows, f.Model)

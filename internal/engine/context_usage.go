@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/openagent-go/agent/event"
+	"github.com/openagent-go/agent/internal/modelcall"
 	"github.com/openagent-go/agent/internal/tokens"
 	"github.com/openagent-go/agent/llm"
 )
@@ -108,7 +109,7 @@ func (s *State) ContextUsage(t *Transcript, note func(text string) bool, total, 
 		w.add(InSystem, 3+tokens.Count(t.System))
 	}
 	for i := range t.Tools {
-		tokens := t.Tools[i].Estimate()
+		tokens := modelcall.ToolTokens(t.Tools[i])
 		w.add(categoryOf(t.Tools[i].Name), tokens)
 		w.heavy(t.Tools[i].Name, tokens)
 	}
@@ -147,7 +148,7 @@ func (s *State) ContextUsage(t *Transcript, note func(text string) bool, total, 
 		if tool.Deferred && !slices.Contains(t.enabled, tool.Name) {
 			u.Deferred.Name = "deferred"
 			u.Deferred.Count++
-			u.Deferred.Tokens += tool.Tool.Estimate()
+			u.Deferred.Tokens += modelcall.ToolTokens(tool.Tool)
 		}
 	}
 	for _, h := range w.tools {
@@ -218,7 +219,7 @@ func (w *weighing) message(m llm.Message, calls map[string]string, note func(str
 	}
 	first := true
 	for _, b := range m.Content {
-		tokens := llm.Blocks{b}.Estimate()
+		tokens := modelcall.Tokens(llm.Blocks{b})
 		if first {
 			tokens, first = tokens+4, false
 		}

@@ -21,6 +21,7 @@ import (
 	"github.com/openagent-go/agent/hook"
 	"github.com/openagent-go/agent/internal/engine"
 	"github.com/openagent-go/agent/internal/fact"
+	"github.com/openagent-go/agent/internal/llmconst"
 	"github.com/openagent-go/agent/internal/toolrun"
 	"github.com/openagent-go/agent/llm"
 	"github.com/openagent-go/agent/permission"
@@ -644,7 +645,7 @@ func (w *world) carryOut(e engine.Effect, b byte) {
 		}
 		w.happen(f)
 	case engine.CallModel:
-		stop := []llm.StopReason{llm.EndTurn, llm.UseTools, llm.MaxTokens, llm.Refusal, llm.PauseTurn, "odd", llm.Overflow}[b%7]
+		stop := []llm.StopReason{llm.EndTurn, llm.UseTools, llm.MaxTokens, llm.Refusal, llmconst.PauseTurn, "odd", llmconst.Overflow}[b%7]
 		var content []llm.Block
 		for i := range b % 4 {
 			u := llm.ToolUse{ID: fmt.Sprint(i), Name: []string{"Read", "Write", "Plan", "Nope", "Batch"}[(b/4+i)%5], Input: json.RawMessage("{}")}

@@ -8,6 +8,7 @@ import (
 	"github.com/openagent-go/agent/event"
 	"github.com/openagent-go/agent/hook"
 	"github.com/openagent-go/agent/internal/fact"
+	"github.com/openagent-go/agent/internal/llmconst"
 	"github.com/openagent-go/agent/internal/skillscope"
 	"github.com/openagent-go/agent/llm"
 	"github.com/openagent-go/agent/permission"
@@ -147,7 +148,7 @@ func (t *settings) modelChanged(f event.ModelChanged) {
 // help.
 func (t *settings) fallBack(f event.ModelFailed) bool {
 	switch f.Class {
-	case llm.TooLong, llm.TooLarge, llm.Invalid, llm.Auth, llm.Forbidden, llm.TLS:
+	case llm.TooLong, llmconst.TooLarge, llm.Invalid, llm.Auth, llm.Forbidden, llmconst.TLS:
 		return false
 	}
 	for t.fallback < len(t.cfg.Fallbacks) {

@@ -6,8 +6,8 @@ import (
 	"github.com/openagent-go/agent/event"
 	"github.com/openagent-go/agent/internal/engine"
 	"github.com/openagent-go/agent/internal/fact"
+	"github.com/openagent-go/agent/internal/llmconst"
 	"github.com/openagent-go/agent/internal/toolrun"
-	"github.com/openagent-go/agent/llm"
 	"github.com/openagent-go/agent/permission"
 	"github.com/openagent-go/agent/tool"
 )
@@ -18,7 +18,7 @@ import (
 func (j *Input) Broken(fault toolrun.Fault, why string, after time.Duration) event.Fact {
 	switch e := j.Effect.(type) {
 	case engine.CallModel:
-		return event.ModelFailed{Key: e.Key(), Model: e.Model, Class: llm.Protocol, Message: "the model's client failed: " + why}
+		return event.ModelFailed{Key: e.Key(), Model: e.Model, Class: llmconst.Protocol, Message: "the model's client failed: " + why}
 	case engine.RunTool:
 		return event.ToolResult{Key: e.Key(), Call: e.Call, Cause: event.ByCancel, Fault: fault, Duration: after,
 			Result: *tool.Errorf("%s: %s; what it has done is not known", j.Name(), why)}
@@ -27,7 +27,7 @@ func (j *Input) Broken(fault toolrun.Fault, why string, after time.Duration) eve
 	case engine.Digest:
 		return fact.ToolAmended{Key: e.Key(), Call: e.Call, Result: j.Done.Result}
 	case engine.Compact:
-		return event.ModelFailed{Key: e.Key(), Model: e.Model, Class: llm.Protocol, Message: "the summary failed: " + why}
+		return event.ModelFailed{Key: e.Key(), Model: e.Model, Class: llmconst.Protocol, Message: "the summary failed: " + why}
 	case engine.Cut:
 		return event.Compacted{Key: e.Key(), Trigger: event.Overflow, Failed: "cutting failed: " + why, Before: e.Before, After: e.Before}
 	case engine.CallHooks: // unknown what the hooks would have blocked

@@ -8,6 +8,7 @@ import (
 
 	"github.com/openagent-go/agent/event"
 	"github.com/openagent-go/agent/internal/engine"
+	"github.com/openagent-go/agent/internal/llmconst"
 	"github.com/openagent-go/agent/internal/summary"
 	"github.com/openagent-go/agent/llm"
 )
@@ -30,7 +31,7 @@ func (x *Executor) compact(ctx context.Context, e engine.Compact, j *Input) even
 		return f
 	}
 	if j.Model == nil {
-		return event.ModelFailed{Key: e.Key(), Model: e.Model, Class: llm.NotFound, Message: fmt.Sprintf("the agent has no model %q", e.Model)}
+		return event.ModelFailed{Key: e.Key(), Model: e.Model, Class: llmconst.NotFound, Message: fmt.Sprintf("the agent has no model %q", e.Model)}
 	}
 	var res *llm.Response
 	streamed, first := 0, false
@@ -55,7 +56,7 @@ func (x *Executor) compact(ctx context.Context, e engine.Compact, j *Input) even
 	}
 	text := res.Message.Text()
 	f.Model, f.Usage, f.CostUSD, f.Duration = e.Model, res.Usage, cost(llm.InfoOf(j.Model).Price, res.Usage), time.Since(start)
-	if res.Stop == llm.Overflow {
+	if res.Stop == llmconst.Overflow {
 		return event.ModelFailed{Key: e.Key(), Model: e.Model, Class: llm.TooLong, Message: "the context window is full before the summary is whole", Usage: f.Usage, CostUSD: f.CostUSD, Duration: f.Duration}
 	}
 	said, memory, whole := summary.Parse(x.Secrets.Text(text))

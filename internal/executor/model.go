@@ -10,13 +10,15 @@ import (
 
 	"github.com/openagent-go/agent/event"
 	"github.com/openagent-go/agent/internal/engine"
+	"github.com/openagent-go/agent/internal/llmconst"
+	"github.com/openagent-go/agent/internal/modelcall"
 	"github.com/openagent-go/agent/llm"
 )
 
 // model streams one request and turns deltas into signals.
 func (x *Executor) model(ctx context.Context, e engine.CallModel, j *Input) event.Fact {
 	if j.Model == nil {
-		return event.ModelFailed{Key: e.Key(), Model: e.Model, Class: llm.NotFound, Message: fmt.Sprintf("the agent has no model %q", e.Model)}
+		return event.ModelFailed{Key: e.Key(), Model: e.Model, Class: llmconst.NotFound, Message: fmt.Sprintf("the agent has no model %q", e.Model)}
 	}
 	r := &reply{x: x, effect: e, job: j, start: time.Now(), calls: partialCalls{signals: j.Signals}}
 	defer r.calls.end(ctx)
@@ -33,7 +35,7 @@ func (x *Executor) model(ctx context.Context, e engine.CallModel, j *Input) even
 			return r.done(*d.Done)
 		}
 		r.take(ctx, d)
-		if err := llm.CheckSize(r.streamed, r.blocks); err != nil {
+		if err := modelcall.CheckSize(r.streamed, r.blocks); err != nil {
 			return r.failed(err)
 		}
 	}
@@ -106,7 +108,7 @@ func (r *reply) take(ctx context.Context, d llm.Delta) {
 func (r *reply) price() *llm.Price { return llm.InfoOf(r.job.Model).Price }
 
 func (r *reply) done(response llm.Response) event.Fact {
-	if err := llm.CheckSize(response.Message.Content.Size(), len(response.Message.Content)); err != nil {
+	if err := modelcall.CheckSize(modelcall.Size(response.Message.Content), len(response.Message.Content)); err != nil {
 		return r.failed(err)
 	}
 	response.Message.Content = normalizeContent(response.Message.Content)

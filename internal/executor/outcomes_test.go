@@ -15,6 +15,7 @@ import (
 	"github.com/openagent-go/agent/internal/executor"
 	"github.com/openagent-go/agent/internal/fact"
 	"github.com/openagent-go/agent/internal/hookrun"
+	"github.com/openagent-go/agent/internal/llmconst"
 	"github.com/openagent-go/agent/internal/secrets"
 	"github.com/openagent-go/agent/internal/toolrun"
 	"github.com/openagent-go/agent/llm"
@@ -124,7 +125,7 @@ func TestModelOutcomes(t *testing.T) {
 		retry bool
 		text  string
 	}{
-		{"no such model", 0, nil, llm.NotFound, false, `no model "m"`},
+		{"no such model", 0, nil, llmconst.NotFound, false, `no model "m"`},
 		{"first failure", 0, llmtest.Script(llmtest.Step{Err: api}), llm.Overloaded, true, "busy, ***, said a test"},
 		{"last failure", 1, llmtest.Script(llmtest.Step{Err: api}), llm.Overloaded, false, "said a test"},
 		{"no connection", 0, llmtest.Script(llmtest.Step{Err: errOops}), llm.Network, false, "oops, ***"},
@@ -378,13 +379,13 @@ func TestSummaryOutcomes(t *testing.T) {
 		f, _ := new(setting).do(t, engine.Compact{Model: "m"}, executor.Input{Model: m, Short: &plan})
 		return f
 	}
-	if f := compact(nil).(event.ModelFailed); f.Class != llm.NotFound {
+	if f := compact(nil).(event.ModelFailed); f.Class != llmconst.NotFound {
 		t.Errorf("without a model: %+v", f)
 	}
 	if f := compact(llmtest.Script(llmtest.Step{Err: errOops})).(event.ModelFailed); f.Class != llm.Network || strings.Contains(f.Message, "hunter2") {
 		t.Errorf("failed: %+v", f)
 	}
-	if f := compact(llmtest.Script(llmtest.Step{Text: "too much", Stop: llm.Overflow})).(event.ModelFailed); f.Class != llm.TooLong {
+	if f := compact(llmtest.Script(llmtest.Step{Text: "too much", Stop: llmconst.Overflow})).(event.ModelFailed); f.Class != llm.TooLong {
 		t.Errorf("too long: %+v", f)
 	}
 	for why, step := range map[string]llmtest.Step{"refused": {Text: "no", Stop: llm.Refusal}, "cut off": {Text: "<summary>it", Stop: llm.MaxTokens}, "empty": {Text: "<summary></summary>"}} {

@@ -19,6 +19,7 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/openagent-go/agent/internal/faultserver"
+	"github.com/openagent-go/agent/internal/llmconst"
 	"github.com/openagent-go/agent/llm"
 	"github.com/openagent-go/agent/llm/anthropic"
 	"github.com/openagent-go/agent/llm/openai"
@@ -240,11 +241,11 @@ var rows = []row{
 	{"N8", "last chunk without the final event", sent(func(a api) []byte { return faultserver.Chunked("200 OK", stream, a.upToText(), "\n\n") }, faultserver.Close), []llm.Class{llm.Truncated}, true},
 	{"N11", "TLS alert", func(api) faultserver.Fault {
 		return faultserver.Fault{Early: true, Wire: []byte("\x15\x03\x03\x00\x02\x02\x28")}
-	}, []llm.Class{llm.TLS}, false},
+	}, []llm.Class{llmconst.TLS}, false},
 	{"N12", "proxy wants a login", sent(body("407 Proxy Authentication Required", "text/html", page), faultserver.Close), []llm.Class{llm.Auth}, false},
-	{"N12", "portal with status 200", sent(body("200 OK", "text/html", page), faultserver.Close), []llm.Class{llm.Protocol}, true},
-	{"N12", "portal that says it is a stream", sent(body("200 OK", stream, "\r\n "+page), faultserver.Close), []llm.Class{llm.Protocol}, true},
-	{"N12", "portal that says it is JSON", sent(body("200 OK", "application/json", page), faultserver.Close), []llm.Class{llm.Protocol}, true},
+	{"N12", "portal with status 200", sent(body("200 OK", "text/html", page), faultserver.Close), []llm.Class{llmconst.Protocol}, true},
+	{"N12", "portal that says it is a stream", sent(body("200 OK", stream, "\r\n "+page), faultserver.Close), []llm.Class{llmconst.Protocol}, true},
+	{"N12", "portal that says it is JSON", sent(body("200 OK", "application/json", page), faultserver.Close), []llm.Class{llmconst.Protocol}, true},
 	{"N12", "not HTTP", sent(func(api) []byte { return []byte("SSH-2.0-OpenSSH_9.2\r\n") }, faultserver.Close), []llm.Class{llm.Network}, true},
 	{"N12", "garbage", sent(func(api) []byte { return []byte("\x00\xff\x00\xff\r\n\r\n") }, faultserver.Close), []llm.Class{llm.Network}, true},
 	{"N12", "garbage in the chunks", sent(func(a api) []byte {
@@ -263,8 +264,8 @@ var rows = []row{
 	}, faultserver.Close), nil, false},
 	{"L9", "a line of 17 MB", sent(func(a api) []byte {
 		return faultserver.Whole("200 OK", stream, a.upToText()+a.long(strings.Repeat("x", 17<<20)))
-	}, faultserver.Close), []llm.Class{llm.Protocol}, true},
-	{"L10", "an event that is not JSON", sent(func(a api) []byte { return faultserver.Whole("200 OK", stream, a.upToText()+"data: {\"type\":\n\n") }, faultserver.Close), []llm.Class{llm.Protocol}, true},
+	}, faultserver.Close), []llm.Class{llmconst.Protocol}, true},
+	{"L10", "an event that is not JSON", sent(func(a api) []byte { return faultserver.Whole("200 OK", stream, a.upToText()+"data: {\"type\":\n\n") }, faultserver.Close), []llm.Class{llmconst.Protocol}, true},
 }
 
 // TestFaults plays each row against both clients, over TCP.
@@ -275,7 +276,7 @@ func TestFaults(t *testing.T) {
 				f := r.fault(a)
 				s := faultserver.Start(t, faultserver.First(f), nil)
 				url := s.URL
-				if slices.Contains(r.want, llm.TLS) {
+				if slices.Contains(r.want, llmconst.TLS) {
 					url = strings.Replace(url, "http:", "https:", 1)
 				}
 				got, err := ask(t, a.model(url, s.Client()))
@@ -453,7 +454,7 @@ func TestCompressed(t *testing.T) {
 		s = faultserver.Pipe(t, func(int) faultserver.Fault { return plan(len(body)) }, nil)
 		client := s.Client()
 		client.Transport.(*http.Transport).DisableCompression = true
-		if got, err := ask(t, a.model(s.URL, client)); err == nil || err.Class != llm.Protocol || !strings.Contains(err.Message, "gzip") {
+		if got, err := ask(t, a.model(s.URL, client)); err == nil || err.Class != llmconst.Protocol || !strings.Contains(err.Message, "gzip") {
 			t.Errorf("compressed unasked: %+v, %v", got, err)
 		}
 	})
@@ -539,7 +540,7 @@ func TestUnknownCertificate(t *testing.T) {
 	each(t, func(t *testing.T, a api) {
 		transport := &http.Transport{}
 		defer transport.CloseIdleConnections()
-		if _, err := ask(t, a.model(secure.URL, &http.Client{Transport: transport})); err == nil || err.Class != llm.TLS || err.Retryable() {
+		if _, err := ask(t, a.model(secure.URL, &http.Client{Transport: transport})); err == nil || err.Class != llmconst.TLS || err.Retryable() {
 			t.Errorf("got %v", err)
 		}
 	})

@@ -35,7 +35,7 @@ type Client struct {
 	Tokens  TokenSource // nil: Key, else Default()
 }
 
-// Model returns the model of that name. It implements [llm.Informed].
+// Model returns the model of that name. It has a method Info, see [llm.InfoOf].
 func (c *Client) Model(name string) llm.Model {
 	s := &session{client: c, source: c.source()}
 	inner := claude.Client(c.Client)

@@ -9,6 +9,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/openagent-go/agent/internal/llmconst"
 	"github.com/openagent-go/agent/llm"
 )
 
@@ -79,7 +80,7 @@ func (x *Exchange) count(ctx context.Context, member string) (int, error) {
 	var answer map[string]json.RawMessage
 	var n Count
 	if json.Unmarshal(data, &answer) != nil || json.Unmarshal(answer[member], &n) != nil || n == 0 {
-		return 0, reply.Error(llm.Protocol, "the count of tokens is not what the API promises")
+		return 0, reply.Error(llmconst.Protocol, "the count of tokens is not what the API promises")
 	}
 	return int(n), nil
 }

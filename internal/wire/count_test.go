@@ -9,6 +9,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/openagent-go/agent/internal/llmconst"
 	"github.com/openagent-go/agent/llm"
 )
 
@@ -34,19 +35,19 @@ func TestCounting(t *testing.T) {
 		again  bool
 	}{
 		{200, `{"n":12}`, 12, "", true},
-		{200, `{"n":0}`, 0, llm.Protocol, true},
-		{200, `{"n":-3}`, 0, llm.Protocol, true},
-		{200, `{"n":"x"}`, 0, llm.Protocol, true},
+		{200, `{"n":0}`, 0, llmconst.Protocol, true},
+		{200, `{"n":-3}`, 0, llmconst.Protocol, true},
+		{200, `{"n":"x"}`, 0, llmconst.Protocol, true},
 		{200, `{"n":1e300}`, MaxCount, "", true},
-		{200, `[1]`, 0, llm.Protocol, true},
-		{200, `{"n":1,"x":"` + strings.Repeat("x", 1<<20) + `"}`, 0, llm.Protocol, true},
+		{200, `[1]`, 0, llmconst.Protocol, true},
+		{200, `{"n":1,"x":"` + strings.Repeat("x", 1<<20) + `"}`, 0, llmconst.Protocol, true},
 		{400, `{"error":{"message":"prompt is too long: 9 tokens"}}`, 0, llm.TooLong, true},
 		{401, `{}`, 0, llm.Auth, true},
 		{429, `{}`, 0, llm.RateLimit, true},
 		{500, `{}`, 0, llm.ServerError, true},
 		{400, `{}`, 0, llm.Invalid, false},
 		{403, `{}`, 0, llm.Forbidden, false},
-		{404, ``, 0, llm.NotFound, false},
+		{404, ``, 0, llmconst.NotFound, false},
 		{501, ``, 0, llm.ServerError, false},
 	} {
 		c := new(Counting)

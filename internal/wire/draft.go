@@ -9,6 +9,8 @@ import (
 	"iter"
 
 	"github.com/openagent-go/agent/internal/eventstream"
+	"github.com/openagent-go/agent/internal/llmconst"
+	"github.com/openagent-go/agent/internal/modelcall"
 	"github.com/openagent-go/agent/internal/pace"
 	"github.com/openagent-go/agent/internal/sse"
 	"github.com/openagent-go/agent/llm"
@@ -63,7 +65,7 @@ func (d *Draft) measure(delta llm.Delta) error {
 	}
 	if delta.Done != nil {
 		content := d.Res.Message.Content
-		return d.sized(llm.CheckSize(content.Size(), len(content)))
+		return d.sized(modelcall.CheckSize(modelcall.Size(content), len(content)))
 	}
 	return d.Hold(len(delta.Text))
 }
@@ -71,7 +73,7 @@ func (d *Draft) measure(delta llm.Delta) error {
 // Hold counts bytes that a decoder keeps. Send counts those of deltas.
 func (d *Draft) Hold(bytes int) error {
 	d.size += bytes
-	return d.sized(llm.CheckSize(d.size, d.sent))
+	return d.sized(modelcall.CheckSize(d.size, d.sent))
 }
 
 func (d *Draft) sized(err error) error {
@@ -129,7 +131,7 @@ func (d *Draft) whole(to Decoder) error {
 		return d.Fail(err, llm.Truncated)
 	}
 	if len(body) > maxWhole {
-		return d.Error(llm.Oversized, fmt.Sprintf("the reply is larger than %d MB", maxWhole>>20))
+		return d.Error(llmconst.Oversized, fmt.Sprintf("the reply is larger than %d MB", maxWhole>>20))
 	}
 	if !json.Valid(body) {
 		return d.Error(llm.Truncated, "the reply is not complete JSON")
@@ -182,7 +184,7 @@ func (d *Draft) broken(err error, to Decoder) error {
 
 // Protocol returns the error for a reply that violates the API's documentation.
 func (r *Reply) Protocol(format string, args ...any) error {
-	return r.Error(llm.Protocol, fmt.Sprintf(format, args...))
+	return r.Error(llmconst.Protocol, fmt.Sprintf(format, args...))
 }
 
 // Truncated returns the error for a stream that ended with err before its last event.

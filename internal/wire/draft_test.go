@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/openagent-go/agent/internal/llmconst"
 	"github.com/openagent-go/agent/llm"
 )
 
@@ -46,17 +47,17 @@ func TestStream(t *testing.T) {
 	}{
 		{"text/event-stream", hello + world + end + "data: more\n\n", false, 0, "hello world end", "", ""},
 		{"text/event-stream", hello + world, false, 0, "hello world", llm.Truncated, "the stream ended without end"},
-		{"text/event-stream", hello + "data: {}\n\n", false, 0, "hello", llm.Protocol, "{} says nothing"},
+		{"text/event-stream", hello + "data: {}\n\n", false, 0, "hello", llmconst.Protocol, "{} says nothing"},
 		{"text/event-stream", hello + world + end, false, 1, "hello", "", ""},
 		{"text/event-stream", hello + world, false, 1, "hello", "", ""},
-		{"text/event-stream", "data: " + strings.Repeat("x", 20<<20), false, 0, "", llm.Protocol, "longer"},
-		{"application/vnd.amazon.eventstream", "no frame at all, and longer than one may be", false, 0, "", llm.Protocol, ""},
+		{"text/event-stream", "data: " + strings.Repeat("x", 20<<20), false, 0, "", llmconst.Protocol, "longer"},
+		{"application/vnd.amazon.eventstream", "no frame at all, and longer than one may be", false, 0, "", llmconst.Protocol, ""},
 		{"application/json", `{"say":"hello"}`, true, 0, "hello end", "", ""},
 		{"application/json", `{"say":"hello"}`, true, 1, "hello", "", ""},
 		{"application/json", ` {"say":"hello"}`, false, 0, "hello end", "", ""}, // no stream, though one was asked for
 		{"application/json", `{"say":"hel`, true, 0, "", llm.Truncated, "not complete"},
-		{"application/json", `7`, true, 0, "", llm.Protocol, "7 says nothing"},
-		{"text/html", `{"say":"hello"}`, true, 0, "", llm.Protocol, "web page"},
+		{"application/json", `7`, true, 0, "", llmconst.Protocol, "7 says nothing"},
+		{"text/html", `{"say":"hello"}`, true, 0, "", llmconst.Protocol, "web page"},
 	} {
 		client := &http.Client{Transport: roundTrip(func(r *http.Request) (*http.Response, error) {
 			return &http.Response{StatusCode: 200, Header: http.Header{"Content-Type": {tt.media}, "Request-Id": {"r1"}}, Body: io.NopCloser(strings.NewReader(tt.body)), Request: r}, nil

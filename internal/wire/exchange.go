@@ -9,6 +9,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/openagent-go/agent/internal/llmconst"
 	"github.com/openagent-go/agent/internal/pace"
 	"github.com/openagent-go/agent/internal/tokens"
 	"github.com/openagent-go/agent/llm"
@@ -172,7 +173,7 @@ func (r *Reply) send(req *http.Request) error {
 	}
 	// The transport decompresses what it asked for itself, and removes the header.
 	if coding := resp.Header.Get("Content-Encoding"); coding != "" && !strings.EqualFold(coding, "identity") {
-		return r.Error(llm.Protocol, "the reply is encoded in a way that was not asked for: "+coding)
+		return r.Error(llmconst.Protocol, "the reply is encoded in a way that was not asked for: "+coding)
 	}
 	return nil
 }

@@ -15,6 +15,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/openagent-go/agent/internal/llmconst"
 	"github.com/openagent-go/agent/llm"
 )
 
@@ -77,24 +78,24 @@ func TestStatus(t *testing.T) {
 		{400, fmt.Sprintf(ours, "invalid_request_error", "prompt is too long: 214431 tokens > 200000 maximum"), llm.TooLong, "prompt is too long"},
 		{400, fmt.Sprintf(ours, "invalid_request_error", "input length and `max_tokens` exceed context limit: 1 + 2 > 2"), llm.TooLong, ""},
 		{400, `{"error":{"message":"This model's maximum context length is 5 tokens","type":"invalid_request_error","code":"context_length_exceeded"}}`, llm.TooLong, ""},
-		{400, fmt.Sprintf(ours, "invalid_request_error", "Your credit balance is too low"), llm.Billing, "credit"},
+		{400, fmt.Sprintf(ours, "invalid_request_error", "Your credit balance is too low"), llmconst.Billing, "credit"},
 		{401, fmt.Sprintf(ours, "authentication_error", "invalid x-api-key "+key), llm.Auth, "invalid x-api-key ***"},
 		{401, `{"error":{"message":"Incorrect API key provided: sk-proj-****abcd.","type":"invalid_request_error","code":"invalid_api_key"}}`, llm.Auth, "***"},
-		{402, `{"error":{"message":"Insufficient Balance"}}`, llm.Billing, ""},
+		{402, `{"error":{"message":"Insufficient Balance"}}`, llmconst.Billing, ""},
 		{403, fmt.Sprintf(ours, "permission_error", "no"), llm.Forbidden, ""},
-		{404, fmt.Sprintf(ours, "not_found_error", "model: x"), llm.NotFound, "model: x"},
+		{404, fmt.Sprintf(ours, "not_found_error", "model: x"), llmconst.NotFound, "model: x"},
 		{407, `proxy`, llm.Auth, ""},
 		{408, `{"error":"slow"}`, llm.Timeout, "slow"},
-		{413, fmt.Sprintf(ours, "request_too_large", "big"), llm.TooLarge, ""},
+		{413, fmt.Sprintf(ours, "request_too_large", "big"), llmconst.TooLarge, ""},
 		{422, `{"detail":"odd"}`, llm.Invalid, "odd"},
 		{422, `{"object":"error","message":{"detail":[{"loc":["body","x"],"msg":"Extra inputs are not permitted"}]},"type":"invalid_request_error"}`, llm.Invalid, "Extra inputs"},
 		{422, `{"detail":[{"loc":["body"],"msg":"field required"},{"msg":"and another"}]}`, llm.Invalid, "field required; and another"},
 		{400, `{"code":"Client specified an invalid argument","error":"Incorrect API key provided: xa***."}`, llm.Auth, "Incorrect"},
 		{400, `[{"error":{"code":400,"message":"API key not valid. Please pass a valid API key.","status":"INVALID_ARGUMENT"}}]`, llm.Auth, "not valid"},
-		{403, `{"code":"The caller does not have permission","error":"Your newly created team doesn't have any credits yet."}`, llm.Billing, ""},
-		{429, `{"error":{"message":"x","type":"exceeded_current_quota_error"}}`, llm.Billing, ""},
+		{403, `{"code":"The caller does not have permission","error":"Your newly created team doesn't have any credits yet."}`, llmconst.Billing, ""},
+		{429, `{"error":{"message":"x","type":"exceeded_current_quota_error"}}`, llmconst.Billing, ""},
 		{429, fmt.Sprintf(ours, "rate_limit_error", "slow down"), llm.RateLimit, ""},
-		{429, `{"error":{"message":"You exceeded your current quota","type":"insufficient_quota","code":"insufficient_quota"}}`, llm.Billing, ""},
+		{429, `{"error":{"message":"You exceeded your current quota","type":"insufficient_quota","code":"insufficient_quota"}}`, llmconst.Billing, ""},
 		{500, fmt.Sprintf(ours, "api_error", "oops"), llm.ServerError, "oops"},
 		{500, `[{"error":{"code":500,"message":"listed","status":"INTERNAL"}}]`, llm.ServerError, "listed"},
 		{502, "<html><body>secret page</body></html>", llm.ServerError, "a web page"},
@@ -211,8 +212,8 @@ func TestConnectionFailures(t *testing.T) {
 		"refused":               {closed.URL, &http.Transport{}, llm.Network, true},
 		"no such host":          {"http://nowhere.invalid", &http.Transport{}, llm.Network, true},
 		"hung up":               {hangup.URL, &http.Transport{}, llm.Network, true},
-		"unknown certificate":   {secure.URL, &http.Transport{}, llm.TLS, false},
-		"no TLS there":          {strings.Replace(proxy.URL, "http:", "https:", 1), &http.Transport{}, llm.TLS, false},
+		"unknown certificate":   {secure.URL, &http.Transport{}, llmconst.TLS, false},
+		"no TLS there":          {strings.Replace(proxy.URL, "http:", "https:", 1), &http.Transport{}, llmconst.TLS, false},
 		"proxy wants a login":   {"https://models.example", &http.Transport{Proxy: http.ProxyURL(through)}, llm.Auth, false},
 		"proxy, plain":          {"http://models.example", &http.Transport{Proxy: http.ProxyURL(through)}, llm.Auth, false},
 		"proxy setting":         {"http://models.example", &http.Transport{Proxy: badProxy}, llm.Network, true},
@@ -401,7 +402,7 @@ func TestReplyLimit(t *testing.T) {
 	}
 	defer r.Close(false)
 	n, err := io.Copy(io.Discard, r)
-	if e := apiError(t, r.Fail(err, llm.Network)); n != MaxReply || e.Class != llm.Oversized || e.Provider != "test" {
+	if e := apiError(t, r.Fail(err, llm.Network)); n != MaxReply || e.Class != llmconst.Oversized || e.Provider != "test" {
 		t.Errorf("read %d bytes, %v", n, err)
 	}
 }

@@ -7,6 +7,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/openagent-go/agent/internal/llmconst"
 	"github.com/openagent-go/agent/llm"
 )
 
@@ -97,12 +98,12 @@ var kinds = map[string]llm.Class{
 	"authentication_error":  llm.Auth,
 	"invalid_api_key":       llm.Auth,
 	"permission_error":      llm.Forbidden,
-	"not_found_error":       llm.NotFound,
-	"request_too_large":     llm.TooLarge,
+	"not_found_error":       llmconst.NotFound,
+	"request_too_large":     llmconst.TooLarge,
 	"rate_limit_error":      llm.RateLimit,
 	"rate_limit_exceeded":   llm.RateLimit,
 	"overloaded_error":      llm.Overloaded,
-	"billing_error":         llm.Billing,
+	"billing_error":         llmconst.Billing,
 	"timeout_error":         llm.Timeout,
 	"invalid_request_error": llm.Invalid,
 
@@ -114,7 +115,7 @@ var kinds = map[string]llm.Class{
 	"modelTimeoutException":         llm.Timeout,
 	"validationException":           llm.Invalid,
 	"accessDeniedException":         llm.Forbidden,
-	"resourceNotFoundException":     llm.NotFound,
+	"resourceNotFoundException":     llmconst.NotFound,
 }
 
 var (
@@ -148,7 +149,7 @@ func (c Complaint) Class(status int) llm.Class {
 	code, _ := strconv.Atoi(c.Code)
 	switch {
 	case has(noCredit):
-		return llm.Billing
+		return llmconst.Billing
 	case (status < 500 && status != http.StatusTooManyRequests) && has(tooLong):
 		return llm.TooLong
 	case status == http.StatusBadRequest && has(badKey):

@@ -15,6 +15,7 @@ import (
 	"time"
 	"unicode"
 
+	"github.com/openagent-go/agent/internal/llmconst"
 	"github.com/openagent-go/agent/internal/text"
 	"github.com/openagent-go/agent/llm"
 )
@@ -82,7 +83,7 @@ func (r *Reply) Fail(err error, class llm.Class) error {
 	var timeout net.Error
 	switch {
 	case isTLS(err) || r.body == nil && isAlert(err) || strings.Contains(err.Error(), "HTTP response to HTTPS client"):
-		e.Class = llm.TLS
+		e.Class = llmconst.TLS
 	case strings.Contains(err.Error(), "Proxy Authentication Required"):
 		e.Class = llm.Auth
 	case errors.As(err, &timeout) && timeout.Timeout():
@@ -180,15 +181,15 @@ func ClassOf(status int) llm.Class {
 	case http.StatusUnauthorized, http.StatusProxyAuthRequired:
 		return llm.Auth
 	case http.StatusPaymentRequired:
-		return llm.Billing
+		return llmconst.Billing
 	case http.StatusForbidden:
 		return llm.Forbidden
 	case http.StatusNotFound:
-		return llm.NotFound
+		return llmconst.NotFound
 	case http.StatusRequestTimeout:
 		return llm.Timeout
 	case http.StatusRequestEntityTooLarge:
-		return llm.TooLarge
+		return llmconst.TooLarge
 	case http.StatusTooManyRequests:
 		return llm.RateLimit
 	case http.StatusServiceUnavailable, 529:

@@ -1,6 +1,8 @@
 package wire
 
 import (
+	"github.com/openagent-go/agent/internal/llmconst"
+	"github.com/openagent-go/agent/internal/modelinfo"
 	"github.com/openagent-go/agent/llm"
 	"github.com/openagent-go/agent/llm/catalog"
 )
@@ -17,21 +19,21 @@ type Model struct {
 // Name implements [llm.Model].
 func (m *Model) Name() string { return m.ID }
 
-// Info implements [llm.Informed].
+// Info implements the optional method of an [llm.Model].
 func (m *Model) Info() llm.Info {
 	i := m.Entry.Info()
 	if m.Provider != "" {
 		i.Provider = m.Provider
 	}
 	if m.Local {
-		i.Window, i.Assumed = llm.AssumedLocalWindow, true
+		i.Window, i.Assumed = llmconst.AssumedLocalWindow, true
 	}
 	return i
 }
 
-// Describe implements [llm.Described].
-func (m *Model) Describe() llm.ModelInfo {
-	i := m.Entry.ModelInfo()
+// Describe describes the model, see [modelinfo.Of].
+func (m *Model) Describe() modelinfo.Info {
+	i := modelinfo.OfEntry(m.Entry)
 	i.Value = m.ID
 	if m.Provider != "" {
 		i.Provider = m.Provider

@@ -12,6 +12,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/openagent-go/agent/internal/llmconst"
 	"github.com/openagent-go/agent/internal/pace"
 	"github.com/openagent-go/agent/llm"
 )
@@ -61,7 +62,7 @@ type countingReader struct{ r *Reply }
 func (c countingReader) Read(p []byte) (int, error) {
 	r := c.r
 	if r.read >= MaxReply {
-		return 0, &llm.APIError{Class: llm.Oversized, Message: fmt.Sprintf("the reply is larger than %d MB", MaxReply>>20)}
+		return 0, &llm.APIError{Class: llmconst.Oversized, Message: fmt.Sprintf("the reply is larger than %d MB", MaxReply>>20)}
 	}
 	if r.idle != nil {
 		r.idle.Reset(r.x.Idle)
@@ -123,7 +124,7 @@ func (r *Reply) media() string {
 func (r *Reply) Page() error {
 	media := r.media()
 	if media == "text/html" || media == "application/xhtml+xml" || r.First() == '<' {
-		return r.Error(llm.Protocol, "a web page instead of a reply: is there a proxy or portal in between?")
+		return r.Error(llmconst.Protocol, "a web page instead of a reply: is there a proxy or portal in between?")
 	}
 	return nil
 }

@@ -1,6 +1,7 @@
 package wire
 
 import (
+	"encoding/json"
 	"net"
 	"net/url"
 	"slices"
@@ -80,7 +81,7 @@ type Cache struct {
 	toolsJSON  []byte
 	system     string
 	systemJSON []byte
-	format     llm.Format
+	format     json.RawMessage
 	formatJSON []byte
 }
 
@@ -105,14 +106,14 @@ func (c *Cache) Tools(tools []llm.Tool, encode func([]llm.Tool) ([]byte, error))
 }
 
 // Format returns the encoded format, nil for a nil format.
-func (c *Cache) Format(f *llm.Format, encode func(llm.Format) []byte) []byte {
+func (c *Cache) Format(f json.RawMessage, encode func(json.RawMessage) []byte) []byte {
 	if f == nil {
 		return nil
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.format.Name != f.Name || string(c.format.Schema) != string(f.Schema) {
-		c.format, c.formatJSON = *f, encode(*f)
+	if c.format == nil || string(c.format) != string(f) {
+		c.format, c.formatJSON = f, encode(f)
 	}
 	return c.formatJSON
 }

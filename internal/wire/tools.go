@@ -1,7 +1,7 @@
 package wire
 
 import (
-	"cmp"
+	"encoding/json"
 	"slices"
 	"strconv"
 
@@ -63,7 +63,7 @@ func (f *ToolForm) Encode(tools []llm.Tool, adapt func(schema []byte) []byte) ([
 func (f *ToolForm) Choice(c llm.ToolChoice, tools []llm.Tool) (string, error) {
 	const member = `,"tool_choice":`
 	switch c.Mode {
-	case llm.ChooseAuto:
+	case "":
 		return "", nil
 	case llm.ChooseNone:
 		return member + f.None, nil
@@ -81,15 +81,15 @@ func (f *ToolForm) Choice(c llm.ToolChoice, tools []llm.Tool) (string, error) {
 // OpenAIFormat returns the format of an answer in the form of OpenAI's APIs, after open and
 // up to the end of its object. A schema that strict mode does not accept is sent without
 // strict mode. The result is nil for a schema that cannot be sent at all.
-func OpenAIFormat(open string, f llm.Format, maxName int) []byte {
-	schema, ok := strict.OpenAI(f.Schema)
+func OpenAIFormat(open string, f json.RawMessage) []byte {
+	schema, ok := strict.OpenAI(f)
 	if !ok {
 		var err error
-		if schema, err = ObjectSchema(f.Schema); err != nil {
+		if schema, err = ObjectSchema(f); err != nil {
 			return nil
 		}
 	}
-	b := AppendString(append([]byte(open), `"name":`...), ToolName(cmp.Or(f.Name, "answer"), maxName))
+	b := AppendString(append([]byte(open), `"name":`...), "answer")
 	b = strconv.AppendBool(append(b, `,"strict":`...), ok)
 	return append(append(append(b, `,"schema":`...), schema...), '}')
 }

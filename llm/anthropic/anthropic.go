@@ -39,7 +39,7 @@ type Client struct {
 // Model returns the model of that name, reached through the zero Client.
 func Model(name string) llm.Model { return new(Client).Model(name) }
 
-// Model returns the model with the given name. It implements [llm.Informed] and
+// Model returns the model with the given name. It has a method Info, see [llm.InfoOf], and
 // [llm.Counter].
 func (c *Client) Model(name string) llm.Model {
 	inner := claude.Client(*c)

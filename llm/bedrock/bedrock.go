@@ -51,7 +51,7 @@ type Credentials struct {
 func Model(id string) llm.Model { return new(Client).Model(id) }
 
 // Model returns a model by its id, by that of an inference profile or by an ARN. It
-// implements [llm.Informed].
+// has a method Info, see [llm.InfoOf].
 func (c *Client) Model(id string) llm.Model {
 	inner := &aws.Client{Client: c.Client, Region: c.Region}
 	if c.Credentials != nil {

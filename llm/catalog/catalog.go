@@ -17,22 +17,12 @@ import (
 	"strings"
 	"sync"
 
+	"github.com/openagent-go/agent/internal/llmconst"
 	"github.com/openagent-go/agent/llm"
 )
 
 // DefaultModel is the model to use if none is named.
 const DefaultModel = "claude-sonnet-4-6"
-
-// A Thinking is the way in which a request sets how much a model thinks.
-type Thinking string
-
-const (
-	ThinkingUnknown  Thinking = ""
-	ThinkingNone     Thinking = "none"     // it cannot be told
-	ThinkingBudget   Thinking = "budget"   // Anthropic: a number of tokens, at least 1,024
-	ThinkingAdaptive Thinking = "adaptive" // Anthropic: a word, the model decides how much
-	ThinkingEffort   Thinking = "effort"   // OpenAI: reasoning_effort, a word
-)
 
 // An Entry describes a model. Only Name is required; zero fields are unknown,
 // and false says that the model is not known to refuse anything.
@@ -55,16 +45,21 @@ type Entry struct {
 	// FastFactor multiplies Price in fast mode, caches included; 0: unknown.
 	FastFactor float64 `json:"fast_factor,omitempty"`
 
-	Thinking            Thinking `json:"thinking,omitempty"`
-	NoSamplers          bool     `json:"no_samplers,omitempty"`           // refuses a temperature other than 1
-	NoForcedTool        bool     `json:"no_forced_tool,omitempty"`        // refuses a tool choice other than auto and none
-	MaxCompletionTokens bool     `json:"max_completion_tokens,omitempty"` // OpenAI: wants this name for max_tokens
-	NoImages            bool     `json:"no_images,omitempty"`             // reads no images
-	NoPDF               bool     `json:"no_pdf,omitempty"`                // reads no PDF documents
-	NoTools             bool     `json:"no_tools,omitempty"`              // calls no tools by itself; see llm/prompttools
-	Formats             bool     `json:"formats,omitempty"`               // takes a JSON Schema for its answer, beside tools too
+	// Thinking is how a request sets how much it thinks. none: not at all; budget: a number of
+	// tokens, of 1,024 or more (Anthropic); adaptive: a word, and the model decides (Anthropic);
+	// effort: a word (OpenAI). "": unknown.
+	Thinking            string `json:"thinking,omitempty"`
+	NoSamplers          bool   `json:"no_samplers,omitempty"`           // refuses a temperature other than 1
+	NoForcedTool        bool   `json:"no_forced_tool,omitempty"`        // refuses a tool choice other than auto and none
+	MaxCompletionTokens bool   `json:"max_completion_tokens,omitempty"` // OpenAI: wants this name for max_tokens
+	NoImages            bool   `json:"no_images,omitempty"`             // reads no images
+	NoPDF               bool   `json:"no_pdf,omitempty"`                // reads no PDF documents
+	NoTools             bool   `json:"no_tools,omitempty"`              // calls no tools by itself; see llm/prompttools
+	Formats             bool   `json:"formats,omitempty"`               // takes a JSON Schema for its answer, beside tools too
 
-	Edits Edits `json:"edits,omitempty"` // how it changes files best; "": by its name
+	// Edits is how it changes files best: replace (old text and new text) or patch (see the tool
+	// ApplyPatch). "": by its name.
+	Edits string `json:"edits,omitempty"`
 
 	Source string `json:"source,omitempty"` // where the price was read
 	Date   string `json:"date,omitempty"`   // and when: YYYY-MM-DD
@@ -72,7 +67,7 @@ type Entry struct {
 
 // Info returns the [llm.Info] of e.
 func (e Entry) Info() llm.Info {
-	return llm.Info{Provider: e.Provider, Window: e.Window, MaxOutput: e.MaxOutput, Price: e.Price, Patches: e.patches(), Formats: e.Formats, ThinksInside: e.Thinking == ThinkingBudget}
+	return llm.Info{Provider: e.Provider, Window: e.Window, MaxOutput: e.MaxOutput, Price: e.Price, Patches: e.patches(), Formats: e.Formats, ThinksInside: e.Thinking == llmconst.ThinkingBudget}
 }
 
 // FastPrice returns the price of e in fast mode, nil if that is not known.
@@ -88,43 +83,14 @@ func (e Entry) FastPrice() *llm.Price {
 	return &p
 }
 
-// ModelInfo returns the [llm.ModelInfo] of e.
-func (e Entry) ModelInfo() llm.ModelInfo {
-	i := llm.ModelInfo{Value: e.Name, Provider: e.Provider, DisplayName: e.DisplayName, Description: e.Description, Efforts: e.efforts(), Adaptive: e.Thinking == ThinkingAdaptive,
-		Fast: e.Fast, NoTools: e.NoTools, MaxOutput: e.MaxOutput, Price: e.Price, Source: e.Source, Date: e.Date}
-	if i.DisplayName == "" {
-		i.DisplayName = e.Name
-	}
-	i.Window, i.Assumed = e.Info().Room()
-	return i
-}
-
 // efforts are the words for how much a model is to think, the least first.
 var efforts = []string{"low", "medium", "high", "max"}
-
-func (e Entry) efforts() []string {
-	switch {
-	case e.Efforts != nil:
-		return slices.Clone(e.Efforts)
-	case e.Thinking == ThinkingNone || e.Thinking == ThinkingUnknown:
-		return nil
-	}
-	return slices.Clone(efforts)
-}
-
-// Edits says in which form a model writes changes of files best.
-type Edits string
-
-const (
-	EditsReplace Edits = "replace" // old text and new text
-	EditsPatch   Edits = "patch"   // patches, as ApplyPatch takes them
-)
 
 // patches tells for models whose entry does not: those named gpt-… were trained on
 // patches, but for gpt-4… and the open ones.
 func (e Entry) patches() bool {
 	if e.Edits != "" {
-		return e.Edits == EditsPatch
+		return e.Edits == llmconst.EditsPatch
 	}
 	name := strings.ToLower(e.Name[strings.LastIndexByte(e.Name, '/')+1:])
 	return strings.HasPrefix(name, "gpt-") && !strings.HasPrefix(name, "gpt-4") && !strings.Contains(name, "oss")
@@ -135,8 +101,8 @@ func (e Entry) check() error {
 	if strings.TrimSpace(e.Name) == "" {
 		return errors.New("a model needs a name")
 	}
-	if e.Edits != "" && e.Edits != EditsReplace && e.Edits != EditsPatch {
-		return fmt.Errorf("model %s: edits is %q; it must be %s or %s", e.Name, e.Edits, EditsReplace, EditsPatch)
+	if e.Edits != "" && e.Edits != llmconst.EditsReplace && e.Edits != llmconst.EditsPatch {
+		return fmt.Errorf("model %s: edits is %q; it must be %s or %s", e.Name, e.Edits, llmconst.EditsReplace, llmconst.EditsPatch)
 	}
 	for _, word := range e.Efforts {
 		if !slices.Contains(efforts, word) {

@@ -49,7 +49,7 @@ func TestEmbedded(t *testing.T) {
 		if _, err := time.Parse(time.DateOnly, e.Date); err != nil || !strings.HasPrefix(e.Source, "https://") {
 			t.Errorf("%s: date %q, source %q", e.Name, e.Date, e.Source)
 		}
-		if e.Window < e.MaxOutput || e.MaxOutput == 0 || e.Thinking == ThinkingUnknown {
+		if e.Window < e.MaxOutput || e.MaxOutput == 0 || e.Thinking == "" {
 			t.Errorf("%s: window %d, output %d, thinking %q", e.Name, e.Window, e.MaxOutput, e.Thinking)
 		}
 		if p := e.Price; p == nil || p.CacheRead > p.Input || p.Output < p.Input {
@@ -58,24 +58,6 @@ func TestEmbedded(t *testing.T) {
 	}
 	if err := Embedded().Register(Entry{Name: "x"}); err == nil {
 		t.Error("the shared table could be changed")
-	}
-}
-
-func TestModelInfo(t *testing.T) {
-	e, _ := Embedded().Lookup("", DefaultModel)
-	i := e.ModelInfo()
-	if i.Value != DefaultModel || i.DisplayName == "" || !i.Adaptive || !slices.Equal(i.Efforts, []string{"low", "medium", "high", "max"}) || i.Window != e.Window || i.Assumed || i.Date == "" {
-		t.Errorf("%+v", i)
-	}
-	i.Efforts[0] = "changed"
-	if again := e.ModelInfo(); again.Efforts[0] != "low" {
-		t.Error("the efforts are shared")
-	}
-	if i := (Entry{Name: "own"}).ModelInfo(); i.DisplayName != "own" || i.Window != llm.AssumedWindow || !i.Assumed || i.Efforts != nil || i.Price != nil {
-		t.Errorf("of what is not known: %+v", i)
-	}
-	if err := new(Table).Register(Entry{Name: "own", Efforts: []string{"extreme"}}); err == nil {
-		t.Error("an effort that there is not")
 	}
 }
 
@@ -153,4 +135,10 @@ func TestConcurrent(t *testing.T) {
 		})
 	}
 	wg.Wait()
+}
+
+func TestUnknownEffort(t *testing.T) {
+	if err := new(Table).Register(Entry{Name: "own", Efforts: []string{"extreme"}}); err == nil {
+		t.Error("an effort that there is not")
+	}
 }

@@ -7,6 +7,7 @@ import (
 	"strconv"
 	"time"
 
+	"github.com/openagent-go/agent/internal/llmconst"
 	"github.com/openagent-go/agent/llm"
 )
 
@@ -28,11 +29,11 @@ const (
 var faults = map[int]fault{
 	400: {llm.Invalid, invalidRequest, invalidRequest, "", "The request is invalid."},
 	401: {llm.Auth, "authentication_error", invalidRequest, "invalid_api_key", "invalid x-api-key"},
-	402: {llm.Billing, "billing_error", "insufficient_quota", "insufficient_quota", "Your credit balance is too low to access the API."},
+	402: {llmconst.Billing, "billing_error", "insufficient_quota", "insufficient_quota", "Your credit balance is too low to access the API."},
 	403: {llm.Forbidden, "permission_error", invalidRequest, "", "Your API key does not have permission to use the specified resource."},
-	404: {llm.NotFound, "not_found_error", invalidRequest, "model_not_found", "The requested resource could not be found."},
+	404: {llmconst.NotFound, "not_found_error", invalidRequest, "model_not_found", "The requested resource could not be found."},
 	411: {llm.Invalid, invalidRequest, invalidRequest, "", "Content-Length is required."},
-	413: {llm.TooLarge, "request_too_large", invalidRequest, "", "Request exceeds the maximum allowed number of bytes."},
+	413: {llmconst.TooLarge, "request_too_large", invalidRequest, "", "Request exceeds the maximum allowed number of bytes."},
 	429: {llm.RateLimit, "rate_limit_error", "requests", "rate_limit_exceeded", "This request would exceed your rate limit."},
 	500: {llm.ServerError, "api_error", serverError, "", "Internal server error"},
 	503: {llm.Overloaded, "overloaded_error", serverError, "", "Service unavailable"},
@@ -54,8 +55,8 @@ func faultOf(status int) fault {
 
 // classStatus is the status of a class. Those that are missing have none: no reply comes.
 var classStatus = map[llm.Class]int{
-	llm.RateLimit: 429, llm.Overloaded: 529, llm.ServerError: 500, llm.Auth: 401, llm.Forbidden: 403, llm.NotFound: 404,
-	llm.Invalid: 400, llm.TooLarge: 413, llm.TooLong: 400, llm.Billing: 402, llm.Unavailable: 503, llm.Protocol: 500,
+	llm.RateLimit: 429, llm.Overloaded: 529, llm.ServerError: 500, llm.Auth: 401, llm.Forbidden: 403, llmconst.NotFound: 404,
+	llm.Invalid: 400, llmconst.TooLarge: 413, llm.TooLong: 400, llmconst.Billing: 402, llmconst.Unavailable: 503, llmconst.Protocol: 500,
 }
 
 const (
@@ -130,7 +131,7 @@ func (s Step) cutFailure() error {
 	case s.Cut == CutError:
 		return Step{Status: cmp.Or(s.Status, 529)}.failure()
 	case s.Cut == CutGarbage:
-		e.Class, e.Message = llm.Protocol, "an event is not JSON"
+		e.Class, e.Message = llmconst.Protocol, "an event is not JSON"
 	}
 	return e
 }

@@ -9,6 +9,7 @@ import (
 	"sync"
 	"sync/atomic"
 
+	"github.com/openagent-go/agent/internal/llmconst"
 	"github.com/openagent-go/agent/llm"
 )
 
@@ -72,7 +73,7 @@ func (m *Model) Stream(ctx context.Context, req *llm.Request) iter.Seq2[llm.Delt
 		case s.fails():
 			yield(llm.Delta{}, s.failure())
 		case s.Raw != nil:
-			yield(llm.Delta{}, &llm.APIError{Class: llm.Protocol, Provider: provider, Status: s.Status, Message: "the reply is not what the API promises", RetryAfter: -1})
+			yield(llm.Delta{}, &llm.APIError{Class: llmconst.Protocol, Provider: provider, Status: s.Status, Message: "the reply is not what the API promises", RetryAfter: -1})
 		case s.CutAfter < 0:
 			yield(llm.Delta{}, s.cutFailure())
 		default:

@@ -11,6 +11,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/openagent-go/agent/internal/llmconst"
 	"github.com/openagent-go/agent/llm"
 )
 
@@ -131,9 +132,9 @@ func TestModelFaults(t *testing.T) {
 		{"reset", Step{Text: "abcd", CutAfter: 2, Cut: CutReset}, 2, llm.Network},
 		{"error", Step{Text: "abcd", CutAfter: 2, Cut: CutError}, 2, llm.Overloaded},
 		{"own error", Step{Text: "abcd", CutAfter: 2, Cut: CutError, Err: &llm.APIError{Class: llm.RateLimit}}, 2, llm.RateLimit},
-		{"garbage", Step{Text: "abcd", CutAfter: 2, Cut: CutGarbage}, 2, llm.Protocol},
+		{"garbage", Step{Text: "abcd", CutAfter: 2, Cut: CutGarbage}, 2, llmconst.Protocol},
 		{"at once", Step{Text: "abcd", CutAfter: AtOnce}, 0, llm.Network},
-		{"raw", Step{Raw: []byte("<html>")}, 0, llm.Protocol},
+		{"raw", Step{Raw: []byte("<html>")}, 0, llmconst.Protocol},
 		{"429", Step{Status: 429}, 0, llm.RateLimit},
 		{"599", Step{Status: 599}, 0, llm.ServerError},
 		{"beyond the end", Step{Text: "abcd", CutAfter: 99}, 5, ""},

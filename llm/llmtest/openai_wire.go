@@ -5,6 +5,7 @@ import (
 	"net/http"
 	"strings"
 
+	"github.com/openagent-go/agent/internal/llmconst"
 	"github.com/openagent-go/agent/internal/strictapi"
 	"github.com/openagent-go/agent/llm"
 )
@@ -52,8 +53,8 @@ func orNull(s string) any {
 }
 
 var finishReasons = map[llm.StopReason]string{
-	llm.EndTurn: "stop", llm.StopSequence: "stop", llm.PauseTurn: "stop", llm.UseTools: "tool_calls",
-	llm.MaxTokens: "length", llm.Overflow: "length", llm.Refusal: "content_filter",
+	llm.EndTurn: "stop", llmconst.StopSequence: "stop", llmconst.PauseTurn: "stop", llm.UseTools: "tool_calls",
+	llm.MaxTokens: "length", llmconst.Overflow: "length", llm.Refusal: "content_filter",
 }
 
 // finishReason returns OpenAI's word for a stop reason, an unknown one as it is.

@@ -140,7 +140,7 @@ func (r *Request) readAnthropic(body strictapi.Object) {
 	config := strictapi.ObjectOf(body["output_config"])
 	r.Thinking = llm.Thought{Budget: int(budget), Effort: strictapi.TextOf(config["effort"])}
 	if f := strictapi.ObjectOf(config["format"]); f != nil {
-		r.Format = &llm.Format{Schema: raw(f["schema"])}
+		r.Format = raw(f["schema"])
 	}
 }
 
@@ -210,7 +210,7 @@ func (r *Request) readOpenAI(body strictapi.Object) {
 	r.ToolChoice = openaiChoice(body["tool_choice"])
 	r.Thinking.Effort = strictapi.TextOf(body["reasoning_effort"])
 	if f := strictapi.ObjectOf(strictapi.ObjectOf(body["response_format"])["json_schema"]); f != nil {
-		r.Format = &llm.Format{Name: strictapi.TextOf(f["name"]), Schema: raw(f["schema"])}
+		r.Format = raw(f["schema"])
 	}
 }
 

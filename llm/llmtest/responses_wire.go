@@ -6,6 +6,7 @@ import (
 	"net/http"
 	"strings"
 
+	"github.com/openagent-go/agent/internal/llmconst"
 	"github.com/openagent-go/agent/internal/strictapi"
 	"github.com/openagent-go/agent/llm"
 )
@@ -53,8 +54,8 @@ func responsesShell(r llm.Response, status string) strictapi.Object {
 func (w responsesWire) body(r llm.Response) strictapi.Object {
 	out := responsesShell(r, "completed")
 	switch r.Stop {
-	case llm.EndTurn, llm.UseTools, llm.StopSequence, llm.PauseTurn:
-	case llm.MaxTokens, llm.Overflow:
+	case llm.EndTurn, llm.UseTools, llmconst.StopSequence, llmconst.PauseTurn:
+	case llm.MaxTokens, llmconst.Overflow:
 		out["status"], out["incomplete_details"] = "incomplete", strictapi.Object{"reason": "max_output_tokens"}
 	case llm.Refusal:
 		out["status"], out["incomplete_details"] = "incomplete", strictapi.Object{"reason": "content_filter"}
@@ -159,7 +160,7 @@ func (r *Request) readResponses(body strictapi.Object) {
 	}
 	system := []string{}
 	if f := strictapi.ObjectOf(strictapi.ObjectOf(body["text"])["format"]); strictapi.TextOf(f["type"]) == "json_schema" {
-		r.Format = &llm.Format{Name: strictapi.TextOf(f["name"]), Schema: raw(f["schema"])}
+		r.Format = raw(f["schema"])
 	}
 	if s := strictapi.TextOf(body["instructions"]); s != "" {
 		system = append(system, s)

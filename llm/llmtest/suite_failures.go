@@ -6,6 +6,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/openagent-go/agent/internal/llmconst"
 	"github.com/openagent-go/agent/internal/strictapi"
 	"github.com/openagent-go/agent/llm"
 )
@@ -74,7 +75,7 @@ func testStreamError(s *suite) {
 
 func testErrorClasses(s *suite) {
 	for status, want := range map[int]llm.Class{
-		400: llm.Invalid, 401: llm.Auth, 402: llm.Billing, 403: llm.Forbidden, 404: llm.NotFound, 413: llm.TooLarge, 422: llm.Invalid,
+		400: llm.Invalid, 401: llm.Auth, 402: llmconst.Billing, 403: llm.Forbidden, 404: llmconst.NotFound, 413: llmconst.TooLarge, 422: llm.Invalid,
 		429: llm.RateLimit, 500: llm.ServerError, 502: llm.ServerError, 503: llm.Overloaded, 504: llm.ServerError, 529: llm.Overloaded,
 	} {
 		page := Step{Status: status, Raw: []byte("<html><h1>Something</h1></html>")}

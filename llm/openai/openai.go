@@ -40,7 +40,7 @@ type Client struct {
 // Model returns the model of that name, reached through the zero Client.
 func Model(name string) llm.Model { return new(Client).Model(name) }
 
-// Model returns the model with the given name. It implements [llm.Informed]. With an
+// Model returns the model with the given name. It has a method Info, see [llm.InfoOf]. With an
 // unknown Profile.Like every request fails with class [llm.Invalid].
 func (c *Client) Model(name string) llm.Model {
 	inner := &chat.Client{

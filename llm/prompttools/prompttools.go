@@ -14,6 +14,7 @@ import (
 	"iter"
 	"strings"
 
+	"github.com/openagent-go/agent/internal/modelinfo"
 	"github.com/openagent-go/agent/llm"
 )
 
@@ -47,12 +48,12 @@ type model struct {
 	fence string
 }
 
-// Info implements [llm.Informed].
+// Info returns the Info of the model below.
 func (m *model) Info() llm.Info { return llm.InfoOf(m.Model) }
 
-// Describe implements [llm.Described].
-func (m *model) Describe() llm.ModelInfo {
-	i := llm.DescribeModel(m.Model)
+// Describe describes the model, see [modelinfo.Of].
+func (m *model) Describe() modelinfo.Info {
+	i := modelinfo.Of(m.Model)
 	i.NoTools, i.PlainTools = false, false
 	return i
 }

@@ -10,6 +10,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/openagent-go/agent/internal/modelinfo"
 	"github.com/openagent-go/agent/llm"
 )
 
@@ -27,8 +28,8 @@ func (s *scripted) Name() string { return "scripted" }
 
 func (s *scripted) Info() llm.Info { return llm.Info{Provider: "test", Window: 7} }
 
-func (s *scripted) Describe() llm.ModelInfo {
-	return llm.ModelInfo{Value: "scripted", Window: 7, NoTools: true}
+func (s *scripted) Describe() modelinfo.Info {
+	return modelinfo.Info{Value: "scripted", Window: 7, NoTools: true}
 }
 
 func (s *scripted) Secrets() []string { return []string{"secret"} }
@@ -226,7 +227,7 @@ func TestWhatTheModelSees(t *testing.T) {
 	if other := ask(); other.Memo == got.Memo || len(other.Messages) != 1 {
 		t.Errorf("%+v", other)
 	}
-	if llm.InfoOf(m).Window != 7 || llm.DescribeModel(m).Window != 7 || llm.DescribeModel(m).NoTools || !llm.DescribeModel(s).NoTools || m.(interface{ Secrets() []string }).Secrets()[0] != "secret" || m.Name() != "scripted" {
+	if llm.InfoOf(m).Window != 7 || modelinfo.Of(m).Window != 7 || modelinfo.Of(m).NoTools || !modelinfo.Of(s).NoTools || m.(interface{ Secrets() []string }).Secrets()[0] != "secret" || m.Name() != "scripted" {
 		t.Error("the model below is hidden")
 	}
 }

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/openagent-go/agent/internal/llmconst"
 	"github.com/openagent-go/agent/internal/wire/wiretest"
 	"github.com/openagent-go/agent/llm"
 	"github.com/openagent-go/agent/llm/llmtest"
@@ -18,7 +19,7 @@ func TestCountTokens(t *testing.T) {
 	half := 0.5
 	req := &llm.Request{System: "be good", Temperature: &half, MaxTokens: 4000, Thinking: llm.Thought{Effort: "low"}, Session: "k",
 		Tools:    []llm.Tool{{Name: "f", Description: strings.Repeat("does something ", 100)}},
-		Messages: []llm.Message{llm.UserText("q")}, Format: &llm.Format{Name: "a", Schema: []byte(`{"type":"object","properties":{"a":{"type":"string"}},"required":["a"]}`)}}
+		Messages: []llm.Message{llm.UserText("q")}, Format: []byte(`{"type":"object","properties":{"a":{"type":"string"}},"required":["a"]}`)}
 	few, err := m.(llm.Counter).CountTokens(t.Context(), req)
 	if err != nil || few < 300 || few > 700 {
 		t.Fatalf("%d, %v", few, err)
@@ -77,7 +78,7 @@ func TestCountTokensMissing(t *testing.T) {
 		t.Errorf("a refusal of one that has counted: %v", err)
 	}
 	var api *llm.APIError
-	if _, err := count(); !errors.As(err, &api) || api.Class != llm.Protocol {
+	if _, err := count(); !errors.As(err, &api) || api.Class != llmconst.Protocol {
 		t.Errorf("no number: %v", err)
 	}
 	if n, err := count(); n != 12 || err != nil {

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"strings"
 
+	"github.com/openagent-go/agent/internal/llmconst"
 	"github.com/openagent-go/agent/internal/wire"
 	"github.com/openagent-go/agent/llm"
 )
@@ -15,11 +16,11 @@ var classes = map[string]llm.Class{
 	"rate_limit_exceeded": llm.RateLimit, "usage_limit_reached": llm.RateLimit,
 	"invalid_prompt": llm.Invalid, "bio_policy": llm.Invalid, "cyber_policy": llm.Invalid, "data_residency_mismatch": llm.Forbidden,
 	"invalid_encrypted_content": llm.Invalid, "image_content_policy_violation": llm.Invalid, "unsupported_image_media_type": llm.Invalid,
-	"failed_to_download_image": llm.Invalid, "model_not_found": llm.NotFound,
+	"failed_to_download_image": llm.Invalid, "model_not_found": llmconst.NotFound,
 }
 
 func classOf(c wire.Complaint, class llm.Class) llm.Class {
-	if class == llm.Billing || class == llm.TooLong {
+	if class == llmconst.Billing || class == llm.TooLong {
 		return class
 	}
 	if known, ok := classes[c.Code]; ok {

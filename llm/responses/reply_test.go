@@ -10,6 +10,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/openagent-go/agent/internal/llmconst"
 	"github.com/openagent-go/agent/internal/strictapi"
 	"github.com/openagent-go/agent/internal/wire/wiretest"
 	"github.com/openagent-go/agent/llm"
@@ -179,7 +180,7 @@ func TestBadStreams(t *testing.T) {
 		{"error", events, framed(piece(0, "a"), `{"type":"error","sequence_number":3,"code":"server_error","message":"boom","param":null}`), llm.ServerError},
 		{"nested error", events, framed(`{"type":"error","error":{"type":"invalid_request_error","code":"context_length_exceeded","message":"Your input exceeds the context window of this model."}}`), llm.TooLong},
 		{"error without a type", events, framed(`{"error":{"message":"busy","code":"slow_down"}}`), llm.Overloaded},
-		{"no credit", events, framed(`{"type":"error","code":"insufficient_quota","message":"You exceeded your current quota"}`), llm.Billing},
+		{"no credit", events, framed(`{"type":"error","code":"insufficient_quota","message":"You exceeded your current quota"}`), llmconst.Billing},
 		{"failed", events, failed("server_error", "boom"), llm.ServerError},
 		{"too fast", events, failed("rate_limit_exceeded", "Rate limit reached"), llm.RateLimit},
 		{"overloaded", events, failed("server_is_overloaded", "busy"), llm.Overloaded},
@@ -187,17 +188,17 @@ func TestBadStreams(t *testing.T) {
 		{"image", events, failed("invalid_image_url", "no"), llm.Invalid},
 		{"too long", events, failed("context_length_exceeded", "Your input exceeds the context window"), llm.TooLong},
 		{"cancelled", events, framed(end("cancelled", "")), llm.ServerError},
-		{"invalid JSON", events, "data: {\"type\":\n\n", llm.Protocol},
-		{"no event", events, framed(`{"hello":1}`), llm.Protocol},
+		{"invalid JSON", events, "data: {\"type\":\n\n", llmconst.Protocol},
+		{"no event", events, framed(`{"hello":1}`), llmconst.Protocol},
 		{"DONE alone", events, "data: [DONE]\n\n", llm.Truncated},
-		{"arguments of nothing", events, framed(arguments(0, "{}")), llm.Protocol},
-		{"text of a call", events, framed(added(0, callF), piece(0, "a")), llm.Protocol},
-		{"no response", events, framed(`{"type":"response.completed"}`), llm.Protocol},
-		{"too many items", events, many.String(), llm.Protocol},
-		{"web page", "text/html", "<html>", llm.Protocol},
+		{"arguments of nothing", events, framed(arguments(0, "{}")), llmconst.Protocol},
+		{"text of a call", events, framed(added(0, callF), piece(0, "a")), llmconst.Protocol},
+		{"no response", events, framed(`{"type":"response.completed"}`), llmconst.Protocol},
+		{"too many items", events, many.String(), llmconst.Protocol},
+		{"web page", "text/html", "<html>", llmconst.Protocol},
 		{"error as JSON with 200", "application/json", `{"error":{"message":"maximum context length is 5","code":"context_length_exceeded"}}`, llm.TooLong},
 		{"failed as JSON with 200", "application/json", `{"id":"r","object":"response","status":"failed","error":{"code":"rate_limit_exceeded","message":"slow"},"output":[]}`, llm.RateLimit},
-		{"other JSON", "application/json", `{"hello":1}`, llm.Protocol},
+		{"other JSON", "application/json", `{"hello":1}`, llmconst.Protocol},
 		{"nothing", events, "", llm.Truncated},
 	} {
 		t.Run(tt.name, func(t *testing.T) {

@@ -11,9 +11,9 @@ import (
 	"strings"
 	"sync"
 
+	"github.com/openagent-go/agent/internal/llmconst"
 	"github.com/openagent-go/agent/internal/wire"
 	"github.com/openagent-go/agent/llm"
-	"github.com/openagent-go/agent/llm/catalog"
 )
 
 const (
@@ -100,7 +100,7 @@ func (m *model) body(req *llm.Request, at host, counted bool) ([][]byte, error) 
 func (m *model) head(req *llm.Request, choice string, counted bool) []byte {
 	b := wire.AppendString(append(make([]byte, 0, 512), `{"model":`...), m.ID)
 	if counted {
-		if m.Entry.Thinking == catalog.ThinkingEffort {
+		if m.Entry.Thinking == llmconst.ThinkingEffort {
 			b = m.reasoning(b, req.Thinking)
 		}
 		return append(b, choice...)
@@ -118,7 +118,7 @@ func (m *model) head(req *llm.Request, choice string, counted bool) []byte {
 	if t := req.Temperature; t != nil && *t == *t && !m.Entry.NoSamplers {
 		b = strconv.AppendFloat(append(b, `,"temperature":`...), min(max(*t, 0), 2), 'g', -1, 64)
 	}
-	if m.Entry.Thinking == catalog.ThinkingEffort {
+	if m.Entry.Thinking == llmconst.ThinkingEffort {
 		b = m.reasoning(append(b, `,"include":["reasoning.encrypted_content"]`...), req.Thinking)
 	}
 	return append(b, choice...)
@@ -172,8 +172,8 @@ func (m *model) effort(t llm.Thought) string {
 }
 
 // encodeFormat returns the member "text" with a comma before it.
-func encodeFormat(f llm.Format) []byte {
-	b := wire.OpenAIFormat(`,"text":{"format":{"type":"json_schema",`, f, maxName)
+func encodeFormat(f json.RawMessage) []byte {
+	b := wire.OpenAIFormat(`,"text":{"format":{"type":"json_schema",`, f)
 	if b == nil {
 		return nil
 	}

@@ -16,6 +16,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/openagent-go/agent/internal/llmconst"
 	"github.com/openagent-go/agent/internal/pace"
 	"github.com/openagent-go/agent/internal/wire"
 	"github.com/openagent-go/agent/llm"
@@ -59,7 +60,7 @@ type Client struct {
 // Model returns the model of that name, reached through the zero Client.
 func Model(name string) llm.Model { return new(Client).Model(name) }
 
-// Model returns the model with the given name. It implements [llm.Informed].
+// Model returns the model with the given name. It has a method Info, see [llm.InfoOf].
 func (c *Client) Model(name string) llm.Model {
 	entry, known := c.Catalog.Lookup(vendor, name)
 	if !known {
@@ -101,7 +102,7 @@ func guess(name string) catalog.Entry {
 	own := name[strings.LastIndexByte(name, '/')+1:]
 	e.Formats = formatter.MatchString(own)
 	if reasoner.MatchString(own) && !strings.Contains(own, "-chat") {
-		e.Thinking, e.NoSamplers = catalog.ThinkingEffort, true
+		e.Thinking, e.NoSamplers = llmconst.ThinkingEffort, true
 	}
 	return e
 }

@@ -25,6 +25,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/openagent-go/agent/internal/llmconst"
 	"github.com/openagent-go/agent/llm"
 	"github.com/openagent-go/agent/llm/anthropic"
 )
@@ -134,15 +135,15 @@ func TestMutualTLS(t *testing.T) {
 	for i := 0; i < 100 && class(err) == llm.Network; i++ {
 		err = ask(t, Options{CAFile: a.file("ca.pem")}, s.URL)
 	}
-	if class(err) != llm.TLS || !strings.Contains(err.Error(), "certificate required") {
+	if class(err) != llmconst.TLS || !strings.Contains(err.Error(), "certificate required") {
 		t.Errorf("without a certificate: %v", err)
 	}
-	if err := ask(t, Options{}, s.URL); class(err) != llm.TLS {
+	if err := ask(t, Options{}, s.URL); class(err) != llmconst.TLS {
 		t.Errorf("an authority that is not known: %v", err)
 	}
 	stranger := newAuthority(t)
 	stranger.make("client", false)
-	if err := ask(t, Options{CAFile: a.file("ca.pem"), CertFile: stranger.file("client.pem"), KeyFile: stranger.file("client.key")}, s.URL); class(err) != llm.TLS && class(err) != llm.Network { // its alert may come after the line is cut
+	if err := ask(t, Options{CAFile: a.file("ca.pem"), CertFile: stranger.file("client.pem"), KeyFile: stranger.file("client.key")}, s.URL); class(err) != llmconst.TLS && class(err) != llm.Network { // its alert may come after the line is cut
 		t.Errorf("a stranger's certificate: %v", err)
 	}
 	for want, o := range map[string]Options{

@@ -62,7 +62,7 @@ func FromJSON(data []byte, client *http.Client) (func(ctx context.Context) (Toke
 // the zero Client.
 func Model(name string) llm.Model { return new(Client).Model(name) }
 
-// Model returns the model of that name. It implements [llm.Informed].
+// Model returns the model of that name. It has a method Info, see [llm.InfoOf].
 func (c *Client) Model(name string) llm.Model {
 	inner := &google.Client{Client: c.Client, Project: c.Project, Region: c.Region}
 	if c.Tokens != nil {

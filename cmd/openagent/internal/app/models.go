@@ -6,6 +6,7 @@ import (
 	"github.com/openagent-go/agent/cmd/openagent/internal/cli"
 	"github.com/openagent-go/agent/cmd/openagent/internal/provider"
 	"github.com/openagent-go/agent/internal/coding"
+	"github.com/openagent-go/agent/internal/modelinfo"
 	"github.com/openagent-go/agent/internal/providers"
 	"github.com/openagent-go/agent/llm"
 )
@@ -108,7 +109,7 @@ func (s *App) permitsModelNamed(name string) error {
 
 // warnOfModel warns about assumptions made for the run's first model.
 func warnOfModel(h *cli.IO, p provider.Provider, m llm.Model) {
-	i := llm.DescribeModel(m)
+	i := modelinfo.Of(m)
 	if i.NoTools {
 		h.Warn("the model %s cannot call tools; add --tools-in-prompt to write them into its prompt", i.Value)
 	}
@@ -130,7 +131,7 @@ func warnOfModel(h *cli.IO, p provider.Provider, m llm.Model) {
 
 // unthinking returns a warning if the model ignores the thinking effort, else "".
 func unthinking(m llm.Model, t llm.Thought, tools int) string {
-	i := llm.DescribeModel(m)
+	i := modelinfo.Of(m)
 	if !t.On() || tools == 0 || !i.PlainTools {
 		return ""
 	}

@@ -11,6 +11,8 @@ import (
 
 	"github.com/openagent-go/agent"
 	"github.com/openagent-go/agent/cmd/openagent/internal/cli"
+	"github.com/openagent-go/agent/internal/modelcall"
+	"github.com/openagent-go/agent/internal/modelinfo"
 	"github.com/openagent-go/agent/llm"
 	"github.com/openagent-go/agent/tool"
 )
@@ -44,7 +46,7 @@ type Budget struct {
 // EffectiveSettings returns the settings that the next model call of the session uses.
 func (s *App) EffectiveSettings() EffectiveSettings {
 	a := s.Session.Agent()
-	m := llm.DescribeModel(a.Model)
+	m := modelinfo.Of(a.Model)
 	f := EffectiveSettings{Model: m.Value, Provider: m.Provider, Window: m.Window, Assumed: m.Assumed, Priced: m.Price != nil, Fallbacks: []string{}, Tools: []string{},
 		Effort: a.Thinking.Effort, Thinking: a.Thinking.Budget, Mode: string(a.Thinking.Mode), Note: unthinking(a.Model, a.Thinking, len(a.Tools))}
 	for _, m := range a.Fallbacks {
@@ -105,7 +107,7 @@ func (s *App) SetFallbacks(ctx context.Context, names []string) error {
 
 // SetThinking changes the model's thinking effort.
 func (s *App) SetThinking(ctx context.Context, t llm.Thought) error {
-	if err := t.Check(); err != nil {
+	if err := modelcall.CheckThought(t); err != nil {
 		return err
 	}
 	if err := s.Options.PermitsThinking(t.Tokens()); err != nil {

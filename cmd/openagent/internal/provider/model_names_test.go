@@ -13,6 +13,7 @@ import (
 	"github.com/openagent-go/agent/cmd/openagent/internal/settings"
 	"github.com/openagent-go/agent/internal/chat"
 	"github.com/openagent-go/agent/internal/config"
+	"github.com/openagent-go/agent/internal/modelinfo"
 	"github.com/openagent-go/agent/internal/providers"
 	"github.com/openagent-go/agent/internal/wire"
 	"github.com/openagent-go/agent/llm"
@@ -226,7 +227,7 @@ func TestNamedModel(t *testing.T) {
 		t.Fatal(err)
 	}
 	m, err := p.FindModel("deepseek:deepseek-chat")
-	if err != nil || m.Name() != "deepseek:deepseek-chat" || llm.DescribeModel(m).Value != m.Name() {
+	if err != nil || m.Name() != "deepseek:deepseek-chat" || modelinfo.Of(m).Value != m.Name() {
 		t.Fatalf("%v, %v", m, err)
 	}
 	if s := m.(interface{ Secrets() []string }).Secrets(); len(s) == 0 || s[0] != "deepseek-secret" {

@@ -15,6 +15,7 @@ import (
 	"github.com/openagent-go/agent/cmd/openagent/internal/app"
 	"github.com/openagent-go/agent/cmd/openagent/internal/cli"
 	"github.com/openagent-go/agent/cmd/openagent/internal/settings"
+	"github.com/openagent-go/agent/internal/modelinfo"
 	"github.com/openagent-go/agent/internal/providers"
 	"github.com/openagent-go/agent/llm"
 	"github.com/openagent-go/agent/mcp"
@@ -87,7 +88,7 @@ type receipt struct {
 	Jobs        []string `json:"jobs,omitempty"`   // background commands, which keep running
 }
 
-// A modelChoice is llm.ModelInfo in the format of the Claude Agent SDK.
+// A modelChoice is modelinfo.Info in the format of the Claude Agent SDK.
 type modelChoice struct {
 	Value       string   `json:"value"`
 	Name        string   `json:"displayName"`
@@ -98,7 +99,7 @@ type modelChoice struct {
 	Fast        bool     `json:"supportsFastMode,omitempty"`
 }
 
-func choiceOf(i llm.ModelInfo) modelChoice {
+func choiceOf(i modelinfo.Info) modelChoice {
 	text := fmt.Sprintf("%s, context window %d", i.Provider, i.Window)
 	return modelChoice{i.Value, i.DisplayName, cmp.Or(i.Description, text), len(i.Efforts) > 0, i.Efforts, i.Adaptive, i.Fast}
 }
@@ -308,7 +309,7 @@ func (d *Session) initialize(o controlCommand) (any, error) {
 	models := []modelChoice{}
 	for _, e := range d.s.Provider.Models.Entries() {
 		if e.Provider == providers.Vendor(d.s.Provider.Name.Value) {
-			models = append(models, choiceOf(e.ModelInfo()))
+			models = append(models, choiceOf(modelinfo.OfEntry(e)))
 		}
 	}
 	none := []string{}

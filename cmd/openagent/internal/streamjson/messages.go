@@ -6,6 +6,7 @@ import (
 
 	"github.com/openagent-go/agent/cmd/openagent/internal/app"
 	"github.com/openagent-go/agent/event"
+	"github.com/openagent-go/agent/internal/llmconst"
 	"github.com/openagent-go/agent/llm"
 	"github.com/openagent-go/agent/sandbox"
 	"github.com/openagent-go/agent/tool"
@@ -219,8 +220,8 @@ func stopReason(s llm.StopReason) *string {
 // errorNames are the names of failed model calls.
 var errorNames = map[llm.Class]string{
 	llm.RateLimit: "rate_limit", llm.Overloaded: "overloaded", llm.ServerError: "server_error", llm.Auth: "authentication_failed",
-	llm.Forbidden: "authentication_failed", llm.NotFound: "model_not_found", llm.Invalid: "invalid_request", llm.TooLarge: "invalid_request",
-	llm.TooLong: "invalid_request", llm.Billing: "billing_error", llm.Unavailable: "overloaded",
+	llm.Forbidden: "authentication_failed", llmconst.NotFound: "model_not_found", llm.Invalid: "invalid_request", llmconst.TooLarge: "invalid_request",
+	llm.TooLong: "invalid_request", llmconst.Billing: "billing_error", llmconst.Unavailable: "overloaded",
 }
 
 func errorName(c llm.Class) string {

@@ -6,8 +6,8 @@ import (
 	"fmt"
 
 	"github.com/openagent-go/agent/cmd/openagent/internal/cli"
+	"github.com/openagent-go/agent/internal/llmconst"
 	"github.com/openagent-go/agent/internal/providers"
-	"github.com/openagent-go/agent/llm"
 )
 
 func listModels(ctx context.Context, h *cli.IO, o *modelsOptions) error {
@@ -37,7 +37,7 @@ func listModels(ctx context.Context, h *cli.IO, o *modelsOptions) error {
 		begin = fmt.Sprintf("The provider %s has no default model", p.Name.Value)
 	}
 	return h.Show(fmt.Sprintf("\n%s. Prices are in USD per million tokens. Any other model works too:\nits window is assumed to be %d tokens (%d on this machine) and its cost is unknown, unless you add it to the setting models.\n",
-		begin, llm.AssumedWindow, llm.AssumedLocalWindow))
+		begin, llmconst.AssumedWindow, llmconst.AssumedLocalWindow))
 }
 
 func mark(on bool, word string) string {

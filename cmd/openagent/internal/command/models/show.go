@@ -10,13 +10,13 @@ import (
 	"github.com/openagent-go/agent/cmd/openagent/internal/cli"
 	"github.com/openagent-go/agent/cmd/openagent/internal/provider"
 	"github.com/openagent-go/agent/cmd/openagent/internal/settings"
+	"github.com/openagent-go/agent/internal/modelinfo"
 	"github.com/openagent-go/agent/internal/providers"
-	"github.com/openagent-go/agent/llm"
 )
 
 // A shownModel is the data of one model.
 type shownModel struct {
-	llm.ModelInfo
+	modelinfo.Info
 	Known  bool   `json:"known"` // in the catalogue
 	Origin string `json:"origin,omitempty"`
 	Key    bool   `json:"key_at_hand"`
@@ -48,10 +48,10 @@ func showModel(ctx context.Context, h *cli.IO, o *modelsOptions, name string) er
 	}
 	if known {
 		k := knownAs(p, e, said)
-		m.ModelInfo, m.Known, m.Origin, m.Key = e.ModelInfo(), true, k.Origin, k.Key
+		m.Info, m.Known, m.Origin, m.Key = modelinfo.OfEntry(e), true, k.Origin, k.Key
 		m.Value = name
 	} else {
-		m.ModelInfo, m.Key = llm.DescribeModel(p.NewModel(name)), !p.NeedsKey()
+		m.Info, m.Key = modelinfo.Of(p.NewModel(name)), !p.NeedsKey()
 		if m.Known = m.Date != ""; m.Known { // under another name: platforms use their own names
 			m.Origin = "the catalogue, by another name"
 		}
