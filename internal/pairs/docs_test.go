@@ -27,6 +27,8 @@ var ingredients = map[string]string{
 	"skill":      "the agent runs a skill",
 	"MCP":        "the calls that change something are made by the process of an MCP server",
 	"defer":      "a decision is deferred: the run is suspended, answered and resumed",
+	"approval":   "a tool needs approval, from another program; it comes while the run is suspended, also of sub-agents and forks",
+	"options":    "the prompt has its own model, mode, budget and tools; they hold for sub-agents and after a kill, and not for forks",
 	"hook":       "a hook changes the input of each call that changes something",
 	"batch":      "the calls are made in batches",
 }
@@ -84,6 +86,7 @@ After each run these hold:
 - Denied calls stayed denied: a file that must not be read is in no journal, and a file outside of the folder did not change.
 - With the sandbox, a script that hides its paths from the rules ran confined: it read no denied file, in no worktree, and wrote nothing outside.
 - Nothing was written in plan mode. An agent in a worktree wrote nothing in the main tree.
+- A call that needs approval ran with the approval of the person who gave it. Options of the prompt held to its end, and not in its fork.
 - A call whose input a hook changed did not run as the model wrote it.
 - Rewinding brought every file of the main tree back byte for byte, and a fork did not change the original's journal.
 - Turns and tokens are counted once, those of sub-agents included.

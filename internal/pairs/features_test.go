@@ -14,7 +14,7 @@ import (
 
 // all are the features that are combined. An ingredient changes the agent, the place in
 // which it works, the way in which its calls are made, or what becomes of its session.
-var all = []string{"sandbox", "worktree", "sub-agent", "background", "plan mode", "resume", "fork", "rewind", "skill", "MCP", "defer", "hook", "batch"}
+var all = []string{"sandbox", "worktree", "sub-agent", "background", "plan mode", "resume", "fork", "rewind", "skill", "MCP", "defer", "approval", "options", "hook", "batch"}
 
 // place is the folder of the world that a host runs in.
 var place string
@@ -42,7 +42,7 @@ func (f features) turns(prompt string) []llmtest.Step {
 	case promptPlan:
 		return []llmtest.Step{f.work(1)}
 	case promptMore:
-		return []llmtest.Step{f.work(7)}
+		return append([]llmtest.Step{f.work(7)}, f.bounds(17)...)
 	}
 	var steps []llmtest.Step
 	if f.has("plan mode") {
@@ -64,20 +64,38 @@ func (f features) turns(prompt string) []llmtest.Step {
 	if f.has("background") && !f.has("sub-agent") {
 		steps = append(steps, use("Bash", map[string]any{"command": "echo x >> " + f.file(5) + "; sleep 100", "run_in_background": true}))
 	}
-	return append(steps, f.work(3))
+	return append(append(steps, f.bounds(8)...), f.work(3))
 }
 
 func (f features) childWork() []llmtest.Step {
-	return []llmtest.Step{f.work(4), f.forbidden(), f.work(6)}
+	return append(append([]llmtest.Step{f.work(4), f.forbidden()}, f.bounds(9)...), f.work(6))
+}
+
+// bounds are a call that needs approval, and one that the options of the prompt forbid.
+func (f features) bounds(n int) (steps []llmtest.Step) {
+	if f.has("approval") {
+		steps = append(steps, f.call("Deploy", map[string]any{"file": f.file(n)}))
+	}
+	if f.has("options") {
+		steps = append(steps, use("Glob", map[string]any{"pattern": "*.txt"}))
+	}
+	return steps
 }
 
 // expected are the numbers of the calls that must run once. The command in the background
 // is not among them: the end of the session may come before its first step.
 func (f features) expected() []int {
-	if f.has("sub-agent") {
-		return []int{2, 3, 4, 6}
+	list := []int{2, 3}
+	if f.has("approval") {
+		list = append(list, 8)
 	}
-	return []int{2, 3}
+	if f.has("sub-agent") {
+		list = append(list, 4, 6)
+	}
+	if f.has("approval") && f.has("sub-agent") {
+		list = append(list, 9)
+	}
+	return list
 }
 
 // file is where a call leaves its mark; the model's own words where a hook changes them.
@@ -94,6 +112,11 @@ func (f features) work(n int) llmtest.Step {
 	if f.has("MCP") {
 		name, input = "mcp__marks__mark", map[string]any{"file": f.file(n)}
 	}
+	return f.call(name, input)
+}
+
+// call makes a call beside one that reads.
+func (f features) call(name string, input map[string]any) llmtest.Step {
 	if f.has("batch") {
 		return use("Batch", map[string]any{"tool_calls": []any{map[string]any{"tool": name, "parameters": input},
 			map[string]any{"tool": "Read", "parameters": map[string]any{"file_path": "notes.txt"}}}})

@@ -27,7 +27,7 @@ const (
 	hostDir      = "PAIRS_HOST_DIR"
 	hostFeatures = "PAIRS_FEATURES"
 	hostKill     = "PAIRS_KILL"  // the append before which the program is killed; 0: none
-	hostPhase    = "PAIRS_PHASE" // run, fork or rewind
+	hostPhase    = "PAIRS_PHASE" // run, decide, fork or rewind
 )
 
 func TestMain(m *testing.M) {
@@ -57,7 +57,7 @@ func host(dir string) error {
 	var wrong strict
 	server := llmtest.NewPipe(&wrong)
 	server.Rule = w.features.answer
-	a, done, err := w.agent(client(server))
+	a, done, err := w.agent(models(server))
 	if err == nil {
 		if n, _ := strconv.Atoi(os.Getenv(hostKill)); n > 0 {
 			a.Sessions = mortal{a.Sessions, &n}
@@ -85,42 +85,77 @@ func (w *world) phase(a *agent.Agent, phase string) (err error) {
 			return err
 		}
 		defer f.Close()
-		res, err := f.Do(ctx, agent.Input{ID: "more", Text: promptMore})
-		if err == nil && res.Text != "done" {
+		err = w.finish(ctx, f, agent.Input{ID: "more", Text: promptMore})
+		if res := f.Result(); err == nil && (res == nil || res.Text != "done") {
 			err = fmt.Errorf("the fork ends with %+v", res)
 		}
 		return err
 	case "rewind":
 		return w.rewind(ctx, s)
+	case "decide":
+		n, err := decide(ctx, s)
+		fmt.Println(n, decided)
+		return err
 	}
-	return finish(ctx, s)
+	return w.finish(ctx, s, w.features.prompt())
 }
 
-// finish prompts the session, or continues with it, until its run ends, and answers what
-// was deferred.
-func finish(ctx context.Context, s *agent.Session) error {
+// decided follows the number of questions that a program has answered.
+const decided = "questions are answered"
+
+// prompt is the first prompt, with the options that bound it.
+func (f features) prompt() agent.Input {
+	in := agent.Input{ID: "p", Text: promptGo}
+	if f.has("options") {
+		in.Model, in.Mode, in.Budget = optionModel, permission.AcceptEdits, agent.Budget{ModelCalls: 200}
+		in.Tools = []string{"Read", "Write", "Bash", "Grep", "Agent", "Batch", "EnterPlanMode", "ExitPlanMode", "EnterWorktree", "Deploy"}
+		if f.has("skill") {
+			in.Tools = append(in.Tools, "Skill")
+		}
+		if f.has("MCP") {
+			in.Tools = append(in.Tools, "mcp__*")
+		}
+	}
+	return in
+}
+
+// decide answers the open questions of a session.
+func decide(ctx context.Context, s *agent.Session) (n int, err error) {
+	pending, err := s.Pending(ctx)
+	if errors.Is(err, agent.ErrNotRunning) {
+		err = nil
+	}
+	for _, q := range pending {
+		d := permission.Allow()
+		d.By = person
+		err = errors.Join(err, s.Decide(ctx, q.Call.ID, d))
+	}
+	return len(pending), err
+}
+
+// finish prompts the session, or continues with it, until its run ends. It answers what was
+// deferred, unless another program does.
+func (w *world) finish(ctx context.Context, s *agent.Session, in agent.Input) error {
 	open, err := s.CanResume(ctx)
 	if err != nil {
 		return err
 	}
 	if !open {
-		if res := s.Result(); res != nil {
+		if res := s.Result(); res != nil && in.Text == promptGo {
 			return nil
 		}
-		_, err = s.Do(ctx, agent.Input{ID: "p", Text: promptGo})
+		_, err = s.Do(ctx, in)
 	}
 	for i := 0; open || errors.Is(err, agent.ErrSuspended); i++ {
-		if i == 10 {
+		switch {
+		case i == 10:
 			return fmt.Errorf("the run was suspended ten times: %w", err)
-		}
-		pending, failed := s.Pending(ctx)
-		if failed != nil && !errors.Is(failed, agent.ErrNotRunning) {
-			return failed
-		}
-		for _, q := range pending {
-			if err := s.Decide(ctx, q.Call.ID, permission.Allow()); err != nil {
+		case !w.elsewhere(in):
+			if _, err := decide(ctx, s); err != nil {
 				return err
 			}
+		case !open:
+			return nil
 		}
 		open, err = false, nil
 		for _, failed := range s.Resume(ctx) {
@@ -128,6 +163,11 @@ func finish(ctx context.Context, s *agent.Session) error {
 		}
 	}
 	return err
+}
+
+// elsewhere reports whether another program answers the questions of a prompt.
+func (w *world) elsewhere(in agent.Input) bool {
+	return w.features.has("approval") && in.Text == promptGo
 }
 
 func (w *world) rewind(ctx context.Context, s *agent.Session) error {

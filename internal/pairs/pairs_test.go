@@ -19,6 +19,8 @@ import (
 
 	"github.com/openagent-go/agent/event"
 	"github.com/openagent-go/agent/internal/account"
+	"github.com/openagent-go/agent/internal/fact"
+	"github.com/openagent-go/agent/permission"
 	"github.com/openagent-go/agent/sandbox"
 	"github.com/openagent-go/agent/session"
 )
@@ -123,8 +125,24 @@ func newWorld(t *testing.T, f features) *world {
 }
 
 // run runs a phase of the scenario in a program of its own. It reports whether that was
-// killed.
+// killed. Approvals come from further programs, between parts of the run.
 func (w *world) run(t *testing.T, phase string, kill int) (killed bool) {
+	t.Helper()
+	for i := 0; ; i++ {
+		if _, killed := w.start(t, phase, kill); killed || phase != "run" || !w.features.has("approval") {
+			return killed
+		}
+		if out, _ := w.start(t, "decide", 0); strings.HasPrefix(out, "0 "+decided) {
+			return false
+		}
+		if i == 10 {
+			t.Fatal("the run has asked ten times")
+		}
+	}
+}
+
+// start runs a phase in a program of its own, and returns what it prints.
+func (w *world) start(t *testing.T, phase string, kill int) (printed string, killed bool) {
 	t.Helper()
 	cmd := exec.Command(os.Args[0])
 	cmd.Env = append(os.Environ(), hostDir+"="+w.dir, hostFeatures+"="+strings.Join(w.features, ","), hostPhase+"="+phase, fmt.Sprint(hostKill, "=", kill), "HOME="+w.dir,
@@ -132,12 +150,12 @@ func (w *world) run(t *testing.T, phase string, kill int) (killed bool) {
 	out, err := cmd.CombinedOutput()
 	var exit *exec.ExitError
 	if kill > 0 && errors.As(err, &exit) && exit.Sys().(syscall.WaitStatus).Signal() == syscall.SIGKILL {
-		return true
+		return "", true
 	}
 	if err != nil {
 		t.Fatalf("%s: %v\n%s", phase, err, out)
 	}
-	return false
+	return string(out), false
 }
 
 // check looks for what must be so after every scenario.
@@ -154,6 +172,7 @@ func (w *world) check(t *testing.T, killed bool) {
 		}
 		w.checkFiles(t, killed)
 		w.checkProcesses(t)
+		w.checkFork(t)
 	}
 	if w.features.has("rewind") {
 		w.run(t, "rewind", 0)
@@ -293,6 +312,7 @@ func (w *world) checkJournal(t *testing.T, store session.Store, id string, ends 
 	open := map[string]string{}
 	results := map[string]int{}
 	var end *event.RunEnd
+	main := id == mainID
 	for e, err := range store.Read(t.Context(), id, 0) {
 		if err != nil {
 			t.Fatal(err)
@@ -301,11 +321,21 @@ func (w *world) checkJournal(t *testing.T, store session.Store, id string, ends 
 		case event.AssistantMessage:
 			answers++
 			tokens += f.Response.Usage.Output
+			if want := w.features.model(); main && f.Model != want {
+				t.Errorf("%s has answered, want %s", f.Model, want)
+			}
 			for i, u := range f.Response.Message.ToolUses() {
 				open[fmt.Sprintf("c%d.%d", e.Seq, i)] = u.Name
 			}
+		case fact.Answered:
+			if open[f.Call] == "Deploy" && f.Decision.By != person && f.Decision.Behavior == permission.Allowed {
+				t.Errorf("session %s: %q has approved, want %q", id, f.Decision.By, person)
+			}
 		case event.ToolResult:
 			results[f.Call]++
+			if open[f.Call] == "Glob" && !f.Result.IsError {
+				t.Errorf("session %s: a tool ran that is not among those of the prompt", id)
+			}
 			delete(open, f.Call)
 		case event.RunEnd:
 			end = &f
@@ -323,6 +353,53 @@ func (w *world) checkJournal(t *testing.T, store session.Store, id string, ends 
 		t.Errorf("session %s: calls without a result: %v; the end is %+v", id, open, end)
 	}
 	return answers, tokens
+}
+
+// model is the model of the first prompt.
+func (f features) model() string {
+	if f.has("options") {
+		return optionModel
+	}
+	return agentModel
+}
+
+// checkFork checks that the options of the original's prompt do not bound that of the fork.
+func (w *world) checkFork(t *testing.T) {
+	t.Helper()
+	store := &session.Dir{Path: w.sessions()}
+	list, err := store.List(t.Context())
+	if err != nil || len(list) != 2 {
+		t.Fatalf("%d sessions, want the original and its fork: %v", len(list), err)
+	}
+	for _, info := range list {
+		if info.Session == mainID {
+			continue
+		}
+		names, own, found := map[string]string{}, false, false
+		for e, err := range store.Read(t.Context(), info.Session, 0) {
+			if err != nil {
+				t.Fatal(err)
+			}
+			switch f := e.Data.(type) {
+			case event.UserMessage:
+				own = own || f.Message.Text() == promptMore
+			case event.AssistantMessage:
+				if own && f.Model != agentModel {
+					t.Errorf("the fork is answered by %s, want %s", f.Model, agentModel)
+				}
+				for i, u := range f.Response.Message.ToolUses() {
+					names[fmt.Sprintf("c%d.%d", e.Seq, i)] = u.Name
+				}
+			case event.ToolResult:
+				if own && names[f.Call] == "Glob" {
+					found = !f.Result.IsError
+				}
+			}
+		}
+		if !own || found != w.features.has("options") {
+			t.Errorf("the fork was prompted: %v; it could use the tool that its original could not: %v", own, found)
+		}
+	}
 }
 
 // checkProcesses checks that nothing is left that was started in the world.

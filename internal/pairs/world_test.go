@@ -47,10 +47,14 @@ const (
 	secret   = "TOPSECRET"
 	tripwire = "untouched"
 	mainID   = "s"
+
+	agentModel  = "claude-sonnet-4-6"
+	optionModel = "claude-haiku-4-5" // of a prompt with options
+	person      = "a person elsewhere"
 )
 
 // agent makes the agent of the scenario. done closes what it works with.
-func (w *world) agent(model llm.Model) (a *agent.Agent, done func() error, err error) {
+func (w *world) agent(models func(name string) (llm.Model, error)) (a *agent.Agent, done func() error, err error) {
 	on := w.features.has
 	ws := &workspace.Workspace{Root: w.project()}
 	closers := []func() error{ws.Close}
@@ -63,7 +67,11 @@ func (w *world) agent(model llm.Model) (a *agent.Agent, done func() error, err e
 		}
 		return failed
 	}
-	a = &agent.Agent{Model: model, Dir: w.project(), Sessions: &session.Dir{Path: w.sessions()}, AwaitAgents: true, Program: "pairs",
+	model, err := models(agentModel)
+	if err != nil {
+		return nil, done, err
+	}
+	a = &agent.Agent{Model: model, Models: models, Dir: w.project(), Sessions: &session.Dir{Path: w.sessions()}, AwaitAgents: true, Program: "pairs",
 		Permissions: permission.Policy{Mode: permission.Bypass, Deny: []permission.Rule{"Read(denied.txt)", permission.Rule("Edit(/" + w.outside() + "/**)")}}}
 	if on("sandbox") {
 		box, err := sandbox.New(sandbox.Settings{Enabled: true, DeniedPaths: []string{"hidden"}}, sandbox.Place{Dir: w.project()})
@@ -77,6 +85,10 @@ func (w *world) agent(model llm.Model) (a *agent.Agent, done func() error, err e
 	manager := &subagent.Manager{Worktrees: ws}
 	enter, exit := tools.PlanMode()
 	a.Tools = append(tools.Core(ws), tools.Agent(manager), tools.Batch(), enter, exit, tools.EnterWorktree(ws))
+	a.Tools = append(a.Tools, tool.Func(tool.Spec{Name: "Deploy", Description: "Deploys.", NeedsApproval: tool.AskAlways("it deploys")},
+		func(_ context.Context, in markInput) (string, error) {
+			return "deployed", mark(filepath.Join(w.outside(), filepath.Base(in.File)))
+		}))
 	if on("skill") {
 		skills := skill.New(skill.BuiltIn(w.project())...)
 		skills.Discover(skill.Folders("", w.project()))
@@ -103,6 +115,8 @@ func (w *world) agent(model llm.Model) (a *agent.Agent, done func() error, err e
 	}
 	a.CanUseTool = func(_ context.Context, call tool.Call, verdict permission.Decision) (permission.Decision, error) {
 		switch {
+		case call.Name == "Deploy":
+			return permission.Defer(), nil
 		case verdict.Behavior == permission.Asked:
 			return permission.Allow(), nil
 		case on("defer") && call.Agent == "" && strings.Contains(string(call.Input), "count-2"):
@@ -179,9 +193,10 @@ func (l mortalLog) Append(ctx context.Context, after int64, sync bool, es ...eve
 	return l.Log.Append(ctx, after, sync, es...)
 }
 
-// client is a model that a strict server in memory answers.
-func client(server *llmtest.Server) llm.Model {
-	return (&anthropic.Client{BaseURL: server.URL, HTTP: server.Client(), APIKey: "k"}).Model("claude-sonnet-4-6")
+// models are models that a strict server in memory answers.
+func models(server *llmtest.Server) func(name string) (llm.Model, error) {
+	client := &anthropic.Client{BaseURL: server.URL, HTTP: server.Client(), APIKey: "k"}
+	return func(name string) (llm.Model, error) { return client.Model(name), nil }
 }
 
 // strict collects what a scenario does wrong.
