@@ -103,7 +103,7 @@ func (c *child) Connect(context.Context) (sdk.Connection, error) {
 	if c.space == nil {
 		return nil, fmt.Errorf("%w: stdio servers need a workspace", errNotStarted)
 	}
-	if c.config.Sandbox && !c.space.Confines() {
+	if c.config.Sandbox && c.space.Confine == nil {
 		return nil, fmt.Errorf("%w: its configuration asks for a sandbox, but none is on", errNotStarted)
 	}
 	c.starting.Lock()

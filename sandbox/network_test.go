@@ -63,7 +63,7 @@ func TestEachCommandReachesTheProxy(t *testing.T) {
 			t.Fatal(err)
 		}
 		text += r.Text
-		running = r.Status == workspace.JobRunning
+		running = r.Running
 	}
 	if !strings.Contains(text, "hello") {
 		t.Errorf("in the background: %q", text)

@@ -57,7 +57,7 @@ func ApplyPatch(files toolapi.PatchFiles) tool.Tool {
 			if old[i], err = current(files, path); err != nil {
 				return ""
 			}
-			if total += len(old[i]); total > workspace.MaxTotal {
+			if total += len(old[i]); total > maxPatched {
 				return ""
 			}
 		}

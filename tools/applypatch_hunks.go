@@ -12,6 +12,9 @@ import (
 const (
 	// maxPatchLines is how many lines a file may have that a patch changes.
 	maxPatchLines = 500_000
+	// maxPatched is how many bytes the files may have together whose change is shown
+	// beforehand.
+	maxPatched = 256 << 20
 	// maxPatchSteps bounds the comparisons of lines for one file.
 	maxPatchSteps = 50_000_000
 )

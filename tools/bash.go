@@ -10,6 +10,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/openagent-go/agent/internal/environ"
 	"github.com/openagent-go/agent/internal/text"
 	"github.com/openagent-go/agent/internal/toolapi"
 	"github.com/openagent-go/agent/permission"
@@ -62,6 +63,9 @@ type bash struct {
 
 // Secrets are the values of the variables that the shell gives to commands.
 func (b bash) Secrets() []string {
+	if ws, ok := b.shell.(*workspace.Workspace); ok {
+		return environ.Hidden(ws.Pass, ws.Env)
+	}
 	if s, ok := b.shell.(interface{ Secrets() []string }); ok {
 		return s.Secrets()
 	}
@@ -69,16 +73,17 @@ func (b bash) Secrets() []string {
 }
 
 // Bash returns the tool that runs command lines in the shell of the session. in is the
-// sandbox of the shell. Its calls count as confined only if in is set and the shell has a
-// method Confines() bool that returns true. Rules do not follow the symlinks of a shell with a
-// method Elsewhere() bool that returns true, see [permission.Access]. The tool's method Notices(session string)
+// sandbox of the shell. Its calls count as confined only if in is set and the shell is a
+// [workspace.Workspace] with Confine, or has a method Confines() bool that returns true. Rules do
+// not follow the symlinks of a workspace with Exec, or of a shell with a method Elsewhere() bool
+// that returns true, see [permission.Access]. The tool's method Notices(session string)
 // []string returns, once each, notes for the model about background commands that have
 // ended. EndSession(session string) error ends the shell and the background commands of a
 // session.
 func Bash(shell toolapi.Shell, in ...toolapi.Sandbox) tool.Tool {
 	box := confinement{shell: shell}
 	text := bashText
-	if c, ok := shell.(interface{ Confines() bool }); ok && c.Confines() && len(in) > 0 {
+	if confines(shell) && len(in) > 0 {
 		box.sandbox = in[0]
 		text = strings.TrimRight(text, "\n") + "\n- " + box.sandbox.Note() + "\n"
 	}
@@ -88,8 +93,7 @@ func Bash(shell toolapi.Shell, in ...toolapi.Sandbox) tool.Tool {
 		// Its own timeout comes first, and the end of a process tree takes a moment.
 		Timeout: maxTimeout*time.Millisecond + time.Minute,
 	}
-	e, ok := shell.(interface{ Elsewhere() bool })
-	away := ok && e.Elsewhere()
+	away := elsewhere(shell)
 	if !box.mayLeave() {
 		spec.Input = tool.New[bashInput](tool.Spec{Name: spec.Name}, nil).Spec().Input
 	}
@@ -114,6 +118,24 @@ func Bash(shell toolapi.Shell, in ...toolapi.Sandbox) tool.Tool {
 		}
 		return c
 	})}
+}
+
+// confines reports whether the programs of a place are confined.
+func confines(place any) bool {
+	if ws, ok := place.(*workspace.Workspace); ok {
+		return ws.Confine != nil && ws.Exec == nil && !ws.InMemory
+	}
+	c, ok := place.(interface{ Confines() bool })
+	return ok && c.Confines()
+}
+
+// elsewhere reports whether commands run in another file system than that of this machine.
+func elsewhere(shell toolapi.Shell) bool {
+	if ws, ok := shell.(*workspace.Workspace); ok {
+		return ws.Exec != nil
+	}
+	e, ok := shell.(interface{ Elsewhere() bool })
+	return ok && e.Elsewhere()
 }
 
 // confinement is Bash's knowledge about the sandbox of its shell.
@@ -193,7 +215,7 @@ func startInBackground(ctx context.Context, shell toolapi.Shell, l workspace.Com
 	}
 	r := tool.Text(fmt.Sprintf("Started in the background as %s. You will be told when it ends.", id))
 	r.Title = title(in)
-	r.Details = details(bashDetails{Status: string(workspace.JobRunning), Background: true, ShellID: id})
+	r.Details = details(bashDetails{Status: jobRunning, Background: true, ShellID: id})
 	r.Patch.State = state
 	return r, nil
 }

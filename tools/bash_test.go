@@ -73,7 +73,7 @@ func (c *console) bash(t *testing.T, command string) (*tool.Result, bashDetails)
 
 func TestBash(t *testing.T) {
 	c := newConsole(t)
-	root, err := c.ws.Roots()
+	root, err := c.ws.Resolve("", ".")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -82,8 +82,8 @@ func TestBash(t *testing.T) {
 		code          int
 		dir           string
 	}{
-		{"echo out; echo err >&2; echo more", "out\nerr\nmore\n", 0, root[0]},
-		{"true", "(no output)", 0, root[0]},
+		{"echo out; echo err >&2; echo more", "out\nerr\nmore\n", 0, root},
+		{"true", "(no output)", 0, root},
 		{"cd /; X=1", "(no output)", 0, "/"},
 		{"pwd; echo $X", "/\n1\n", 0, "/"},
 		{"printf 'no newline'; exit 3", "no newline\nExit code: 3", 3, "/"},

@@ -48,20 +48,31 @@ func BashOutput(jobs toolapi.JobReader) tool.Tool {
 	})
 }
 
+// jobRunning is the state of a background command that has not ended.
+const jobRunning = "running"
+
 // jobResult tells the model of a job.
-func jobResult(id string, j *workspace.JobReport, took time.Duration, err error) (*tool.Result, error) {
+func jobResult(id string, j *workspace.Outcome, took time.Duration, err error) (*tool.Result, error) {
 	if errors.Is(err, workspace.ErrNoJob) {
 		return tool.Errorf("%v", err), nil
 	}
 	if err != nil {
 		return nil, err
 	}
+	state := jobRunning
+	switch {
+	case j.Running:
+	case j.Stopped:
+		state = "stopped"
+	default:
+		state = "exited"
+	}
 	d := bashDetails{
-		Status: string(j.Status), DurationMS: took.Milliseconds(), Truncated: j.Cut, OutputPath: j.File,
+		Status: state, DurationMS: took.Milliseconds(), Truncated: j.Cut, OutputPath: j.File,
 		Background: true, ShellID: id,
 	}
-	status := fmt.Sprintf("Status: %s", j.Status)
-	if j.Status != workspace.JobRunning {
+	status := "Status: " + state
+	if !j.Running {
 		d.ExitCode = &j.Code
 		status += fmt.Sprintf("\nExit code: %d", j.Code)
 	}
@@ -74,7 +85,7 @@ func jobResult(id string, j *workspace.JobReport, took time.Duration, err error)
 		file = "Output file: " + j.File
 	}
 	r := tool.Text(withNotes(text, status, leftNote(j.Left), survivorNote(j.Survivors), file))
-	r.Title = id + " " + string(j.Status)
+	r.Title = id + " " + state
 	r.Truncated = j.Cut
 	r.Details = details(d)
 	return r, nil

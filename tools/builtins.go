@@ -74,8 +74,7 @@ type Workspace interface {
 	// UpdateAll replaces several files as a whole, or none; old is nil for a missing file.
 	UpdateAll(ctx context.Context, dir string, names []string, change func(old [][]byte) ([]workspace.Content, error)) error
 	// OpenFolder opens the folder at name, and returns its path as Resolve does. A missing
-	// folder is an [fs.ErrNotExist]. Searches are faster in a [workspace.LocalFolder] and,
-	// on other machines, in a [workspace.BatchFolder].
+	// folder is an [fs.ErrNotExist].
 	OpenFolder(ctx context.Context, dir, name string) (workspace.Folder, string, error)
 }
 
@@ -89,9 +88,9 @@ type Terminal interface {
 	StartJob(ctx context.Context, l workspace.CommandLine) (id string, state json.RawMessage, err error)
 	// Job reports the new output of a background command, and its state. A filter that is not
 	// nil picks lines of the output. Job waits at most wait for the command to end.
-	Job(ctx context.Context, session, id string, filter *regexp.Regexp, wait time.Duration) (*workspace.JobReport, error)
+	Job(ctx context.Context, session, id string, filter *regexp.Regexp, wait time.Duration) (*workspace.Outcome, error)
 	// StopJob ends a command in the background.
-	StopJob(ctx context.Context, session, id string) (*workspace.JobReport, error)
+	StopJob(ctx context.Context, session, id string) (*workspace.Outcome, error)
 	// Notices returns texts about commands in the background that have ended.
 	Notices(session string) []string
 	// EndSession ends the shell and the commands of a session, and waits for them.
@@ -121,7 +120,7 @@ func (k Builtins) core() []tool.Tool {
 	var all []tool.Tool
 	if ws := k.Workspace; ws != nil {
 		all = append(all, Read(ws), Write(ws), Edit(ws), ApplyPatch(ws), Glob(ws), Grep(ws))
-		if terminal, ok := ws.(Terminal); ok {
+		if terminal, ok := terminalOf(ws); ok {
 			all = append(all, k.bash(terminal), BashOutput(terminal), KillShell(terminal))
 		}
 	}
@@ -130,6 +129,24 @@ func (k Builtins) core() []tool.Tool {
 		all = append(all, WebFetch(*k.Web), WebSearch(k.Search))
 	}
 	return all
+}
+
+// terminalOf returns what runs the commands of a workspace.
+func terminalOf(ws Workspace) (Terminal, bool) {
+	if w, ok := ws.(*workspace.Workspace); ok && w.InMemory {
+		return nil, false
+	}
+	terminal, ok := ws.(Terminal)
+	return terminal, ok
+}
+
+// worktreesOf returns the files and processes of a workspace on this machine.
+func worktreesOf(ws Workspace) (toolapi.Worktrees, bool) {
+	if w, ok := ws.(*workspace.Workspace); ok && (w.InMemory || w.Exec != nil) {
+		return nil, false
+	}
+	files, ok := ws.(toolapi.Worktrees)
+	return files, ok
 }
 
 func (k Builtins) bash(terminal Terminal) tool.Tool {
@@ -149,8 +166,8 @@ func (k Builtins) advanced() []tool.Tool {
 	}
 	if k.Team != nil {
 		background := slices.Clone(k.Background)
-		if jobs, ok := k.Workspace.(toolapi.Jobs); ok {
-			background = append(background, shellWork(jobs))
+		if terminal, ok := terminalOf(k.Workspace); ok {
+			background = append(background, shellWork(terminal))
 		}
 		all = append(all, TaskCreate(k.Team), TaskGet(k.Team, background...), TaskList(k.Team), TaskOutput(k.Team, background...),
 			TaskStop(k.Team, background...), TaskUpdate(k.Team),
@@ -175,7 +192,7 @@ func (k Builtins) specialist() []tool.Tool {
 	}
 	enter, exit := PlanMode()
 	all = append(all, TodoWrite(), enter, exit)
-	if files, ok := k.Workspace.(toolapi.Worktrees); ok {
+	if files, ok := worktreesOf(k.Workspace); ok {
 		all = append(all, EnterWorktree(files), ExitWorktree(files))
 	}
 	if k.Triggers != nil {

@@ -80,7 +80,7 @@ var toolRows = map[string]toolRow{
 
 	// Extra.
 	"MultiEdit": {[]string{`{"file_path":"a.txt","edits":[{"old_string":"a","new_string":"b"}]}`}, "{n tools.maxEdits} edits; else as Edit", []string{"TestMultiEdit", "TestMultiEditMatching", "TestMultiEditCancelled"}},
-	"ApplyPatch": {[]string{"{\"input\":\"*** Begin Patch\\n*** Add File: a\\n+a\\n*** End Patch\"}"}, "files {size workspace.maxFile} each, {size workspace.MaxTotal} together; {n tools.maxPatchLines} lines of a file that is changed; {n tools.maxProblems} wrong files named",
+	"ApplyPatch": {[]string{"{\"input\":\"*** Begin Patch\\n*** Add File: a\\n+a\\n*** End Patch\"}"}, "files {size workspace.maxFile} each, {size workspace.maxTotal} together; {n tools.maxPatchLines} lines of a file that is changed; {n tools.maxProblems} wrong files named",
 		[]string{"TestApplyPatch", "TestApplyPatchRollsBack", "TestApplyPatchCancelled", "TestApplyPatchLarge"}},
 	"CodeSearch": {[]string{`{"query":"a"}`}, "{n tools.defaultHits} results by default; query {size tools.maxCodeQuery}, {n tools.maxQueryWords} words; {time tools.codeSearchTime}; {n tools.maxHitText} characters of a line",
 		[]string{"TestCodeSearch", "TestCodeSearchLarge", "TestCodeSearchHere", "TestCodeSearchFollowsNoLinks"}},
@@ -93,4 +93,4 @@ var toolRows = map[string]toolRow{
 // quietLimits are bounds that users do not notice: the part cut off is not shown anyway, or
 // they guard only against hostile input.
 const quietLimits = `maxLossLine maxSteps maxRegions maxShown maxWidth maxSearch maxPatchSteps maxCandidates maxDefinitions maxBatchLines
-	maxCallLines maxShownBytes maxMessage maxHierarchy maxDiagnosed maxErrors maxSource maxWatched maxIndexEntry maxUnfinished`
+	maxCallLines maxShownBytes maxMessage maxHierarchy maxDiagnosed maxErrors maxSource maxWatched maxIndexEntry maxUnfinished maxPatched`

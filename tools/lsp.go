@@ -16,6 +16,7 @@ import (
 
 	"github.com/openagent-go/agent/internal/lsp"
 	"github.com/openagent-go/agent/internal/text"
+	"github.com/openagent-go/agent/internal/toolapi"
 	"github.com/openagent-go/agent/permission"
 	"github.com/openagent-go/agent/tool"
 )
@@ -345,7 +346,7 @@ func (l *Languages) isFolder(path string) bool {
 	if path == "" {
 		return true
 	}
-	root, _, err := l.place.OpenRoot("", path)
+	root, _, err := toolapi.OpenRoot(l.place, "", path)
 	if err != nil {
 		return false
 	}

@@ -193,7 +193,7 @@ func (l *Languages) stationOf(path string) (station, error) {
 func (l *Languages) rootOf(s *LanguageServer, dir string) string {
 	outermost := dir
 	for d := dir; ; d = filepath.Dir(d) {
-		root, path, err := l.place.OpenRoot("", d)
+		root, path, err := toolapi.OpenRoot(l.place, "", d)
 		if err != nil || path != d {
 			if err == nil {
 				root.Close()
@@ -221,7 +221,7 @@ func (l *Languages) stationsAt(dir string) []station {
 	for i := range l.servers {
 		s := &l.servers[i]
 		root := l.rootOf(s, dir)
-		r, _, err := l.place.OpenRoot("", root)
+		r, _, err := toolapi.OpenRoot(l.place, "", root)
 		if err != nil {
 			continue
 		}
@@ -262,8 +262,7 @@ func (l *Languages) starts(path, name string) []permission.Access {
 
 // confined reports whether the operating system confines the servers.
 func (l *Languages) confined() bool {
-	c, ok := l.place.(interface{ Confines() bool })
-	return ok && c.Confines()
+	return confines(l.place)
 }
 
 // ask calls question with the server at a station, and once more if the server ends in the
@@ -433,7 +432,7 @@ func (l *Languages) refresh(ctx context.Context, at station, a *attempt) error {
 // watched returns the files that a server should hear of when they change, with
 // the time of their last change; nil where they are too many to look at.
 func (l *Languages) watched(ctx context.Context, at station) map[string]time.Time {
-	root, _, err := l.place.OpenRoot("", at.root)
+	root, _, err := toolapi.OpenRoot(l.place, "", at.root)
 	if err != nil {
 		return nil
 	}

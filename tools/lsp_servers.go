@@ -26,7 +26,7 @@ type LanguageServer struct {
 	RootMarkers []string        `json:"rootMarkers,omitempty"`
 	InitOptions json.RawMessage `json:"initOptions,omitempty"` // the protocol's initializationOptions
 	// Env are variables besides the environment of this process, which it gets
-	// without secrets ([workspace.Secret]).
+	// without secrets (see [workspace.Command]).
 	Env     map[string]string `json:"env,omitempty"`
 	Install string            `json:"install,omitempty"` // how to install it, for people
 

@@ -120,7 +120,7 @@ func heading(name, pattern string) string {
 // list lists the files of t that w wants and no rule hides. Too many files are
 // an error for the model.
 func (t *tree) list(ctx context.Context, w walk.Walk) (*walk.Listing, error) {
-	if local, ok := t.folder.(workspace.LocalFolder); ok {
+	if local, ok := t.folder.(walk.Rooted); ok {
 		w.Root = local.Root()
 		w.Rules, w.Prefix = walk.Above(t.path, t.top)
 	} else {
@@ -157,7 +157,7 @@ func (t *tree) rulesAbove(ctx context.Context) (*gitignore.Rules, string) {
 
 // search searches files of t.
 func (t *tree) search(ctx context.Context, s grep.Search, paths []string, report func(path string, r grep.Report) bool) error {
-	if local, ok := t.folder.(workspace.LocalFolder); ok {
+	if local, ok := t.folder.(walk.Rooted); ok {
 		return s.Files(ctx, local.Root(), paths, report)
 	}
 	return s.Tree(ctx, t.folder, paths, report)
@@ -165,7 +165,7 @@ func (t *tree) search(ctx context.Context, s grep.Search, paths []string, report
 
 // read reads files of t, in order. Those that cannot be read are left out.
 func (t *tree) read(ctx context.Context, paths []string, yield func(i int, r io.Reader)) error {
-	local, ok := t.folder.(workspace.LocalFolder)
+	local, ok := t.folder.(walk.Rooted)
 	if !ok {
 		return walk.ReadFiles(ctx, t.folder, paths, func(i int, r io.Reader, err error) error {
 			if err == nil {

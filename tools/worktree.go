@@ -212,7 +212,7 @@ func repository(ctx context.Context, g git, dir string) (prefix, head string, er
 // creating it where there was nothing. If two callers ask for one name, one gets it and
 // neither removes the work of the other.
 func makeWorktree(ctx context.Context, files toolapi.Worktrees, g git, w worktree, base string) (err error) {
-	root, _, err := files.OpenRoot("", w.From)
+	root, _, err := toolapi.OpenRoot(files, "", w.From)
 	if err != nil {
 		return err
 	}

@@ -69,7 +69,7 @@ func ApartFrom(dir, session, call string) (from string, ok bool) {
 // There reports whether the worktree of a session and a call that [MakeWorktree] has
 // made from a folder is still there.
 func There(files toolapi.Worktrees, from, session, call string) bool {
-	root, _, err := files.OpenRoot("", from)
+	root, _, err := toolapi.OpenRoot(files, "", from)
 	if err != nil {
 		return false
 	}

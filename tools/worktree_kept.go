@@ -28,7 +28,7 @@ func (w worktree) folder() string { return filepath.Join(filepath.FromSlash(work
 
 // markKept marks w as free for a session.
 func markKept(files toolapi.Worktrees, w worktree) error {
-	root, _, err := files.OpenRoot("", w.From)
+	root, _, err := toolapi.OpenRoot(files, "", w.From)
 	if err != nil {
 		return err
 	}
@@ -45,7 +45,7 @@ func markKept(files toolapi.Worktrees, w worktree) error {
 
 // takeMark takes the mark of w away and reports whether there was one.
 func takeMark(files toolapi.Worktrees, w worktree) (bool, error) {
-	root, _, err := files.OpenRoot("", w.From)
+	root, _, err := toolapi.OpenRoot(files, "", w.From)
 	if err != nil {
 		return false, err
 	}
@@ -61,7 +61,7 @@ func takeMark(files toolapi.Worktrees, w worktree) (bool, error) {
 
 // kept reports whether w is there and marked.
 func kept(files toolapi.Worktrees, w worktree) (bool, error) {
-	root, _, err := files.OpenRoot("", w.From)
+	root, _, err := toolapi.OpenRoot(files, "", w.From)
 	if err != nil {
 		return false, err
 	}

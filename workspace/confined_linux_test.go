@@ -86,7 +86,7 @@ func TestConfinedJob(t *testing.T) {
 		time.Sleep(time.Millisecond)
 	}
 	r, err := w.StopJob(t.Context(), "", id)
-	if err != nil || !strings.Contains(r.Text, "begun") || r.Status != workspace.JobStopped || r.Code != 143 {
+	if err != nil || !strings.Contains(r.Text, "begun") || !r.Stopped || r.Code != 143 {
 		t.Errorf("%+v, %v", r, err)
 	}
 }

@@ -37,9 +37,9 @@ func ExampleWorkspace_Run() {
 }
 
 // The tools work on texts that no disk holds.
-func ExampleMemory() {
+func ExampleWorkspace_inMemory() {
 	ctx := context.Background()
-	ws := &workspace.Memory{}
+	ws := &workspace.Workspace{InMemory: true}
 	if err := ws.WriteFile(ctx, "", "notes/a.md", []byte("Buy milk.\n")); err != nil {
 		fmt.Println(err)
 		return
@@ -57,14 +57,14 @@ func ExampleMemory() {
 
 // The files and commands of an agent are in a container. Here, a shell of this machine takes
 // the place of: docker exec -i box sh -c
-func ExampleRemote() {
+func ExampleWorkspace_container() {
 	dir, err := os.MkdirTemp("", "container")
 	if err != nil {
 		fmt.Println(err)
 		return
 	}
 	defer os.RemoveAll(dir)
-	ws := &workspace.Remote{Root: dir, Exec: workspace.ExecThrough("sh", "-c")}
+	ws := &workspace.Workspace{Root: dir, Exec: workspace.ExecThrough("sh", "-c")}
 	defer ws.Close() // ends every process
 
 	ctx := context.Background()

@@ -62,10 +62,12 @@ func (i *farInfo) Info() (fs.FileInfo, error) { return i, nil }
 // far is a workspace on a disk that is elsewhere.
 type far struct {
 	disk
-	root  string   // absolute
-	dirs  []string // absolute, or relative to root
-	here  *Workspace
+	root  string     // absolute
+	dirs  []string   // absolute, or relative to root
+	here  *Workspace // the folder for long outputs, and the shells
 	locks locks
+	// patience bounds the questions that come without a context; 0 is for ever.
+	patience time.Duration
 
 	mu   sync.Mutex
 	real []string // root and dirs without symlinks, once they are known
@@ -177,7 +179,13 @@ func (w *far) output(name string) (*Workspace, bool) {
 	return &Workspace{Root: dir}, in
 }
 
-func (w *far) resolve(ctx context.Context, dir, name string) (string, error) {
+func (w *far) resolve(dir, name string) (string, error) {
+	ctx := context.Background()
+	if w.patience > 0 {
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithTimeout(ctx, w.patience)
+		defer cancel()
+	}
 	if path.IsAbs(name) {
 		if here, ok := w.output(name); ok {
 			return here.Resolve("", name)
@@ -245,8 +253,8 @@ func (w *far) update(ctx context.Context, dir string, names []string, change fun
 		if old[i], err = w.load(ctx, changes[i].farPlace); err != nil {
 			return err
 		}
-		if total += len(old[i]); total > MaxTotal {
-			return fmt.Errorf("the files are together too large to change: more than %d MB", MaxTotal>>20)
+		if total += len(old[i]); total > maxTotal {
+			return fmt.Errorf("the files are together too large to change: more than %d MB", maxTotal>>20)
 		}
 		changes[i].old = old[i]
 	}

@@ -24,8 +24,12 @@ var ErrChanged = errors.New("changed while it was being written")
 
 // Open opens the file or folder at name for reading, see [Workspace.Resolve]. What it
 // returns for a folder is an [fs.ReadDirFile].
-// Devices, pipes and sockets are refused without waiting for them.
-func (w *Workspace) Open(_ context.Context, dir, name string) (fs.File, error) {
+// Devices, pipes and sockets are refused without waiting for them. A file elsewhere is read
+// while you read it: close it.
+func (w *Workspace) Open(ctx context.Context, dir, name string) (fs.File, error) {
+	if far := w.elsewhere(); far != nil {
+		return far.openFile(ctx, dir, name)
+	}
 	p, err := w.locate(dir, name, true)
 	if err != nil {
 		return nil, err
@@ -42,9 +46,9 @@ func (w *Workspace) Open(_ context.Context, dir, name string) (fs.File, error) {
 	return f, nil
 }
 
-// OpenRoot opens the folder at name, see [Workspace.Resolve], and returns its
+// openRoot opens the folder at name, see [Workspace.Resolve], and returns its
 // resolved path too. Nothing done with the root leaves the folder.
-func (w *Workspace) OpenRoot(dir, name string) (*os.Root, string, error) {
+func (w *Workspace) openRoot(dir, name string) (*os.Root, string, error) {
 	p, err := w.locate(dir, name, true)
 	if err != nil {
 		return nil, "", err
@@ -66,7 +70,10 @@ func (w *Workspace) OpenRoot(dir, name string) (*os.Root, string, error) {
 // file; mode and owner stay. Updates of one file happen one after the other. If change
 // fails, Update returns its error and writes nothing. Files of more than [maxFile] bytes
 // are refused.
-func (w *Workspace) Update(_ context.Context, dir, name string, change func(old []byte) ([]byte, error)) error {
+func (w *Workspace) Update(ctx context.Context, dir, name string, change func(old []byte) ([]byte, error)) error {
+	if far := w.elsewhere(); far != nil {
+		return far.updateOne(ctx, dir, name, change)
+	}
 	p, err := w.locate(dir, name, false)
 	if err != nil {
 		return err

@@ -100,9 +100,8 @@ func TestResolve(t *testing.T) {
 			t.Errorf("Resolve(%q) = %q, %v", name, got, err)
 		}
 	}
-	roots, err := w.Roots()
-	if err != nil || len(roots) != 2 || roots[0] != work {
-		t.Errorf("roots %v, %v", roots, err)
+	if roots := w.folders(); roots.err != nil || len(roots.all) != 2 || roots.all[0] != work {
+		t.Errorf("roots %+v", roots)
 	}
 }
 
@@ -185,12 +184,12 @@ func TestOpen(t *testing.T) {
 	if _, err := w.Open(t.Context(), "", "none"); !errors.Is(err, fs.ErrNotExist) || !strings.Contains(err.Error(), filepath.Join(dir, "none")) {
 		t.Errorf("got %v", err)
 	}
-	r, path, err := w.OpenRoot("", "d")
+	r, path, err := w.openRoot("", "d")
 	if err != nil || path != filepath.Join(dir, "d") {
 		t.Fatal(path, err)
 	}
 	r.Close()
-	if _, _, err := w.OpenRoot("", "a"); err == nil {
+	if _, _, err := w.openRoot("", "a"); err == nil {
 		t.Error("a file was opened as a folder")
 	}
 }

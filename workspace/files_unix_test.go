@@ -31,7 +31,7 @@ func TestSpecialFilesAreRefused(t *testing.T) {
 		if err := w.WriteFile(t.Context(), "", name, nil); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("WriteFile(%s): %v", name, err)
 		}
-		if root, _, err := w.OpenRoot("", name); err == nil { // a pipe's writer is not waited for
+		if root, _, err := w.openRoot("", name); err == nil { // a pipe's writer is not waited for
 			t.Errorf("OpenRoot(%s) = %v", name, root.Name())
 		}
 	}

@@ -11,41 +11,36 @@ import (
 // A Folder is an open folder with everything below it. Names are relative to it, with
 // slashes, as [fs.ValidPath] has them. Open returns an [fs.ReadDirFile] for a folder, and
 // waits for no pipe. Nothing leads out of the folder, not even a symlink.
+//
+// Searches are faster in a folder far away that reads many names with one request. It has
+// these methods too:
+//
+//	// ReadDirs lists folders. It calls yield once for each name, in order; err says why a
+//	// folder cannot be read. An error of ReadDirs itself ends the search.
+//	ReadDirs(ctx context.Context, names []string, yield func(i int, list []fs.DirEntry, err error)) error
+//	// ReadFiles reads regular files. It calls yield once for each name, in order, until
+//	// yield returns an error, which ReadFiles returns. r is nil where err says why a file
+//	// cannot be read, and ends with the call of yield.
+//	ReadFiles(ctx context.Context, names []string, yield func(i int, r io.Reader, err error) error) error
 type Folder interface {
 	fs.ReadLinkFS
 	io.Closer
 }
 
-// A LocalFolder is a [Folder] on a disk of this machine. Searches read it in parallel.
-type LocalFolder interface {
-	Folder
-	Root() *os.Root
-}
-
-// A BatchFolder is a [Folder] that is far away: it reads many names with one request.
-// Searches use it where a folder has it.
-type BatchFolder interface {
-	Folder
-	// ReadDirs lists folders. It calls yield once for each name, in order; err says why a
-	// folder cannot be read. An error of ReadDirs itself ends the search.
-	ReadDirs(ctx context.Context, names []string, yield func(i int, list []fs.DirEntry, err error)) error
-	// ReadFiles reads regular files. It calls yield once for each name, in order, until
-	// yield returns an error, which ReadFiles returns. r is nil where err says why a file
-	// cannot be read, and ends with the call of yield.
-	ReadFiles(ctx context.Context, names []string, yield func(i int, r io.Reader, err error) error) error
-}
-
 // OpenFolder opens the folder at name, see [Workspace.Resolve], and returns its resolved
-// path too. The folder is a [LocalFolder].
-func (w *Workspace) OpenFolder(_ context.Context, dir, name string) (Folder, string, error) {
-	root, path, err := w.OpenRoot(dir, name)
+// path too. A folder elsewhere works until ctx ends.
+func (w *Workspace) OpenFolder(ctx context.Context, dir, name string) (Folder, string, error) {
+	if far := w.elsewhere(); far != nil {
+		return far.openFolder(ctx, dir, name)
+	}
+	root, path, err := w.openRoot(dir, name)
 	if err != nil {
 		return nil, "", err
 	}
 	return &localFolder{root: root}, path, nil
 }
 
-// localFolder is a folder on a disk of this machine.
+// localFolder is a [walk.Rooted] folder on a disk of this machine.
 type localFolder struct{ root *os.Root }
 
 func (f *localFolder) Root() *os.Root { return f.root }

@@ -23,7 +23,7 @@ func TestJobs(t *testing.T) {
 		}
 		return id
 	}
-	report := func(id string, wait time.Duration) *JobReport {
+	report := func(id string, wait time.Duration) *Outcome {
 		t.Helper()
 		r, err := w.Job(t.Context(), "", id, nil, wait)
 		if err != nil {
@@ -37,12 +37,12 @@ func TestJobs(t *testing.T) {
 	if long != "bash_1" || short != "bash_2" {
 		t.Errorf("ids %s, %s", long, short)
 	}
-	var first *JobReport
+	var first *Outcome
 	eventually(t, "output", func() bool { first = report(long, 0); return first.Text != "" })
-	if first.Text != "one 5 /\n" || first.Status != JobRunning {
+	if first.Text != "one 5 /\n" || !first.Running {
 		t.Errorf("%+v", first)
 	}
-	if r := report(long, 0); r.Text != "" || r.Status != JobRunning {
+	if r := report(long, 0); r.Text != "" || !r.Running {
 		t.Errorf("again: %+v", r)
 	}
 	if o := run(t, w, "echo $A"); o.Text != "5\n" {
@@ -54,14 +54,14 @@ func TestJobs(t *testing.T) {
 	if len(notices) != 1 || !strings.Contains(notices[0], "bash_2 (echo short; exit 3) exited with exit code 3") {
 		t.Errorf("notices %q", notices)
 	}
-	if r := report(short, time.Hour); r.Text != "short\n" || r.Status != JobExited || r.Code != 3 {
+	if r := report(short, time.Hour); r.Text != "short\n" || r.Running || r.Stopped || r.Code != 3 {
 		t.Errorf("%+v", r)
 	}
 	r, err := w.StopJob(t.Context(), "", long)
-	if err != nil || r.Status != JobStopped {
+	if err != nil || r.Running || !r.Stopped {
 		t.Errorf("%+v, %v", r, err)
 	}
-	if again, err := w.StopJob(t.Context(), "", long); err != nil || again.Status != JobStopped {
+	if again, err := w.StopJob(t.Context(), "", long); err != nil || again.Running || !again.Stopped {
 		t.Errorf("%+v, %v", again, err)
 	}
 	if left := append(w.Notices(""), w.Notices("other")...); left != nil {

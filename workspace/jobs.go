@@ -26,22 +26,6 @@ const (
 // ErrNoJob is matched by the error for a job that a session does not have.
 var ErrNoJob = errors.New("there is no such job")
 
-// A JobStatus is the state of a job.
-type JobStatus string
-
-const (
-	JobRunning JobStatus = "running"
-	JobExited  JobStatus = "exited"  // by itself
-	JobStopped JobStatus = "stopped" // by us
-)
-
-// A JobReport is the state of a job and the output since the last report.
-type JobReport struct {
-	Excerpt
-	Exit   // once it has ended
-	Status JobStatus
-}
-
 // job is a command line that runs beside its session's shell.
 type job struct {
 	id      string
@@ -57,6 +41,10 @@ type job struct {
 // in its session. The job begins with the shell's directory and environment and
 // changes neither. It ends with w or its session. The state is as in [Outcome].
 func (w *Workspace) StartJob(ctx context.Context, l CommandLine) (id string, state json.RawMessage, err error) {
+	w, err = w.commands()
+	if err != nil {
+		return "", nil, err
+	}
 	if err := w.checkLine(ctx, l); err != nil {
 		return "", nil, err
 	}
@@ -158,21 +146,11 @@ func (j *job) ended() bool {
 	}
 }
 
-func (j *job) status() JobStatus {
-	switch {
-	case !j.ended():
-		return JobRunning
-	case j.exit.Stopped:
-		return JobStopped
-	}
-	return JobExited
-}
-
 // Job reports on a job of a session after waiting up to wait for its end. With
 // filter the report has only the lines that match; the others are not shown
 // later either. A report that says how the job ended takes the place of its
 // notice.
-func (w *Workspace) Job(ctx context.Context, session, id string, filter *regexp.Regexp, wait time.Duration) (*JobReport, error) {
+func (w *Workspace) Job(ctx context.Context, session, id string, filter *regexp.Regexp, wait time.Duration) (*Outcome, error) {
 	j, err := w.job(session, id)
 	if err != nil {
 		return nil, err
@@ -190,15 +168,16 @@ func (w *Workspace) Job(ctx context.Context, session, id string, filter *regexp.
 	return w.report(j, filter), nil
 }
 
-func (w *Workspace) report(j *job, filter *regexp.Regexp) *JobReport {
-	w.shell.mu.Lock()
-	defer w.shell.mu.Unlock()
-	r := &JobReport{Status: j.status()}
-	if r.Status != JobRunning {
+func (w *Workspace) report(j *job, filter *regexp.Regexp) *Outcome {
+	s := &w.host().shell
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	r := &Outcome{Running: !j.ended()}
+	if !r.Running {
 		r.Exit = j.exit
 		j.told = true
 	}
-	r.Excerpt = j.output.take(filter != nil && r.Status == JobRunning)
+	r.Text, r.Cut, r.File = j.output.take(filter != nil && r.Running)
 	if filter != nil {
 		r.Text = matching(r.Text, filter)
 	}
@@ -217,7 +196,7 @@ func matching(text string, filter *regexp.Regexp) string {
 
 // StopJob ends a job, waits for its end and reports on it. A job that has ended
 // already is only reported.
-func (w *Workspace) StopJob(ctx context.Context, session, id string) (*JobReport, error) {
+func (w *Workspace) StopJob(ctx context.Context, session, id string) (*Outcome, error) {
 	j, err := w.job(session, id)
 	if err != nil {
 		return nil, err
@@ -238,6 +217,7 @@ type RunningJob struct {
 // RunningJobs lists the jobs of all sessions that have not ended, by session and in the
 // order in which they began.
 func (w *Workspace) RunningJobs() []RunningJob {
+	w = w.host()
 	w.shell.mu.Lock()
 	defer w.shell.mu.Unlock()
 	var list []RunningJob
@@ -273,6 +253,7 @@ func (j *job) stop(ctx context.Context) error {
 }
 
 func (w *Workspace) job(session, id string) (*job, error) {
+	w = w.host()
 	w.shell.mu.Lock()
 	defer w.shell.mu.Unlock()
 	var ids []string
@@ -293,6 +274,7 @@ func (w *Workspace) job(session, id string) (*job, error) {
 // Notices returns, once each, a line for every job of a session that has ended
 // and whose end neither [Workspace.Job] nor [Workspace.StopJob] has reported.
 func (w *Workspace) Notices(session string) []string {
+	w = w.host()
 	w.shell.mu.Lock()
 	defer w.shell.mu.Unlock()
 	sh := w.shell.sessions[session]
@@ -305,8 +287,12 @@ func (w *Workspace) Notices(session string) []string {
 			continue
 		}
 		j.told = true
+		how := "exited"
+		if j.exit.Stopped {
+			how = "stopped"
+		}
 		notices = append(notices, fmt.Sprintf("Background command %s (%s) %s with exit code %d. BashOutput shows its output.",
-			j.id, abridged(j.command), j.status(), j.exit.Code))
+			j.id, abridged(j.command), how, j.exit.Code))
 	}
 	return notices
 }

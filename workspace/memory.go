@@ -14,104 +14,20 @@ import (
 	"time"
 )
 
-// A Memory is a workspace whose files are in memory: for tests, and for agents that work on
-// texts of a database. It has no programs, so the tools for commands are left out. The zero
-// value is an empty folder. Its fields must not change after the first use; it is safe for
-// concurrent use.
-//
-//	ws := &workspace.Memory{}
-//	ws.WriteFile(ctx, "", "notes.md", []byte("…"))
-//	a := &agent.Agent{Model: m, Tools: tools.Core(ws), Dir: "/"}
-type Memory struct {
-	Root string   // working directory, absolute; "" is "/"
-	Dirs []string // further folders that tools may use
-	// OutputDir is the folder on this machine for long outputs. Tools may read it. "" is
-	// the user's folder in [os.TempDir].
-	OutputDir string
-
-	once sync.Once
-	far  far
-	disk memoryDisk
-}
-
-func (m *Memory) place() *far {
-	m.once.Do(func() {
-		root := path.Clean(cmp.Or(m.Root, "/"))
-		m.disk.top = &memoryNode{mode: fs.ModeDir | 0o755, modTime: time.Now(), entries: map[string]*memoryNode{}}
-		m.far.disk, m.far.root, m.far.dirs, m.far.here = &m.disk, root, m.Dirs, &Workspace{OutputDir: m.OutputDir}
-		for _, dir := range append([]string{root}, m.Dirs...) {
-			if !path.IsAbs(dir) {
-				dir = path.Join(root, dir)
-			}
-			m.disk.makeFolder(dir)
+// newMemory returns the place that holds the files of w in memory.
+func newMemory(w *Workspace) *far {
+	root := path.Clean(cmp.Or(w.Root, "/"))
+	disk := &memoryDisk{top: &memoryNode{mode: fs.ModeDir | 0o755, modTime: time.Now(), entries: map[string]*memoryNode{}}}
+	for _, dir := range append([]string{root}, w.Dirs...) {
+		if !path.IsAbs(dir) {
+			dir = path.Join(root, dir)
 		}
-	})
-	return &m.far
-}
-
-// Roots returns the folders that tools may use, the working directory first.
-func (m *Memory) Roots() ([]string, error) {
-	roots, err := m.place().roots(context.Background())
-	return slices.Clone(roots), err
-}
-
-// Resolve is [Workspace.Resolve].
-func (m *Memory) Resolve(dir, name string) (string, error) {
-	return m.place().resolve(context.Background(), dir, name)
-}
-
-// Open is [Workspace.Open].
-func (m *Memory) Open(ctx context.Context, dir, name string) (fs.File, error) {
-	return m.place().openFile(ctx, dir, name)
-}
-
-// OpenFolder is [Workspace.OpenFolder]. The Folder is an [fs.FS] with all files, by which
-// your program takes them out.
-func (m *Memory) OpenFolder(ctx context.Context, dir, name string) (Folder, string, error) {
-	return m.place().openFolder(ctx, dir, name)
-}
-
-// Update is [Workspace.Update].
-func (m *Memory) Update(ctx context.Context, dir, name string, change func(old []byte) ([]byte, error)) error {
-	return m.place().updateOne(ctx, dir, name, change)
-}
-
-// WriteFile makes data the content of the file at name, as Update does.
-func (m *Memory) WriteFile(ctx context.Context, dir, name string, data []byte) error {
-	return m.Update(ctx, dir, name, func([]byte) ([]byte, error) { return data, nil })
-}
-
-// UpdateAll is [Workspace.UpdateAll].
-func (m *Memory) UpdateAll(ctx context.Context, dir string, names []string, change func(old [][]byte) ([]Content, error)) error {
-	return m.place().update(ctx, dir, names, change)
-}
-
-// Symlink makes name a symlink to target, which is absolute or relative to the folder of
-// name.
-func (m *Memory) Symlink(target, name string) error {
-	w := m.place()
-	abs, err := w.absolute(context.Background(), "", name)
-	if err != nil {
-		return err
+		disk.makeFolder(dir)
 	}
-	dir, err := followFar(context.Background(), w.disk, path.Dir(abs))
-	if err != nil {
-		return err
-	}
-	m.disk.mu.Lock()
-	defer m.disk.mu.Unlock()
-	parent, err := m.disk.makeFolder(dir)
-	if err != nil {
-		return fmt.Errorf("linking %s: %w", abs, err)
-	}
-	if parent.entries[path.Base(abs)] != nil {
-		return fmt.Errorf("linking %s: %w", abs, fs.ErrExist)
-	}
-	parent.entries[path.Base(abs)] = &memoryNode{mode: fs.ModeSymlink | 0o777, target: target, modTime: time.Now()}
-	return nil
+	return &far{disk: disk, root: root, dirs: w.Dirs, here: &Workspace{OutputDir: w.OutputDir}}
 }
 
-// A memoryDisk holds the files of a Memory.
+// A memoryDisk holds the files of a workspace in memory.
 type memoryDisk struct {
 	mu  sync.Mutex // guards all that follows, and the entries of all nodes
 	top *memoryNode

@@ -64,7 +64,8 @@ func TestOutputMemoryIsBounded(t *testing.T) {
 	if grown := int64(after.HeapAlloc) - int64(before.HeapAlloc); grown > 4<<20 {
 		t.Errorf("%d bytes are held", grown)
 	}
-	e := o.take(false)
+	var e Outcome
+	e.Text, e.Cut, e.File = o.take(false)
 	if !e.Cut || !strings.Contains(e.Text, fmt.Sprint(total-outputLimit)) || !strings.Contains(e.Text, "no space left") {
 		t.Errorf("%.60q", e.Text[outputLimit/2:])
 	}
@@ -76,8 +77,8 @@ func TestOutputFolderIsMade(t *testing.T) {
 	o := &output{folder: func() (string, error) { return dir, nil }}
 	o.Write(bytes.Repeat([]byte("words\n"), outputLimit))
 	defer o.close()
-	if e := o.take(false); !e.Cut || filepath.Dir(e.File) != dir {
-		t.Errorf("the output is in %q", e.File)
+	if _, cut, file := o.take(false); !cut || filepath.Dir(file) != dir {
+		t.Errorf("the output is in %q", file)
 	}
 	if info, err := os.Stat(dir); err != nil || info.Mode().Perm() != 0o700 {
 		t.Errorf("%v, %v", info, err)
@@ -107,7 +108,8 @@ func FuzzOutput(f *testing.F) {
 		}
 		var text string
 		for i := range 2 {
-			e := o.take(lines && i == 0)
+			var e Outcome
+			e.Text, e.Cut, e.File = o.take(lines && i == 0)
 			if !utf8.ValidString(e.Text) || strings.ContainsRune(e.Text, 0) {
 				t.Error("the text is not clean")
 			}

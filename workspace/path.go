@@ -27,13 +27,6 @@ type roots struct {
 	err  error
 }
 
-// Roots returns the folders that tools may use, absolute and free of symlinks,
-// the working directory first.
-func (w *Workspace) Roots() ([]string, error) {
-	r := w.folders()
-	return slices.Clone(r.all), r.err
-}
-
 // folders finds the roots once: a root that is swapped for a symlink later
 // leads nowhere else.
 func (w *Workspace) folders() *roots {
@@ -79,6 +72,9 @@ func (w *Workspace) outputDir() (string, error) {
 // "~/". A path outside of the roots, the output folder and the Readable folders is an error
 // that matches [ErrOutside].
 func (w *Workspace) Resolve(dir, name string) (string, error) {
+	if far := w.elsewhere(); far != nil {
+		return far.resolve(dir, name)
+	}
 	p, err := w.locate(dir, name, true)
 	return p.path, err
 }

@@ -37,8 +37,10 @@ const jobVariable = "OPENAGENT_JOB"
 type Command struct {
 	Args []string // program, looked up in PATH, and its arguments
 	Dir  string   // absolute, or relative to the working directory, which "" is
-	// Env is the whole environment, "NAME=value". Nil: the process's own without
-	// its secrets (see [Secret]), and the Workspace's.
+	// Env is the whole environment, "NAME=value". Nil: that of the process, and Env of the
+	// Workspace. Secret variables of the process are left out: those whose names look
+	// secret, and every variable of ANTHROPIC_, OPENAI_ and OPENAGENT_. Pass of the
+	// Workspace brings them back.
 	Env []string
 	// Input is the standard input of the program. If it is an [io.Closer] it is closed when
 	// all of the process has ended, so that a waiting Read ends. Nil: empty.
@@ -83,6 +85,9 @@ type Exit struct {
 // Input that blocks holds up nothing. The error shows a limit that was hit
 // ([syscall.EMFILE], [syscall.EAGAIN]).
 func (w *Workspace) Start(ctx context.Context, c Command) (Process, error) {
+	if len(c.Args) > 0 && (w.Exec != nil || w.InMemory) {
+		return nil, fmt.Errorf("starting %s: a workspace that is not on this machine starts no programs", c.Args[0])
+	}
 	if len(c.Args) == 0 {
 		return nil, errors.New("starting a command: the command is empty")
 	}
@@ -119,7 +124,7 @@ func (w *Workspace) launch(ctx context.Context, c Command) (*process, error) {
 		c.run = c.Dir
 	}
 	if c.Env == nil {
-		c.Env = w.Environ()
+		c.Env = w.environ()
 	}
 	if c.Output == nil {
 		c.Output = io.Discard

@@ -19,7 +19,7 @@ import (
 	"github.com/openagent-go/agent/internal/text"
 )
 
-// A RemoteCommand is a command that a [Remote] runs elsewhere.
+// A RemoteCommand is a command for an [Exec].
 type RemoteCommand struct {
 	Args           []string  // program and arguments
 	Stdin          io.Reader // may stay open until the command has ended
@@ -46,6 +46,16 @@ type Exec func(ctx context.Context, c RemoteCommand) (code int, err error)
 //	workspace.ExecThrough("docker", "exec", "-i", "box", "sh", "-c")
 //	workspace.ExecThrough("kubectl", "exec", "-i", "pod", "--", "sh", "-c")
 //	workspace.ExecThrough("ssh", "host")
+//
+// With it a [Workspace] reads and writes files and runs commands there. The place needs a
+// POSIX shell as sh, and cat, cksum, cp, dd, env, find (with -mindepth and -maxdepth), grep,
+// kill, ln, mkdir, mktemp, mv, readlink, rm, rmdir, sleep, stat (of GNU, BusyBox or BSD), tail,
+// tr and wc, which Debian, Alpine and macOS have. With bash, shells keep functions and aliases
+// too. Closing the input of a command ends it there, with all that it has started.
+//
+// Symlinks are followed there before rules judge a path. Programs that run there can
+// replace a folder by a symlink in between: rules bind the agent's tools, not those
+// programs.
 func ExecThrough(program string, args ...string) Exec {
 	return func(ctx context.Context, c RemoteCommand) (int, error) {
 		cmd := exec.CommandContext(ctx, program, append(slices.Clone(args), c.Line())...)
@@ -71,33 +81,12 @@ func ExecThrough(program string, args ...string) Exec {
 	}
 }
 
-// A Remote is a workspace elsewhere, in a container or on another machine. It reads and
-// writes files and runs commands through its Exec alone. There it needs a POSIX shell as sh,
-// and cat, cksum, cp, dd, env, find (with -mindepth and -maxdepth), grep, kill, ln, mkdir,
-// mktemp, mv, readlink, rm, rmdir, sleep, stat (of GNU, BusyBox or BSD), tail, tr and wc,
-// which Debian, Alpine and macOS have. With bash, shells keep functions and aliases too.
-//
-//	ws := &workspace.Remote{Root: "/work", Exec: workspace.ExecThrough("docker", "exec", "-i", "box", "sh", "-c")}
-//	defer ws.Close() // ends every process
-//	a := &agent.Agent{Model: m, Tools: tools.Core(ws), Dir: "/work"}
-//
-// Symlinks are followed there before rules judge a path. Programs that run there can
-// replace a folder by a symlink in between: rules bind the agent's tools, not those
-// programs. Its fields must not change after the first use; it is safe for concurrent use.
-type Remote struct {
-	Exec Exec
-	Root string            // working directory there, absolute
-	Dirs []string          // further folders there that tools may use
-	Env  map[string]string // extra variables for commands; never shown in any output
-	// OutputDir is the folder on this machine for long outputs. Tools may read it. "" is
-	// the user's folder in [os.TempDir].
-	OutputDir string
-	// Timeout is how long the place may be silent while it is asked for files. 0 is one
-	// minute.
-	Timeout time.Duration
-
-	once sync.Once
-	far  far
+// A remote is the files and commands of a [Workspace] with an Exec.
+type remote struct {
+	Exec    Exec
+	Root    string            // working directory there, absolute
+	Env     map[string]string // extra variables for commands
+	Timeout time.Duration     // how long it may be silent while it is asked for files
 
 	mu   sync.Mutex
 	base *remoteBase // nil: not asked for yet
@@ -110,56 +99,15 @@ type remoteBase struct {
 	bash bool
 }
 
-func (r *Remote) place() *far {
-	r.once.Do(func() {
-		r.far.disk, r.far.root, r.far.dirs = r, r.Root, r.Dirs
-		r.far.here = &Workspace{OutputDir: r.OutputDir, Env: r.Env}
-		r.far.here.shell.away = &remoteHost{r}
-	})
-	return &r.far
+// newRemote returns the place that w.Exec leads to.
+func newRemote(w *Workspace) *far {
+	r := &remote{Exec: w.Exec, Root: w.Root, Env: w.Env, Timeout: w.Timeout}
+	here := &Workspace{OutputDir: w.OutputDir, Env: w.Env}
+	here.shell.away = &remoteHost{r}
+	return &far{disk: r, root: w.Root, dirs: w.Dirs, here: here, patience: 2 * r.patience()}
 }
 
-// Roots returns the folders that tools may use, the working directory first.
-func (r *Remote) Roots() ([]string, error) {
-	roots, err := r.place().roots(context.Background())
-	return slices.Clone(roots), err
-}
-
-// Resolve is [Workspace.Resolve].
-func (r *Remote) Resolve(dir, name string) (string, error) {
-	ctx, cancel := context.WithTimeout(context.Background(), 2*r.patience())
-	defer cancel()
-	return r.place().resolve(ctx, dir, name)
-}
-
-// Open is [Workspace.Open]. It reads the file as it goes on: close it.
-func (r *Remote) Open(ctx context.Context, dir, name string) (fs.File, error) {
-	return r.place().openFile(ctx, dir, name)
-}
-
-// OpenFolder is [Workspace.OpenFolder]. The Folder is a [BatchFolder] and works until ctx
-// ends.
-func (r *Remote) OpenFolder(ctx context.Context, dir, name string) (Folder, string, error) {
-	return r.place().openFolder(ctx, dir, name)
-}
-
-// Update is [Workspace.Update].
-func (r *Remote) Update(ctx context.Context, dir, name string, change func(old []byte) ([]byte, error)) error {
-	return r.place().updateOne(ctx, dir, name, change)
-}
-
-// WriteFile makes data the content of the file at name, as Update does.
-func (r *Remote) WriteFile(ctx context.Context, dir, name string, data []byte) error {
-	return r.Update(ctx, dir, name, func([]byte) ([]byte, error) { return data, nil })
-}
-
-// UpdateAll is [Workspace.UpdateAll]. The place makes the changes as a whole even if the
-// connection breaks.
-func (r *Remote) UpdateAll(ctx context.Context, dir string, names []string, change func(old [][]byte) ([]Content, error)) error {
-	return r.place().update(ctx, dir, names, change)
-}
-
-func (r *Remote) patience() time.Duration {
+func (r *remote) patience() time.Duration {
 	if r.Timeout > 0 {
 		return r.Timeout
 	}
@@ -174,7 +122,7 @@ const maxAnswer = 512 << 20
 
 // ask has the place carry out an operation of remote_files.sh. data is its input. read gets
 // the parts of the answer.
-func (r *Remote) ask(ctx context.Context, op string, args []string, data []byte, read func(*parts) error) error {
+func (r *remote) ask(ctx context.Context, op string, args []string, data []byte, read func(*parts) error) error {
 	token := rand.Text()
 	script := remoteFiles + "\nmain"
 	for _, a := range append([]string{op, token}, args...) {
@@ -237,13 +185,10 @@ func (r *Remote) ask(ctx context.Context, op string, args []string, data []byte,
 var errSilent = errors.New("no answer")
 
 // exec calls Exec. A panic is an error.
-func (r *Remote) exec(ctx context.Context, c RemoteCommand) (code int, err error) {
-	if r.Exec == nil {
-		return 0, errors.New("workspace.Remote.Exec is nil: set the function that runs commands in the place")
-	}
+func (r *remote) exec(ctx context.Context, c RemoteCommand) (code int, err error) {
 	defer func() {
 		if p := recover(); p != nil {
-			err = fmt.Errorf("workspace.Remote.Exec panicked: %v", p)
+			err = fmt.Errorf("workspace.Workspace.Exec panicked: %v", p)
 		}
 	}()
 	return r.Exec(ctx, c)
@@ -408,7 +353,7 @@ func refusal(part string) error {
 }
 
 // known asks once what the place is like.
-func (r *Remote) known(ctx context.Context) (*remoteBase, error) {
+func (r *remote) known(ctx context.Context) (*remoteBase, error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if r.base != nil {
@@ -440,7 +385,7 @@ func (r *Remote) known(ctx context.Context) (*remoteBase, error) {
 }
 
 // home is the home folder there.
-func (r *Remote) home(ctx context.Context) (string, error) {
+func (r *remote) home(ctx context.Context) (string, error) {
 	b, err := r.known(ctx)
 	if err != nil {
 		return "", err

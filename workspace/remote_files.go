@@ -19,7 +19,7 @@ import (
 const maxPath = 64 << 10
 
 // look is for [disk].
-func (r *Remote) look(ctx context.Context, paths []string) ([]*farInfo, error) {
+func (r *remote) look(ctx context.Context, paths []string) ([]*farInfo, error) {
 	found := make([]*farInfo, len(paths))
 	err := r.ask(ctx, "look", paths, nil, func(p *parts) error {
 		for i, name := range paths {
@@ -104,7 +104,7 @@ func describe(part string) (*farInfo, string, error) {
 }
 
 // open is for [disk]. A file is read while its reader goes on.
-func (r *Remote) open(ctx context.Context, at farPlace) (fs.File, error) {
+func (r *remote) open(ctx context.Context, at farPlace) (fs.File, error) {
 	dir, base := ".", "."
 	if at.rel != "." {
 		dir, base = path.Dir(at.rel), path.Base(at.rel)
@@ -214,7 +214,7 @@ func readEntries(p *parts) ([]remoteEntry, error) {
 }
 
 // folder is for [disk].
-func (r *Remote) folder(ctx context.Context, p string) (Folder, error) {
+func (r *remote) folder(ctx context.Context, p string) (Folder, error) {
 	found, err := r.look(ctx, []string{p})
 	switch {
 	case err != nil:
@@ -230,7 +230,7 @@ func (r *Remote) folder(ctx context.Context, p string) (Folder, error) {
 // A remoteFolder is a folder that reads many names with one request.
 type remoteFolder struct {
 	farFolder
-	remote *Remote
+	remote *remote
 
 	mu   sync.Mutex
 	seen map[string]*farInfo // what was listed, by path
@@ -337,7 +337,7 @@ func (f *remoteFolder) ReadFiles(ctx context.Context, names []string, yield func
 
 // commit is for [disk]: it writes the new contents beside the files, and then has the place
 // rename all of them with one request.
-func (r *Remote) commit(ctx context.Context, changes []farChange) error {
+func (r *remote) commit(ctx context.Context, changes []farChange) error {
 	var trash []string
 	var args []string
 	for i := range changes {
@@ -394,7 +394,7 @@ func (r *Remote) commit(ctx context.Context, changes []farChange) error {
 }
 
 // stage writes a new content beside its file, and returns the folders that it made.
-func (r *Remote) stage(ctx context.Context, c *farChange, dir, temp string) (made []string, err error) {
+func (r *remote) stage(ctx context.Context, c *farChange, dir, temp string) (made []string, err error) {
 	like := c.like
 	if c.old != nil {
 		like = c.path
@@ -427,7 +427,7 @@ func (r *Remote) stage(ctx context.Context, c *farChange, dir, temp string) (mad
 }
 
 // discard removes what a change that was not made has left, the newest first.
-func (r *Remote) discard(ctx context.Context, trash []string) error {
+func (r *remote) discard(ctx context.Context, trash []string) error {
 	if len(trash) == 0 {
 		return nil
 	}

@@ -5,13 +5,11 @@ import (
 	"context"
 	"crypto/rand"
 	_ "embed"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
 	"maps"
 	"path"
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -20,53 +18,6 @@ import (
 
 	"github.com/openagent-go/agent/internal/text"
 )
-
-// Run is [Workspace.Run]. Closing the input of its Exec ends the command there, with all
-// that it has started.
-func (r *Remote) Run(ctx context.Context, l CommandLine) (*Outcome, error) {
-	return r.place().here.Run(ctx, l)
-}
-
-// Where is [Workspace.Where].
-func (r *Remote) Where(l CommandLine) string { return r.place().here.Where(l) }
-
-// StartJob is [Workspace.StartJob].
-func (r *Remote) StartJob(ctx context.Context, l CommandLine) (id string, state json.RawMessage, err error) {
-	return r.place().here.StartJob(ctx, l)
-}
-
-// Job is [Workspace.Job].
-func (r *Remote) Job(ctx context.Context, session, id string, filter *regexp.Regexp, wait time.Duration) (*JobReport, error) {
-	return r.place().here.Job(ctx, session, id, filter, wait)
-}
-
-// StopJob is [Workspace.StopJob].
-func (r *Remote) StopJob(ctx context.Context, session, id string) (*JobReport, error) {
-	return r.place().here.StopJob(ctx, session, id)
-}
-
-// EndJob is [Workspace.EndJob].
-func (r *Remote) EndJob(ctx context.Context, session, id string) error {
-	return r.place().here.EndJob(ctx, session, id)
-}
-
-// RunningJobs is [Workspace.RunningJobs].
-func (r *Remote) RunningJobs() []RunningJob { return r.place().here.RunningJobs() }
-
-// Notices is [Workspace.Notices].
-func (r *Remote) Notices(session string) []string { return r.place().here.Notices(session) }
-
-// EndSession is [Workspace.EndSession].
-func (r *Remote) EndSession(session string) error { return r.place().here.EndSession(session) }
-
-// Elsewhere reports that commands run in another file system than that of this machine.
-func (r *Remote) Elsewhere() bool { return true }
-
-// Secrets is [Workspace.Secrets].
-func (r *Remote) Secrets() []string { return r.place().here.Secrets() }
-
-// Close is [Workspace.Close].
-func (r *Remote) Close() error { return r.place().here.Close() }
 
 // A shellHost is where the shells of a workspace run, if that is not this machine.
 type shellHost interface {
@@ -83,8 +34,8 @@ type shellHost interface {
 	remove(folder string) error
 }
 
-// remoteHost runs the shells of a Remote.
-type remoteHost struct{ *Remote }
+// remoteHost runs the shells of a remote.
+type remoteHost struct{ *remote }
 
 func (h *remoteHost) open() (string, error) {
 	b, err := h.known(context.Background())
@@ -100,7 +51,7 @@ func (h *remoteHost) check(ctx context.Context, l CommandLine) error {
 	}
 	b, err := h.known(ctx)
 	if err == nil && !b.bash {
-		err = ErrNoBash
+		err = errNoBash
 	}
 	return err
 }
@@ -170,7 +121,7 @@ func (h *remoteHost) start(ctx context.Context, s *shells, folder string, l Comm
 		input.WriteString(f)
 	}
 	p := &remoteProcess{token: rand.Text(), owner: s, stop: make(chan struct{}), done: make(chan struct{})}
-	go p.live(ctx, h.Remote, []string{"sh", "-c", remoteRun, "sh", p.token, folder, dir, shell}, &input, out)
+	go p.live(ctx, h.remote, []string{"sh", "-c", remoteRun, "sh", p.token, folder, dir, shell}, &input, out)
 	return p, nil
 }
 
@@ -194,7 +145,7 @@ func (p *remoteProcess) Wait() Exit {
 func (p *remoteProcess) Stop() { p.once.Do(func() { close(p.stop) }) }
 
 // live runs the command and sees it to its end.
-func (p *remoteProcess) live(ctx context.Context, r *Remote, args []string, input io.Reader, out io.Writer) {
+func (p *remoteProcess) live(ctx context.Context, r *remote, args []string, input io.Reader, out io.Writer) {
 	defer p.owner.running.Done()
 	defer close(p.done)
 	hold, release := io.Pipe() // nothing comes from it: its end is the end of the command

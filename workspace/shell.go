@@ -71,13 +71,23 @@ type CommandLine struct {
 	Latest func(line string)
 }
 
-// An Outcome is how a Line went.
+// An Outcome is how a [CommandLine] went, or how a command in the background goes.
 type Outcome struct {
-	Excerpt
+	// Text is the output, for a model: UTF-8, without terminal escape sequences, at most
+	// 30,000 characters, with a note in their middle about the missing part. Of a command
+	// in the background it is the output since the last report.
+	Text string
+	Cut  bool   // Text lacks something
+	File string // holds the output as it was written, up to 64 MB; "" if there is no such file
+
+	// Running marks a command in the background that has not ended. It has no Exit yet.
+	Running bool
 	Exit
+
+	// These are of a line that [Workspace.Run] has run.
 	Dir   string          // where the shell is now
 	Note  string          // what the caller should know of how the line was run, "" for nothing
-	State json.RawMessage // a JSON object, for the next Line of the session
+	State json.RawMessage // a JSON object, for the next line of the session
 }
 
 // memory is the state of a session's shell that survives processes and hosts.
@@ -109,6 +119,10 @@ var errEnded = errors.New("the session has ended")
 //
 // An error means that the line did not run.
 func (w *Workspace) Run(ctx context.Context, l CommandLine) (*Outcome, error) {
+	w, err := w.commands()
+	if err != nil {
+		return nil, err
+	}
 	if err := w.checkLine(ctx, l); err != nil {
 		return nil, err
 	}
@@ -139,7 +153,8 @@ func (w *Workspace) Run(ctx context.Context, l CommandLine) (*Outcome, error) {
 	if err != nil {
 		return nil, err
 	}
-	o := &Outcome{Exit: p.Wait(), Note: note, Excerpt: out.take(false)}
+	o := &Outcome{Exit: p.Wait(), Note: note}
+	o.Text, o.Cut, o.File = out.take(false)
 	sh.memory.Dir = dir
 	if far, ok := p.(*remoteProcess); ok {
 		o.Note, sh.memory.Dir = far.note, cmp.Or(far.dir, dir)
@@ -196,6 +211,7 @@ func (s *shells) session(name string) (*shell, error) {
 
 // Where returns the directory that a line with a Dir would run in, absolute.
 func (w *Workspace) Where(l CommandLine) string {
+	w = w.host()
 	dir, _ := w.shellDir(memory{}.recall(l).Dir)
 	return dir
 }
@@ -255,7 +271,7 @@ func (w *Workspace) startShell(ctx context.Context, folder string, l CommandLine
 		quoted = append(quoted, "@"+name+"@", text.QuoteShell(filepath.Join(folder, name)))
 	}
 	unsaved := ""
-	if w.Confines() {
+	if w.Confine != nil {
 		for _, name := range sandboxenv.Names() {
 			unsaved += speech.separator + name
 		}
@@ -276,7 +292,7 @@ func (w *Workspace) startShell(ctx context.Context, folder string, l CommandLine
 			}
 		}
 		if !hasPlain(shell, "state") {
-			env = w.Environ()
+			env = w.environ()
 			return shell.RemoveAll("state")
 		}
 		return nil
@@ -306,7 +322,7 @@ func (w *Workspace) startOutside(ctx context.Context, command, dir string, out i
 	return w.Start(ctx, Command{
 		Args:    []string{program, "-c", command, filepath.Base(program)},
 		Dir:     dir,
-		Env:     append(w.Environ(), "PWD="+dir),
+		Env:     append(w.environ(), "PWD="+dir),
 		Output:  out,
 		Outside: true,
 	})
@@ -323,10 +339,10 @@ func (w *Workspace) workingDir(l CommandLine) string {
 // unsaved is the part of the environment that no state of a shell holds. A sandbox
 // may set these variables otherwise for each command.
 func (w *Workspace) unsaved() []string {
-	if !w.Confines() {
+	if w.Confine == nil {
 		return nil
 	}
-	return sandboxenv.Only(w.Environ())
+	return sandboxenv.Only(w.environ())
 }
 
 // findShell finds a shell. The bash in a Windows PATH is usually that of
@@ -343,8 +359,8 @@ func findShell() (program string, _ dialect, err error) {
 	return "", dialect{}, fmt.Errorf("finding a shell: %w", err)
 }
 
-// ErrNoBash is matched by the error for a line that needs bash if there is none.
-var ErrNoBash = errors.New("the command line needs bash, and there is none in PATH: install bash, or write the line for sh")
+// errNoBash is the error for a line that needs bash if there is none.
+var errNoBash = errors.New("the command line needs bash, and there is none in PATH: install bash, or write the line for sh")
 
 // check reports whether there is a shell that reads the line as it is meant.
 func (l CommandLine) check() error {
@@ -353,7 +369,7 @@ func (l CommandLine) check() error {
 	}
 	_, found, err := findShell()
 	if err == nil && found.init != bashInit {
-		err = ErrNoBash
+		err = errNoBash
 	}
 	return err
 }
@@ -390,7 +406,7 @@ func (sh *shell) keep() {
 // EndSession ends the shell and the jobs of a session and waits for them. A
 // later line of the session has a new shell.
 func (w *Workspace) EndSession(name string) error {
-	s := &w.shell
+	s := &w.host().shell
 	s.mu.Lock()
 	sh := s.sessions[name]
 	delete(s.sessions, name)

@@ -23,10 +23,10 @@ func TestNoBash(t *testing.T) {
 	t.Setenv("PATH", bin)
 	ws := &Workspace{Root: t.TempDir()}
 	defer ws.Close()
-	if _, err := ws.Run(t.Context(), CommandLine{Session: "s", Command: "[[ a > b ]]", Bash: true}); !errors.Is(err, ErrNoBash) {
+	if _, err := ws.Run(t.Context(), CommandLine{Session: "s", Command: "[[ a > b ]]", Bash: true}); !errors.Is(err, errNoBash) {
 		t.Errorf("it ran in sh: %v", err)
 	}
-	if _, _, err := ws.StartJob(t.Context(), CommandLine{Session: "s", Command: "[[ a > b ]]", Bash: true}); !errors.Is(err, ErrNoBash) {
+	if _, _, err := ws.StartJob(t.Context(), CommandLine{Session: "s", Command: "[[ a > b ]]", Bash: true}); !errors.Is(err, errNoBash) {
 		t.Errorf("it ran in sh in the background: %v", err)
 	}
 	if o, err := ws.Run(t.Context(), CommandLine{Session: "s", Command: "echo a"}); err != nil || o.Text != "a\n" {

@@ -21,14 +21,6 @@ const (
 	spillLimit = 64 << 20
 )
 
-// An Excerpt is output for a model: UTF-8, without terminal escape sequences, at most
-// 30,000 characters, with a note in their middle about the missing part.
-type Excerpt struct {
-	Text string
-	Cut  bool   // Text lacks something
-	File string // holds the output as it was written, up to 64 MB; "" if there is no such file
-}
-
 // output collects the output of a process in bounded memory, and never refuses any. Output
 // that is too long for an excerpt also goes to a file.
 type output struct {
@@ -153,18 +145,21 @@ func (o *output) close() {
 
 // take returns the output since the last take and forgets it. With lines, it leaves an
 // unfinished last line for the next time.
-func (o *output) take(lines bool) Excerpt {
+func (o *output) take(lines bool) (shown string, cut bool, file string) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	var rest []byte
 	if lines {
 		rest = o.cutUnfinished()
 	}
-	e := o.excerpt()
+	shown, cut = o.excerpt()
+	if o.file != nil {
+		file = o.file.Name()
+	}
 	o.head, o.tail = nil, nil
 	o.bytes, o.chars = int64(len(rest)), countChars(rest)
 	o.hold(rest)
-	return e
+	return shown, cut, file
 }
 
 func (o *output) cutUnfinished() (rest []byte) {
@@ -180,24 +175,18 @@ func (o *output) cutUnfinished() (rest []byte) {
 	return rest
 }
 
-func (o *output) excerpt() Excerpt {
-	var e Excerpt
-	if o.file != nil {
-		e.File = o.file.Name()
-	}
+// excerpt returns the output as a model sees it, and whether something is missing.
+func (o *output) excerpt() (shown string, cut bool) {
 	if int64(len(o.head)+len(o.tail)) == o.bytes {
 		clean := text.Clean(string(o.head) + string(o.tail))
 		n := utf8.RuneCountInString(clean)
 		if n <= outputLimit {
-			e.Text = clean
-			return e
+			return clean, false
 		}
-		e.Text, e.Cut = o.shorten(clean, clean, n-outputLimit), true
-		return e
+		return o.shorten(clean, clean, n-outputLimit), true
 	}
 	missing := int(o.chars) - outputLimit
-	e.Text, e.Cut = o.shorten(text.Clean(string(o.head)), text.Clean(string(o.tail)), missing), true
-	return e
+	return o.shorten(text.Clean(string(o.head)), text.Clean(string(o.tail)), missing), true
 }
 
 // shorten returns the first characters of head and the last ones of tail.

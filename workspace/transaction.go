@@ -15,8 +15,8 @@ import (
 	"github.com/openagent-go/agent/internal/durable"
 )
 
-// MaxTotal is how many bytes the files of one UpdateAll may hold together.
-const MaxTotal = 256 << 20
+// maxTotal is how many bytes the files of one UpdateAll may hold together.
+const maxTotal = 256 << 20
 
 // A Content is the new state of a file in [Workspace.UpdateAll].
 type Content struct {
@@ -34,11 +34,15 @@ type Content struct {
 // If anything fails, or ctx ends before all is written, the changed files are put back, the
 // same files with all attributes, and new folders are removed. If that fails too, the error
 // names the files and the places of their old content. A crash of the program or the
-// machine can leave a part of the changes. An error of change is returned as it is.
+// machine can leave a part of the changes. A place elsewhere makes the changes as a whole even
+// if the connection breaks. An error of change is returned as it is.
 //
 // Two names for one file are an error, and so are files larger than [maxFile] or
-// together larger than [MaxTotal].
+// together larger than [maxTotal].
 func (w *Workspace) UpdateAll(ctx context.Context, dir string, names []string, change func(old [][]byte) ([]Content, error)) error {
+	if far := w.elsewhere(); far != nil {
+		return far.update(ctx, dir, names, change)
+	}
 	t := transaction{roots: map[string]*os.Root{}}
 	defer t.close()
 	if err := t.find(w, dir, names); err != nil {
@@ -156,8 +160,8 @@ func (t *transaction) load(ctx context.Context) ([][]byte, error) {
 		if f.old, f.info, err = load(f.root, f.place); err != nil {
 			return nil, err
 		}
-		if total += len(f.old); total > MaxTotal {
-			return nil, fmt.Errorf("the files are together too large to change: more than %d MB", MaxTotal>>20)
+		if total += len(f.old); total > maxTotal {
+			return nil, fmt.Errorf("the files are together too large to change: more than %d MB", maxTotal>>20)
 		}
 		all = append(all, f.old)
 	}

@@ -8,13 +8,19 @@
 package workspace
 
 import (
+	"errors"
 	"os/exec"
 	"sync"
+	"time"
 )
 
 // A Workspace gives tools their files and shells. The zero value works in the
 // process's working directory. Its fields must not change after the first use;
 // it is safe for concurrent use.
+//
+//	&workspace.Workspace{Root: "/home/me/project"}                                                       // on this machine
+//	&workspace.Workspace{Root: "/work", Exec: workspace.ExecThrough("docker", "exec", "-i", "box", "sh", "-c")} // in a container
+//	&workspace.Workspace{InMemory: true}                                                                 // in memory
 type Workspace struct {
 	Root string            // working directory; "" is the process's
 	Dirs []string          // further folders that tools may use
@@ -26,6 +32,17 @@ type Workspace struct {
 	// Readable are further folders that tools may read, though they are not roots: those of
 	// skills.
 	Readable []string
+	// Exec, if not nil, leads elsewhere: into a container or to another machine, see [Exec].
+	// Root and Dirs are absolute folders there. Confine must be nil. Programs cannot be
+	// started with Start, and Pass and Readable do not count.
+	Exec Exec
+	// Timeout is how long the place that Exec leads to may be silent while it is asked for
+	// files. 0 is one minute.
+	Timeout time.Duration
+	// InMemory keeps the files in memory: for tests, and for agents that work on texts of a
+	// database. Root is "/" if it is empty. There are no programs, so the tools for commands
+	// are left out, and Exec does not count.
+	InMemory bool
 	// Confine, if not nil, changes a command that has not been started so that it starts
 	// confined; package sandbox provides it. dir is the folder that the run works in,
 	// wherever the command itself starts. own are folders that the command must write in
@@ -37,13 +54,45 @@ type Workspace struct {
 
 	once  sync.Once
 	roots roots
+	far   *far // nil: the files are on this machine
 	locks locks
 	shell shells
 }
 
-// Confines reports whether the commands of w are confined.
-func (w *Workspace) Confines() bool { return w.Confine != nil }
-
 // Close ends the shells and jobs of w and waits for them. It removes none of the user's
 // files. A second Close changes nothing.
-func (w *Workspace) Close() error { return w.closeShells() }
+func (w *Workspace) Close() error { return w.host().closeShells() }
+
+// elsewhere returns the place of the files, nil if it is this machine.
+func (w *Workspace) elsewhere() *far {
+	if w.Exec == nil && !w.InMemory {
+		return nil
+	}
+	w.once.Do(func() {
+		if w.InMemory {
+			w.far = newMemory(w)
+		} else {
+			w.far = newRemote(w)
+		}
+	})
+	return w.far
+}
+
+// host returns the workspace that has the shells of w.
+func (w *Workspace) host() *Workspace {
+	if far := w.elsewhere(); far != nil {
+		return far.here
+	}
+	return w
+}
+
+// commands is host for running commands.
+func (w *Workspace) commands() (*Workspace, error) {
+	switch {
+	case w.InMemory:
+		return nil, errors.New("a workspace in memory runs no commands")
+	case w.Exec != nil && w.Confine != nil:
+		return nil, errors.New("workspace.Workspace.Confine works on this machine only: with Exec, leave it nil and confine the commands there")
+	}
+	return w.host(), nil
+}

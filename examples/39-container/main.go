@@ -42,7 +42,7 @@ func run(ctx context.Context, out io.Writer, exec workspace.Exec, root string) (
 			return err
 		}
 	}
-	ws := &workspace.Remote{Root: root, Exec: exec}
+	ws := &workspace.Workspace{Root: root, Exec: exec}
 	defer func() { err = errors.Join(err, ws.Close()) }() // ends every process there
 
 	a := &agent.Agent{

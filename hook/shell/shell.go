@@ -18,6 +18,7 @@ import (
 	"time"
 
 	"github.com/openagent-go/agent/hook"
+	"github.com/openagent-go/agent/internal/environ"
 	"github.com/openagent-go/agent/internal/hookctx"
 	"github.com/openagent-go/agent/internal/hookrun"
 	"github.com/openagent-go/agent/internal/text"
@@ -127,7 +128,7 @@ func (c Command) environment(ctx context.Context, in *hook.Input) []string {
 	if project == "" {
 		project = c.Workspace.Root
 	}
-	return append(c.Workspace.Environ(), "HOOK_EVENT="+string(in.Event), "HOOK_TOOL_NAME="+in.Tool, "HOOK_SESSION_ID="+in.Session, "HOOK_CWD="+in.Dir,
+	return append(environ.Child(c.Workspace.Pass, c.Workspace.Env), "HOOK_EVENT="+string(in.Event), "HOOK_TOOL_NAME="+in.Tool, "HOOK_SESSION_ID="+in.Session, "HOOK_CWD="+in.Dir,
 		"CLAUDE_PROJECT_DIR="+project, DepthVariable+"="+strconv.Itoa(hookctx.Depth(ctx)))
 }
 

@@ -72,6 +72,7 @@ var rules = map[string][]string{
 	},
 	"hook/shell": {
 		"hook",
+		"internal/environ",
 		"workspace",
 		"internal/hookctx",
 		"internal/hookrun",
@@ -192,12 +193,14 @@ var rules = map[string][]string{
 	"internal/toolapi": {
 		"internal/plainfile",
 		"internal/skillscope",
+		"internal/walk",
 		"tool",
 		"llm",
 		"permission",
 		"workspace",
 	},
 	"tools/custom": {
+		"internal/environ",
 		"internal/plainfile",
 		"tool",
 		"llm",
@@ -255,6 +258,7 @@ var rules = map[string][]string{
 		"internal/config",
 		"event",
 		"hook/shell",
+		"internal/environ",
 		"internal/parts",
 		"internal/providers",
 		"internal/trusted",
@@ -555,6 +559,7 @@ var rules = map[string][]string{
 	},
 	// The parts of a coding agent that coder and the command's lists find in the same way.
 	"internal/parts": {
+		"internal/environ",
 		"internal/plainfile",
 		"internal/checkpoint",
 		"internal/config",

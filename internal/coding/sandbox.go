@@ -84,7 +84,7 @@ func (c *Coder) addSandboxDecider() {
 
 // box returns the sandbox of Bash, or nil if commands are not confined.
 func (c *Coder) box() toolapi.Sandbox {
-	if c.Sandbox == nil || !c.Workspace.Confines() {
+	if c.Sandbox == nil || c.Workspace.Confine == nil {
 		return nil
 	}
 	return c.Sandbox

@@ -100,6 +100,12 @@ func Named(names []string) []string {
 	return Given(vars)
 }
 
+// Hidden returns the values of the variables that [Child] gives which must not be shown: all
+// of vars and those that pass names, but for common words and paths that exist.
+func Hidden(pass []string, vars map[string]string) []string {
+	return append(Given(vars), Named(pass)...)
+}
+
 // Given returns those values of variables that a user gives to children which must
 // not be shown.
 func Given(vars map[string]string) []string {

@@ -6,10 +6,10 @@ import (
 	"log/slog"
 	"path/filepath"
 
+	"github.com/openagent-go/agent/internal/environ"
 	"github.com/openagent-go/agent/internal/teamstore"
 	"github.com/openagent-go/agent/mcp/oauth"
 	"github.com/openagent-go/agent/team"
-	"github.com/openagent-go/agent/workspace"
 )
 
 // teamFolder is the folder of tasks, teams and mail. It is inside the session's folder and is
@@ -39,4 +39,4 @@ func Logins(home string) oauth.Store {
 }
 
 // SecretsOf returns the values of variables that must not be shown.
-func SecretsOf(env map[string]string) []string { return (&workspace.Workspace{Env: env}).Secrets() }
+func SecretsOf(env map[string]string) []string { return environ.Given(env) }

@@ -4,9 +4,11 @@ package toolapi
 
 import (
 	"context"
+	"fmt"
 	"io/fs"
 	"os"
 
+	"github.com/openagent-go/agent/internal/walk"
 	"github.com/openagent-go/agent/workspace"
 )
 
@@ -37,16 +39,13 @@ type Finder interface {
 	// Resolve returns the absolute path of name without symlinks.
 	Resolve(dir, name string) (string, error)
 	// OpenFolder opens the folder at name, and returns its path as Resolve does. A missing
-	// folder is an [fs.ErrNotExist]. Searches are faster in a [workspace.LocalFolder] and,
-	// on other machines, in a [workspace.BatchFolder].
+	// folder is an [fs.ErrNotExist].
 	OpenFolder(ctx context.Context, dir, name string) (workspace.Folder, string, error)
 }
 
 // A Workplace is where language servers work.
 type Workplace interface {
 	Finder
-	// OpenRoot is OpenFolder for a folder on a disk of this machine.
-	OpenRoot(dir, name string) (*os.Root, string, error)
 	// Open opens a regular file or a folder for reading, never waiting for it.
 	Open(ctx context.Context, dir, name string) (fs.File, error)
 	// Start starts a program.
@@ -56,10 +55,21 @@ type Workplace interface {
 // Worktrees are the files and processes that EnterWorktree and ExitWorktree work on.
 type Worktrees interface {
 	Starter
-	// Resolve returns the absolute path of name without symlinks.
-	Resolve(dir, name string) (string, error)
-	// OpenRoot opens the folder at name.
-	OpenRoot(dir, name string) (*os.Root, string, error)
+	Finder
+}
+
+// OpenRoot opens a folder that is on a disk of this machine.
+func OpenRoot(in Finder, dir, name string) (*os.Root, string, error) {
+	folder, path, err := in.OpenFolder(context.Background(), dir, name)
+	if err != nil {
+		return nil, "", err
+	}
+	local, ok := folder.(walk.Rooted)
+	if !ok {
+		folder.Close()
+		return nil, "", fmt.Errorf("opening %s: it is not on this machine", path)
+	}
+	return local.Root(), path, nil
 }
 
 // A Starter starts programs.

@@ -36,10 +36,10 @@ type Jobs interface {
 
 // A JobReader returns the output of jobs for BashOutput. A nil filter passes every line.
 type JobReader interface {
-	Job(ctx context.Context, session, id string, filter *regexp.Regexp, wait time.Duration) (*workspace.JobReport, error)
+	Job(ctx context.Context, session, id string, filter *regexp.Regexp, wait time.Duration) (*workspace.Outcome, error)
 }
 
 // A JobStopper stops jobs for KillShell.
 type JobStopper interface {
-	StopJob(ctx context.Context, session, id string) (*workspace.JobReport, error)
+	StopJob(ctx context.Context, session, id string) (*workspace.Outcome, error)
 }

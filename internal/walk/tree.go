@@ -7,19 +7,25 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"os"
 	"path"
 	"strings"
 
 	"github.com/openagent-go/agent/internal/gitignore"
 )
 
-// A batch is a tree that reads many names with one request, see workspace.BatchFolder.
+// A Rooted folder is on a disk of this machine. Searches read it in parallel.
+type Rooted interface {
+	Root() *os.Root
+}
+
+// A batch is a tree that reads many names with one request, see workspace.Folder.
 type batch interface {
 	ReadDirs(ctx context.Context, names []string, yield func(i int, list []fs.DirEntry, err error)) error
 	ReadFiles(ctx context.Context, names []string, yield func(i int, r io.Reader, err error) error) error
 }
 
-// ReadFiles reads files of a tree, as workspace.BatchFolder does.
+// ReadFiles reads files of a tree, as workspace.Folder does.
 func ReadFiles(ctx context.Context, tree fs.FS, names []string, yield func(i int, r io.Reader, err error) error) error {
 	if len(names) == 0 {
 		return nil
@@ -52,7 +58,7 @@ func readFile(tree fs.FS, name string, yield func(r io.Reader, err error) error)
 	return yield(f, nil)
 }
 
-// readDirs lists folders of a tree, as workspace.BatchFolder does.
+// readDirs lists folders of a tree, as workspace.Folder does.
 func readDirs(ctx context.Context, tree fs.FS, names []string, yield func(i int, list []fs.DirEntry, err error)) error {
 	if b, ok := tree.(batch); ok {
 		return b.ReadDirs(ctx, names, yield)

@@ -18,7 +18,7 @@ import (
 	"time"
 )
 
-// far is a tree that counts its requests, see workspace.BatchFolder.
+// far is a tree that counts its requests, see workspace.Folder.
 type far struct {
 	fs.ReadLinkFS
 	requests int

@@ -7,6 +7,7 @@ import (
 	"io"
 	"strings"
 
+	"github.com/openagent-go/agent/internal/environ"
 	"github.com/openagent-go/agent/internal/text"
 	"github.com/openagent-go/agent/workspace"
 )
@@ -47,7 +48,7 @@ func (p *process) run(ctx context.Context, ws *workspace.Workspace) (code int, e
 // environment is the environment of a file: without secrets, and without variables that
 // make it write beside itself, which would change its folder.
 func environment(ws *workspace.Workspace) []string {
-	return append(ws.Environ(), "PYTHONDONTWRITEBYTECODE=1")
+	return append(environ.Child(ws.Pass, ws.Env), "PYTHONDONTWRITEBYTECODE=1")
 }
 
 // bounded writes up to left bytes and says so when there are more.

@@ -22,12 +22,12 @@ func TestRemote(t *testing.T) {
 	})
 }
 
-func newRemote(t *testing.T, exec workspace.Exec) *workspace.Remote {
+func newRemote(t *testing.T, exec workspace.Exec) *workspace.Workspace {
 	dir, err := filepath.EvalSymlinks(t.TempDir())
 	if err != nil {
 		t.Fatal(err)
 	}
-	ws := &workspace.Remote{Root: dir, OutputDir: t.TempDir(), Exec: exec}
+	ws := &workspace.Workspace{Root: dir, OutputDir: t.TempDir(), Exec: exec}
 	t.Cleanup(func() {
 		if err := ws.Close(); err != nil {
 			t.Error(err)
@@ -36,7 +36,7 @@ func newRemote(t *testing.T, exec workspace.Exec) *workspace.Remote {
 	return ws
 }
 
-// needs are the programs that the documentation of Remote lists.
+// needs are the programs that the documentation of Exec lists.
 var needs = []string{"sh", "cat", "cksum", "cp", "dd", "env", "find", "grep", "kill", "ln", "mkdir", "mktemp", "mv", "readlink", "rm", "rmdir", "sleep", "tail", "tr", "wc"}
 
 // A place with no other programs than those that are listed: no bash, and no stat either.
@@ -78,7 +78,7 @@ exec chroot "$R" sh -c "$1"`
 	}
 	workspacetest.Run(t, func(t *testing.T) tools.Workspace {
 		root := t.TempDir()
-		ws := &workspace.Remote{Root: "/work", OutputDir: t.TempDir(), Exec: through(root)}
+		ws := &workspace.Workspace{Root: "/work", OutputDir: t.TempDir(), Exec: through(root)}
 		t.Cleanup(func() {
 			if err := ws.Close(); err != nil {
 				t.Error(err)
@@ -88,9 +88,13 @@ exec chroot "$R" sh -c "$1"`
 	})
 }
 
-// Rules know that the commands of a Remote run elsewhere.
+// Rules know that the commands run elsewhere, and outputs do not show the variables of commands.
 func TestRemoteIsElsewhere(t *testing.T) {
 	ws := newRemote(t, workspace.ExecThrough("sh", "-c"))
+	ws.Env = map[string]string{"TOKEN": "it's hunter2-and-more"}
+	if s := tools.Bash(ws).(interface{ Secrets() []string }).Secrets(); len(s) != 1 || s[0] != "it's hunter2-and-more" {
+		t.Errorf("secrets %q", s)
+	}
 	traits := tools.Bash(ws).(tool.Classifier).Classify(tool.Call{Name: "Bash", Dir: ws.Root, Input: tooltest.Input(t, map[string]string{"command": "ls"})})
 	if len(traits.Access) != 1 || !traits.Access[0].Elsewhere || traits.Access[0].Dir != ws.Root {
 		t.Errorf("%+v", traits)

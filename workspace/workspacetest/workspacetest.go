@@ -36,11 +36,11 @@ func Run(t *testing.T, empty func(t *testing.T) tools.Workspace) {
 	for _, c := range commandCases {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
-			ws := empty(t)
-			if _, ok := ws.(tools.Terminal); !ok {
+			s := newSession(t, empty(t))
+			if s.tools["Bash"] == nil {
 				t.Skip("this workspace runs no commands")
 			}
-			c.run(newSession(t, ws))
+			c.run(s)
 		})
 	}
 }

@@ -15,7 +15,7 @@ func WarnOfSandbox(h *cli.IO, s *App) {
 
 // warnOfBypass recommends the sandbox if nothing else limits commands.
 func warnOfBypass(h *cli.IO, s *App) {
-	if permission.Mode(s.Options.Mode) == permission.Bypass && !s.Workspace.Confines() {
+	if permission.Mode(s.Options.Mode) == permission.Bypass && s.Workspace.Confine == nil {
 		h.Warn("mode bypassPermissions without a sandbox: commands can read and change everything that you can; confine them with --sandbox on")
 	}
 }

@@ -82,7 +82,7 @@ type foreground struct{ *workspace.Workspace }
 
 // bash returns the tool Bash with a foreground shell.
 func (b *ToolList) bash() tool.Tool {
-	if b.Workspace.Confines() {
+	if b.Workspace.Confine != nil {
 		return tools.Bash(foreground{b.Workspace}, b.Sandbox)
 	}
 	return tools.Bash(foreground{b.Workspace})

@@ -14,12 +14,12 @@ import (
 	"github.com/openagent-go/agent/cmd/openagent/internal/cli"
 	"github.com/openagent-go/agent/cmd/openagent/internal/ratelimit"
 	"github.com/openagent-go/agent/internal/config"
+	"github.com/openagent-go/agent/internal/environ"
 	"github.com/openagent-go/agent/internal/parts"
 	"github.com/openagent-go/agent/internal/providers"
 	"github.com/openagent-go/agent/internal/text"
 	"github.com/openagent-go/agent/llm/catalog"
 	"github.com/openagent-go/agent/permission"
-	"github.com/openagent-go/agent/workspace"
 )
 
 // ConfigOptions returns where the settings of a run in dir are stored.
@@ -194,9 +194,9 @@ func (o *Options) SourceOf(key, flag string) string {
 // SecretValues returns the values of variables for tools and language servers. They must never be
 // shown.
 func (o *Options) SecretValues() []string {
-	list := (&workspace.Workspace{Env: o.Env, Pass: o.Passed}).Secrets()
+	list := environ.Hidden(o.Passed, o.Env)
 	for _, s := range o.Servers {
-		list = append(list, (&workspace.Workspace{Env: s.Env}).Secrets()...)
+		list = append(list, environ.Given(s.Env)...)
 	}
 	return list
 }
