@@ -126,9 +126,11 @@ type Agent struct {
 	// long as it lives, and others only until they are closed. A copy of the Agent keeps its
 	// own, unless the Agent had kept one when you copied it.
 	Sessions session.Store
-	// Checkpoint saves the files before the first call of a prompt that may change some.
-	// Nil: they are not saved.
-	Checkpoint CheckpointFunc
+	// Checkpoint saves the files before the first call of a prompt that may change some, so
+	// that you can restore them. It returns the id of the checkpoint. It should return when
+	// ctx ends. If it fails, the run records the error and continues. Nil: they are not
+	// saved.
+	Checkpoint func(ctx context.Context, at CheckpointPlace) (id string, err error)
 	Output     *tool.Output // limits of tool results; nil: the defaults
 	// Secrets are replaced by *** in the results of tools. So are the values of environment
 	// variables whose names look secret.

@@ -702,26 +702,6 @@ func TestKnownInput(t *testing.T) {
 	}
 }
 
-func TestInputs(t *testing.T) {
-	m := llmtest.Script(say("A"), say("B"))
-	s := (&agent.Agent{Model: m}).Session("")
-	defer s.Close()
-	var texts []string
-	for e, err := range s.StreamInputs(t.Context(), func(yield func(agent.Input) bool) {
-		_ = yield(agent.Input{Text: "one"}) && yield(agent.Input{Text: "two"})
-	}) {
-		if err != nil {
-			t.Fatal(err)
-		}
-		if end, ok := e.Data.(event.RunEnd); ok {
-			texts = append(texts, end.Text)
-		}
-	}
-	if fmt.Sprint(texts) != "[A B]" || len(m.Requests()[1].Messages) != 3 {
-		t.Errorf("got %v", texts)
-	}
-}
-
 // A background command's end reaches the model, once, before the run ends.
 func TestNotices(t *testing.T) {
 	n := &noticing{Tool: double}

@@ -29,17 +29,14 @@ func (e *OutputError) Error() string { return "the answer does not satisfy the s
 // Is matches [ErrOutputInvalid].
 func (e *OutputError) Is(target error) bool { return target == ErrOutputInvalid }
 
-// A Prompter takes prompts. It is an [*Agent], which makes a session for each prompt, or a
-// [*Session].
-type Prompter interface {
-	Do(ctx context.Context, in Input) (*Result, error)
-}
-
-// PromptAs prompts an agent or a session for an answer of type T. T is a struct or map with
+// PromptAs prompts an agent or a session for an answer of type T. p is an [*Agent], which
+// makes a session for the prompt, or a [*Session]. T is a struct or map with
 // json and jsonschema tags, like the input of a tool, or any other type that JSON can hold.
 // The model uses tools as in any other prompt. The final answer must satisfy the schema of
 // T, see [Input].Output.
-func PromptAs[T any](ctx context.Context, p Prompter, prompt string, more ...llm.Block) (T, *Result, error) {
+func PromptAs[T any](ctx context.Context, p interface {
+	Do(ctx context.Context, in Input) (*Result, error)
+}, prompt string, more ...llm.Block) (T, *Result, error) {
 	var answer struct {
 		Value T `json:"value"`
 	}

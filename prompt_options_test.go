@@ -466,7 +466,7 @@ func TestSettingsInPromptWithOptions(t *testing.T) {
 		calls++
 		switch calls {
 		case 1:
-			return "", s.SetEffort(ctx, "low")
+			return "", s.SetThinking(ctx, llm.Thought{Effort: "low"})
 		case 2:
 			refused = s.SetModel(ctx, unpriced)
 			return "", s.SetBudget(ctx, agent.Budget{})

@@ -12,11 +12,6 @@ import (
 	"github.com/openagent-go/agent/tool"
 )
 
-// A CheckpointFunc saves the files of the folders, so that you can restore them. It returns
-// the id of the checkpoint. It should return when ctx ends. If it fails, the run records
-// the error and continues.
-type CheckpointFunc func(ctx context.Context, at CheckpointPlace) (id string, err error)
-
 // A CheckpointPlace says which files a checkpoint saves.
 type CheckpointPlace struct {
 	Session string
@@ -25,7 +20,7 @@ type CheckpointPlace struct {
 	Dir     string   // its current folder: in a root, or in a worktree
 }
 
-// takeCheckpoint calls the agent's CheckpointFunc.
+// takeCheckpoint calls [Agent].Checkpoint.
 func (x *runSetup) takeCheckpoint(ctx context.Context, e engine.TakeCheckpoint) (id string, err error) {
 	return x.agent.Checkpoint(ctx, CheckpointPlace{Session: x.Session, Prompt: e.Prompt, Roots: x.Roots, Dir: e.Dir})
 }
@@ -95,18 +90,17 @@ func (s *Session) checkpointBefore(ctx context.Context, seq int64) (id string, e
 
 func changes(c tool.Traits) bool { return !c.ReadOnly && !c.Internal }
 
-// A RestoreFunc restores the files of the checkpoint with the given id. Before it changes
-// the first file, it saves the current files and calls record once, with the id of that
-// checkpoint. If record fails, it changes no file.
-type RestoreFunc func(ctx context.Context, id string, record func(undo string) error) error
-
 // RewindFiles restores the files that CheckpointBefore finds for seq. It calls restore,
 // unless there is nothing to restore. No run can begin until it returns.
+//
+// restore restores the files of the checkpoint with the given id. Before it changes the
+// first file, it saves the current files and calls record once, with the id of that
+// checkpoint. If record fails, it changes no file.
 //
 // The current files are on record as a checkpoint before the first file changes, so you can
 // undo the call. This holds even if the program is killed. The conversation stays as it is:
 // see Rewind. restore must not use the Session.
-func (s *Session) RewindFiles(ctx context.Context, seq int64, restore RestoreFunc) error {
+func (s *Session) RewindFiles(ctx context.Context, seq int64, restore func(ctx context.Context, id string, record func(undo string) error) error) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.running {

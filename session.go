@@ -150,24 +150,6 @@ func (s *Session) StreamInput(ctx context.Context, in Input) iter.Seq2[event.Eve
 	return s.stream(ctx, &in)
 }
 
-// StreamInputs prompts the session with each input, one after the other, and yields the
-// events of all runs. If a run fails, it yields the error and continues with the next
-// input.
-func (s *Session) StreamInputs(ctx context.Context, inputs iter.Seq[Input]) iter.Seq2[event.Event, error] {
-	return func(yield func(event.Event, error) bool) {
-		for in := range inputs {
-			for e, err := range s.StreamInput(ctx, in) {
-				if !yield(e, err) {
-					return
-				}
-			}
-			if ctx.Err() != nil {
-				return
-			}
-		}
-	}
-}
-
 // Resume continues a run that was interrupted by a crash or by a deferred question. It does
 // not repeat calls that may have changed something when the program died. The model learns
 // that their outcome is unknown.

@@ -2,6 +2,7 @@ package agent
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 
 	"github.com/openagent-go/agent/event"
@@ -10,9 +11,36 @@ import (
 	"github.com/openagent-go/agent/llm"
 )
 
-// ContextUsage says how much of the model's context each category takes, see
-// [engine.ContextUsage].
-type ContextUsage = engine.ContextUsage
+// ContextUsage says how much of the model's context each category takes. All numbers are
+// tokens. Its JSON has more: the number of texts in each category, the heaviest tools and the
+// tools that are not sent until they are found.
+type ContextUsage struct {
+	Window int // of the model; 0: unknown
+	Tokens int // of the next request
+	Free   int // the rest of the window, without the room for the answer
+	// Counted says who counted Tokens: "provider", "usage" for the count of the last answer
+	// with an estimate of everything after it, or "estimate".
+	Counted string
+	// Categories are the parts of Tokens: system, tools, mcp, skills, agents, instructions,
+	// files, results, thinking and messages.
+	Categories map[string]int
+
+	all engine.ContextUsage
+}
+
+// MarshalJSON returns everything that is known of the context.
+func (u ContextUsage) MarshalJSON() ([]byte, error) { return json.Marshal(u.all) }
+
+func contextUsage(all engine.ContextUsage) ContextUsage {
+	u := ContextUsage{Window: all.Window, Tokens: all.Tokens, Free: all.Free, Counted: string(all.Counted), all: all}
+	for _, c := range all.Categories {
+		if u.Categories == nil {
+			u.Categories = make(map[string]int)
+		}
+		u.Categories[c.Name] = c.Tokens
+	}
+	return u
+}
 
 // ContextUsage returns the size of the next request by category. You may call it during a
 // run. If the model is an [llm.Counter], it counts the tokens. Otherwise, or if counting
@@ -21,7 +49,7 @@ type ContextUsage = engine.ContextUsage
 func (s *Session) ContextUsage(ctx context.Context) (ContextUsage, error) {
 	var req *llm.Request
 	var note func(string) bool
-	var usage ContextUsage
+	var usage engine.ContextUsage
 	weigh := func(f *conversation.Conversation, total, fixed int) {
 		usage = f.State.ContextUsage(&f.Transcript, note, total, fixed)
 		c := f.State.Config()
@@ -46,7 +74,7 @@ func (s *Session) ContextUsage(ctx context.Context) (ContextUsage, error) {
 		}
 		weigh(f, total, fixed)
 	})
-	return usage, err
+	return contextUsage(usage), err
 }
 
 // count returns the tokens of a request, and those of its tools and system prompt alone. It

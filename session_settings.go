@@ -148,30 +148,11 @@ func (s *Session) SetModel(ctx context.Context, m llm.Model) error {
 	return s.remodel(ctx, true, func(a *Agent) { a.Model = m })
 }
 
-// SetThinking changes how much the model thinks, from the next model call. With the zero
+// SetThinking changes how much the model thinks, from the next model call. Set the Effort
+// of t to low, medium, high or max, or its Budget to a number of tokens. With the zero
 // Thought the provider decides. [llm.ThinkOff] turns thinking off.
 func (s *Session) SetThinking(ctx context.Context, t llm.Thought) error {
 	return s.remodel(ctx, false, func(a *Agent) { a.Thinking = t })
-}
-
-// SetEffort is SetThinking with one of the words low, medium, high and max.
-func (s *Session) SetEffort(ctx context.Context, effort string) error {
-	if effort == "" {
-		return fmt.Errorf("agent: %w: the effort is empty; the efforts are low, medium, high and max", ErrConfig)
-	}
-	return s.SetThinking(ctx, llm.Thought{Effort: effort})
-}
-
-// SetMaxThinkingTokens is SetThinking with a number of tokens, at least 1. Nil turns
-// thinking off.
-func (s *Session) SetMaxThinkingTokens(ctx context.Context, tokens *int) error {
-	switch {
-	case tokens == nil:
-		return s.SetThinking(ctx, llm.Thought{Mode: llm.ThinkOff})
-	case *tokens <= 0:
-		return fmt.Errorf("agent: %w: %d thinking tokens; pass at least 1, or nil to turn thinking off", ErrConfig, *tokens)
-	}
-	return s.SetThinking(ctx, llm.Thought{Budget: *tokens})
 }
 
 // remodel changes the model, or the settings of its requests. model: it is the model, which

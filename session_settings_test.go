@@ -336,29 +336,19 @@ func TestSetCanUseTool(t *testing.T) {
 
 func TestSetThinking(t *testing.T) {
 	var s *agent.Session
-	change := during(func(ctx context.Context, _ int) error { return s.SetMaxThinkingTokens(ctx, new(30_000)) })
+	change := during(func(ctx context.Context, _ int) error { return s.SetThinking(ctx, llm.Thought{Budget: 30_000}) })
 	m := llmtest.Script(uses("change"), say("a"), say("b"), say("c"))
 	s = (&agent.Agent{Model: m, Tools: []tool.Tool{change}}).Session("")
 	defer s.Close()
 	s.Prompt(t.Context(), "go")
-	for _, bad := range []int{0, -1} {
-		if err := s.SetMaxThinkingTokens(t.Context(), &bad); !errors.Is(err, agent.ErrConfig) {
-			t.Errorf("%d: %v", bad, err)
-		}
-	}
-	for _, bad := range []string{"", "extreme"} {
-		if err := s.SetEffort(t.Context(), bad); !errors.Is(err, agent.ErrConfig) {
-			t.Errorf("%q: %v", bad, err)
-		}
-	}
-	for _, bad := range []llm.Thought{{Budget: -1}, {Mode: "some"}, {Mode: llm.ThinkOff, Budget: 1}} {
+	for _, bad := range []llm.Thought{{Budget: -1}, {Effort: "extreme"}, {Mode: "some"}, {Mode: llm.ThinkOff, Budget: 1}} {
 		if err := s.SetThinking(t.Context(), bad); !errors.Is(err, agent.ErrConfig) {
 			t.Errorf("%+v: %v", bad, err)
 		}
 	}
-	s.SetEffort(t.Context(), "high")
+	s.SetThinking(t.Context(), llm.Thought{Effort: "high"})
 	s.Prompt(t.Context(), "more")
-	s.SetMaxThinkingTokens(t.Context(), nil)
+	s.SetThinking(t.Context(), llm.Thought{Mode: llm.ThinkOff})
 	s.Prompt(t.Context(), "and more")
 	for i, want := range []llm.Thought{{}, {Budget: 30_000}, {Effort: "high"}, {Mode: llm.ThinkOff}} {
 		if r := m.Requests()[i]; r.Thinking != want || r.MaxTokens != 16_384+want.Tokens() {
@@ -375,9 +365,9 @@ func TestSetThinkingAboveMaxTokens(t *testing.T) {
 		s := (&agent.Agent{Model: m, MaxTokens: 1000}).Session("")
 		defer s.Close()
 		s.Prompt(t.Context(), "go")
-		s.SetMaxThinkingTokens(t.Context(), new(5000))
+		s.SetThinking(t.Context(), llm.Thought{Budget: 5000})
 		s.Prompt(t.Context(), "more")
-		s.SetMaxThinkingTokens(t.Context(), nil)
+		s.SetThinking(t.Context(), llm.Thought{Mode: llm.ThinkOff})
 		s.Prompt(t.Context(), "and more")
 		for i, r := range m.Requests() {
 			if r.MaxTokens != want[i] {
@@ -601,7 +591,9 @@ func TestSettingsStorm(t *testing.T) {
 			func(rnd *rand.Rand) error { return s.SetModel(ctx, pick(rnd)[0]) },
 			func(rnd *rand.Rand) error { return s.SetFallback(ctx, pick(rnd)...) },
 			func(rnd *rand.Rand) error { return s.SetThinking(ctx, llm.Thought{Budget: rnd.IntN(9000)}) },
-			func(rnd *rand.Rand) error { return s.SetEffort(ctx, []string{"low", "high"}[rnd.IntN(2)]) },
+			func(rnd *rand.Rand) error {
+				return s.SetThinking(ctx, llm.Thought{Effort: []string{"low", "high"}[rnd.IntN(2)]})
+			},
 			func(rnd *rand.Rand) error {
 				return s.SetBudget(ctx, agent.Budget{Turns: 5 + rnd.IntN(30), USD: float64(rnd.IntN(3))})
 			},

@@ -56,7 +56,7 @@ func run(ctx context.Context, out io.Writer) error {
 
 	var s *agent.Session
 	harder := tool.Func(tool.Spec{Name: "think_harder", Description: "Have a stronger model go on.", ReadOnly: true}, func(ctx context.Context, _ struct{}) (string, error) {
-		return "A stronger model goes on.", errors.Join(s.SetModel(ctx, opus), s.SetEffort(ctx, "high")) // in force from the next request
+		return "A stronger model goes on.", errors.Join(s.SetModel(ctx, opus), s.SetThinking(ctx, llm.Thought{Effort: "high"})) // in force from the next request
 	})
 	a := &agent.Agent{Model: sonnet, Tools: []tool.Tool{harder}, Retry: &agent.Retry{Tries: -1}}
 	s = a.Session("")

@@ -93,8 +93,8 @@ func run(ctx context.Context, out io.Writer) error {
 		return err
 	}
 	fmt.Fprintf(out, "\nin the context, counted by the %s:\n", usage.Counted)
-	for _, c := range usage.Categories {
-		fmt.Fprintf(out, "  %-9s %5d\n", c.Name, c.Tokens)
+	for _, name := range slices.Sorted(maps.Keys(usage.Categories)) {
+		fmt.Fprintf(out, "  %-9s %5d\n", name, usage.Categories[name])
 	}
 
 	fmt.Fprintf(out, "\n$%.4f, and $%.4f more without the cache\n", cost, withoutCache-cost)

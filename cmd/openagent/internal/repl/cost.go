@@ -1,17 +1,25 @@
 package repl
 
 import (
+	"cmp"
 	"context"
+	"encoding/json"
 	"errors"
 
 	"github.com/openagent-go/agent/cmd/openagent/internal/term"
 	"github.com/openagent-go/agent/cmd/openagent/internal/usage"
 	"github.com/openagent-go/agent/internal/account"
+	"github.com/openagent-go/agent/internal/engine"
 )
 
 func (c *REPL) showContext(ctx context.Context) error {
-	u, err := c.s.Session.ContextUsage(ctx)
+	found, err := c.s.Session.ContextUsage(ctx)
 	if err != nil {
+		return err
+	}
+	var u engine.ContextUsage
+	data, err := json.Marshal(found)
+	if err := cmp.Or(err, json.Unmarshal(data, &u)); err != nil {
 		return err
 	}
 	for _, line := range usage.ContextLines(c.h, u) {

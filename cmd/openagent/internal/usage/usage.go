@@ -5,15 +5,15 @@ import (
 	"fmt"
 	"strings"
 
-	"github.com/openagent-go/agent"
 	"github.com/openagent-go/agent/cmd/openagent/internal/cli"
 	"github.com/openagent-go/agent/event"
 	"github.com/openagent-go/agent/internal/account"
+	"github.com/openagent-go/agent/internal/engine"
 	"github.com/openagent-go/agent/llm"
 )
 
 // ContextLines shows what fills the model's context, a bar for each category.
-func ContextLines(h *cli.IO, u agent.ContextUsage) []string {
+func ContextLines(h *cli.IO, u engine.ContextUsage) []string {
 	if u.Tokens == 0 {
 		return []string{"the context is empty: no prompt was made yet"}
 	}
