@@ -139,9 +139,9 @@ type Agent struct {
 	// Trace gets the steps of runs and of their sub-agents as spans. Nil: no tracing.
 	Trace trace.Func
 
-	parentLink *parentLink     // of a sub-agent; nil: no other agent started it
-	bound      *boundAgent     // within the options of a prompt; nil: not bound
-	kept       *session.Memory // named sessions, without a store; guarded by keptMu
+	parentLink *parentLink   // of a sub-agent; nil: no other agent started it
+	bound      *boundAgent   // within the options of a prompt; nil: not bound
+	kept       session.Store // named sessions, without a store; guarded by keptMu
 }
 
 // keptMu guards the field kept of every Agent without a store.
@@ -167,7 +167,7 @@ func (a *Agent) keptSessions() session.Store {
 	keptMu.Lock()
 	defer keptMu.Unlock()
 	if a.kept == nil {
-		a.kept = new(session.Memory)
+		a.kept = session.Memory()
 	}
 	return a.kept
 }
@@ -250,7 +250,7 @@ func (a *Agent) Session(id string) *Session {
 	if id != "" {
 		own.Sessions = a.keptSessions()
 	} else if own.Sessions == nil {
-		own.Sessions = new(session.Memory)
+		own.Sessions = session.Memory()
 	}
 	s.agent.Store(own)
 	return s

@@ -514,7 +514,7 @@ func TestDecide(t *testing.T) {
 // A deferred question suspends the run; another process resumes it.
 func TestDefer(t *testing.T) {
 	ran := 0
-	store := new(session.Memory)
+	store := session.Memory()
 	a := &agent.Agent{Model: llmtest.Script(uses("write"), say("end")), Sessions: store, CanUseTool: answer(permission.Defer()),
 		Tools: []tool.Tool{write(func(context.Context, tool.Call, int) (*tool.Result, error) { ran++; return tool.Text("ok"), nil })}}
 	s := a.Session("")
@@ -644,7 +644,7 @@ func TestSecrets(t *testing.T) {
 
 func TestSessions(t *testing.T) {
 	m := llmtest.Script(say("A"), say("B"), say("C"), say("D"))
-	a := &agent.Agent{Model: m, Sessions: new(session.Memory)}
+	a := &agent.Agent{Model: m, Sessions: session.Memory()}
 	s := a.Session("order-42")
 	if _, err := s.Prompt(t.Context(), "one"); err != nil {
 		t.Fatal(err)

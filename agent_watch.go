@@ -72,7 +72,7 @@ func (f Feed) key(store session.Store) (any, error) {
 		}
 	}
 	if store == nil {
-		return nil, fmt.Errorf("agent: %w: only an Agent with a session store can be watched; set Sessions, for example to new(session.Memory)", ErrConfig)
+		return nil, fmt.Errorf("agent: %w: only an Agent with a session store can be watched; set Sessions, for example to session.Memory()", ErrConfig)
 	}
 	key := agentKey(store)
 	if key == nil {

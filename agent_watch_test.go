@@ -44,12 +44,12 @@ func feed(t *testing.T, a *agent.Agent, f agent.Feed) (stop func() []event.Event
 // Those who watch an agent see its sessions and their sub-agents, in order, from the
 // beginning of each to its end, and nothing of other agents.
 func TestWatchAnAgent(t *testing.T) {
-	for name, store := range map[string]session.Store{"memory": new(session.Memory), "dir": session.Dir{Path: t.TempDir()}} {
+	for name, store := range map[string]session.Store{"memory": session.Memory(), "dir": session.Dir(t.TempDir())} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				helper := &agent.Agent{Name: "helper", Model: byTurn(t, say("helped"))}
 				a := &agent.Agent{Model: byTurn(t, delegates(1), say("end")), Tools: []tool.Tool{delegate(helper, false)}, Sessions: store}
-				other := &agent.Agent{Model: llmtest.Script(say("hello")), Sessions: new(session.Memory)}
+				other := &agent.Agent{Model: llmtest.Script(say("hello")), Sessions: session.Memory()}
 				all := feed(t, a, agent.Feed{})
 				ends := feed(t, a, agent.Feed{Types: []string{"run_end"}})
 				two := feed(t, a, agent.Feed{Sessions: []string{"two"}})
@@ -112,7 +112,7 @@ func TestWatchAnAgent(t *testing.T) {
 // A slow reader is told how many facts and signals it has missed. All others are there.
 func TestWatchAnAgentSlowly(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		a := &agent.Agent{Model: &caller{1000}, Tools: []tool.Tool{double}, Sessions: new(session.Memory)}
+		a := &agent.Agent{Model: &caller{1000}, Tools: []tool.Tool{double}, Sessions: session.Memory()}
 		hold := make(chan struct{})
 		got, missed, gaps, next := int64(0), event.Missed{}, int64(0), int64(1)
 		done := make(chan struct{})
@@ -164,7 +164,7 @@ func TestWatchAnAgentSlowly(t *testing.T) {
 // feedEvents notes the types of the events that a slow reader of an agent's events gets.
 func feedEvents(t *testing.T, seen map[string]bool) {
 	synctest.Test(t, func(t *testing.T) {
-		a := &agent.Agent{Tools: []tool.Tool{double}, Sessions: new(session.Memory)}
+		a := &agent.Agent{Tools: []tool.Tool{double}, Sessions: session.Memory()}
 		hold, once := make(chan struct{}), sync.Once{}
 		go func() {
 			for e := range a.Watch(t.Context(), agent.Feed{}) {
@@ -192,9 +192,9 @@ func TestWatchMisconfigured(t *testing.T) {
 		store session.Store
 		types []string
 	}{
-		`"run_ends"`:     {new(session.Memory), []string{"run_end", "run_ends"}},
+		`"run_ends"`:     {session.Memory(), []string{"run_end", "run_ends"}},
 		"set Sessions":   {},
-		"cannot compare": {store: lonely{Store: new(session.Memory)}},
+		"cannot compare": {store: lonely{Store: session.Memory()}},
 	} {
 		n := 0
 		for _, err := range (&agent.Agent{Sessions: c.store}).Watch(t.Context(), agent.Feed{Types: c.types}) {
@@ -214,7 +214,7 @@ func BenchmarkWatched(b *testing.B) {
 		b.Run(fmt.Sprint(n), func(b *testing.B) {
 			b.ReportAllocs()
 			const turns = 1000
-			a := &agent.Agent{Model: &caller{turns}, Tools: []tool.Tool{double}, Sessions: new(session.Memory)}
+			a := &agent.Agent{Model: &caller{turns}, Tools: []tool.Tool{double}, Sessions: session.Memory()}
 			for b.Loop() {
 				s := a.Session("")
 				done := make(chan struct{}, n)

@@ -27,7 +27,7 @@ func by(who string, d time.Duration) permission.Decision {
 // An allowance that has ended when the run is resumed is asked about again, and the new
 // decision counts. Both are on record with who made them.
 func TestApprovalExpires(t *testing.T) {
-	store := new(session.Memory)
+	store := session.Memory()
 	ran := 0
 	w := write(func(context.Context, tool.Call, int) (*tool.Result, error) {
 		ran++
@@ -133,7 +133,7 @@ func TestApprovalExpiresInRun(t *testing.T) {
 // A question that nobody answers in time is denied: while the callback is asked, and when a
 // suspended run is resumed. It cannot be allowed any more.
 func TestQuestionExpires(t *testing.T) {
-	store := new(session.Memory)
+	store := session.Memory()
 	w := write(func(context.Context, tool.Call, int) (*tool.Result, error) {
 		t.Error("the call ran")
 		return tool.Text("ok"), nil

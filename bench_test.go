@@ -44,7 +44,7 @@ func BenchmarkTurns(b *testing.B) {
 				b.ReportAllocs()
 				a := &agent.Agent{Model: &caller{turns}, Tools: []tool.Tool{double}}
 				if store == "dir" {
-					a.Sessions = &session.Dir{Path: b.TempDir()}
+					a.Sessions = session.Dir(b.TempDir())
 				}
 				for b.Loop() {
 					s := a.Session("") // keeps its facts in memory
@@ -128,14 +128,14 @@ func BenchmarkOpenSession(b *testing.B) {
 	long := tool.Func(tool.Spec{Name: "double", ReadOnly: true}, func(context.Context, number) (string, error) {
 		return strings.Repeat("a line of text that a tool has found\n", 55), nil
 	})
-	store := &session.Dir{Path: b.TempDir()}
+	store := session.Dir(b.TempDir())
 	a := &agent.Agent{Model: &caller{2500}, Tools: []tool.Tool{long}, Sessions: store}
 	s := a.Session("s")
 	_, err := s.Prompt(b.Context(), "go")
 	if err := errors.Join(err, s.Close()); err != nil {
 		b.Fatal(err)
 	}
-	info, err := store.Stat(b.Context(), "s")
+	info, err := session.Stat(b.Context(), store, "s")
 	if err != nil {
 		b.Fatal(err)
 	}

@@ -60,7 +60,7 @@ func worked(t *testing.T, turns int, cache llm.Cache, pause time.Duration) (*llm
 	t.Helper()
 	server := llmtest.NewPipe(t)
 	server.Cache, server.Rule = new(llmtest.PromptCache), work
-	store := session.Dir{Path: t.TempDir()}
+	store := session.Dir(t.TempDir())
 	program := func() *agent.Agent {
 		m := (&anthropic.Client{APIKey: "k", BaseURL: server.URL, HTTP: server.Client()}).Model("claude-sonnet-4-6")
 		return &agent.Agent{Model: m, System: strings.Repeat("You are a careful agent. ", 40), Tools: workTools(), DeferredTools: []string{"Late"}, Sessions: store, Cache: cache,

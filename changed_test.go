@@ -30,7 +30,7 @@ func TestChangedInputIsAskedAbout(t *testing.T) {
 				return tool.Text("ok"), nil
 			})
 			asked := ""
-			a := &agent.Agent{Model: llmtest.Script(first, say("end")), Tools: []tool.Tool{w, tools.Batch()}, Sessions: new(session.Memory), Hooks: []hook.Hook{change},
+			a := &agent.Agent{Model: llmtest.Script(first, say("end")), Tools: []tool.Tool{w, tools.Batch()}, Sessions: session.Memory(), Hooks: []hook.Hook{change},
 				Permissions: permission.Policy{Ask: []permission.Rule{"write", "Batch"}},
 				CanUseTool: func(_ context.Context, call tool.Call, v permission.Decision) (permission.Decision, error) {
 					if v.Behavior != permission.Asked {

@@ -69,7 +69,7 @@ func TestWallClockJumps(t *testing.T) {
 					Model: llmtest.Script(steps[first:]...)}
 			}
 			for after := int64(1); ; after++ {
-				store := &jumpingStore{new(session.Memory), after, jump}
+				store := &jumpingStore{session.Memory(), after, jump}
 				begin := time.Now()
 				writes = 0
 				s := made(store, 0).Session("s")

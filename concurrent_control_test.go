@@ -73,7 +73,7 @@ func TestSessionChangesProvider(t *testing.T) {
 				}
 				from.Steps = append(steps(x, "first thoughts", "a"), steps(x, "later thoughts", "c")...)
 				to.Steps = steps(y, "other thoughts", "b")
-				ag := &agent.Agent{Model: x.model(from.Client()), Tools: []tool.Tool{double, show}, Permissions: bypass, Sessions: new(session.Memory),
+				ag := &agent.Agent{Model: x.model(from.Client()), Tools: []tool.Tool{double, show}, Permissions: bypass, Sessions: session.Memory(),
 					Thinking: llm.Thought{Budget: 2048}, MaxTokens: 8192}
 				s := ag.Session("s")
 				defer s.Close()

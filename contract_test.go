@@ -266,7 +266,7 @@ func TestAskUser(t *testing.T) {
 	})
 	t.Run("crash", func(t *testing.T) {
 		m := llmtest.Script(step, say("done"))
-		a := &agent.Agent{Model: m, Tools: []tool.Tool{tools.AskUser()}, Sessions: new(session.Memory)}
+		a := &agent.Agent{Model: m, Tools: []tool.Tool{tools.AskUser()}, Sessions: session.Memory()}
 		ctx, cancel := context.WithCancel(t.Context())
 		a.AskUser = func(ctx context.Context, _ tool.Call, _ []tool.Question) ([]tool.Answer, error) {
 			cancel()

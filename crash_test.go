@@ -177,7 +177,7 @@ func checkLog(t *testing.T, dir string, seed uint64) {
 // checkJournal checks that the run has one end and each call one result.
 func checkJournal(t *testing.T, dir string) {
 	t.Helper()
-	checkResults(t, recordedIn(t, session.Dir{Path: filepath.Join(dir, "sessions")}), 2*turns)
+	checkResults(t, recordedIn(t, session.Dir(filepath.Join(dir, "sessions"))), 2*turns)
 }
 
 // checkResults checks that a run has one end, and so many calls with one result each.

@@ -19,7 +19,7 @@ func TestEmptyPrompt(t *testing.T) {
 		"nothing": {}, "white space": {Text: " \t\n"}, "an id": {ID: "x"}, "a blank block": {Blocks: []llm.Block{llm.Text{Text: "\n"}}}, "an expansion": {Text: "/x", Expansion: &tool.Expansion{}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			m, store := llmtest.Script(), new(session.Memory)
+			m, store := llmtest.Script(), session.Memory()
 			a := &agent.Agent{Model: m, Sessions: store}
 			s := a.Session("s")
 			defer s.Close()

@@ -30,7 +30,7 @@ func TestEventCall(t *testing.T) {
 	const model, person = `{"n":1}`, `{"n":2}`
 	inputs := map[string]string{"authorized": model, "permission_request": model, "answered": person, "tool_start": person, "tool_progress": person, "tool_result": person}
 	seen := map[string]bool{}
-	store := new(session.Memory)
+	store := session.Memory()
 	a.Sessions = store
 	s := a.Session("")
 	defer s.Close()

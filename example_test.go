@@ -149,7 +149,7 @@ func ExampleSession() {
 			llmtest.Reply(func(r *llm.Request) llm.Response {
 				return llm.Response{Message: llm.Message{Content: llm.Blocks{llm.Text{Text: fmt.Sprintf("I have read %d messages.", len(r.Messages))}}}}
 			})),
-		Sessions: new(session.Memory),
+		Sessions: session.Memory(),
 	}
 	s := a.Session("support-42")
 	defer s.Close()
@@ -213,7 +213,7 @@ func ExampleSession_Resume() {
 			llmtest.Call(llmtest.Use("", "refund", order{ID: "A7"})),
 			llmtest.Say("The order is refunded.")),
 		Tools:    []tool.Tool{refund()},
-		Sessions: new(session.Memory), // session.Dir, if another process is to answer
+		Sessions: session.Memory(), // session.Store, if another process is to answer
 		CanUseTool: func(ctx context.Context, call tool.Call, verdict permission.Decision) (permission.Decision, error) {
 			return permission.Defer(), nil
 		},
@@ -256,7 +256,7 @@ func ExampleSession_Fork() {
 	ctx := context.Background()
 	a := &agent.Agent{
 		Model:    llmtest.Script(llmtest.Say("Two plans are possible."), llmtest.Say("Plan A costs 5."), llmtest.Say("Plan B costs 3.")),
-		Sessions: new(session.Memory),
+		Sessions: session.Memory(),
 	}
 	original := a.Session("plans")
 	defer original.Close()

@@ -14,7 +14,7 @@ import (
 // An observer joins a session later, with the number of the last fact that it knows.
 func ExampleSession_Watch() {
 	ctx := context.Background()
-	a := &agent.Agent{Model: llmtest.Script(llmtest.Step{Text: "Hello!"}), Sessions: new(session.Memory)}
+	a := &agent.Agent{Model: llmtest.Script(llmtest.Step{Text: "Hello!"}), Sessions: session.Memory()}
 	s := a.Session("chat-1")
 	defer s.Close()
 	if _, err := s.Prompt(ctx, "Hi."); err != nil {
@@ -45,7 +45,7 @@ func ExampleSession_Watch() {
 // A program follows all sessions of its agent.
 func ExampleAgent_Watch() {
 	ctx, cancel := context.WithCancel(context.Background())
-	a := &agent.Agent{Model: llmtest.Script(llmtest.Step{Text: "Hello!"}), Sessions: new(session.Memory)}
+	a := &agent.Agent{Model: llmtest.Script(llmtest.Step{Text: "Hello!"}), Sessions: session.Memory()}
 	done := make(chan bool)
 	go func() {
 		defer close(done)

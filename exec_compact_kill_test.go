@@ -102,7 +102,7 @@ func TestKilledCompaction(t *testing.T) {
 		}
 	}
 	checkLog(t, dir, 0)
-	facts := recordedIn(t, session.Dir{Path: filepath.Join(dir, "sessions")})
+	facts := recordedIn(t, session.Dir(filepath.Join(dir, "sessions")))
 	checkResults(t, facts, turns)
 	if n := checkPrefixes(t, facts); n == 0 || kills == 0 {
 		t.Errorf("%d compactions, %d kills", n, kills)

@@ -41,7 +41,7 @@ func TestNotASummary(t *testing.T) {
 		"overflow": {Text: "<summary>The first half of", Stop: llmconst.Overflow},
 	} {
 		t.Run(name, func(t *testing.T) {
-			store := new(session.Memory)
+			store := session.Memory()
 			s, m := talked(t, store, step, say("<summary>All of it.</summary>"))
 			if err := s.Compact(t.Context(), ""); err != nil {
 				t.Fatal(err)
@@ -77,7 +77,7 @@ func TestCutSummary(t *testing.T) {
 		"unended": {[]llmtest.Step{say("<memory>\n- decision: b\n<summary>All of it.</summary>")}, "<summary>\nAll of it.\n</summary>", false, []string{"decision: b"}, 3},
 	} {
 		t.Run(name, func(t *testing.T) {
-			store := new(session.Memory)
+			store := session.Memory()
 			s, m := talked(t, store, c.steps...)
 			if err := s.Compact(t.Context(), ""); err != nil {
 				t.Fatal(err)
@@ -108,7 +108,7 @@ func TestCutSummary(t *testing.T) {
 // What hooks say is for the writer of the summary, beside what the user says, and is no
 // message to the model. It is on record, so that a resumed compaction has it too.
 func TestHooksInstructSummaries(t *testing.T) {
-	store := new(session.Memory)
+	store := session.Memory()
 	s, m := talked(t, store, llmtest.Fail(&llm.APIError{Class: llm.Overloaded, Status: 529, RetryAfter: time.Millisecond}), say("<summary>All of it.</summary>"), say("three"))
 	def := *s.Agent()
 	for _, text := range []string{"keep the ticket's number", strings.Repeat("x", 20_000)} {
@@ -142,7 +142,7 @@ func TestHooksInstructSummaries(t *testing.T) {
 // A compaction that is interrupted changes nothing, and the next one is as if there had
 // been none.
 func TestInterruptedCompaction(t *testing.T) {
-	store := new(session.Memory)
+	store := session.Memory()
 	s, m := talked(t, store, say(" "), llmtest.Step{Text: "never", Delay: time.Hour}, say("<summary>All of it.</summary>"))
 	before, _ := s.Messages(t.Context())
 	ctx, cancel := context.WithCancel(t.Context())

@@ -19,7 +19,7 @@ import (
 // You can rewind to before a compaction, fork there and read it. Before it the conversation
 // is the old one, after it the new one.
 func TestCompactedPast(t *testing.T) {
-	for name, store := range map[string]session.Store{"memory": new(session.Memory), "dir": &session.Dir{Path: t.TempDir()}} {
+	for name, store := range map[string]session.Store{"memory": session.Memory(), "dir": session.Dir(t.TempDir())} {
 		t.Run(name, func(t *testing.T) {
 			a := &agent.Agent{Sessions: store, Model: llmtest.Script(say(strings.Repeat("early ", 500)), say("middle"), say("<summary>In short.</summary>"), say("late"), say("again"), say("once more"))}
 			s := a.Session("s")

@@ -119,7 +119,7 @@ func compactions(t *testing.T, store session.Store, id string) []event.Compacted
 // A long run is compacted by itself: the pending prompt stays to the letter, what was
 // remembered stays over two compactions, and the work goes on.
 func TestCompaction(t *testing.T) {
-	store := new(session.Memory)
+	store := session.Memory()
 	l := &laborious{calls: 120, tokens: 900, tool: "groaning", window: 40_000, summary: "<memory>\n- decision: keep the API\n- none\n</memory>\n<summary>Much was read.</summary>"}
 	m := l.model(t)
 	a := &agent.Agent{Model: m, Tools: []tool.Tool{groaning}, Sessions: store, Permissions: bypass, System: "Be brief."}
@@ -173,7 +173,7 @@ func TestCompaction(t *testing.T) {
 
 // Old results go first, without a model.
 func TestCompactionClears(t *testing.T) {
-	store := new(session.Memory)
+	store := session.Memory()
 	l := &laborious{calls: 90, tokens: 900, tool: "long", window: 40_000}
 	m := l.model(t)
 	a := &agent.Agent{Model: m, Tools: []tool.Tool{talks}, Sessions: store, Permissions: bypass}
@@ -198,7 +198,7 @@ func TestCompactionClears(t *testing.T) {
 
 // The list of steps, the names of files and the skill in force are told again.
 func TestCompactionNotes(t *testing.T) {
-	store := new(session.Memory)
+	store := session.Memory()
 	steps := llmtest.Use("a", "TodoWrite", map[string]any{"todos": []any{map[string]string{"content": "write the parser", "status": "in_progress"}}})
 	seen := tool.New(tool.Spec{Name: "look", State: "files", ReadOnly: true}, func(context.Context, tool.Call, number) (*tool.Result, error) {
 		r := tool.Text("x")
@@ -236,7 +236,7 @@ func TestCompactionNotes(t *testing.T) {
 
 // Somebody's wish is a run of its own, on record, and leaves a conversation to go on with.
 func TestCompactByHand(t *testing.T) {
-	store := new(session.Memory)
+	store := session.Memory()
 	a := &agent.Agent{Sessions: store, Model: llmtest.Script(say(strings.Repeat("much ", 500)), say("two"), say("All in short."), say("three"))}
 	s := a.Session("s")
 	if err := s.Compact(t.Context(), ""); err != nil {
@@ -363,7 +363,7 @@ func TestCompactedHistories(t *testing.T) {
 	rnd := rand.New(rand.NewPCG(seed, 0))
 	summaries, judged := 0, 0
 	for range 60 {
-		store := new(session.Memory)
+		store := session.Memory()
 		window := 24_000 + rnd.IntN(20_000)
 		prompt := ""
 		m := &llmtest.Model{Facts: llm.Info{Window: window}}
@@ -438,7 +438,7 @@ func TestCompactedHistories(t *testing.T) {
 // docs/compaction.md.
 func TestLongSession(t *testing.T) {
 	for _, kind := range []string{"long", "groaning"} {
-		store := new(session.Memory)
+		store := session.Memory()
 		l := &laborious{calls: 320, tokens: 6000, tool: kind, window: 200_000, summary: "<summary>" + strings.Repeat("What was done and found. ", 250) + "</summary>"}
 		m := l.model(t)
 		a := &agent.Agent{Model: m, Tools: []tool.Tool{talks, groaning}, Sessions: store, Permissions: bypass}

@@ -40,7 +40,7 @@ func TestContext(t *testing.T) {
 		loaded = append(loaded, in.Memory+" "+in.Loaded+" "+filepath.Base(in.File))
 		return hook.Output{}, nil
 	}}
-	store := new(session.Memory)
+	store := session.Memory()
 	prompt := func(id string, model ...llmtest.Step) []string {
 		a := &agent.Agent{Model: llmtest.Script(model...), Dir: dir, Tools: []tool.Tool{read}, Context: place, Sessions: store, Hooks: []hook.Hook{watch},
 			Permissions: permission.Policy{Deny: []permission.Rule{"Read(.env)"}}}

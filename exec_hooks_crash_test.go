@@ -38,7 +38,7 @@ func hookHost(dir string) {
 		}
 		return errors.Join(err, f.Close())
 	}
-	a := &agent.Agent{Permissions: bypass, Sessions: &session.Dir{Path: dir}, Tools: []tool.Tool{write(func(context.Context, tool.Call, int) (*tool.Result, error) {
+	a := &agent.Agent{Permissions: bypass, Sessions: session.Dir(dir), Tools: []tool.Tool{write(func(context.Context, tool.Call, int) (*tool.Result, error) {
 		return tool.Text("written"), note("tool")
 	})}}
 	a.Model = &llmtest.Model{Rule: func(r *llmtest.Request, _ int) llmtest.Step {

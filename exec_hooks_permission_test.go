@@ -94,7 +94,7 @@ func TestPermissionRequestHookEndsTheRun(t *testing.T) {
 func TestHookRulesAfterResume(t *testing.T) {
 	for _, rule := range []permission.Rule{"Bash(touch *)", ""} {
 		var ran []string
-		store := new(session.Memory)
+		store := session.Memory()
 		deferring := func(_ context.Context, _ tool.Call, v permission.Decision) (permission.Decision, error) {
 			if v.Behavior == permission.Asked {
 				return permission.Defer(), nil
@@ -136,7 +136,7 @@ func TestHookRulesAfterResume(t *testing.T) {
 // A question about a call whose tool is not there any more can be looked at.
 func TestQuestionWithoutTool(t *testing.T) {
 	var ran []string
-	store := new(session.Memory)
+	store := session.Memory()
 	a := &agent.Agent{Model: llmtest.Script(llmtest.Call(llmtest.Use("", "Bash", line{"make"}))), Sessions: store, Tools: []tool.Tool{lines(&ran)},
 		CanUseTool: func(context.Context, tool.Call, permission.Decision) (permission.Decision, error) {
 			return permission.Defer(), nil
@@ -191,7 +191,7 @@ func TestReasonsWithoutSecrets(t *testing.T) {
 	} {
 		var ran []string
 		told := ""
-		store := new(session.Memory)
+		store := session.Memory()
 		a := &agent.Agent{Model: llmtest.Script(llmtest.Call(llmtest.Use("", "Bash", line{"make"})), say("end")), Sessions: store, Tools: []tool.Tool{lines(&ran)}, Secrets: []string{secret}}
 		set(a)
 		a.Hooks = append(a.Hooks, hook.Hook{On: hook.PermissionDenied, Func: func(_ context.Context, in *hook.Input) (hook.Output, error) {
@@ -214,7 +214,7 @@ func TestReasonsWithoutSecrets(t *testing.T) {
 // Hooks of what happened before a run went on later are not called again.
 func TestHooksOnceUnderReplay(t *testing.T) {
 	var ran, called []string
-	store := new(session.Memory)
+	store := session.Memory()
 	var hooks []hook.Hook
 	for _, e := range []hook.Event{hook.Setup, hook.SessionStart, hook.UserPromptSubmit, hook.PreToolUse, hook.PostToolUse, hook.PostToolBatch, hook.Stop, hook.SessionEnd} {
 		hooks = append(hooks, hook.Hook{On: e, Func: func(_ context.Context, in *hook.Input) (hook.Output, error) {

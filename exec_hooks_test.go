@@ -188,7 +188,7 @@ var moments = []moment{
 		w.tool(t, tools.Write(w.ws), map[string]string{"file_path": "a.txt", "content": "x"})
 	}},
 	{hook.DirectoryAdded, "", `{"directory":"DIR/sub"}`, func(t *testing.T, w *stage) {
-		w.agent.Sessions = new(session.Memory)
+		w.agent.Sessions = session.Memory()
 		w.agent.Model = llmtest.Script(say("a"), say("b"))
 		for _, dirs := range [][]string{nil, {filepath.Join(w.dir, "sub")}} {
 			w.agent.AdditionalDirs = dirs
@@ -260,7 +260,7 @@ func worktrees(t *testing.T, w *stage) {
 
 // again prompts a session, and another one that is made of it.
 func again(t *testing.T, w *stage, other func(*agent.Session) *agent.Session) {
-	w.agent.Sessions = new(session.Memory)
+	w.agent.Sessions = session.Memory()
 	w.agent.Model = llmtest.Script(say("a"), say("b"))
 	s := w.agent.Session("s")
 	if _, err := s.Prompt(t.Context(), "go"); err != nil {
@@ -579,7 +579,7 @@ func TestHooksUseTheSession(t *testing.T) {
 
 // Nothing is recorded of hooks where there are none.
 func TestNoHooks(t *testing.T) {
-	store := new(session.Memory)
+	store := session.Memory()
 	a := &agent.Agent{Model: llmtest.Script(uses("double"), say("end")), Tools: []tool.Tool{double}, Sessions: store}
 	s := a.Session("s")
 	if _, err := s.Prompt(t.Context(), "go"); err != nil {

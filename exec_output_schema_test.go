@@ -233,7 +233,7 @@ func TestOutputResumed(t *testing.T) {
 			}
 			return llmtest.Call(llmtest.Use("", engine.OutputTool, json.RawMessage(reply)))
 		}
-		store := new(session.Memory)
+		store := session.Memory()
 		var stops []string
 		a := &agent.Agent{Model: &llmtest.Model{Facts: llm.Info{Formats: native}, Rule: rule}, Sessions: store, Hooks: []hook.Hook{{On: hook.Stop, Func: func(_ context.Context, in *hook.Input) (hook.Output, error) {
 			stops = append(stops, in.Last)

@@ -141,7 +141,7 @@ func TestSkillOutlivesTheProgram(t *testing.T) {
 	table := map[string]skillscope.Scope{"reader": {Tools: []permission.Rule{"Read"}}}
 	var ran []string
 	all := []tool.Tool{scopes(table), probe("Read", &ran, tool.Traits{ReadOnly: true}), probe("Write", &ran, tool.Traits{})}
-	store := new(session.Memory)
+	store := session.Memory()
 	deferring := func(_ context.Context, c tool.Call, _ permission.Decision) (permission.Decision, error) {
 		if c.Name == "Read" {
 			return permission.Defer(), nil

@@ -70,7 +70,7 @@ func TestTooLargePrompt(t *testing.T) {
 	large := "Explain hunter2hunter2: " + strings.Repeat("all work and no play ", 20_000) + " THE END"
 	for name, before := range map[string]int{"first": 0, "second": 1, "late": 5} {
 		t.Run(name, func(t *testing.T) {
-			store := new(session.Memory)
+			store := session.Memory()
 			m := narrow(t, 30_000, func(r *llmtest.Request, n int) llmtest.Step {
 				if wantsSummary(&r.Request) {
 					return say("<summary>In short.</summary>")
@@ -127,7 +127,7 @@ func TestTooLargePrompt(t *testing.T) {
 
 // What the user says during the run ends the run in the same way; what came before stays.
 func TestTooLargeSteer(t *testing.T) {
-	store := new(session.Memory)
+	store := session.Memory()
 	large := "Mind this: " + strings.Repeat("all work and no play ", 20_000)
 	var s *agent.Session
 	steers := tool.New(tool.Spec{Name: "steers", ReadOnly: true}, func(ctx context.Context, _ tool.Call, _ number) (*tool.Result, error) {
@@ -219,7 +219,7 @@ func TestTooLargeImages(t *testing.T) {
 
 // Results that are too large are cut, errors too, and the run goes on.
 func TestTooLargeResults(t *testing.T) {
-	store := new(session.Memory)
+	store := session.Memory()
 	m := narrow(t, 16_000, func(r *llmtest.Request, n int) llmtest.Step {
 		if n == 0 {
 			return llmtest.Call(llmtest.Use("a", "long", number{16_500}), llmtest.Use("b", "groaning", number{16_500}), llmtest.Use("c", "long", number{16_500}), llmtest.Use("d", "long", number{100}))
@@ -337,7 +337,7 @@ func TestNeverStuck(t *testing.T) {
 	ends, cuts := map[event.EndReason]int{}, 0
 	size := func(most int) int { return int(math.Pow(float64(most), rnd.Float64())) }
 	for range 40 {
-		store := new(session.Memory)
+		store := session.Memory()
 		window := 6000 + rnd.IntN(20_000)
 		left := 0
 		var s *agent.Session

@@ -36,7 +36,7 @@ func TestTraceSecrets(t *testing.T) {
 		var out bytes.Buffer
 		rec := trace.NewRecorder(&out)
 		rec.Content = content
-		store := new(session.Memory)
+		store := session.Memory()
 		word := map[string]string{"word": secret}
 		a := &agent.Agent{Secrets: []string{secret}, Trace: rec.Trace, Sessions: store, Retry: &agent.Retry{Base: time.Millisecond, Tries: 2},
 			Model: llmtest.Script(

@@ -160,7 +160,7 @@ func TestTrace(t *testing.T) {
 func TestTraceOfResumedRun(t *testing.T) {
 	var out bytes.Buffer
 	rec := trace.NewRecorder(&out)
-	store := new(session.Memory)
+	store := session.Memory()
 	a := &agent.Agent{Model: llmtest.Script(llmtest.Call(llmtest.Use("", "change", nil)), say("end")), Sessions: store, Trace: rec.Trace,
 		Tools: []tool.Tool{tool.New(tool.Spec{Name: "change"}, func(context.Context, tool.Call, struct{}) (*tool.Result, error) { return tool.Text("ok"), nil })},
 		CanUseTool: func(context.Context, tool.Call, permission.Decision) (permission.Decision, error) {

@@ -78,7 +78,7 @@ type site struct {
 	strict  *llmtest.Server
 	agent   *agent.Agent
 	session *agent.Session
-	store   *session.Memory
+	store   session.Store
 	healed  atomic.Bool // no faults any more
 	gone    atomic.Bool // no connection can be made
 
@@ -101,7 +101,7 @@ func newSite(t *testing.T, p provider, memory bool, plan faultserver.Plan, steps
 			{Text: said, Calls: []llm.ToolUse{llmtest.Use("r1", "double", number{2}), llmtest.Use("w1", "write", number{1})}},
 			say(done)}
 	}
-	x := &site{T: t, provider: p, strict: llmtest.NewPipe(t), store: new(session.Memory), writes: map[int]int{}}
+	x := &site{T: t, provider: p, strict: llmtest.NewPipe(t), store: session.Memory(), writes: map[int]int{}}
 	x.strict.Rule = func(r *llmtest.Request, _ int) llmtest.Step {
 		n := 0
 		for i, m := range r.Messages {

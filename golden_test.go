@@ -96,7 +96,7 @@ var histories = map[string]func(t *testing.T, a *agent.Agent){
 	"crash": func(t *testing.T, a *agent.Agent) {
 		a.Model = byTurn(t, llmtest.Call(llmtest.Use("a", "double", number{2}), llmtest.Use("b", "write", number{1}), llmtest.Use("c", "write", number{2})), say("Done."))
 		whole := *a
-		whole.Sessions = new(session.Memory)
+		whole.Sessions = session.Memory()
 		play(t, &whole, "go")
 		facts := history(t, whole.Sessions, "golden")
 		starts := 0
@@ -148,7 +148,7 @@ func record(t *testing.T, file string, history func(*testing.T, *agent.Agent)) {
 			<-ctx.Done()
 			return nil, ctx.Err()
 		})
-		a := &agent.Agent{Dir: "/", Sessions: new(session.Memory), Permissions: bypass, Tools: []tool.Tool{double, count, hang,
+		a := &agent.Agent{Dir: "/", Sessions: session.Memory(), Permissions: bypass, Tools: []tool.Tool{double, count, hang,
 			write(func(context.Context, tool.Call, int) (*tool.Result, error) { return tool.Text("written"), nil })}}
 		history(t, a)
 		var out bytes.Buffer

@@ -53,7 +53,7 @@ func (w *writer) Stream(_ context.Context, req *llm.Request) iter.Seq2[llm.Delta
 // A session of any length that breaks off at random facts is resumed each time. No
 // acknowledged fact is lost, no conversation is broken, and no write is repeated.
 func TestLongHistory(t *testing.T) {
-	dir := session.Dir{Path: t.TempDir()}
+	dir := session.Dir(t.TempDir())
 	writes := map[int]int{}
 	w := write(func(_ context.Context, _ tool.Call, n int) (*tool.Result, error) {
 		writes[n]++
@@ -78,7 +78,7 @@ func TestLongHistory(t *testing.T) {
 		if model.bad != nil {
 			t.Fatal(model.bad)
 		}
-		info, statErr := dir.Stat(t.Context(), "s")
+		info, statErr := session.Stat(t.Context(), dir, "s")
 		acked = max(acked, store.acked)
 		if statErr != nil || info.Facts < acked {
 			t.Fatalf("%d facts are left of %d, %v", info.Facts, acked, statErr)

@@ -88,7 +88,7 @@ func TestAdverseNotices(t *testing.T) {
 
 // Interrupt while an earlier run is being closed.
 func TestAdverseInterruptWhileClosingEarlier(t *testing.T) {
-	store := new(session.Memory)
+	store := session.Memory()
 	entered, free := make(chan struct{}, 10), make(chan struct{})
 	var block atomic.Bool
 	watch := hook.Hook{On: hook.PostToolUse, Func: func(ctx context.Context, in *hook.Input) (hook.Output, error) {
@@ -425,7 +425,7 @@ func TestAdverseSlowAppend(t *testing.T) {
 			time.Sleep(2 * time.Second) // cleans up, within the grace
 			return nil, ctx.Err()
 		})
-		a := &agent.Agent{Model: llmtest.Script(uses("x"), say("end")), Permissions: bypass, Tools: []tool.Tool{tl}, Sessions: slowStore{new(session.Memory), 4 * time.Second}, Log: slog.New(slog.DiscardHandler)}
+		a := &agent.Agent{Model: llmtest.Script(uses("x"), say("end")), Permissions: bypass, Tools: []tool.Tool{tl}, Sessions: slowStore{session.Memory(), 4 * time.Second}, Log: slog.New(slog.DiscardHandler)}
 		for e, err := range a.Stream(t.Context(), "go") {
 			if err != nil {
 			}
@@ -560,7 +560,7 @@ func (g *gated) Open(ctx context.Context, id string, h session.Header) (session.
 
 func TestAdverseForkHolds(t *testing.T) {
 	gate, at := make(chan struct{}), make(chan struct{})
-	store := &gated{Store: new(session.Memory), gate: gate}
+	store := &gated{Store: session.Memory(), gate: gate}
 	hang := tool.New(tool.Spec{Name: "hang", ReadOnly: true}, func(ctx context.Context, _ tool.Call, _ number) (*tool.Result, error) {
 		close(at)
 		<-ctx.Done()
@@ -624,7 +624,7 @@ func TestAdverseModeWhileClosingEarlier(t *testing.T) {
 		}
 		return say("end")
 	}}
-	a := &agent.Agent{Model: m, Permissions: bypass, Hooks: []hook.Hook{watch}, Sessions: new(session.Memory), Tools: []tool.Tool{double, write(func(context.Context, tool.Call, int) (*tool.Result, error) {
+	a := &agent.Agent{Model: m, Permissions: bypass, Hooks: []hook.Hook{watch}, Sessions: session.Memory(), Tools: []tool.Tool{double, write(func(context.Context, tool.Call, int) (*tool.Result, error) {
 		wrote.Store(true)
 		return tool.Text("w"), nil
 	})}}

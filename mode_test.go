@@ -33,7 +33,7 @@ func TestModeOfNextSession(t *testing.T) {
 		{permission.DontAsk, permission.Plan, "", "", permission.Plan},
 	} {
 		for _, when := range []string{"while it runs", "at rest"} {
-			a := &agent.Agent{Sessions: new(session.Memory), Program: c.first, Model: llmtest.Script(uses("set"), say("end"), say("end"))}
+			a := &agent.Agent{Sessions: session.Memory(), Program: c.first, Model: llmtest.Script(uses("set"), say("end"), say("end"))}
 			first := a.Session("s")
 			set := func() error { return first.SetMode(t.Context(), c.left) }
 			a.Tools = []tool.Tool{tool.Func(tool.Spec{Name: "set", ReadOnly: true}, func(context.Context, number) (string, error) { return "", set() })}
@@ -76,7 +76,7 @@ func TestRulesOfNextSession(t *testing.T) {
 	for program, want := range map[string]int{"p": 1, "": 0, "q": 0} { // the call that adds the rule is judged without it
 		ran := 0
 		w := write(func(context.Context, tool.Call, int) (*tool.Result, error) { ran++; return tool.Text("ok"), nil })
-		a := &agent.Agent{Sessions: new(session.Memory), Program: "p", Model: llmtest.Script(uses("write"), say("end"), uses("write"), say("end")), Tools: []tool.Tool{w},
+		a := &agent.Agent{Sessions: session.Memory(), Program: "p", Model: llmtest.Script(uses("write"), say("end"), uses("write"), say("end")), Tools: []tool.Tool{w},
 			Hooks: []hook.Hook{{On: hook.PreToolUse, Func: func(context.Context, *hook.Input) (hook.Output, error) {
 				return hook.Output{Updates: []hook.Update{{Type: hook.AddRules, Behavior: permission.Allowed, Rules: []permission.Rule{"write"}}}}, nil
 			}}}}

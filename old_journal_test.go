@@ -22,13 +22,13 @@ import (
 // title and a tag, a summary, a change of the mode, and a call that waits for a person.
 // expected.json is what that version made of it. The files are never written again: they
 // stand for the sessions that users have.
-func oldJournal(t *testing.T) session.Dir {
+func oldJournal(t *testing.T) session.Store {
 	t.Helper()
 	dir := t.TempDir()
 	if err := os.CopyFS(dir, os.DirFS(filepath.Join("testdata", "old_journal", "sessions"))); err != nil {
 		t.Fatal(err)
 	}
-	return session.Dir{Path: dir}
+	return session.Dir(dir)
 }
 
 func TestOldJournalReads(t *testing.T) {
@@ -48,7 +48,7 @@ func TestOldJournalReads(t *testing.T) {
 	for _, r := range asked {
 		pending = append(pending, r.Call)
 	}
-	info, err := store.Stat(t.Context(), "greeting")
+	info, err := session.Stat(t.Context(), store, "greeting")
 	if err != nil {
 		t.Fatal(err)
 	}

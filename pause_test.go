@@ -63,7 +63,7 @@ func TestTimersAfterAPause(t *testing.T) {
 				m := llmtest.Script(uses("slow", "slow", "slow", "slow"),
 					llmtest.Step{Err: &llm.APIError{Class: llm.Overloaded, RetryAfter: 30 * time.Second}}, say("done"), say("more"))
 				a := &agent.Agent{Model: m, Tools: []tool.Tool{slow}, Budget: agent.Budget{Time: 10 * time.Minute},
-					Sessions: &sleepyStore{new(session.Memory), at, pause}}
+					Sessions: &sleepyStore{session.Memory(), at, pause}}
 				s := a.Session("s")
 				defer s.Close()
 				res, err := s.Prompt(t.Context(), "go")
@@ -111,7 +111,7 @@ func TestDeadlineInThePast(t *testing.T) {
 	past, cancel := context.WithDeadline(t.Context(), time.Now().Add(-time.Hour))
 	defer cancel()
 	m := llmtest.Script(say("asked"))
-	store := new(session.Memory)
+	store := session.Memory()
 	a := &agent.Agent{Model: m, Tools: []tool.Tool{double}, Sessions: store}
 	s := a.Session("s")
 	defer s.Close()
@@ -134,7 +134,7 @@ func TestDeadlineInThePast(t *testing.T) {
 		{Seq: 1, Time: begun, Data: fact.Configured{Model: m.Name(), Limits: fact.Limits{Time: time.Minute}}},
 		{Seq: 2, Prev: 1, Time: begun, Data: event.UserMessage{ID: "p", Delivery: event.AsPrompt, Message: llm.UserText("go")}},
 		{Seq: 3, Prev: 2, Time: begun.Add(2 * time.Minute), Data: event.UserMessage{ID: "more", Delivery: event.AsSteer, Message: llm.UserText("more")}},
-	}).(*session.Memory)
+	})
 	a.Sessions = store
 	late := a.Session("s")
 	defer late.Close()

@@ -31,7 +31,7 @@ func planned(mode permission.Mode, ask agent.CanUseToolFunc, steps ...llmtest.St
 		return tool.Text("written"), nil
 	})
 	return &agent.Agent{Model: llmtest.Script(steps...), Tools: []tool.Tool{enter, exit, w, double}, Permissions: permission.Policy{Mode: mode},
-		CanUseTool: ask, Sessions: new(session.Memory)}, writes
+		CanUseTool: ask, Sessions: session.Memory()}, writes
 }
 
 func enterPlan() llmtest.Step {
@@ -260,7 +260,7 @@ func TestWorktreeSession(t *testing.T) {
 			t.Fatalf("git %s: %s", args, out)
 		}
 	}
-	store := session.Dir{Path: t.TempDir()}
+	store := session.Dir(t.TempDir())
 	run := func(prompt string, steps ...llmtest.Step) []string {
 		t.Helper()
 		ws := &workspace.Workspace{Root: top}

@@ -210,7 +210,7 @@ func TestPromptOptionsResumed(t *testing.T) {
 		return &agent.Agent{Model: modelNamed("large", say("large")), Models: func(name string) (llm.Model, error) { return small, nil }, Sessions: store,
 			Tools: []tool.Tool{moded, named("b")}, Budget: agent.Budget{USD: 1}, Permissions: permission.Policy{Mode: permission.AcceptEdits}, Program: "p"}
 	}
-	s := build(new(session.Memory)).Session("s")
+	s := build(session.Memory()).Session("s")
 	in := agent.Input{Text: "go", Model: "small", Tools: []string{"a"}, Mode: permission.Plan, Budget: agent.Budget{USD: 0.25}}
 	facts := recorded(eventsOf(t, s, in))
 	s.Close()
@@ -260,7 +260,7 @@ func TestPromptOptionsResumed(t *testing.T) {
 
 // If the agent no longer has the prompt's model, a resumed run continues with the agent's.
 func TestPromptModelGone(t *testing.T) {
-	store := new(session.Memory)
+	store := session.Memory()
 	small, large := modelNamed("small", uses("ask"), say("small")), modelNamed("large", uses("ask"), say("large"))
 	ask := tool.Func(tool.Spec{Name: "ask"}, func(context.Context, number) (string, error) { return "", nil })
 	a := &agent.Agent{Model: large, Fallbacks: []llm.Model{small}, Tools: []tool.Tool{ask}, Sessions: store, CanUseTool: answer(permission.Defer())}
@@ -295,7 +295,7 @@ func TestPromptOptionsOfChildren(t *testing.T) {
 				}
 				worker := llmtest.Script(uses("read", "a", "b"), say("done"), uses("read", "a", "b"), say("done"))
 				helper := &agent.Agent{Name: "helper", Model: worker, Permissions: permission.Policy{Mode: permission.Bypass}}
-				store := new(session.Memory)
+				store := session.Memory()
 				parent := &llmtest.Model{Rule: func(r *llmtest.Request, _ int) llmtest.Step {
 					if r.Messages[len(r.Messages)-1].Content.Text() == "go" {
 						return delegates(1)
@@ -342,7 +342,7 @@ func TestPromptOptionsOfSuspendedChildren(t *testing.T) {
 				}
 				return say("end")
 			}}
-			a := &agent.Agent{Model: parent, Sessions: new(session.Memory), AwaitAgents: true, CanUseTool: answer(permission.Defer()), Permissions: permission.Policy{Mode: permission.AcceptEdits},
+			a := &agent.Agent{Model: parent, Sessions: session.Memory(), AwaitAgents: true, CanUseTool: answer(permission.Defer()), Permissions: permission.Policy{Mode: permission.AcceptEdits},
 				Tools: []tool.Tool{edit("a"), edit("b"), delegate(&agent.Agent{Name: "helper", Model: worker}, background)}}
 			a.Permissions.Allow = []permission.Rule{"delegate"}
 			s := a.Session("s")
@@ -426,7 +426,7 @@ func TestModeChangesInPromptWithMode(t *testing.T) {
 func TestSettingsOfSuspendedPrompt(t *testing.T) {
 	ask := tool.Func(tool.Spec{Name: "ask"}, func(context.Context, number) (string, error) { return "", nil })
 	for _, open := range []bool{true, false} {
-		store := new(session.Memory)
+		store := session.Memory()
 		small, other := modelNamed("small", uses("ask"), say("small")), modelNamed("other", uses("ask"), say("other"))
 		a := &agent.Agent{Model: modelNamed("large", say("large")), Fallbacks: []llm.Model{small}, Tools: []tool.Tool{ask}, Sessions: store, CanUseTool: answer(permission.Defer()), Program: "p", Permissions: permission.Policy{Mode: permission.AcceptEdits}}
 		s := a.Session("s")
@@ -562,7 +562,7 @@ func TestPromptBudgetAndCompaction(t *testing.T) {
 // The window of the prompt's model decides when the conversation is compacted, and this
 // model writes the summary. The next prompt has the agent's model again.
 func TestPromptModelCompacts(t *testing.T) {
-	store := new(session.Memory)
+	store := session.Memory()
 	large := narrow(t, 200_000, func(r *llmtest.Request, n int) llmtest.Step {
 		if n < 4 {
 			return llmtest.Call(llmtest.Use(fmt.Sprint("u", n), "groaning", number{15_000 + n}))

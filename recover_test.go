@@ -60,7 +60,7 @@ func (l *mortalLog) tick() {
 
 // hostStore is where the host keeps its session.
 func hostStore(dir string) session.Store {
-	store := session.Store(&session.Dir{Path: filepath.Join(dir, "sessions")})
+	store := session.Store(session.Dir(filepath.Join(dir, "sessions")))
 	if n, err := strconv.Atoi(os.Getenv(killAppend)); err == nil {
 		return &mortalStore{store, n}
 	}
@@ -136,8 +136,8 @@ func finished(facts []event.Event) bool {
 // read before.
 func stillThere(t *testing.T, dir string, before []event.Event) []event.Event {
 	t.Helper()
-	d := session.Dir{Path: filepath.Join(dir, "sessions")}
-	if _, err := d.Stat(t.Context(), "s"); err != nil {
+	d := session.Dir(filepath.Join(dir, "sessions"))
+	if _, err := session.Stat(t.Context(), d, "s"); err != nil {
 		return nil // nothing was recorded yet
 	}
 	now := recordedIn(t, d)

@@ -156,7 +156,7 @@ func begunWrites(facts []event.Event) map[int]int {
 // seeded returns a store that holds a history.
 func seeded(t *testing.T, history []event.Event) session.Store {
 	t.Helper()
-	store := new(session.Memory)
+	store := session.Memory()
 	log, err := store.Open(t.Context(), "s", session.Header{Session: "s"})
 	if err != nil {
 		t.Fatal(err)
@@ -235,7 +235,7 @@ func TestInterruptAnywhere(t *testing.T) {
 func TestStoreFails(t *testing.T) {
 	for n := 1; n < 12; n++ {
 		a := &agent.Agent{Tools: []tool.Tool{double}, Model: byTurn(t, uses("double"), say("done"))}
-		failing := &failingStore{Store: new(session.Memory), left: n}
+		failing := &failingStore{Store: session.Memory(), left: n}
 		a.Sessions = failing
 		s := a.Session("s")
 		res, err := s.Prompt(t.Context(), "go")
@@ -293,7 +293,7 @@ func (l *failingLog) Append(ctx context.Context, after int64, sync bool, es ...e
 
 // A run that goes on has the hooks of the program in which it does.
 func TestResumeWithOtherHooks(t *testing.T) {
-	store := new(session.Memory)
+	store := session.Memory()
 	a := &agent.Agent{Model: llmtest.Script(uses("write"), say("end")), Sessions: store, CanUseTool: answer(permission.Defer()),
 		Tools: []tool.Tool{tool.Func(tool.Spec{Name: "write"}, func(context.Context, number) (string, error) { return "written", nil })}}
 	s := a.Session("s")

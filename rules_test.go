@@ -41,7 +41,7 @@ func history(t *testing.T, store session.Store, id string) []event.Event {
 
 // A fact is on record before the run acts on it or shows it.
 func TestWriteAhead(t *testing.T) {
-	store := new(session.Memory)
+	store := session.Memory()
 	has := func(want func(event.Data) bool) bool {
 		for _, e := range history(t, store, "s") {
 			if want(e.Data) {
@@ -87,7 +87,7 @@ func TestWriteAhead(t *testing.T) {
 // Facts that must survive a crash are synced. The run does not wait for others. Facts
 // without an action between them are recorded together.
 func TestSync(t *testing.T) {
-	store := &syncStore{Store: new(session.Memory), synced: map[string]bool{}}
+	store := &syncStore{Store: session.Memory(), synced: map[string]bool{}}
 	a := &agent.Agent{Model: llmtest.Script(uses("double"), uses("write"), say("done")), Permissions: bypass, Sessions: store,
 		Tools: []tool.Tool{double, write(func(context.Context, tool.Call, int) (*tool.Result, error) { return tool.Text("ok"), nil })}}
 	if _, err := a.Prompt(t.Context(), "go"); err != nil {
@@ -184,7 +184,7 @@ func TestRepeatedIDs(t *testing.T) {
 
 // However a run ends, its end is on record.
 func TestEndIsRecorded(t *testing.T) {
-	store := new(session.Memory)
+	store := session.Memory()
 	ctx, cancel := context.WithCancelCause(t.Context())
 	why := errors.New("the lights went out")
 	hang := write(func(ctx context.Context, _ tool.Call, _ int) (*tool.Result, error) {
@@ -260,7 +260,7 @@ func TestToolState(t *testing.T) {
 		return r, nil
 	})
 	step := func(n int) llmtest.Step { return llmtest.Call(llmtest.Use("", "count", number{n})) }
-	a := &agent.Agent{Model: llmtest.Script(step(1), step(2), say("x"), step(3), say("y")), Tools: []tool.Tool{counter}, Sessions: new(session.Memory)}
+	a := &agent.Agent{Model: llmtest.Script(step(1), step(2), say("x"), step(3), say("y")), Tools: []tool.Tool{counter}, Sessions: session.Memory()}
 	for range 2 {
 		s := a.Session("s")
 		if _, err := s.Prompt(t.Context(), "go"); err != nil {
@@ -373,7 +373,7 @@ func TestEveryEvent(t *testing.T) {
 		return hook.Output{Updates: []hook.Update{{Type: hook.AddRules, Behavior: permission.Denied, Rules: []permission.Rule{"Nothing"}}}}, nil
 	}}
 	last := hook.Hook{On: hook.Stop, Func: func(context.Context, *hook.Input) (hook.Output, error) { return hook.Output{}, nil }}
-	store := new(session.Memory)
+	store := session.Memory()
 	keep := func(context.Context, agent.CheckpointPlace) (string, error) { return "k", nil }
 	a := &agent.Agent{Checkpoint: keep, Sessions: store, Tools: []tool.Tool{report}, Toolsets: []tool.Set{set}, Hooks: []hook.Hook{witness, last}, CanUseTool: answer(permission.Allow()),
 		Retry: &agent.Retry{Base: 1}, Model: llmtest.Script(
@@ -437,10 +437,10 @@ func TestEveryEvent(t *testing.T) {
 	watch(s).Close()
 	seen[event.Type(event.AgentStart{})], seen[event.Type(event.AgentEnd{})], seen[event.Type(event.AgentEvent{})] = childEvents(t)
 	seen[event.Type(fact.AgentSuspended{})] = childSuspends(t)
-	torn := &agent.Agent{Model: llmtest.Script(say("x"), say("y")), Sessions: session.Dir{Path: t.TempDir()}}
+	torn := &agent.Agent{Model: llmtest.Script(say("x"), say("y")), Sessions: session.Dir(t.TempDir())}
 	s = torn.Session("torn")
 	watch(s).Close()
-	tear(t, torn.Sessions.(session.Dir), "torn", `{"seq":99,"prev":98,"ti`)
+	tear(t, torn.Sessions, "torn", `{"seq":99,"prev":98,"ti`)
 	s = torn.Session("torn")
 	watch(s).Close()
 	feedEvents(t, seen)
@@ -456,7 +456,7 @@ func TestEveryEvent(t *testing.T) {
 // A mode that was set, or that a tool entered, holds for the session's later
 // prompts; another program's session keeps only a mode that forbids more.
 func TestModeAcrossPrompts(t *testing.T) {
-	store := new(session.Memory)
+	store := session.Memory()
 	ran := 0
 	enter := tool.New(tool.Spec{Name: "enter", ReadOnly: true}, func(context.Context, tool.Call, struct{}) (*tool.Result, error) {
 		r := tool.Text("ok")

@@ -106,7 +106,7 @@ func TestRewindFiles(t *testing.T) {
 		return id
 	}
 	var s *agent.Session
-	a := &agent.Agent{Permissions: bypass, Dir: t.TempDir(), Sessions: session.Dir{Path: t.TempDir()},
+	a := &agent.Agent{Permissions: bypass, Dir: t.TempDir(), Sessions: session.Dir(t.TempDir()),
 		Tools: []tool.Tool{write(func(context.Context, tool.Call, int) (*tool.Result, error) {
 			err := s.RewindFiles(t.Context(), 0, nil)
 			if !errors.Is(err, agent.ErrBusy) {

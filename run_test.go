@@ -58,7 +58,7 @@ func TestStoreFailsAtDenial(t *testing.T) {
 	for n := 1; n < 20; n++ {
 		failed := false
 		synctest.Test(t, func(t *testing.T) {
-			failing := &failingStore{Store: new(session.Memory), left: n}
+			failing := &failingStore{Store: session.Memory(), left: n}
 			var s *agent.Session
 			a := &agent.Agent{Model: llmtest.Script(uses("write"), say("end")), Sessions: failing, Tools: []tool.Tool{fine},
 				CanUseTool: func(ctx context.Context, _ tool.Call, _ permission.Decision) (permission.Decision, error) {
@@ -162,7 +162,7 @@ func TestUnrecordable(t *testing.T) {
 	} {
 		for _, hooked := range []bool{false, true} {
 			a := &agent.Agent{Model: llmtest.Script(uses("write"), say("done")), Permissions: bypass, Secrets: []string{"12345678"},
-				Sessions: &session.Dir{Path: t.TempDir()}, Tools: []tool.Tool{fine}}
+				Sessions: session.Dir(t.TempDir()), Tools: []tool.Tool{fine}}
 			if hooked {
 				a.Hooks = []hook.Hook{{On: hook.PostToolUse, Func: func(context.Context, *hook.Input) (hook.Output, error) {
 					return hook.Output{Result: result}, nil
@@ -179,7 +179,7 @@ func TestUnrecordable(t *testing.T) {
 	m := llmtest.Script(llmtest.Step{Reply: func(*llm.Request) llm.Response {
 		return llm.Response{Message: llm.Message{Content: odd}, Stop: llm.UseTools}
 	}}, say("done"))
-	a := &agent.Agent{Model: m, Sessions: &session.Dir{Path: t.TempDir()}, Tools: []tool.Tool{fine}}
+	a := &agent.Agent{Model: m, Sessions: session.Dir(t.TempDir()), Tools: []tool.Tool{fine}}
 	if res, err := a.Prompt(t.Context(), "go"); err != nil || res.Text != "done" {
 		t.Errorf("%+v, %v", res, err)
 	}
@@ -188,7 +188,7 @@ func TestUnrecordable(t *testing.T) {
 // A decision from outside is checked as the callback's is.
 func TestDecideNonsense(t *testing.T) {
 	asked := make(chan string, 1)
-	a := &agent.Agent{Model: llmtest.Script(uses("write"), say("done")), Sessions: &session.Dir{Path: t.TempDir()}, Tools: []tool.Tool{fine},
+	a := &agent.Agent{Model: llmtest.Script(uses("write"), say("done")), Sessions: session.Dir(t.TempDir()), Tools: []tool.Tool{fine},
 		CanUseTool: func(ctx context.Context, c tool.Call, _ permission.Decision) (permission.Decision, error) {
 			asked <- c.ID
 			<-ctx.Done()
@@ -234,7 +234,7 @@ func TestThinkingOfResumedRun(t *testing.T) {
 // A run that is cut short while it closes an earlier one ends as interrupted.
 func TestCancelledWhileClosing(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		store := new(session.Memory)
+		store := session.Memory()
 		closing := make(chan struct{})
 		var n atomic.Int32
 		a := &agent.Agent{Model: llmtest.Script(uses("write"), llmtest.Step{Text: "late", Delay: time.Hour}), Sessions: store, Permissions: bypass, Tools: []tool.Tool{fine},
@@ -299,7 +299,7 @@ func TestToolsOfSets(t *testing.T) {
 
 // An input that is known already, to a program that starts again.
 func TestKnownInputOfOldSession(t *testing.T) {
-	a := &agent.Agent{Model: llmtest.Script(say("one")), Sessions: new(session.Memory)}
+	a := &agent.Agent{Model: llmtest.Script(say("one")), Sessions: session.Memory()}
 	for range 2 {
 		s := a.Session("s")
 		res, err := s.Do(t.Context(), agent.Input{ID: "x", Text: "go"})

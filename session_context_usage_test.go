@@ -63,7 +63,7 @@ func TestContextUsage(t *testing.T) {
 		}, engine.ByUsage},
 	} {
 		t.Run(name, func(t *testing.T) {
-			a := &agent.Agent{Model: tt.model(t), System: "You are careful.", Thinking: llm.Thought{Budget: 2048}, Sessions: new(session.Memory),
+			a := &agent.Agent{Model: tt.model(t), System: "You are careful.", Thinking: llm.Thought{Budget: 2048}, Sessions: session.Memory(),
 				Tools: []tool.Tool{reply("Read", strings.Repeat("a line of the file\n", 200)), reply("Grep", strings.Repeat("found ", 50)), reply("mcp__x__y", "y"), reply("Skill", "s"), reply("Agent", "a")},
 				Context: func(context.Context, agent.Place) []agent.Note {
 					return []agent.Note{{ID: "n", Text: strings.Repeat("Always test. ", 100)}}

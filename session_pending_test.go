@@ -20,7 +20,7 @@ import (
 
 // suspendedAgent asks about two calls that write, defers, and notes what ran.
 func suspendedAgent(dir string, steps ...llmtest.Step) *agent.Agent {
-	return &agent.Agent{Model: llmtest.Script(steps...), Sessions: &session.Dir{Path: filepath.Join(dir, "sessions")}, CanUseTool: answer(permission.Defer()), Dir: dir,
+	return &agent.Agent{Model: llmtest.Script(steps...), Sessions: session.Dir(filepath.Join(dir, "sessions")), CanUseTool: answer(permission.Defer()), Dir: dir,
 		Tools: []tool.Tool{write(func(_ context.Context, _ tool.Call, n int) (*tool.Result, error) {
 			f, err := os.OpenFile(filepath.Join(dir, "ran"), os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
 			if err != nil {

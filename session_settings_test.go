@@ -71,7 +71,7 @@ func TestSetTools(t *testing.T) {
 		return nil
 	})
 	m := llmtest.Script(uses("change", "old"), uses("old", "change", "new", "hidden", "kept"), say("a"), say("b"), say("c"))
-	store := new(session.Memory)
+	store := session.Memory()
 	a := &agent.Agent{Model: m, Sessions: store, Tools: []tool.Tool{named("old"), named("kept"), change}, DisallowedTools: []string{"hidden"},
 		Permissions: permission.Policy{Deny: []permission.Rule{"kept(*)"}, KnownTools: []string{"hidden"}}}
 	s = a.Session("s")
@@ -195,7 +195,7 @@ func TestSetBudget(t *testing.T) {
 		{"time", agent.Budget{Time: time.Hour}, agent.Budget{Time: 1}, event.TimedOut},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			store := new(session.Memory)
+			store := session.Memory()
 			a := &agent.Agent{Model: model(), Sessions: store, Tools: []tool.Tool{change}, Budget: tt.before}
 			s, b = a.Session("s"), tt.after
 			defer s.Close()
@@ -239,7 +239,7 @@ func TestSetBudget(t *testing.T) {
 
 // A budget set while a run waits holds in the program that resumes it.
 func TestBudgetOfResumedRun(t *testing.T) {
-	store := new(session.Memory)
+	store := session.Memory()
 	model := func() llm.Model {
 		return &llmtest.Model{Rule: func(_ *llmtest.Request, n int) llmtest.Step { return llmtest.Call(llmtest.Use("", "write", number{n})) }}
 	}
@@ -306,7 +306,7 @@ func TestSetCanUseTool(t *testing.T) {
 		return s.SetMode(ctx, permission.AcceptEdits)
 	})
 	m := llmtest.Script(uses("write"), llmtest.Call(llmtest.Use("", "change", number{0})), uses("write"), llmtest.Call(llmtest.Use("", "change", number{1})), uses("write"), say("done"), say("again"))
-	store := new(session.Memory)
+	store := session.Memory()
 	a := &agent.Agent{Model: m, Sessions: store, Tools: []tool.Tool{fine, change}, CanUseTool: ask("a", permission.Allow())}
 	s = a.Session("s")
 	defer s.Close()

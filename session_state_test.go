@@ -31,7 +31,7 @@ func TestStateAfterEachFact(t *testing.T) {
 		"no question": {say("end")},
 	} {
 		for _, background := range []bool{false, true} {
-			for kind, store := range map[string]session.Store{"memory": new(session.Memory), "dir": session.Dir{Path: t.TempDir()}} {
+			for kind, store := range map[string]session.Store{"memory": session.Memory(), "dir": session.Dir(t.TempDir())} {
 				t.Run(fmt.Sprint(name, background, kind), func(t *testing.T) {
 					helper := func() *agent.Agent {
 						return &agent.Agent{Name: "helper", Model: byTurn(t, uses("write"), say("helped")), Tools: []tool.Tool{write}}
@@ -139,7 +139,7 @@ func checkState(t *testing.T, a agent.Agent, id string, n int64) {
 // A session is running while its run has the lock. A question that a callback is asked right
 // now is listed as well.
 func TestStateOfARun(t *testing.T) {
-	for name, store := range map[string]session.Store{"memory": new(session.Memory), "dir": session.Dir{Path: t.TempDir()}} {
+	for name, store := range map[string]session.Store{"memory": session.Memory(), "dir": session.Dir(t.TempDir())} {
 		t.Run(name, func(t *testing.T) {
 			asked, works, next := make(chan struct{}), make(chan struct{}), make(chan struct{})
 			write := write(func(context.Context, tool.Call, int) (*tool.Result, error) {

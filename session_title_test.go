@@ -16,7 +16,7 @@ import (
 // A session in use is named through its own log: before the first prompt, during a run,
 // after it, and after a rewind.
 func TestSetTitle(t *testing.T) {
-	store := session.Dir{Path: t.TempDir()}
+	store := session.Dir(t.TempDir())
 	var s *agent.Session
 	a := &agent.Agent{Sessions: store, Permissions: bypass, Dir: t.TempDir(), Model: llmtest.Script(uses("write"), say("done")),
 		Tools: []tool.Tool{write(func(ctx context.Context, _ tool.Call, _ int) (*tool.Result, error) {
@@ -65,7 +65,7 @@ func TestSetTitle(t *testing.T) {
 
 // The order of a resume: which session, a copy of it, from where.
 func TestContinueForkTruncate(t *testing.T) {
-	store := session.Dir{Path: t.TempDir()}
+	store := session.Dir(t.TempDir())
 	a := &agent.Agent{Sessions: store, Dir: t.TempDir(), Model: llmtest.Script(say("older"), say("1"), say("2"), say("in the copy"))}
 	var answers []int64
 	for _, id := range []string{"older", "newer", "newer"} {

@@ -29,7 +29,7 @@ func TestWatchAnotherProcess(t *testing.T) {
 	if err := os.WriteFile(filepath.Join(dir, "notes.txt"), []byte("notes\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	store := session.Dir{Path: filepath.Join(dir, "sessions")}
+	store := session.Dir(filepath.Join(dir, "sessions"))
 	a := &agent.Agent{Sessions: store} // it cannot run, and need not
 	var wg sync.WaitGroup
 	watch := func(after int64) {

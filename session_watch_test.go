@@ -31,7 +31,7 @@ type lonely struct {
 
 func watchStores(t *testing.T) map[string]session.Store {
 	dir := t.TempDir()
-	return map[string]session.Store{"memory": new(session.Memory), "dir": session.Dir{Path: dir + "/d"}, "pointer": &session.Dir{Path: dir + "/p"}, "other": lonely{Store: new(session.Memory)}}
+	return map[string]session.Store{"memory": session.Memory(), "dir": session.Dir(dir + "/d"), "pointer": session.Dir(dir + "/p"), "other": lonely{Store: session.Memory()}}
 }
 
 // watchUntil watches a session until a fact satisfies end. It checks that the facts follow
@@ -154,7 +154,7 @@ func (g gatedSpeaker) Stream(ctx context.Context, _ *llm.Request) iter.Seq2[llm.
 func TestWatchShowsTheTextSoFar(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		g := gatedSpeaker{make(chan string)}
-		a := &agent.Agent{Model: g, Sessions: new(session.Memory)}
+		a := &agent.Agent{Model: g, Sessions: session.Memory()}
 		s := a.Session("s")
 		defer s.Close()
 		go s.Prompt(t.Context(), "go")
@@ -205,7 +205,7 @@ func TestWatchSlowly(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		release, joined := make(chan struct{}), make(chan struct{})
 		show := tool.Func(tool.Spec{Name: "double", ReadOnly: true}, func(ctx context.Context, n number) (int, error) { return 2 * n.N, nil })
-		store := session.Dir{Path: t.TempDir()}
+		store := session.Dir(t.TempDir())
 		a := &agent.Agent{Model: &caller{800}, Tools: []tool.Tool{show}, Sessions: store}
 		s := a.Session("s")
 		defer s.Close()
@@ -255,7 +255,7 @@ func TestWatchTellsWhatIsMissed(t *testing.T) {
 			calls.Calls = append(calls.Calls, llmtest.Use(fmt.Sprint("u", i), "double", number{i}))
 		}
 		model := turnsOf{llmtest.Script(calls), g}
-		a := &agent.Agent{Model: &model, Tools: []tool.Tool{noisy}, Sessions: new(session.Memory)}
+		a := &agent.Agent{Model: &model, Tools: []tool.Tool{noisy}, Sessions: session.Memory()}
 		s := a.Session("s")
 		defer s.Close()
 		ended := make(chan error, 1)
@@ -519,7 +519,7 @@ func TestWatchBetweenRuns(t *testing.T) {
 
 // A compaction is watched in the order of the journal, whatever the conversation loses.
 func TestWatchACompaction(t *testing.T) {
-	store := new(session.Memory)
+	store := session.Memory()
 	work := laborious{window: 200_000, calls: 20, tokens: 3000, summary: "the summary", tool: "work"}
 	long := tool.Func(tool.Spec{Name: "work", ReadOnly: true}, func(_ context.Context, n number) (string, error) { return strings.Repeat("word ", n.N), nil })
 	a := &agent.Agent{Model: work.model(t), Tools: []tool.Tool{long}, Sessions: store}
@@ -543,7 +543,7 @@ func TestWatchSubagents(t *testing.T) {
 	for _, background := range []bool{false, true} {
 		t.Run(fmt.Sprint("background ", background), func(t *testing.T) {
 			g := gatedSpeaker{make(chan string)}
-			store := session.Dir{Path: t.TempDir()}
+			store := session.Dir(t.TempDir())
 			inner := &agent.Agent{Name: "inner", Model: g}
 			outer := &agent.Agent{Name: "outer", Model: byTurn(t, delegates(1), say("outer is done")), Tools: []tool.Tool{delegate(inner, false)}}
 			a := &agent.Agent{Model: byTurn(t, delegates(1), say("end"), say("end")), Tools: []tool.Tool{delegate(outer, background)}, Sessions: store, AwaitAgents: true}

@@ -40,7 +40,7 @@ func approvalTree(t *testing.T, dir string, background bool, answer agent.CanUse
 	helper := &agent.Agent{Name: "helper", Model: byTurn(t, uses("pay"), say("helped")), Tools: []tool.Tool{pay}}
 	middle := &agent.Agent{Name: "middle", Model: byTurn(t, delegates(1), say("passed on"), say("passed on"), say("passed on")), Tools: []tool.Tool{delegate(helper, background), pay}}
 	return &agent.Agent{Name: "lead", Model: byTurn(t, delegates(1), say("end"), say("end"), say("end"), say("end")), Tools: []tool.Tool{delegate(middle, background), pay}, AwaitAgents: true,
-		Sessions: &session.Dir{Path: filepath.Join(dir, "sessions")}, Permissions: bypass, CanUseTool: answer}
+		Sessions: session.Dir(filepath.Join(dir, "sessions")), Permissions: bypass, CanUseTool: answer}
 }
 
 // A helper of a sub-agent asks. The program is killed after the question was deferred, or

@@ -67,7 +67,7 @@ func (l recordingLog) Append(ctx context.Context, after int64, sync bool, es ...
 
 // cut returns a store that holds the first n facts.
 func (p *tape) cut(t *testing.T, n int) session.Store {
-	root := new(session.Memory)
+	root := session.Memory()
 	p.put(t, root, n)
 	return root
 }
@@ -130,7 +130,7 @@ func TestChildResumesAnywhere(t *testing.T) {
 			Sessions: recording{store, "", tp}}
 		return a.Session("s"), tp, small
 	}
-	run, full, _ := play(new(session.Memory))
+	run, full, _ := play(session.Memory())
 	if _, err := run.Prompt(t.Context(), "go"); err != nil {
 		t.Fatal(err)
 	}
@@ -195,7 +195,7 @@ func TestChildAsksAgain(t *testing.T) {
 		ran++
 		return tool.Text("wrote"), nil
 	})
-	store := new(session.Memory)
+	store := session.Memory()
 	tp := &tape{}
 	play := func(store session.Store, callback agent.CanUseToolFunc) *agent.Session {
 		kind := &agent.Agent{Name: "helper", Model: byTurn(t, uses("write"), say("helped")), Tools: []tool.Tool{w}}

@@ -37,7 +37,7 @@ func TestAgentsDefer(t *testing.T) {
 		"background fork": {agents: []int{1}, background: true, fork: true, decision: permission.Allow(), writes: 1},
 	} {
 		t.Run(name, func(t *testing.T) {
-			store, writes, asked := new(session.Memory), new(atomic.Int32), new(atomic.Int32)
+			store, writes, asked := session.Memory(), new(atomic.Int32), new(atomic.Int32)
 			open := func(id string) *agent.Session {
 				w := write(func(context.Context, tool.Call, int) (*tool.Result, error) {
 					writes.Add(1)

@@ -19,10 +19,10 @@ import (
 type onePlace struct{ session.Store }
 
 var forkStores = map[string]func(t *testing.T) session.Store{
-	"memory":     func(*testing.T) session.Store { return new(session.Memory) },
-	"dir":        func(t *testing.T) session.Store { return session.Dir{Path: t.TempDir()} },
-	"one's own":  func(*testing.T) session.Store { return onePlace{new(session.Memory)} },
-	"plain, dir": func(t *testing.T) session.Store { return onePlace{session.Dir{Path: t.TempDir()}} },
+	"memory":     func(*testing.T) session.Store { return session.Memory() },
+	"dir":        func(t *testing.T) session.Store { return session.Dir(t.TempDir()) },
+	"one's own":  func(*testing.T) session.Store { return onePlace{session.Memory()} },
+	"plain, dir": func(t *testing.T) session.Store { return onePlace{session.Dir(t.TempDir())} },
 }
 
 // forkStage is a session whose agent writes once, and counts its writes.
@@ -73,7 +73,7 @@ func TestForkGoesOnWithAgents(t *testing.T) {
 	for name, made := range forkStores {
 		t.Run(name, func(t *testing.T) {
 			tp, f := &tape{}, new(forkStage)
-			run := f.agent(t, recording{new(session.Memory), "", tp}, false).Session("s")
+			run := f.agent(t, recording{session.Memory(), "", tp}, false).Session("s")
 			if _, err := run.Prompt(t.Context(), "go"); err != nil {
 				t.Fatal(err)
 			}

@@ -187,7 +187,7 @@ func TestKilledFamily(t *testing.T) {
 	if _, err := os.Stat(filepath.Join(dir, "log")); err == nil {
 		checkLog(t, dir, 0)
 	}
-	checkFamily(t, session.Dir{Path: filepath.Join(dir, "sessions")})
+	checkFamily(t, session.Dir(filepath.Join(dir, "sessions")))
 	t.Logf("%d kills", kills)
 }
 

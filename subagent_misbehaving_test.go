@@ -41,7 +41,7 @@ func TestAwaitedAgentHangs(t *testing.T) {
 // Closing a session while agents start ends all of them with that reason.
 func TestClosedWhileAgentsStart(t *testing.T) {
 	for range 100 {
-		store := new(session.Memory)
+		store := session.Memory()
 		slow := &llmtest.Model{Rule: func(*llmtest.Request, int) llmtest.Step { return llmtest.Step{Text: "late", Delay: time.Hour} }}
 		kind := &agent.Agent{Name: "helper", Model: slow}
 		a := &agent.Agent{Sessions: store, MaxParallelCalls: 20, Model: llmtest.Script(delegates(slices.Collect(count(20))...), say("end")),

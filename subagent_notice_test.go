@@ -299,7 +299,7 @@ func (s *saga) sums(told map[string]int) {
 // or a recovery.
 func TestNoticesOnce(t *testing.T) {
 	for seed := range uint64(300) {
-		synctest.Test(t, func(t *testing.T) { newSaga(t, seed, new(session.Memory)).play() })
+		synctest.Test(t, func(t *testing.T) { newSaga(t, seed, session.Memory()).play() })
 		if t.Failed() {
 			return
 		}
@@ -313,6 +313,6 @@ func TestNoticesOnceOnDisk(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		newSaga(t, seed, session.Dir{Path: dir}).play()
+		newSaga(t, seed, session.Dir(dir)).play()
 	}
 }

@@ -18,7 +18,7 @@ import (
 // A subagentSet holds the sub-agents that a session has started.
 type subagentSet struct {
 	*subagents.Registry[*Session]
-	store session.Memory // for the agents of a session that is not kept
+	store session.Store // for the agents of a session that is not kept
 }
 
 // subagents returns the set of the session's agents.
@@ -31,7 +31,7 @@ func (s *Session) subagents() *subagentSet {
 // subagentsLocked is subagents for a caller that holds s.mu.
 func (s *Session) subagentsLocked() *subagentSet {
 	if s.overrides().agents == nil {
-		s.lazyOverrides.agents = &subagentSet{Registry: subagents.New[*Session]()}
+		s.lazyOverrides.agents = &subagentSet{Registry: subagents.New[*Session](), store: session.Memory()}
 		if s.closed {
 			s.lazyOverrides.agents.Close(ErrClosed)
 		}
@@ -64,7 +64,7 @@ func (s *Session) childStore(store session.Store) session.Store {
 
 func (b *subagentSet) storeFor(parent string, store session.Store) session.Store {
 	if _, forgets := store.(discard.Store); forgets {
-		return &b.store
+		return b.store
 	}
 	return session.Under(store, parent)
 }

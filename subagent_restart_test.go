@@ -18,7 +18,7 @@ import (
 // was rewound past the agent's end. The session records an end again, and closes.
 func TestRestartReturnsAfterRewind(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		store, release := new(session.Memory), make(chan struct{})
+		store, release := session.Memory(), make(chan struct{})
 		wrote := write(func(context.Context, tool.Call, int) (*tool.Result, error) { return tool.Text("wrote"), nil })
 		starts := 0
 		delegate := tool.New(tool.Spec{Name: "delegate", Idempotent: true, Timeout: -1}, func(ctx context.Context, call tool.Call, n number) (*tool.Result, error) {

@@ -32,7 +32,7 @@ func TestSubagentStopBlocks(t *testing.T) {
 				active = append(active, in.Active)
 				return hook.Output{Block: len(active) <= c.blocks, Reason: "look again"}, nil
 			}}
-			a := &agent.Agent{Model: llmtest.Script(delegates(1), say("end"), say("end")), Sessions: new(session.Memory), Hooks: []hook.Hook{stop}, AwaitAgents: true,
+			a := &agent.Agent{Model: llmtest.Script(delegates(1), say("end"), say("end")), Sessions: session.Memory(), Hooks: []hook.Hook{stop}, AwaitAgents: true,
 				Tools: []tool.Tool{delegate(&agent.Agent{Name: "helper", Model: small}, c.background)}}
 			s := a.Session("")
 			defer s.Close()

@@ -31,7 +31,7 @@ func heldAgent(t *testing.T, after llmtest.Step, more ...llmtest.Step) (s *agent
 		return tool.Text("wrote"), nil
 	})
 	kind := &agent.Agent{Name: "helper", Model: llmtest.Script(uses("waits"), uses("write"), say("done")), Tools: []tool.Tool{waits, w}}
-	a := &agent.Agent{Model: llmtest.Script(append([]llmtest.Step{delegates(1), after}, more...)...), Sessions: new(session.Memory), Permissions: bypass,
+	a := &agent.Agent{Model: llmtest.Script(append([]llmtest.Step{delegates(1), after}, more...)...), Sessions: session.Memory(), Permissions: bypass,
 		Tools: []tool.Tool{delegate(kind, true), waits, w}}
 	s = a.Session("")
 	t.Cleanup(func() { s.Close() })

@@ -36,7 +36,7 @@ func (s *heldReads) Read(ctx context.Context, id string, after int64) iter.Seq2[
 func TestAgentStoppedAtItsStart(t *testing.T) {
 	for name, background := range map[string]bool{"foreground": false, "background": true} {
 		t.Run(name, func(t *testing.T) {
-			store := &heldReads{Store: new(session.Memory), of: "s", held: make(chan struct{})}
+			store := &heldReads{Store: session.Memory(), of: "s", held: make(chan struct{})}
 			kind := &agent.Agent{Name: "helper", Model: llmtest.Script(say("done"))}
 			var seen error
 			a := &agent.Agent{Model: llmtest.Script(delegates(1), say("end"), say("told of its end")), Sessions: store, Permissions: bypass,

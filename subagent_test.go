@@ -60,7 +60,7 @@ func delegates(ns ...int) llmtest.Step {
 var priced = llm.Info{Window: 200_000, Price: &llm.Price{Input: 1, Output: 5}}
 
 func childEvents(t *testing.T) (started, ended, shown bool) {
-	store := new(session.Memory)
+	store := session.Memory()
 	a := &agent.Agent{Model: llmtest.Script(delegates(1), say("end")), Sessions: store,
 		Tools: []tool.Tool{delegate(&agent.Agent{Name: "helper", Model: llmtest.Script(say("done"))}, false)}}
 	s := a.Session("")
@@ -87,7 +87,7 @@ func TestChild(t *testing.T) {
 	small := &llmtest.Model{ID: "small", Facts: priced, Steps: []llmtest.Step{say("four")}}
 	helper := &agent.Agent{Name: "helper", Model: small, System: "You count."}
 	big := &llmtest.Model{ID: "big", Facts: priced, Steps: []llmtest.Step{delegates(4), say("end")}}
-	store := session.Dir{Path: t.TempDir()}
+	store := session.Dir(t.TempDir())
 	a := &agent.Agent{Model: big, Sessions: store, Tools: []tool.Tool{delegate(helper, false)}}
 	s := a.Session("")
 	defer s.Close()
@@ -135,7 +135,7 @@ func TestChild(t *testing.T) {
 		t.Errorf("listed: %v, %v", all, err)
 	}
 	s.Close()
-	if err := store.Delete(t.Context(), s.ID); err != nil {
+	if err := session.Delete(t.Context(), store, s.ID); err != nil {
 		t.Error(err)
 	}
 	if _, err := session.Stat(t.Context(), session.Under(store, s.ID), child); !errors.Is(err, session.ErrNotFound) {

@@ -19,7 +19,7 @@ import (
 // A suspended run uses none of its time. Its cost and turns count once when it continues.
 func TestSuspendedRunCountsOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		store := new(session.Memory)
+		store := session.Memory()
 		work := write(func(context.Context, tool.Call, int) (*tool.Result, error) {
 			time.Sleep(20 * time.Second)
 			return tool.Text("ok"), nil

@@ -48,7 +48,7 @@ func killAgent(dir, how string) *agent.Agent {
 		}
 		return nil, err
 	})
-	a := &agent.Agent{Permissions: bypass, Sessions: &session.Dir{Path: filepath.Join(dir, "sessions")}, Tools: []tool.Tool{poison, tools.Batch()}}
+	a := &agent.Agent{Permissions: bypass, Sessions: session.Dir(filepath.Join(dir, "sessions")), Tools: []tool.Tool{poison, tools.Batch()}}
 	switch how {
 	case "batch":
 		a.Model = once(batch("poison"))

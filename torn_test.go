@@ -11,14 +11,15 @@ import (
 
 	"github.com/openagent-go/agent"
 	"github.com/openagent-go/agent/event"
+	"github.com/openagent-go/agent/internal/sessiondir"
 	"github.com/openagent-go/agent/llm/llmtest"
 	"github.com/openagent-go/agent/session"
 )
 
 // tear leaves the journal of a session as a crash does in the middle of a write.
-func tear(t *testing.T, d session.Dir, id, rest string) {
+func tear(t *testing.T, d session.Store, id, rest string) {
 	t.Helper()
-	f, err := os.OpenFile(filepath.Join(d.Path, id, "journal.jsonl"), os.O_WRONLY|os.O_APPEND, 0)
+	f, err := os.OpenFile(filepath.Join(sessiondir.Path(d), id, "journal.jsonl"), os.O_WRONLY|os.O_APPEND, 0)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -32,7 +33,7 @@ func tear(t *testing.T, d session.Dir, id, rest string) {
 // rewind or a fork.
 func TestTornJournalIsTold(t *testing.T) {
 	var logs bytes.Buffer
-	d := session.Dir{Path: t.TempDir()}
+	d := session.Dir(t.TempDir())
 	a := &agent.Agent{Model: llmtest.Script(say("one"), say("two"), say("three"), say("four"), say("five"), say("six"), say("seven"), say("eight")), Sessions: d, Log: slog.New(slog.NewTextHandler(&logs, nil))}
 	told := func(s *agent.Session) (n int64) {
 		t.Helper()

@@ -33,7 +33,7 @@ func TestTraceOfJournal(t *testing.T) {
 				return tool.Text("ok"), nil
 			}
 		}
-		store := new(session.Memory)
+		store := session.Memory()
 		kind := &agent.Agent{Name: "helper", Model: llmtest.Script(say("done"))}
 		a := &agent.Agent{Sessions: store, Trace: rec.Trace,
 			Model: llmtest.Script(

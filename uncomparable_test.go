@@ -33,7 +33,7 @@ type (
 		_ func()
 	}
 	looseStore struct {
-		*session.Memory
+		session.Store
 		_ map[string]int
 	}
 	looseJudge struct {
@@ -88,7 +88,7 @@ func TestManyTools(t *testing.T) {
 				return seeing(&seen, "ToolSearch", map[string]string{"query": "select:" + name})
 			}
 			first, last := "tool3", fmt.Sprint("tool", n)
-			a := &agent.Agent{Sessions: new(session.Memory), Toolsets: []tool.Set{looseSet{changing: set}},
+			a := &agent.Agent{Sessions: session.Memory(), Toolsets: []tool.Set{looseSet{changing: set}},
 				Tools: []tool.Tool{loose("own"), tools.ToolSearch(), change(1), change(2)}, DeferAbove: 1,
 				Model: llmtest.Script(search(first), call(first), call("change1"), search(last), call(last), call("own"), call(""), call(first), call(""), call("change2"), call("own"), call(""))}
 			prompt := func(s *agent.Session) {
@@ -154,7 +154,7 @@ func TestUncomparable(t *testing.T) {
 	failing := llmtest.Fail(&llm.APIError{Class: llm.Overloaded, Status: 529, RetryAfter: -1})
 	a := &agent.Agent{
 		Model: model("a", failing, failing, failing), Fallbacks: []llm.Model{model("b", delegates(1), uses("own"), say("done"), uses("keeper"), say("end"), say("later"), say("forked"))},
-		SmallModel: model("small"), Sessions: looseStore{Memory: new(session.Memory)}, Retry: &agent.Retry{Tries: -1},
+		SmallModel: model("small"), Sessions: looseStore{Store: session.Memory()}, Retry: &agent.Retry{Tries: -1},
 		Tools:    []tool.Tool{loose("own"), keeper, looseTool{delegate(child, false), func() { replaced++ }}, tools.ToolSearch()},
 		Toolsets: []tool.Set{looseSet{changing: &changing{lists: [][]tool.Tool{looseTools(101)}}}},
 		Deciders: []permission.Decider{judge, judge}, Permissions: bypass,

@@ -78,7 +78,7 @@ func TestRequestsStayLegal(t *testing.T) {
 		fail := tool.New(tool.Spec{Name: "fail", ReadOnly: true}, func(context.Context, tool.Call, number) (*tool.Result, error) {
 			return &tool.Result{IsError: true}, nil
 		})
-		store := &failingStore{Store: new(session.Memory), left: 1 << 30}
+		store := &failingStore{Store: session.Memory(), left: 1 << 30}
 		ag := &agent.Agent{Model: models[rnd.IntN(len(models))], Tools: []tool.Tool{double, show, fail, fine}, Permissions: bypass, Sessions: store,
 			Retry: &agent.Retry{Tries: 1, Base: time.Millisecond}, Budget: agent.Budget{Turns: 6}}
 		s := ag.Session("s")

@@ -20,7 +20,7 @@ func TestWorkspaceEnvIsSecret(t *testing.T) {
 	t.Setenv("OUR_TOKEN", passed)
 	for _, name := range []string{"MYVAR", "DB_DSN", "MY_TOKEN"} {
 		ws := &workspace.Workspace{Root: t.TempDir(), Env: map[string]string{name: value}, Pass: []string{"OUR_TOKEN"}}
-		store := new(session.Memory)
+		store := session.Memory()
 		line := fmt.Sprintf(`echo "$%s"; echo "$OUR_TOKEN" >&2; [ "$%[1]s$OUR_TOKEN" = %q"-1"%q ] && echo both`, name, strings.TrimSuffix(value, "-1"), passed)
 		m := llmtest.Script(llmtest.Call(call("Bash", map[string]string{"command": line})), llmtest.Say("done"))
 		_, err := (&agent.Agent{Model: m, Tools: tools.Core(ws), Permissions: bypass, Dir: ws.Root, Sessions: store}).Session("s").Prompt(t.Context(), "go")

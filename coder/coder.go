@@ -80,7 +80,7 @@ func (c *Coder) Stream(ctx context.Context, text string, more ...llm.Block) iter
 // Rewind takes a session back to its state after fact number after: first the files, also those
 // that commands have changed, then the conversation. The fact before a prompt is that of its
 // UserMessage less one. It fails with [agent.ErrNoCheckpoint] if the files were not kept, as without
-// Sessions of type session.Dir.
+// Sessions that [session.Dir] made.
 func (c *Coder) Rewind(ctx context.Context, s *agent.Session, after int64) error {
 	return c.inner.Rewind(ctx, s, after)
 }

@@ -71,7 +71,7 @@ func TestRewind(t *testing.T) {
 	}
 	c, err := New(ctx, Options{Dir: dir, Home: home, Sandbox: Off, Without: []Part{Settings}, Agent: agent.Agent{
 		Model:       llmtest.Script(write("one"), llmtest.Say("First."), llmtest.Call(llmtest.Use("", "Read", map[string]string{"file_path": "f.txt"})), write("two"), llmtest.Say("Second.")),
-		Permissions: permission.Policy{Mode: permission.AcceptEdits}, Sessions: session.Dir{Path: filepath.Join(home, "sessions")},
+		Permissions: permission.Policy{Mode: permission.AcceptEdits}, Sessions: session.Dir(filepath.Join(home, "sessions")),
 	}})
 	if err != nil {
 		t.Fatal(err)

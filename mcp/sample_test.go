@@ -115,7 +115,7 @@ func testSampling(t *testing.T, serve func(*testing.T, *sdk.Server) mcp.Config) 
 	p.Messages = append(p.Messages, &sdk.SamplingMessageV2{Role: "assistant", Content: []sdk.Content{&sdk.TextContent{Text: "Hi."}}},
 		&sdk.SamplingMessageV2{Role: "user", Content: []sdk.Content{&sdk.TextContent{Text: "What is this?\x1b[2J"}, &sdk.ImageContent{MIMEType: "text/html", Data: png}}})
 	m, models := small(llmtest.Say("a cat"))
-	store := session.Dir{Path: t.TempDir()}
+	store := session.Dir(t.TempDir())
 	text, res := sampled(t, serve(t, sampler(p, 1)), true, agent.Agent{Models: models, Sessions: store, System: "the agent's own words", MaxTokens: 700,
 		Permissions: permission.Policy{Mode: permission.Bypass}, Budget: agent.Budget{USD: 1},
 		Context: func(context.Context, agent.Place) []agent.Note {

@@ -23,7 +23,7 @@ func typical(seq int64) event.Event {
 func BenchmarkAppend(b *testing.B) {
 	for name, sync := range map[string]bool{"sync": true, "nosync": false} {
 		b.Run(name, func(b *testing.B) {
-			d := session.Dir{Path: b.TempDir()}
+			d := session.Folder{Path: b.TempDir()}
 			log, err := d.Open(b.Context(), "s", session.Header{})
 			if err != nil {
 				b.Fatal(err)
@@ -43,7 +43,7 @@ func BenchmarkAppend(b *testing.B) {
 }
 
 func BenchmarkAppendBlob(b *testing.B) {
-	d := session.Dir{Path: b.TempDir()}
+	d := session.Folder{Path: b.TempDir()}
 	log, err := d.Open(b.Context(), "s", session.Header{})
 	if err != nil {
 		b.Fatal(err)
@@ -59,9 +59,9 @@ func BenchmarkAppendBlob(b *testing.B) {
 	}
 }
 
-func filled(b *testing.B, n int) session.Dir {
+func filled(b *testing.B, n int) session.Folder {
 	b.Helper()
-	d := session.Dir{Path: b.TempDir()}
+	d := session.Folder{Path: b.TempDir()}
 	log, err := d.Open(b.Context(), "s", session.Header{})
 	if err != nil {
 		b.Fatal(err)
@@ -100,7 +100,7 @@ func BenchmarkOpen10000(b *testing.B) {
 }
 
 func BenchmarkList1000(b *testing.B) {
-	d := session.Dir{Path: b.TempDir()}
+	d := session.Folder{Path: b.TempDir()}
 	for range 1000 {
 		log, err := d.Open(b.Context(), session.NewID(), session.Header{})
 		if err == nil {

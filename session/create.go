@@ -24,7 +24,7 @@ type maker interface {
 }
 
 // createWhole implements maker.
-func (d Dir) createWhole(ctx context.Context, header Header, facts []event.Event) error {
+func (d folderStore) createWhole(ctx context.Context, header Header, facts []event.Event) error {
 	if header.Branch == "" && header.Parent == nil && header.Dir != "" {
 		header.Branch = branchAt(header.Dir)
 	}
@@ -43,8 +43,8 @@ func (d Dir) createWhole(ctx context.Context, header Header, facts []event.Event
 
 // forkWhole implements maker. The lines of the facts are checked and copied as
 // they are, so that a fork costs as little as a copy of the file.
-func (d Dir) forkWhole(ctx context.Context, src Store, from Info, to string, through int64) error {
-	source, ok := src.(Dir)
+func (d folderStore) forkWhole(ctx context.Context, src Store, from Info, to string, through int64) error {
+	source, ok := src.(folderStore)
 	if !ok {
 		return forkFacts(ctx, src, d, from, to, through)
 	}
@@ -210,7 +210,7 @@ func (o *origin) share(folder string) error {
 // compose makes the session that a describes. The file filled by write becomes the journal
 // once everything is on the disk, so that the session does not exist before; a failure
 // leaves nothing behind.
-func (d Dir) compose(ctx context.Context, a *summary, write func(folder string, w io.Writer) error) (err error) {
+func (d folderStore) compose(ctx context.Context, a *summary, write func(folder string, w io.Writer) error) (err error) {
 	id := a.Header.Session
 	folder, err := d.folder(id)
 	if err := cmp.Or(err, ctx.Err()); err != nil {
@@ -243,7 +243,7 @@ func (d Dir) compose(ctx context.Context, a *summary, write func(folder string, 
 }
 
 // vacant fails with [ErrExists] where there is a session named id.
-func (d Dir) vacant(ctx context.Context, id string) error {
+func (d folderStore) vacant(ctx context.Context, id string) error {
 	switch _, err := d.Stat(ctx, id); {
 	case err == nil:
 		return fmt.Errorf("%w: %s", ErrExists, id)

@@ -11,7 +11,8 @@ import (
 	"path/filepath"
 )
 
-// A Dir keeps each session in its own folder, named after its id:
+// Dir returns a store that keeps each session in its own folder, named after its id, in the
+// folder at path, which is made with the first one:
 //
 //	journal.jsonl       the facts, one a line, each with a checksum
 //	journal.jsonl.torn  unfinished records that were cut off
@@ -20,13 +21,18 @@ import (
 //	lock                locked while someone writes the session
 //
 // Folders have mode 0700 and files 0600; nothing is written through symbolic
-// links. A folder at Path that exists already keeps its mode.
-type Dir struct {
-	// Path is the folder of the sessions. It is made with the first one.
-	Path string
+// links. A folder at path that exists already keeps its mode.
+//
+// The store also implements [Stater], [LastReader], [Nester], [Deleter] and [Waiter].
+func Dir(path string) Store { return folderStore{Path: path} }
 
-	disk disk // nil: the system's
+type folderStore struct {
+	Path string // the folder of the sessions
+	disk disk   // nil: the system's
 }
+
+// Folder returns the folder of the sessions. The agent and the command find it so.
+func (d folderStore) Folder() string { return d.Path }
 
 const (
 	journalName = "journal.jsonl"
@@ -37,7 +43,7 @@ const (
 
 var errNoPath = errors.New("the session store has no path")
 
-func (d Dir) system() disk {
+func (d folderStore) system() disk {
 	if d.disk != nil {
 		return d.disk
 	}
@@ -45,7 +51,7 @@ func (d Dir) system() disk {
 }
 
 // folder returns the absolute path of a session's folder.
-func (d Dir) folder(id string) (string, error) {
+func (d folderStore) folder(id string) (string, error) {
 	if d.Path == "" {
 		return "", errNoPath
 	}
@@ -59,7 +65,7 @@ func (d Dir) folder(id string) (string, error) {
 }
 
 // Journal returns the file that a session's facts are in, "" for an illegal id.
-func (d Dir) Journal(id string) string {
+func (d folderStore) Journal(id string) string {
 	dir, err := d.folder(id)
 	if err != nil {
 		return ""
@@ -68,7 +74,7 @@ func (d Dir) Journal(id string) string {
 }
 
 // existing returns the absolute path of the folder of a session that is there.
-func (d Dir) existing(ctx context.Context, id string) (string, error) {
+func (d folderStore) existing(ctx context.Context, id string) (string, error) {
 	folder, err := d.folder(id)
 	if err := cmp.Or(err, ctx.Err()); err != nil {
 		return "", err
@@ -89,7 +95,7 @@ func (d Dir) existing(ctx context.Context, id string) (string, error) {
 // Open implements [Store]. An unfinished last record, as a crash leaves it, is cut off,
 // stored beside the journal, and an agent reports its length. A session of a newer version is
 // refused with [ErrVersion].
-func (d Dir) Open(ctx context.Context, id string, header Header) (Log, error) {
+func (d folderStore) Open(ctx context.Context, id string, header Header) (Log, error) {
 	l, err := d.open(ctx, id, header)
 	if err != nil {
 		return nil, fmt.Errorf("opening session: %w", err)
@@ -97,7 +103,7 @@ func (d Dir) Open(ctx context.Context, id string, header Header) (Log, error) {
 	return l, nil
 }
 
-func (d Dir) open(ctx context.Context, id string, header Header) (*journal, error) {
+func (d folderStore) open(ctx context.Context, id string, header Header) (*journal, error) {
 	folder, err := d.folder(id)
 	if err := cmp.Or(err, ctx.Err()); err != nil {
 		return nil, err
@@ -131,7 +137,7 @@ func ignoreEOF(err error) error {
 
 // Delete removes a session and all that is in its folder. It fails with
 // [ErrBusy] while someone writes the session, and with [ErrNotFound].
-func (d Dir) Delete(ctx context.Context, id string) error {
+func (d folderStore) Delete(ctx context.Context, id string) error {
 	folder, err := d.existing(ctx, id)
 	if err != nil {
 		return fmt.Errorf("deleting session: %w", err)

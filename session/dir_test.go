@@ -22,9 +22,9 @@ import (
 )
 
 // made returns a store whose session s holds facts.
-func made(t *testing.T, facts ...event.Event) session.Dir {
+func made(t *testing.T, facts ...event.Event) session.Folder {
 	t.Helper()
-	d := session.Dir{Path: t.TempDir()}
+	d := session.Folder{Path: t.TempDir()}
 	log := open(t, d, "s")
 	if err := errors.Join(log.Append(t.Context(), 0, true, facts...), log.Close()); err != nil {
 		t.Fatal(err)
@@ -32,7 +32,7 @@ func made(t *testing.T, facts ...event.Event) session.Dir {
 	return d
 }
 
-func open(t *testing.T, d session.Dir, id string) session.Log {
+func open(t *testing.T, d session.Folder, id string) session.Log {
 	t.Helper()
 	log, err := d.Open(t.Context(), id, session.Header{Created: time.Unix(1, 0), Dir: "/work"})
 	if err != nil {
@@ -43,7 +43,7 @@ func open(t *testing.T, d session.Dir, id string) session.Log {
 }
 
 // path returns the path of a file of session s.
-func path(d session.Dir, elem ...string) string {
+func path(d session.Folder, elem ...string) string {
 	return filepath.Join(append([]string{d.Path, "s"}, elem...)...)
 }
 
@@ -64,7 +64,7 @@ func put(t *testing.T, name, data string) {
 }
 
 // sum returns the facts of s, and the error that reading ends with.
-func sum(d session.Dir) (n int, err error) {
+func sum(d session.Folder) (n int, err error) {
 	for _, err := range d.Read(context.Background(), "s", 0) {
 		if err != nil {
 			return n, err
@@ -189,7 +189,7 @@ func TestUnknownType(t *testing.T) {
 
 func TestBlobs(t *testing.T) {
 	text := strings.Repeat("blob ", 10<<10)
-	build := func(t *testing.T) (d session.Dir, blob string) {
+	build := func(t *testing.T) (d session.Folder, blob string) {
 		d = made(t, ended(1, text))
 		files, err := os.ReadDir(path(d, "blobs"))
 		if err != nil || len(files) != 1 {
@@ -265,19 +265,19 @@ func flip(name string, at int) error {
 // Files that vanish or change under an open log stop it; nothing is created again.
 func TestFence(t *testing.T) {
 	for name, c := range map[string]struct {
-		change func(d session.Dir) error
+		change func(d session.Folder) error
 		want   error
 	}{
-		"session removed": {func(d session.Dir) error { return os.RemoveAll(path(d)) }, session.ErrLost},
-		"session moved":   {func(d session.Dir) error { return os.Rename(path(d), d.Path+"2") }, session.ErrLost},
-		"store removed":   {func(d session.Dir) error { return os.RemoveAll(d.Path) }, session.ErrLost},
-		"lock removed":    {func(d session.Dir) error { return os.Remove(path(d, "lock")) }, session.ErrLost},
-		"journal removed": {func(d session.Dir) error { return os.Remove(path(d, "journal.jsonl")) }, session.ErrLost},
-		"lock replaced":   {func(d session.Dir) error { return replace(path(d, "lock")) }, session.ErrLost},
-		"journal replaced": {func(d session.Dir) error { return replace(path(d, "journal.jsonl")) },
+		"session removed": {func(d session.Folder) error { return os.RemoveAll(path(d)) }, session.ErrLost},
+		"session moved":   {func(d session.Folder) error { return os.Rename(path(d), d.Path+"2") }, session.ErrLost},
+		"store removed":   {func(d session.Folder) error { return os.RemoveAll(d.Path) }, session.ErrLost},
+		"lock removed":    {func(d session.Folder) error { return os.Remove(path(d, "lock")) }, session.ErrLost},
+		"journal removed": {func(d session.Folder) error { return os.Remove(path(d, "journal.jsonl")) }, session.ErrLost},
+		"lock replaced":   {func(d session.Folder) error { return replace(path(d, "lock")) }, session.ErrLost},
+		"journal replaced": {func(d session.Folder) error { return replace(path(d, "journal.jsonl")) },
 			session.ErrLost},
-		"journal longer":  {func(d session.Dir) error { return grow(path(d, "journal.jsonl")) }, session.ErrConflict},
-		"journal shorter": {func(d session.Dir) error { return os.Truncate(path(d, "journal.jsonl"), 10) }, session.ErrConflict},
+		"journal longer":  {func(d session.Folder) error { return grow(path(d, "journal.jsonl")) }, session.ErrConflict},
+		"journal shorter": {func(d session.Folder) error { return os.Truncate(path(d, "journal.jsonl"), 10) }, session.ErrConflict},
 	} {
 		t.Run(name, func(t *testing.T) {
 			if runtime.GOOS == "windows" {
@@ -385,7 +385,7 @@ func TestListOfAMess(t *testing.T) {
 	if len(want) > 0 {
 		t.Errorf("not listed: %v", want)
 	}
-	if list, err := (session.Dir{Path: filepath.Join(d.Path, "none")}).List(t.Context()); err != nil || len(list) != 0 {
+	if list, err := (session.Folder{Path: filepath.Join(d.Path, "none")}).List(t.Context()); err != nil || len(list) != 0 {
 		t.Errorf("list of a folder that is not there: %v, %v", list, err)
 	}
 	for id, want := range map[string]error{"folder": session.ErrNotFound, "file": session.ErrNotFound, "odd": session.ErrNotFound,
@@ -417,7 +417,7 @@ func TestDeleteForeignFolder(t *testing.T) {
 }
 
 func TestNoPath(t *testing.T) {
-	var d session.Dir
+	var d session.Folder
 	_, openErr := d.Open(t.Context(), "s", session.Header{})
 	_, readErr := sum(d)
 	_, listErr := d.List(t.Context())
@@ -432,7 +432,7 @@ func TestNoPath(t *testing.T) {
 // A relative path means the directory in which a session was opened.
 func TestRelativePath(t *testing.T) {
 	t.Chdir(t.TempDir())
-	d := session.Dir{Path: "sessions"}
+	d := session.Folder{Path: "sessions"}
 	log := open(t, d, "s")
 	here, err := os.Getwd()
 	if err != nil {
@@ -442,7 +442,7 @@ func TestRelativePath(t *testing.T) {
 	if err := log.Append(t.Context(), 0, true, sessiontest.Prompts(1)...); err != nil {
 		t.Fatal(err)
 	}
-	if n, err := sum(session.Dir{Path: filepath.Join(here, "sessions")}); n != 1 || err != nil {
+	if n, err := sum(session.Folder{Path: filepath.Join(here, "sessions")}); n != 1 || err != nil {
 		t.Errorf("%d facts, %v", n, err)
 	}
 }

@@ -19,7 +19,7 @@ import (
 func TestModes(t *testing.T) {
 	for _, mask := range []int{0, 0o022, 0o777} {
 		root := filepath.Join(t.TempDir(), "a")
-		d := session.Dir{Path: filepath.Join(root, "b")}
+		d := session.Folder{Path: filepath.Join(root, "b")}
 		old := syscall.Umask(mask)
 		for round := range 2 {
 			log, err := d.Open(t.Context(), "s", session.Header{})
@@ -81,7 +81,7 @@ func loosen(t *testing.T, root string) {
 
 // The folder that holds the sessions may be the user's own: it is not changed.
 func TestExistingPathKeepsItsMode(t *testing.T) {
-	d := session.Dir{Path: t.TempDir()}
+	d := session.Folder{Path: t.TempDir()}
 	if err := os.Chmod(d.Path, 0o755); err != nil {
 		t.Fatal(err)
 	}

@@ -171,7 +171,7 @@ var script = func() [][]event.Event {
 
 // play writes the missing part of the script and returns how many facts were acknowledged
 // before the first failure.
-func play(t *testing.T, d Dir) (acked int64, err error) {
+func play(t *testing.T, d folderStore) (acked int64, err error) {
 	log, err := d.Open(context.Background(), "s", Header{})
 	if err != nil {
 		return 0, err
@@ -192,7 +192,7 @@ func play(t *testing.T, d Dir) (acked int64, err error) {
 }
 
 // stuck checks that a log that has failed touches the disk no more.
-func stuck(t *testing.T, d Dir, log Log, first error) {
+func stuck(t *testing.T, d folderStore, log Log, first error) {
 	t.Helper()
 	disk := d.disk.(*full)
 	if !errors.Is(first, ErrBroken) || !errors.Is(first, disk.failure()) {
@@ -226,7 +226,7 @@ func TestDiskFailures(t *testing.T) {
 	}{{syscall.ENOSPC, false}, {syscall.ENOSPC, true}, {syscall.EIO, false}, {syscall.EIO, true}, {syscall.EDQUOT, true}} {
 		for at := 1; ; at++ {
 			path := t.TempDir()
-			good := Dir{Path: path, disk: quick{system{}}}
+			good := folderStore{Path: path, disk: quick{system{}}}
 			if at%2 == 0 { // begin with an unfinished record
 				log, err := good.Open(t.Context(), "s", Header{})
 				if err := errors.Join(err, log.Close(), appendFile(filepath.Join(path, "s", journalName), torn)); err != nil {
@@ -234,7 +234,7 @@ func TestDiskFailures(t *testing.T) {
 				}
 			}
 			disk := &full{disk: quick{system{}}, at: at, stays: fails.stays, err: fails.err}
-			acked, err := play(t, Dir{Path: path, disk: disk})
+			acked, err := play(t, folderStore{Path: path, disk: disk})
 			if err == nil && disk.done < at {
 				if at < 20 {
 					t.Errorf("only %d operations were made", disk.done)
@@ -260,13 +260,13 @@ func TestDiskFailures(t *testing.T) {
 
 // A reader gets the error of a failing disk; the end of the file is something else.
 func TestReadFailure(t *testing.T) {
-	good := Dir{Path: t.TempDir()}
+	good := folderStore{Path: t.TempDir()}
 	if _, err := play(t, good); err != nil {
 		t.Fatal(err)
 	}
 	for at := 1; ; at++ {
 		disk := &full{disk: system{}, at: at}
-		got, err := facts(Dir{Path: good.Path, disk: disk})
+		got, err := facts(folderStore{Path: good.Path, disk: disk})
 		if disk.done < at {
 			break
 		}
@@ -287,9 +287,9 @@ func appendFile(name string, data []byte) error {
 
 // small returns a store without syncing whose session s has n facts, and the
 // bytes of its journal.
-func small(t *testing.T, n int64) (Dir, []byte) {
+func small(t *testing.T, n int64) (folderStore, []byte) {
 	t.Helper()
-	d := Dir{Path: t.TempDir(), disk: quick{system{}}}
+	d := folderStore{Path: t.TempDir(), disk: quick{system{}}}
 	log, err := d.Open(t.Context(), "s", Header{Created: time.Unix(1, 0), Dir: "/work"})
 	if err != nil {
 		t.Fatal(err)
@@ -311,7 +311,7 @@ func small(t *testing.T, n int64) (Dir, []byte) {
 
 // check opens the session as its journal now is and compares it with a prefix of
 // the facts. It returns how many facts there are and how many bytes were cut.
-func check(t *testing.T, d Dir, want []event.Event) (n int, torn int64, err error) {
+func check(t *testing.T, d folderStore, want []event.Event) (n int, torn int64, err error) {
 	t.Helper()
 	before, readErr := facts(d)
 	log, err := d.Open(t.Context(), "s", Header{Created: time.Unix(1, 0), Dir: "/work"})

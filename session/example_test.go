@@ -11,10 +11,10 @@ import (
 )
 
 // Memory keeps sessions for as long as the program runs. Dir keeps them in files:
-// session.Dir{Path: "/home/me/.myapp/sessions"}.
+// session.Folder{Path: "/home/me/.myapp/sessions"}.
 func ExampleMemory() {
 	ctx := context.Background()
-	store := new(session.Memory)
+	store := session.Memory()
 	a := &agent.Agent{Model: llmtest.Script(llmtest.Say("Restart the server.")), Sessions: store}
 	s := a.Session("support-42")
 	if _, err := s.Prompt(ctx, "The server is slow."); err != nil {
@@ -41,7 +41,7 @@ func ExampleMemory() {
 // Search finds words in all sessions of a store.
 func ExampleSearch() {
 	ctx := context.Background()
-	store := new(session.Memory)
+	store := session.Memory()
 	a := &agent.Agent{Model: llmtest.Script(llmtest.Say("Restart the server."), llmtest.Say("Paris.")), Sessions: store}
 	for _, prompt := range []string{"The server is slow.", "What is the capital of France?"} {
 		s := a.Session("") // a new session

@@ -6,6 +6,12 @@ import (
 	"os"
 )
 
+// Folder and Volatile are the stores that Dir and Memory make.
+type (
+	Folder   = folderStore
+	Volatile = memoryStore
+)
+
 // DamagedLine returns the line that an error of damage names, 0 if it is another error.
 func DamagedLine(err error) int {
 	corrupt, ok := errors.AsType[*corruptError](err)
@@ -28,15 +34,15 @@ func Seal(line string) string {
 
 // Failing returns a store whose disk is full at operation number at, counting
 // from 1, and a function that tells whether it came to that.
-func Failing(path string, at int) (Dir, func() bool) {
+func Failing(path string, at int) (folderStore, func() bool) {
 	d := &full{disk: quick{system{}}, at: at}
-	return Dir{Path: path, disk: d}, func() bool { return d.done >= at }
+	return folderStore{Path: path, disk: d}, func() bool { return d.done >= at }
 }
 
 // Mortal returns a store that kills the program right before operation number at
 // of its disk, counting from 1.
-func Mortal(path string, at int) Dir {
-	return Dir{Path: path, disk: &mortal{disk: system{}, at: at}}
+func Mortal(path string, at int) folderStore {
+	return folderStore{Path: path, disk: &mortal{disk: system{}, at: at}}
 }
 
 // mortal is a disk in the middle of whose work the program ends.

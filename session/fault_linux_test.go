@@ -46,7 +46,7 @@ func TestFullDisk(t *testing.T) {
 }
 
 // onFullDisk fills the small disk that d is on, again and again.
-func onFullDisk(d session.Dir) error {
+func onFullDisk(d session.Folder) error {
 	const page = 4 << 10
 	filler := filepath.Join(d.Path, "filler")
 	for pages := 1; pages <= 60; pages++ {
@@ -92,7 +92,7 @@ func fillDisk(name string, left int64) error {
 
 // writeUntilFull appends facts until the disk is full and returns how many were
 // acknowledged.
-func writeUntilFull(d session.Dir) (acked int64, err error) {
+func writeUntilFull(d session.Folder) (acked int64, err error) {
 	log, err := d.Open(context.Background(), "s", session.Header{})
 	if errors.Is(err, syscall.ENOSPC) {
 		return 0, nil
@@ -120,7 +120,7 @@ func writeUntilFull(d session.Dir) (acked int64, err error) {
 }
 
 // intact counts the facts of the session, which must be those that were written.
-func intact(d session.Dir) (n int64, err error) {
+func intact(d session.Folder) (n int64, err error) {
 	for e, err := range d.Read(context.Background(), "s", 0) {
 		if err != nil {
 			return n, err
@@ -137,7 +137,7 @@ func intact(d session.Dir) (n int64, err error) {
 }
 
 // writeMore continues with the session once there is room.
-func writeMore(d session.Dir) error {
+func writeMore(d session.Folder) error {
 	log, err := d.Open(context.Background(), "s", session.Header{})
 	if err != nil {
 		return err
@@ -154,7 +154,7 @@ func writeMore(d session.Dir) error {
 
 // onReadOnlyDisk checks that a disk which becomes read-only is no reason to lose
 // anything, or to continue in memory.
-func onReadOnlyDisk(d session.Dir) error {
+func onReadOnlyDisk(d session.Folder) error {
 	log, err := d.Open(context.Background(), "s", session.Header{})
 	if err != nil {
 		return err

@@ -22,7 +22,7 @@ import (
 // continues as if nothing had happened.
 func TestStoppedWriter(t *testing.T) {
 	t.Parallel()
-	d := session.Dir{Path: t.TempDir()}
+	d := session.Folder{Path: t.TempDir()}
 	cmd, out := start(t, d, "write")
 	if !out.Scan() {
 		t.Fatal(out.Err())
@@ -61,7 +61,7 @@ func TestStoppedWriter(t *testing.T) {
 // its own is refused when it continues, and does not touch the new one.
 func TestStoppedWriterIsFenced(t *testing.T) {
 	t.Parallel()
-	d := session.Dir{Path: t.TempDir()}
+	d := session.Folder{Path: t.TempDir()}
 	cmd, out := start(t, d, "write")
 	if !out.Scan() {
 		t.Fatal(out.Err())
@@ -103,21 +103,21 @@ func TestStoppedWriterIsFenced(t *testing.T) {
 // A session's folder that goes away while it is written is an error that says so;
 // nothing is created again behind the user's back.
 func TestFolderGone(t *testing.T) {
-	for name, harm := range map[string]func(d session.Dir) error{
-		"session": func(d session.Dir) error { return os.RemoveAll(path(d)) },
-		"store":   func(d session.Dir) error { return os.RemoveAll(d.Path) },
-		"moved":   func(d session.Dir) error { return os.Rename(path(d), d.Path+"/elsewhere") },
-		"journal": func(d session.Dir) error { return os.Remove(path(d, "journal.jsonl")) },
-		"lock":    func(d session.Dir) error { return os.Remove(path(d, "lock")) },
-		"replaced": func(d session.Dir) error {
+	for name, harm := range map[string]func(d session.Folder) error{
+		"session": func(d session.Folder) error { return os.RemoveAll(path(d)) },
+		"store":   func(d session.Folder) error { return os.RemoveAll(d.Path) },
+		"moved":   func(d session.Folder) error { return os.Rename(path(d), d.Path+"/elsewhere") },
+		"journal": func(d session.Folder) error { return os.Remove(path(d, "journal.jsonl")) },
+		"lock":    func(d session.Folder) error { return os.Remove(path(d, "lock")) },
+		"replaced": func(d session.Folder) error {
 			return errors.Join(os.RemoveAll(path(d)), os.Mkdir(path(d), 0o700), os.WriteFile(path(d, "journal.jsonl"), nil, 0o600))
 		},
-		"a file": func(d session.Dir) error {
+		"a file": func(d session.Folder) error {
 			return errors.Join(os.RemoveAll(path(d)), os.WriteFile(path(d), nil, 0o600))
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			d := session.Dir{Path: filepath.Join(t.TempDir(), "store")}
+			d := session.Folder{Path: filepath.Join(t.TempDir(), "store")}
 			log := open(t, d, "s")
 			if err := log.Append(t.Context(), 0, true, factOf(1)); err != nil {
 				t.Fatal(err)
@@ -154,7 +154,7 @@ func tree(t *testing.T, root string) string {
 // A session can be copied while it is written: the copy is a whole part of it.
 func TestForkWhileWritten(t *testing.T) {
 	t.Parallel()
-	d := session.Dir{Path: t.TempDir()}
+	d := session.Folder{Path: t.TempDir()}
 	log := open(t, d, "s")
 	var wg sync.WaitGroup
 	wg.Go(func() {
@@ -186,7 +186,7 @@ func TestForkWhileWritten(t *testing.T) {
 
 // A clock that jumps changes no order: that is by number.
 func TestClockJumps(t *testing.T) {
-	d := session.Dir{Path: t.TempDir()}
+	d := session.Folder{Path: t.TempDir()}
 	log := open(t, d, "s")
 	now := time.Date(2026, 3, 29, 1, 59, 0, 0, time.UTC)
 	times := []time.Time{now, now.Add(-time.Hour), now.Add(24 * time.Hour), time.Unix(0, 0), now.In(time.FixedZone("", 7200))}

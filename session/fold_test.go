@@ -14,14 +14,14 @@ import (
 )
 
 var (
-	_ session.Stater     = session.Dir{}
-	_ session.LastReader = session.Dir{}
-	_ session.Nester     = session.Dir{}
-	_ session.Deleter    = session.Dir{}
-	_ session.Stater     = (*session.Memory)(nil)
-	_ session.LastReader = (*session.Memory)(nil)
-	_ session.Nester     = (*session.Memory)(nil)
-	_ session.Deleter    = (*session.Memory)(nil)
+	_ session.Stater     = session.Folder{}
+	_ session.LastReader = session.Folder{}
+	_ session.Nester     = session.Folder{}
+	_ session.Deleter    = session.Folder{}
+	_ session.Stater     = (*session.Volatile)(nil)
+	_ session.LastReader = (*session.Volatile)(nil)
+	_ session.Nester     = (*session.Volatile)(nil)
+	_ session.Deleter    = (*session.Volatile)(nil)
 )
 
 // A Summary says after each fact what the stores of this package say.
@@ -38,7 +38,7 @@ func TestSummary(t *testing.T) {
 		event.Rewound{}, // to the first prompt's answer: that run has no end
 	}
 	const rewound, to = 7, 3
-	for name, store := range map[string]session.Store{"memory": new(session.Memory), "folder": session.Dir{Path: t.TempDir()}} {
+	for name, store := range map[string]session.Store{"memory": session.Memory(), "folder": session.Folder{Path: t.TempDir()}} {
 		log, err := store.Open(t.Context(), "s", header)
 		if err != nil {
 			t.Fatal(err)

@@ -27,13 +27,13 @@ func init() {
 const killAt = "SESSION_TEST_KILL_AT"
 
 // mortal returns a store that ends the program at the operation that was asked for.
-func mortal(d session.Dir) (session.Dir, error) {
+func mortal(d session.Folder) (session.Folder, error) {
 	at, err := strconv.Atoi(os.Getenv(killAt))
 	return session.Mortal(d.Path, at), err
 }
 
 // forkMortally forks the session s and makes one of its facts.
-func forkMortally(d session.Dir) error {
+func forkMortally(d session.Folder) error {
 	m, err := mortal(d)
 	if err != nil {
 		return err
@@ -49,7 +49,7 @@ func forkMortally(d session.Dir) error {
 		session.Create(context.Background(), m, session.Header{Session: "made"}, facts))
 }
 
-func all(d session.Dir, id string) (facts []event.Event, err error) {
+func all(d session.Folder, id string) (facts []event.Event, err error) {
 	for e, err := range d.Read(context.Background(), id, 0) {
 		if err != nil {
 			return nil, err
@@ -62,7 +62,7 @@ func all(d session.Dir, id string) (facts []event.Event, err error) {
 
 // killed runs a process in the given role that kills itself at operation at, and
 // reports whether it did.
-func killed(t *testing.T, d session.Dir, as string, at int) bool {
+func killed(t *testing.T, d session.Folder, as string, at int) bool {
 	t.Helper()
 	cmd, out := start(t, d, as, killAt+"="+strconv.Itoa(at))
 	for out.Scan() {
@@ -72,9 +72,9 @@ func killed(t *testing.T, d session.Dir, as string, at int) bool {
 }
 
 // twelve returns a store with a session of 12 facts, blobs among them.
-func twelve(t *testing.T) (session.Dir, []event.Event) {
+func twelve(t *testing.T) (session.Folder, []event.Event) {
 	t.Helper()
-	d := session.Dir{Path: t.TempDir()}
+	d := session.Folder{Path: t.TempDir()}
 	log := open(t, d, "s")
 	for n := int64(0); n < 12; n++ {
 		if err := log.Append(t.Context(), n, false, factOf(n+1)); err != nil {
@@ -90,7 +90,7 @@ func twelve(t *testing.T) (session.Dir, []event.Event) {
 }
 
 // wholeOrNone checks that a session is not there, or all of it is.
-func wholeOrNone(t *testing.T, d session.Dir, id string, want []event.Event) (there bool) {
+func wholeOrNone(t *testing.T, d session.Folder, id string, want []event.Event) (there bool) {
 	t.Helper()
 	got, err := all(d, id)
 	if errors.Is(err, session.ErrNotFound) {
@@ -148,7 +148,7 @@ func TestKilledFork(t *testing.T) {
 }
 
 // forkOn forks the session s until it is killed and says which forks are on the disk.
-func forkOn(d session.Dir) error {
+func forkOn(d session.Folder) error {
 	for {
 		id := session.NewID()
 		if err := session.Fork(context.Background(), d, "s", id, 0); err != nil {
@@ -194,7 +194,7 @@ func TestKilledForks(t *testing.T) {
 }
 
 // recoverMortally opens the session s, which is torn.
-func recoverMortally(d session.Dir) error {
+func recoverMortally(d session.Folder) error {
 	m, err := mortal(d)
 	if err != nil {
 		return err

@@ -34,7 +34,7 @@ type inspector struct {
 
 // inspect calls problem and fact for the problems and facts of a session's journal. It
 // fails only if the file cannot be read, or has another version: with [ErrVersion].
-func (d Dir) inspect(ctx context.Context, folder, id string, problem func(Problem), fact func(int, event.Event)) (*inspector, error) {
+func (d folderStore) inspect(ctx context.Context, folder, id string, problem func(Problem), fact func(int, event.Event)) (*inspector, error) {
 	f, err := d.system().open(filepath.Join(folder, journalName), os.O_RDONLY)
 	if err != nil {
 		return nil, err

@@ -28,7 +28,7 @@ const (
 // their title, tag, model and number of messages are then unknown until the session is
 // opened again. Folders that are not sessions are skipped; a damaged session is listed if
 // its header is whole.
-func (d Dir) List(ctx context.Context) ([]Info, error) {
+func (d folderStore) List(ctx context.Context) ([]Info, error) {
 	list, err := d.list(ctx)
 	if err := cmp.Or(err, ctx.Err()); err != nil {
 		return nil, fmt.Errorf("listing sessions: %w", err)
@@ -37,7 +37,7 @@ func (d Dir) List(ctx context.Context) ([]Info, error) {
 	return list, nil
 }
 
-func (d Dir) list(ctx context.Context) ([]Info, error) {
+func (d folderStore) list(ctx context.Context) ([]Info, error) {
 	if d.Path == "" {
 		return nil, errNoPath
 	}
@@ -66,7 +66,7 @@ func (d Dir) list(ctx context.Context) ([]Info, error) {
 
 // IDs returns the ids of all sessions, sorted, those included that are too
 // damaged to be listed.
-func (d Dir) IDs(ctx context.Context) ([]string, error) {
+func (d folderStore) IDs(ctx context.Context) ([]string, error) {
 	if d.Path == "" {
 		return nil, fmt.Errorf("listing sessions: %w", errNoPath)
 	}
@@ -90,7 +90,7 @@ func (d Dir) IDs(ctx context.Context) ([]string, error) {
 
 // Stat returns the Info of one session. It fails with [ErrNotFound], and with a
 // [ErrCorrupt] if the header cannot be read.
-func (d Dir) Stat(ctx context.Context, id string) (Info, error) {
+func (d folderStore) Stat(ctx context.Context, id string) (Info, error) {
 	folder, err := d.existing(ctx, id)
 	if err != nil {
 		return Info{}, err
@@ -102,7 +102,7 @@ func (d Dir) Stat(ctx context.Context, id string) (Info, error) {
 	return info, err
 }
 
-func (d Dir) stat(folder, id string) (Info, error) {
+func (d folderStore) stat(folder, id string) (Info, error) {
 	path := filepath.Join(folder, journalName)
 	if file, err := os.Lstat(path); err == nil && file.Mode().IsRegular() {
 		if a, ok := readSummary(d.system(), folder, id, file.Size()); ok && a.Size == file.Size() && !a.progress.unknown {
@@ -113,7 +113,7 @@ func (d Dir) stat(folder, id string) (Info, error) {
 }
 
 // statJournal is stat for a session whose summary does not tell everything.
-func (d Dir) statJournal(folder, id, path string) (Info, error) {
+func (d folderStore) statJournal(folder, id, path string) (Info, error) {
 	f, err := d.system().open(path, os.O_RDONLY)
 	if err != nil {
 		return Info{}, err
@@ -161,7 +161,7 @@ func (d Dir) statJournal(folder, id, path string) (Info, error) {
 }
 
 // told returns the Info of a session with its state.
-func (d Dir) told(a *summary, folder string) Info {
+func (d folderStore) told(a *summary, folder string) Info {
 	info := a.info()
 	if a.progress.unknown {
 		return info
@@ -199,7 +199,7 @@ func (a *summary) save(d disk, folder string) {
 }
 
 // firstPrompt goes through the first facts to the first prompt.
-func (d Dir) firstPrompt(s *scanner, folder string) string {
+func (d folderStore) firstPrompt(s *scanner, folder string) string {
 	load := func(hash string, limit int64) ([]byte, error) { return loadBlob(d.system(), folder, hash, limit) }
 	for {
 		r, err := s.record()

@@ -12,12 +12,15 @@ import (
 	"github.com/openagent-go/agent/event"
 )
 
-// Memory is a [Store] that forgets when the program ends. Its zero value is
-// ready to use. It keeps the facts themselves: they must not be changed later.
-type Memory struct {
+// Memory returns a store that forgets when the program ends. It keeps the facts
+// themselves: they must not be changed later. The store also implements [Stater],
+// [LastReader], [Nester], [Deleter] and [Waiter].
+func Memory() Store { return new(memoryStore) }
+
+type memoryStore struct {
 	mu       sync.Mutex
 	sessions map[string]*memory
-	under    map[string]*Memory       // of the agents of a session
+	under    map[string]*memoryStore  // of the agents of a session
 	changed  map[string]chan struct{} // closed when a session changes that someone waits for
 }
 
@@ -29,7 +32,7 @@ type memory struct {
 }
 
 // Open implements [Store].
-func (m *Memory) Open(ctx context.Context, id string, header Header) (Log, error) {
+func (m *memoryStore) Open(ctx context.Context, id string, header Header) (Log, error) {
 	if err := cmp.Or(CheckID(id), ctx.Err()); err != nil {
 		return nil, fmt.Errorf("opening session: %w", err)
 	}
@@ -53,7 +56,7 @@ func (m *Memory) Open(ctx context.Context, id string, header Header) (Log, error
 }
 
 // find returns the session named id. The caller holds the mutex.
-func (m *Memory) find(id string) (*memory, error) {
+func (m *memoryStore) find(id string) (*memory, error) {
 	if err := CheckID(id); err != nil {
 		return nil, err
 	}
@@ -64,7 +67,7 @@ func (m *Memory) find(id string) (*memory, error) {
 }
 
 // Read implements [Store].
-func (m *Memory) Read(ctx context.Context, id string, after int64) iter.Seq2[event.Event, error] {
+func (m *memoryStore) Read(ctx context.Context, id string, after int64) iter.Seq2[event.Event, error] {
 	return func(yield func(event.Event, error) bool) {
 		m.mu.Lock()
 		var facts chunks
@@ -90,7 +93,7 @@ func (m *Memory) Read(ctx context.Context, id string, after int64) iter.Seq2[eve
 }
 
 // List implements [Store].
-func (m *Memory) List(ctx context.Context) ([]Info, error) {
+func (m *memoryStore) List(ctx context.Context) ([]Info, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, fmt.Errorf("listing sessions: %w", err)
 	}
@@ -105,7 +108,7 @@ func (m *Memory) List(ctx context.Context) ([]Info, error) {
 }
 
 // Stat returns the Info of one session. It fails with [ErrNotFound].
-func (m *Memory) Stat(ctx context.Context, id string) (Info, error) {
+func (m *memoryStore) Stat(ctx context.Context, id string) (Info, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	s, err := m.find(id)
@@ -117,7 +120,7 @@ func (m *Memory) Stat(ctx context.Context, id string) (Info, error) {
 
 // Delete removes a session. It fails with [ErrBusy] while the session is
 // open, and with [ErrNotFound].
-func (m *Memory) Delete(ctx context.Context, id string) error {
+func (m *memoryStore) Delete(ctx context.Context, id string) error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	s, err := m.find(id)
@@ -134,7 +137,7 @@ func (m *Memory) Delete(ctx context.Context, id string) error {
 }
 
 // info returns the Info of a session. The caller holds the mutex.
-func (m *Memory) info(s *memory) Info {
+func (m *memoryStore) info(s *memory) Info {
 	a := summary{Info: Info{Header: s.header, Updated: s.header.Created}}
 	for e := range s.facts.after(0) {
 		a.event(e)
@@ -168,7 +171,7 @@ func (s *memory) progress() progress {
 
 // A memoryLog is a session of a [Memory], opened for writing.
 type memoryLog struct {
-	store   *Memory
+	store   *memoryStore
 	session *memory
 	closed  bool // guarded by the store's mutex
 }

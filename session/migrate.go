@@ -126,7 +126,7 @@ func (l *journal) upgrade(header Header, from int) error {
 	if err := l.file.Close(); err != nil {
 		return err
 	}
-	d := Dir{Path: filepath.Dir(l.folder), disk: l.disk}
+	d := folderStore{Path: filepath.Dir(l.folder), disk: l.disk}
 	keep := fmt.Sprintf("%s.v%d", journalName, from)
 	if err := os.Remove(filepath.Join(l.folder, keep)); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return err // left by an upgrade that was broken off

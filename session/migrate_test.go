@@ -14,7 +14,7 @@ import (
 // older puts a session of an invented version 0, in which prompts had another
 // name, in the place of d's, and teaches the package to read it. It returns the
 // facts as they should come out.
-func older(t *testing.T, n int64) (Dir, []byte) {
+func older(t *testing.T, n int64) (folderStore, []byte) {
 	d, data := small(t, n)
 	lines := bytes.SplitAfter(data, []byte("\n"))
 	old := []byte(Seal(fmt.Sprintf(`{"openagent":0,"session":"s","created":%q,"cwd":"/work"`, time.Unix(1, 0).UTC().Format(time.RFC3339))))
@@ -95,7 +95,7 @@ func TestMigrationFails(t *testing.T) {
 			t.Fatal(err)
 		}
 		disk := &full{disk: quick{system{}}, at: at}
-		log, err := Dir{Path: d.Path, disk: disk}.Open(t.Context(), "s", Header{})
+		log, err := folderStore{Path: d.Path, disk: disk}.Open(t.Context(), "s", Header{})
 		if err == nil {
 			_ = log.Close()
 		}

@@ -15,7 +15,7 @@ import (
 // it, and with an unfinished record behind them.
 func TestReadFromAnyFact(t *testing.T) {
 	t.Parallel()
-	store := session.Dir{Path: t.TempDir()}
+	store := session.Folder{Path: t.TempDir()}
 	log, err := store.Open(t.Context(), "s", session.Header{})
 	if err != nil {
 		t.Fatal(err)

@@ -31,9 +31,9 @@ type Nester interface {
 	Under(session string) Store
 }
 
-// A Deleter is a [Store] that can delete sessions.
+// A Deleter is a [Store] that can delete sessions. [Delete] uses it.
 type Deleter interface {
-	// Delete removes a session. It fails with [ErrSessionBusy] while the session is open,
+	// Delete removes a session. It fails with [ErrBusy] while the session is open,
 	// and with [ErrNotFound].
 	Delete(ctx context.Context, id string) error
 }

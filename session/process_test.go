@@ -23,14 +23,14 @@ import (
 // what to be.
 const role = "SESSION_TEST_ROLE"
 
-var roles = map[string]func(session.Dir) error{"hold": hold, "share": share, "write": writeOn}
+var roles = map[string]func(session.Folder) error{"hold": hold, "share": share, "write": writeOn}
 
 func TestMain(m *testing.M) {
 	as := os.Getenv(role)
 	if as == "" {
 		os.Exit(m.Run())
 	}
-	if err := roles[as](session.Dir{Path: os.Getenv("SESSION_TEST_PATH")}); err != nil {
+	if err := roles[as](session.Folder{Path: os.Getenv("SESSION_TEST_PATH")}); err != nil {
 		fmt.Println("error:", err)
 		os.Exit(1)
 	}
@@ -39,7 +39,7 @@ func TestMain(m *testing.M) {
 
 // start starts a process in the given role and returns it and its output. Its
 // input stays open until the test ends.
-func start(t *testing.T, d session.Dir, as string, env ...string) (*exec.Cmd, *bufio.Scanner) {
+func start(t *testing.T, d session.Folder, as string, env ...string) (*exec.Cmd, *bufio.Scanner) {
 	t.Helper()
 	exe, err := os.Executable()
 	if err != nil {
@@ -62,7 +62,7 @@ func start(t *testing.T, d session.Dir, as string, env ...string) (*exec.Cmd, *b
 }
 
 // hold opens the session, says whether it could, and keeps it until its input ends.
-func hold(d session.Dir) error {
+func hold(d session.Folder) error {
 	log, err := d.Open(context.Background(), "s", session.Header{})
 	switch {
 	case errors.Is(err, session.ErrBusy):
@@ -80,7 +80,7 @@ func hold(d session.Dir) error {
 const shares = 10 // facts of each process
 
 // share appends facts, one at an opening, beside others that do the same.
-func share(d session.Dir) error {
+func share(d session.Folder) error {
 	for n := 0; n < shares; {
 		log, err := d.Open(context.Background(), "s", session.Header{})
 		if errors.Is(err, session.ErrBusy) {
@@ -107,7 +107,7 @@ func factOf(seq int64) event.Event {
 }
 
 // writeOn appends facts until it is killed, and says which are on the disk.
-func writeOn(d session.Dir) error {
+func writeOn(d session.Folder) error {
 	log, err := d.Open(context.Background(), "s", session.Header{})
 	if err != nil {
 		return err
@@ -123,7 +123,7 @@ func writeOn(d session.Dir) error {
 
 // Of several processes one has the session, and when it dies another gets it.
 func TestOneProcessHoldsTheLock(t *testing.T) {
-	d := session.Dir{Path: t.TempDir()}
+	d := session.Folder{Path: t.TempDir()}
 	var wg sync.WaitGroup
 	says := make([]string, 8)
 	var holders []*exec.Cmd
@@ -162,7 +162,7 @@ func TestOneProcessHoldsTheLock(t *testing.T) {
 
 func TestProcessesShareASession(t *testing.T) {
 	t.Parallel()
-	d := session.Dir{Path: t.TempDir()}
+	d := session.Folder{Path: t.TempDir()}
 	const processes = 8
 	var wg sync.WaitGroup
 	for range processes {
@@ -200,7 +200,7 @@ var kills = flag.Int("kills", 20, "how often TestKilledWriter kills the writer")
 // last line, and that opens with all that was acknowledged.
 func TestKilledWriter(t *testing.T) {
 	t.Parallel()
-	var d session.Dir
+	var d session.Folder
 	for round := range *kills {
 		if round%4 == 0 {
 			d.Path = t.TempDir() // else the old session continues
@@ -248,9 +248,9 @@ func TestKilledWriter(t *testing.T) {
 
 // A child process does not inherit the lock.
 func TestChildDoesNotKeepTheLock(t *testing.T) {
-	d := session.Dir{Path: t.TempDir()}
+	d := session.Folder{Path: t.TempDir()}
 	log := open(t, d, "s")
-	other := session.Dir{Path: t.TempDir()}
+	other := session.Folder{Path: t.TempDir()}
 	_, out := start(t, other, "hold") // lives on while we close
 	if !out.Scan() || out.Text() != "held" {
 		t.Fatal(out.Text())

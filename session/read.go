@@ -17,7 +17,7 @@ import (
 
 // Read implements [Store]. A record that is being written, or that a crash left
 // unfinished, is not there yet. A missing or altered blob is an [ErrCorrupt].
-func (d Dir) Read(ctx context.Context, id string, after int64) iter.Seq2[event.Event, error] {
+func (d folderStore) Read(ctx context.Context, id string, after int64) iter.Seq2[event.Event, error] {
 	return func(yield func(event.Event, error) bool) {
 		if err := d.read(ctx, id, after, nil, func(e event.Event) bool { return yield(e, nil) }); err != nil {
 			yield(event.Event{}, fmt.Errorf("reading session: %w", err))
@@ -26,7 +26,7 @@ func (d Dir) Read(ctx context.Context, id string, after int64) iter.Seq2[event.E
 }
 
 // read reads the facts whose type keep wants, all where that is nil.
-func (d Dir) read(ctx context.Context, id string, after int64, keep func(typ string) bool, yield func(event.Event) bool) error {
+func (d folderStore) read(ctx context.Context, id string, after int64, keep func(typ string) bool, yield func(event.Event) bool) error {
 	folder, err := d.existing(ctx, id)
 	if err != nil {
 		return err

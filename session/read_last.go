@@ -40,7 +40,7 @@ func isMessage(typ string) bool {
 }
 
 // Last implements [LastReader].
-func (d Dir) Last(ctx context.Context, id string, n int, keep func(typ string) bool) ([]event.Event, error) {
+func (d folderStore) Last(ctx context.Context, id string, n int, keep func(typ string) bool) ([]event.Event, error) {
 	last, err := d.backward(ctx, id, n, anywhere(keep))
 	if err != nil {
 		return nil, fmt.Errorf("reading session: %w", err)
@@ -53,14 +53,14 @@ func anywhere(keep func(typ string) bool) func(seq, prev int64, typ string) bool
 	return func(_, _ int64, typ string) bool { return keep == nil || keep(typ) }
 }
 
-func (d Dir) backward(ctx context.Context, id string, n int, want func(seq, prev int64, typ string) bool) ([]event.Event, error) {
+func (d folderStore) backward(ctx context.Context, id string, n int, want func(seq, prev int64, typ string) bool) ([]event.Event, error) {
 	last, err := d.fromEnd(ctx, id, n, want)
 	slices.Reverse(last)
 	return last, err
 }
 
 // fromEnd is backward with the last fact first.
-func (d Dir) fromEnd(ctx context.Context, id string, n int, want func(seq, prev int64, typ string) bool) ([]event.Event, error) {
+func (d folderStore) fromEnd(ctx context.Context, id string, n int, want func(seq, prev int64, typ string) bool) ([]event.Event, error) {
 	folder, err := d.existing(ctx, id)
 	if err != nil {
 		return nil, err
@@ -129,7 +129,7 @@ func (d Dir) fromEnd(ctx context.Context, id string, n int, want func(seq, prev 
 
 // damaged returns the error for the first damaged line of a journal, counted from its
 // beginning.
-func (d Dir) damaged(ctx context.Context, id string) error {
+func (d folderStore) damaged(ctx context.Context, id string) error {
 	for _, err := range d.Read(ctx, id, 0) {
 		if err != nil {
 			return err
@@ -175,7 +175,7 @@ func (b *backwards) next() (line []byte, finished bool, err error) {
 }
 
 // Last implements [LastReader].
-func (m *Memory) Last(ctx context.Context, id string, n int, keep func(typ string) bool) ([]event.Event, error) {
+func (m *memoryStore) Last(ctx context.Context, id string, n int, keep func(typ string) bool) ([]event.Event, error) {
 	last, err := m.backward(ctx, id, n, anywhere(keep))
 	if err != nil {
 		return nil, fmt.Errorf("reading session: %w", err)
@@ -183,7 +183,7 @@ func (m *Memory) Last(ctx context.Context, id string, n int, keep func(typ strin
 	return last, nil
 }
 
-func (m *Memory) backward(ctx context.Context, id string, n int, want func(seq, prev int64, typ string) bool) ([]event.Event, error) {
+func (m *memoryStore) backward(ctx context.Context, id string, n int, want func(seq, prev int64, typ string) bool) ([]event.Event, error) {
 	m.mu.Lock()
 	s, err := m.find(id)
 	var facts chunks

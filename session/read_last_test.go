@@ -29,7 +29,7 @@ func chat(n int) []event.Event {
 
 func TestLast(t *testing.T) {
 	facts := chat(500)
-	for name, store := range map[string]session.Store{"memory": new(session.Memory), "dir": session.Dir{Path: t.TempDir()}} {
+	for name, store := range map[string]session.Store{"memory": session.Memory(), "dir": session.Folder{Path: t.TempDir()}} {
 		t.Run(name, func(t *testing.T) {
 			log, err := store.Open(t.Context(), "s", session.Header{})
 			if err != nil {
@@ -74,7 +74,7 @@ func TestLast(t *testing.T) {
 // An unfinished last record is not there; a damaged one before is reported.
 func TestLastDamaged(t *testing.T) {
 	dir := t.TempDir()
-	store := session.Dir{Path: dir}
+	store := session.Folder{Path: dir}
 	log, err := store.Open(t.Context(), "s", session.Header{})
 	if err != nil {
 		t.Fatal(err)
@@ -110,7 +110,7 @@ func TestLastDamaged(t *testing.T) {
 }
 
 func BenchmarkLast(b *testing.B) {
-	store := session.Dir{Path: b.TempDir()}
+	store := session.Folder{Path: b.TempDir()}
 	log, err := store.Open(b.Context(), "s", session.Header{})
 	if err != nil {
 		b.Fatal(err)

@@ -33,7 +33,11 @@ type Repaired struct {
 // says so. Repairing again does nothing. It fails with [ErrBusy] while someone
 // writes the session, with [ErrVersion] for a session of a newer version, and as [Verify]
 // does.
-func Repair(ctx context.Context, d Dir, id string) (*Repaired, error) {
+func Repair(ctx context.Context, store Store, id string) (*Repaired, error) {
+	d, ok := store.(folderStore)
+	if !ok {
+		return nil, fmt.Errorf("repairing session %s: %w", id, errNoFolder)
+	}
 	r, err := d.repair(ctx, id)
 	if err != nil {
 		return nil, fmt.Errorf("repairing session: %w", err)
@@ -41,7 +45,7 @@ func Repair(ctx context.Context, d Dir, id string) (*Repaired, error) {
 	return r, nil
 }
 
-func (d Dir) repair(ctx context.Context, id string) (_ *Repaired, err error) {
+func (d folderStore) repair(ctx context.Context, id string) (_ *Repaired, err error) {
 	folder, err := d.existing(ctx, id)
 	if err != nil {
 		return nil, err

@@ -33,9 +33,9 @@ var count = tool.New(tool.Spec{Name: "count"}, func(_ context.Context, _ tool.Ca
 
 // recorded returns a store whose session s has three prompts with calls of tools,
 // as an agent has recorded them.
-func recorded(t *testing.T) session.Dir {
+func recorded(t *testing.T) session.Folder {
 	t.Helper()
-	d := session.Dir{Path: t.TempDir()}
+	d := session.Folder{Path: t.TempDir()}
 	a := &agent.Agent{Sessions: d, Tools: []tool.Tool{count}, Permissions: permission.Policy{Mode: permission.Bypass},
 		Model: llmtest.Script(
 			llmtest.Call(llmtest.Use("", "count", asked{1}), llmtest.Use("", "count", asked{100})), llmtest.Step{Text: "answer 1"},
@@ -51,9 +51,9 @@ func recorded(t *testing.T) session.Dir {
 	return d
 }
 
-func journalOf(d session.Dir) string { return filepath.Join(d.Path, "s", "journal.jsonl") }
+func journalOf(d session.Folder) string { return filepath.Join(d.Path, "s", "journal.jsonl") }
 
-func lines(t *testing.T, d session.Dir) [][]byte {
+func lines(t *testing.T, d session.Folder) [][]byte {
 	t.Helper()
 	data, err := os.ReadFile(journalOf(d))
 	if err != nil {
@@ -64,7 +64,7 @@ func lines(t *testing.T, d session.Dir) [][]byte {
 
 // goOn has an agent continue with the session and returns what its model was told.
 // Requests must be legal.
-func goOn(t *testing.T, d session.Dir) string {
+func goOn(t *testing.T, d session.Folder) string {
 	t.Helper()
 	m := llmtest.Script(llmtest.Step{Text: "fine"})
 	a := &agent.Agent{Sessions: d, Tools: []tool.Tool{count}, Model: m}
@@ -97,7 +97,7 @@ func goOn(t *testing.T, d session.Dir) string {
 
 // repaired repairs the session, checks the promises of Repair, and has an agent continue
 // with it.
-func repaired(t *testing.T, d session.Dir) (*session.Repaired, string) {
+func repaired(t *testing.T, d session.Folder) (*session.Repaired, string) {
 	t.Helper()
 	before, err := os.ReadFile(journalOf(d))
 	if err != nil {
@@ -168,7 +168,7 @@ func TestRepairAnyLine(t *testing.T) {
 				step = 1
 			}
 			for i := 1; i < len(all)-1; i += step {
-				d := session.Dir{Path: t.TempDir()}
+				d := session.Folder{Path: t.TempDir()}
 				if err := os.CopyFS(d.Path, os.DirFS(whole.Path)); err != nil {
 					t.Fatal(err)
 				}

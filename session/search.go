@@ -148,7 +148,7 @@ func findIn(ctx context.Context, s Store, info Info, words *searched, yield func
 		}
 		return true
 	}
-	if d, ok := s.(Dir); ok {
+	if d, ok := s.(folderStore); ok {
 		return d.read(ctx, info.Session, 0, hasText, look)
 	}
 	for e, err := range s.Read(ctx, info.Session, 0) {

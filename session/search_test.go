@@ -8,7 +8,7 @@ import (
 
 // A title is found where it was given, not again where a tag was.
 func TestSearchNames(t *testing.T) {
-	d := session.Dir{Path: t.TempDir()}
+	d := session.Folder{Path: t.TempDir()}
 	log, err := d.Open(t.Context(), "s", session.Header{Session: "s"})
 	if err != nil {
 		t.Fatal(err)

@@ -17,7 +17,7 @@ import (
 // A session whose summary has no state, as older programs wrote it, gets one from the
 // journal, once.
 func TestStateOfAnOldSummary(t *testing.T) {
-	store := session.Dir{Path: t.TempDir()}
+	store := session.Folder{Path: t.TempDir()}
 	prompt := event.UserMessage{ID: "m", Delivery: event.AsPrompt, Message: llm.UserText("go")}
 	if err := session.Create(t.Context(), store, session.Header{Session: "s"}, []event.Event{{Seq: 1, Time: time.Unix(1, 0), Data: prompt}}); err != nil {
 		t.Fatal(err)
@@ -54,7 +54,7 @@ func sealed(summary string) []byte { return []byte(strings.TrimSpace(session.Sea
 // BenchmarkList100k lists 100,000 sessions, each with its state. One in a hundred has an open
 // run.
 func BenchmarkList100k(b *testing.B) {
-	store := session.Dir{Path: b.TempDir()}
+	store := session.Folder{Path: b.TempDir()}
 	const n = 100_000
 	prompt := event.UserMessage{ID: "m", Delivery: event.AsPrompt, Message: llm.UserText(strings.Repeat("words ", 300))}
 	facts := []event.Event{{Seq: 1, Time: time.Unix(1, 0), Data: prompt}}

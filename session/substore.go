@@ -22,23 +22,23 @@ func Under(store Store, session string) Store {
 }
 
 // Under returns the store in the folder agents of a session's own folder.
-func (d Dir) Under(session string) Store {
+func (d folderStore) Under(session string) Store {
 	folder, err := d.folder(session)
 	if err != nil {
-		return Dir{disk: d.disk} // refuses everything
+		return folderStore{disk: d.disk} // refuses everything
 	}
-	return Dir{Path: filepath.Join(folder, agentsName), disk: d.disk}
+	return folderStore{Path: filepath.Join(folder, agentsName), disk: d.disk}
 }
 
 // Under returns the store of a session's agents.
-func (m *Memory) Under(session string) Store {
+func (m *memoryStore) Under(session string) Store {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if m.under == nil {
-		m.under = map[string]*Memory{}
+		m.under = map[string]*memoryStore{}
 	}
 	if m.under[session] == nil {
-		m.under[session] = new(Memory)
+		m.under[session] = new(memoryStore)
 	}
 	return m.under[session]
 }

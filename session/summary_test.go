@@ -43,7 +43,7 @@ func (f countingFile) ReadAt(p []byte, off int64) (int, error) {
 // short one.
 func TestLongSession(t *testing.T) {
 	const n = 100_000
-	d := Dir{Path: t.TempDir(), disk: quick{system{}}}
+	d := folderStore{Path: t.TempDir(), disk: quick{system{}}}
 	log, err := d.Open(t.Context(), "s", Header{})
 	if err != nil {
 		t.Fatal(err)
@@ -62,7 +62,7 @@ func TestLongSession(t *testing.T) {
 		seq = log.Last()
 	}
 	read := int64(0)
-	counted := Dir{Path: d.Path, disk: counting{d.disk, &read}}
+	counted := folderStore{Path: d.Path, disk: counting{d.disk, &read}}
 	look := func(when string) {
 		t.Helper()
 		read = 0
@@ -245,7 +245,7 @@ func TestBranchOfNewSession(t *testing.T) {
 		}
 	}
 	write("ref: refs/heads/topic\n")
-	d := Dir{Path: t.TempDir()}
+	d := folderStore{Path: t.TempDir()}
 	log, err := d.Open(t.Context(), "a", Header{Dir: tree})
 	if err != nil {
 		t.Fatal(err)

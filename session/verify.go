@@ -2,6 +2,7 @@ package session
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"maps"
 	"path/filepath"
@@ -40,6 +41,9 @@ type Problem struct {
 	Usable bool   `json:"harmless,omitempty"` // the session can still be read and opened
 }
 
+// errNoFolder is the error for a store of another kind.
+var errNoFolder = errors.New("only the sessions of a store that session.Dir has made can be checked and repaired")
+
 // A Report is what [Verify] has found.
 type Report struct {
 	Session  string    `json:"session"`
@@ -69,7 +73,11 @@ const maxProblems = 1000
 // It changes nothing and takes no lock: what another process is writing just now
 // may look unfinished. It fails with [ErrNotFound], with [ErrVersion] for a
 // session of a newer version, and where the files cannot be read at all.
-func Verify(ctx context.Context, d Dir, id string) (*Report, error) {
+func Verify(ctx context.Context, store Store, id string) (*Report, error) {
+	d, ok := store.(folderStore)
+	if !ok {
+		return nil, fmt.Errorf("verifying session %s: %w", id, errNoFolder)
+	}
 	folder, err := d.existing(ctx, id)
 	if err != nil {
 		return nil, fmt.Errorf("verifying session: %w", err)

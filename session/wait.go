@@ -89,7 +89,7 @@ func ignoreAbsence(err error, after int64) error {
 
 // Wait implements [Waiter]. It looks at the size of the journal, first after 5 ms, later
 // every 250 ms.
-func (d Dir) Wait(ctx context.Context, id string, after int64) error {
+func (d folderStore) Wait(ctx context.Context, id string, after int64) error {
 	folder, err := d.folder(id)
 	if err := cmp.Or(err, ctx.Err()); err != nil {
 		return fmt.Errorf("waiting for facts: %w", err)
@@ -109,7 +109,7 @@ func (d Dir) Wait(ctx context.Context, id string, after int64) error {
 }
 
 // hasAfter reports whether a session has facts after the given one.
-func (d Dir) hasAfter(ctx context.Context, path, id string, after int64) (bool, error) {
+func (d folderStore) hasAfter(ctx context.Context, path, id string, after int64) (bool, error) {
 	last, err := d.lastSeq(path)
 	switch {
 	case err != nil: // its end is being written, or damaged: reading it tells
@@ -121,7 +121,7 @@ func (d Dir) hasAfter(ctx context.Context, path, id string, after int64) (bool, 
 }
 
 // lastSeq returns the number of the last whole fact of a journal.
-func (d Dir) lastSeq(path string) (int64, error) {
+func (d folderStore) lastSeq(path string) (int64, error) {
 	f, err := d.system().open(path, os.O_RDONLY)
 	if err != nil {
 		return 0, err
@@ -136,7 +136,7 @@ func (d Dir) lastSeq(path string) (int64, error) {
 }
 
 // Wait implements [Waiter].
-func (m *Memory) Wait(ctx context.Context, id string, after int64) error {
+func (m *memoryStore) Wait(ctx context.Context, id string, after int64) error {
 	for {
 		changed, there, err := m.look(id, after)
 		if err = cmp.Or(err, ctx.Err()); err != nil {
@@ -154,7 +154,7 @@ func (m *Memory) Wait(ctx context.Context, id string, after int64) error {
 
 // look reports whether a session has facts after the given one. If not, changed is closed
 // when that may have changed.
-func (m *Memory) look(id string, after int64) (changed <-chan struct{}, there bool, err error) {
+func (m *memoryStore) look(id string, after int64) (changed <-chan struct{}, there bool, err error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	s, err := m.find(id)
@@ -178,7 +178,7 @@ func (m *Memory) look(id string, after int64) (changed <-chan struct{}, there bo
 }
 
 // tell wakes those who wait for a session. The caller holds the mutex.
-func (m *Memory) tell(id string) {
+func (m *memoryStore) tell(id string) {
 	if c := m.changed[id]; c != nil {
 		close(c)
 		delete(m.changed, id)

@@ -114,7 +114,7 @@ func TestAgentApartDies(t *testing.T) {
 			s := newStage(t)
 			s.repository()
 			before, after := t.TempDir(), t.TempDir()
-			s.agent.Sessions = session.Dir{Path: before}
+			s.agent.Sessions = session.Dir(before)
 			died := make(chan struct{})
 			s.plays("change", use("Bash", map[string]any{"command": "echo two >> a.txt"}), func(r *llmtest.Request) llmtest.Step {
 				if err := os.CopyFS(after, os.DirFS(before)); err != nil {
@@ -135,7 +135,7 @@ func TestAgentApartDies(t *testing.T) {
 
 			s.plays("go", func(r *llmtest.Request) llmtest.Step { return llmtest.Step{Text: told(r)} })
 			next := *s.agent
-			next.Sessions = session.Dir{Path: after}
+			next.Sessions = session.Dir(after)
 			again := next.Session(sess.ID)
 			defer again.Close()
 			res, err := again.Prompt(t.Context(), "and?")

@@ -48,7 +48,7 @@ func newStage(t *testing.T, kinds ...*agent.Agent) *stage {
 	store := (*team.Store)(teamstore.NewStore(s.team))
 	s.manager = &subagent.Manager{Team: store, Worktrees: s.ws, Agents: kinds}
 	kit := tools.Builtins{Workspace: s.ws, Team: store, Agents: s.manager, Background: []toolapi.Background{s.manager}}
-	s.agent = &agent.Agent{Dir: s.dir, Permissions: permission.Policy{Mode: permission.Bypass}, Sessions: new(session.Memory), Inbox: s.manager.Inbox("")}
+	s.agent = &agent.Agent{Dir: s.dir, Permissions: permission.Policy{Mode: permission.Bypass}, Sessions: session.Memory(), Inbox: s.manager.Inbox("")}
 	for _, e := range kit.Tools() {
 		s.agent.Tools = append(s.agent.Tools, e.Tool)
 	}

@@ -202,21 +202,21 @@ func TestMailOnRecord(t *testing.T) {
 
 // A store that has lost the sessions of agents.
 type forgetful struct {
-	session.Memory
+	session.Store
 	lost atomic.Bool
 }
 
 func (f *forgetful) Under(id string) session.Store {
 	if f.lost.Load() {
-		return new(session.Memory)
+		return session.Memory()
 	}
-	return f.Memory.Under(id)
+	return session.Under(f.Store, id)
 }
 
 // A member that cannot be started again leaves, and its leader hears of it.
 func TestTeammateLost(t *testing.T) {
 	s := newStage(t)
-	store := new(forgetful)
+	store := &forgetful{Store: session.Memory()}
 	s.agent.Sessions, s.agent.AwaitAgents = store, true
 	var last string
 	s.plays("ann's work", "ann is idle")

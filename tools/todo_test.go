@@ -119,7 +119,7 @@ func TestTodosInARun(t *testing.T) {
 		llmtest.Call(add("a"), add("b"), add("c"), list), llmtest.Step{Text: "end"},
 		llmtest.Call(add("d"), list), llmtest.Step{Text: "end"},
 		llmtest.Call(list), llmtest.Step{Text: "end"})
-	store := new(session.Memory)
+	store := session.Memory()
 	a := &agent.Agent{Model: m, Tools: []tool.Tool{TodoWrite(), TodoRead()}, Sessions: store, Permissions: permission.Policy{Mode: permission.Plan}}
 	prompt := func(id string) string {
 		s := a.Session(id)

@@ -28,7 +28,7 @@ func run(ctx context.Context, out io.Writer) error {
 	defer os.RemoveAll(dir)
 	a := &agent.Agent{
 		Model:    model(),
-		Sessions: &session.Dir{Path: dir},
+		Sessions: session.Dir(dir),
 	}
 	s := a.Session("colours")
 	if err := ask(ctx, out, s, "My favourite colour is green."); err != nil {

@@ -28,7 +28,7 @@ func run(ctx context.Context, out io.Writer) error {
 		return err
 	}
 	defer os.RemoveAll(dir)
-	store := session.Dir{Path: dir}
+	store := session.Dir(dir)
 	a := &agent.Agent{
 		Model:    model(),
 		Sessions: store,

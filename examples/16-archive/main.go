@@ -30,7 +30,7 @@ func run(ctx context.Context, out io.Writer) error {
 		return err
 	}
 	defer os.RemoveAll(dir)
-	store := session.Dir{Path: dir}
+	store := session.Dir(dir)
 	a := &agent.Agent{
 		Model:    model(),
 		Sessions: store,
@@ -72,7 +72,7 @@ func run(ctx context.Context, out io.Writer) error {
 	gone := 0
 	for _, s := range list {
 		if s.Tag != "safety" && s.Updated.Before(month) {
-			if err := store.Delete(ctx, s.Session); err != nil {
+			if err := session.Delete(ctx, store, s.Session); err != nil {
 				return err
 			}
 			gone++

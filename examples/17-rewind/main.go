@@ -49,7 +49,7 @@ func run(ctx context.Context, out io.Writer) (err error) {
 		Tools:       []tool.Tool{tools.Bash(ws)},
 		Dir:         project,
 		Permissions: permission.Policy{Mode: permission.Bypass},
-		Sessions:    session.Dir{Path: filepath.Join(dir, "sessions")},
+		Sessions:    session.Dir(filepath.Join(dir, "sessions")),
 		// Called before the first call of a prompt that may change files.
 		Checkpoint: func(ctx context.Context, at agent.CheckpointPlace) (string, error) {
 			return kept.Take(ctx, at.Session, at.Prompt, at.Roots...)

@@ -80,7 +80,7 @@ func run(ctx context.Context, out io.Writer) (err error) {
 			{On: hook.SessionEnd, Func: func(context.Context, *hook.Input) (hook.Output, error) { return watch("session ends") }},
 		},
 		Budget:   agent.Budget{Turns: 10},
-		Sessions: session.Dir{Path: filepath.Join(dir, "sessions")},
+		Sessions: session.Dir(filepath.Join(dir, "sessions")),
 	}
 	for _, prompt := range []string{"What is in this project?", "Add a file."} {
 		s := a.Session("analysis") // the second time it goes on where it ended

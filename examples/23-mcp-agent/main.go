@@ -45,7 +45,7 @@ func serve(ctx context.Context, out io.Writer) error {
 	a := &agent.Agent{
 		Model:    model(),
 		Tools:    []tool.Tool{orders},
-		Sessions: new(session.Memory), // so that clients can go on with one
+		Sessions: session.Memory(), // so that clients can go on with one
 	}
 	s, err := agentserver.Prompts(a, "Orders food.", server.Options{Name: "waiter", Version: "1.0.0"})
 	if err != nil {

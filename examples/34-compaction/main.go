@@ -35,7 +35,7 @@ var read = tool.Func(tool.Spec{Name: "read_chapter", Description: "Reads a chapt
 	})
 
 func run(ctx context.Context, out io.Writer) error {
-	store := new(session.Memory)
+	store := session.Memory()
 	a := &agent.Agent{
 		Model:    model(),
 		Tools:    []tool.Tool{read},

@@ -53,7 +53,7 @@ func run(ctx context.Context, out io.Writer) error {
 	if price == nil {
 		return fmt.Errorf("%s has no price", model.Name())
 	}
-	a := &agent.Agent{Model: model, Tools: []tool.Tool{look("Looks at a page.")}, Sessions: new(session.Memory),
+	a := &agent.Agent{Model: model, Tools: []tool.Tool{look("Looks at a page.")}, Sessions: session.Memory(),
 		Cache: llm.Cache{TTL: time.Hour}} // people think between prompts
 	s := a.Session("")
 	defer s.Close()

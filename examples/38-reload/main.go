@@ -93,7 +93,7 @@ func run(ctx context.Context, out io.Writer) error {
 	defer os.RemoveAll(dir)
 	s := &service{agent: &agent.Agent{
 		Model:    model(),
-		Sessions: session.Dir{Path: dir},
+		Sessions: session.Dir(dir),
 	}}
 	server := httptest.NewServer(s.handler())
 	defer server.Close()

@@ -29,7 +29,7 @@ func TestAccount(t *testing.T) {
 			return tool.Text(text), nil
 		})
 	}
-	store := new(session.Memory)
+	store := session.Memory()
 	a := &agent.Agent{Model: m, System: "You are careful.", Sessions: store, Tools: []tool.Tool{reply("big", strings.Repeat("words ", 2000)), reply("small", "ok"), reply("never", "")}}
 	s := a.Session("")
 	defer s.Close()

@@ -43,7 +43,7 @@ func rich(t testing.TB) (lines [][]byte) {
 		}
 		return tool.Text(res.Text), nil
 	})
-	store := new(session.Memory)
+	store := session.Memory()
 	a := &agent.Agent{Model: m, System: "You are careful.", Sessions: store, Tools: []tool.Tool{look, ask}, Retry: &agent.Retry{Base: 1}, CanUseTool: func(context.Context, tool.Call, permission.Decision) (permission.Decision, error) {
 		return permission.Allow(), nil
 	}}

@@ -215,6 +215,8 @@ var rules = map[string][]string{
 	"team":               {"internal/teamstore"},
 	"internal/teamstore": {},
 	"internal/teamtest":  {"internal/teamstore"},
+	// The command and the coding agent use more of a store in a folder than programs do.
+	"internal/sessiondir": {"session"},
 	"internal/parentrun": {
 		"",
 		"internal/driver",
@@ -253,6 +255,7 @@ var rules = map[string][]string{
 		"workspace",
 	},
 	"internal/coding": {
+		"internal/sessiondir",
 		"",
 		"internal/checkpoint",
 		"internal/config",
@@ -560,6 +563,7 @@ var rules = map[string][]string{
 	// The parts of a coding agent that coder and the command's lists find in the same way.
 	"internal/parts": {
 		"internal/environ",
+		"internal/sessiondir",
 		"internal/plainfile",
 		"internal/checkpoint",
 		"internal/config",
@@ -639,6 +643,7 @@ var rules = map[string][]string{
 	},
 	"internal/...": {"internal/..."},
 	"cmd/...": {
+		"internal/sessiondir",
 		"internal/fact",
 		"",
 		"cmd/openagent/internal/...",

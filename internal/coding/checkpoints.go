@@ -13,6 +13,7 @@ import (
 	"github.com/openagent-go/agent"
 	"github.com/openagent-go/agent/internal/checkpoint"
 	"github.com/openagent-go/agent/internal/parts"
+	"github.com/openagent-go/agent/internal/sessiondir"
 	"github.com/openagent-go/agent/session"
 )
 
@@ -23,33 +24,24 @@ const keepTime = time.Minute
 // A checkpointer saves files before a prompt changes them.
 type checkpointer struct {
 	store    *checkpoint.Store
-	sessions session.Dir
+	sessions session.Store // with a folder
 	home     string
 
 	mu   sync.Mutex
 	idle error // why it stopped; nil while it works
 }
 
-// sessionDir returns the folder of a store that keeps sessions in one.
-func sessionDir(store session.Store) (session.Dir, bool) {
-	if dir, ok := store.(*session.Dir); ok && dir != nil {
-		return *dir, true
-	}
-	dir, ok := store.(session.Dir)
-	return dir, ok
-}
-
 // addCheckpoints saves the files of sessions that are stored in a folder.
 func (c *Coder) addCheckpoints() {
-	dir, ok := sessionDir(c.Agent.Sessions)
-	if !ok || c.without(Checkpoints) || c.finder.Home == "" {
+	dir := sessiondir.Path(c.Agent.Sessions)
+	if dir == "" || c.without(Checkpoints) || c.finder.Home == "" {
 		return
 	}
 	store := parts.CheckpointStore(c.finder.Home, c.Settings)
-	store.Apart = append(store.Apart, dir.Path)
+	store.Apart = append(store.Apart, dir)
 	c.Checkpoints = store
 	if c.Agent.Checkpoint == nil && parts.CheckpointsEnabled(c.Settings) {
-		c.Agent.Checkpoint = (&checkpointer{store: store, sessions: dir, home: c.finder.Home}).take
+		c.Agent.Checkpoint = (&checkpointer{store: store, sessions: c.Agent.Sessions, home: c.finder.Home}).take
 	}
 }
 
@@ -83,12 +75,11 @@ func (k *checkpointer) take(ctx context.Context, at agent.CheckpointPlace) (stri
 
 // Rewind takes a session back to its state after fact number after: its files, then its conversation.
 func (c *Coder) Rewind(ctx context.Context, s *agent.Session, after int64) error {
-	dir, ok := sessionDir(c.Agent.Sessions)
-	if !ok || c.Checkpoints == nil {
+	if sessiondir.Path(c.Agent.Sessions) == "" || c.Checkpoints == nil {
 		return fmt.Errorf("rewinding session %s: %w: its files are not kept", s.ID, agent.ErrNoCheckpoint)
 	}
 	restore := func(ctx context.Context, id string, record func(undo string) error) error {
-		_, err := c.Checkpoints.Restore(ctx, parts.CheckpointName(dir, s.ID), id, checkpoint.Restoring{Kept: record})
+		_, err := c.Checkpoints.Restore(ctx, parts.CheckpointName(c.Agent.Sessions, s.ID), id, checkpoint.Restoring{Kept: record})
 		return err
 	}
 	if err := s.RewindFiles(ctx, after, restore); err != nil {

@@ -25,7 +25,7 @@ func TestKeeper(t *testing.T) {
 	dir := t.TempDir()
 	project := filepath.Join(dir, "project")
 	writeAt(t, filepath.Join(project, "big"), string(make([]byte, 100_000)))
-	k := &checkpointer{store: &checkpoint.Store{Dir: filepath.Join(dir, "home", "checkpoints"), Quota: 50_000}, sessions: session.Dir{Path: filepath.Join(dir, "sessions")}, home: filepath.Join(dir, "home")}
+	k := &checkpointer{store: &checkpoint.Store{Dir: filepath.Join(dir, "home", "checkpoints"), Quota: 50_000}, sessions: session.Dir(filepath.Join(dir, "sessions")), home: filepath.Join(dir, "home")}
 	at := agent.CheckpointPlace{Session: "s", Prompt: 2, Roots: []string{filepath.Join(dir, "not there")}}
 	if _, err := k.take(t.Context(), at); err == nil || k.idle != nil {
 		t.Fatal(err, k.idle)

@@ -321,7 +321,7 @@ func TestWithout(t *testing.T) {
 	home(t)
 	dir := hostile(t, t.TempDir())
 	o := coding.Options{Dir: dir, Trust: coding.All, Sandbox: coding.Off, ServerWait: -1, Plugins: []string{filepath.Join(dir, "plugin")},
-		Agent: agent.Agent{Model: llmtest.Script(), Sessions: session.Dir{Path: t.TempDir()}}}
+		Agent: agent.Agent{Model: llmtest.Script(), Sessions: session.Dir(t.TempDir())}}
 	for part, there := range has {
 		if o.Without = nil; !there(open(t, o)) {
 			t.Errorf("%s is not there", part)
@@ -338,7 +338,7 @@ func TestTeamKept(t *testing.T) {
 	for _, without := range [][]coding.Part{nil, {coding.Team}} {
 		sessions := t.TempDir()
 		m := llmtest.Script(llmtest.Call(llmtest.Use("", "TaskCreate", map[string]string{"subject": "test", "description": "test it"})), llmtest.Say("done"))
-		c := open(t, coding.Options{Dir: t.TempDir(), Tools: []string{"TaskCreate"}, Sandbox: coding.Off, Without: without, Agent: agent.Agent{Model: m, Sessions: session.Dir{Path: sessions}}})
+		c := open(t, coding.Options{Dir: t.TempDir(), Tools: []string{"TaskCreate"}, Sandbox: coding.Off, Without: without, Agent: agent.Agent{Model: m, Sessions: session.Dir(sessions)}})
 		s := c.Session("")
 		if _, err := s.Prompt(t.Context(), "make a task"); err != nil {
 			t.Fatal(err)

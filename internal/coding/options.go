@@ -27,7 +27,7 @@ type Options struct {
 	// Agent is the rest of the configuration: fields that you set count, and New fills in the
 	// others. Tools and Hooks are added to those that New finds. Rules in Permissions are joined
 	// with those of the settings, and managed settings bound all limits. System replaces the
-	// built-in instructions. With Sessions of type [session.Dir], sessions, checkpoints, tasks
+	// built-in instructions. With Sessions from [session.Dir], sessions, checkpoints, tasks
 	// and teams are kept on disk.
 	Agent agent.Agent
 	// Model is the name of the model, such as "anthropic/claude-sonnet-4-6"; see

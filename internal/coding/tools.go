@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/openagent-go/agent/internal/parts"
+	"github.com/openagent-go/agent/internal/sessiondir"
 	"github.com/openagent-go/agent/internal/text"
 	"github.com/openagent-go/agent/internal/web"
 	"github.com/openagent-go/agent/mcp/resources"
@@ -52,8 +53,8 @@ func (c *Coder) openTeam(context.Context) error {
 		return nil
 	}
 	c.team = team.Memory()
-	if dir, ok := sessionDir(c.Agent.Sessions); ok && !c.without(Team) {
-		c.team = parts.OpenTeam(dir.Path, c.log())
+	if dir := sessiondir.Path(c.Agent.Sessions); dir != "" && !c.without(Team) {
+		c.team = parts.OpenTeam(dir, c.log())
 		c.closers = append(c.closers, c.team.Close)
 	}
 	c.options.Builtins.Team = c.team

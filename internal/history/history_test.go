@@ -40,7 +40,7 @@ func result(id, text string) llm.Block {
 // messages that its model was asked with, less the last.
 func resumed(t *testing.T, facts []event.Event) []llm.Message {
 	t.Helper()
-	store := new(session.Memory)
+	store := session.Memory()
 	log, err := store.Open(t.Context(), "s", session.Header{})
 	if err != nil {
 		t.Fatal(err)

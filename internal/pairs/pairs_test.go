@@ -267,13 +267,13 @@ func (w *world) counts(t *testing.T, dir string) map[string]int {
 // be read, and that what was used is counted once.
 func (w *world) checkJournals(t *testing.T, killed bool) {
 	t.Helper()
-	store := &session.Dir{Path: w.sessions()}
+	store := session.Dir(w.sessions())
 	book, err := account.Read(store.Read(t.Context(), mainID, 0))
 	if err != nil {
 		t.Fatal(err)
 	}
 	own, all := w.checkJournal(t, store, mainID, true)
-	under := store.Under(mainID)
+	under := session.Under(store, mainID)
 	if list, err := under.List(t.Context()); err != nil {
 		t.Error(err)
 	} else {
@@ -366,7 +366,7 @@ func (f features) model() string {
 // checkFork checks that the options of the original's prompt do not bound that of the fork.
 func (w *world) checkFork(t *testing.T) {
 	t.Helper()
-	store := &session.Dir{Path: w.sessions()}
+	store := session.Dir(w.sessions())
 	list, err := store.List(t.Context())
 	if err != nil || len(list) != 2 {
 		t.Fatalf("%d sessions, want the original and its fork: %v", len(list), err)

@@ -71,7 +71,7 @@ func (w *world) agent(models func(name string) (llm.Model, error)) (a *agent.Age
 	if err != nil {
 		return nil, done, err
 	}
-	a = &agent.Agent{Model: model, Models: models, Dir: w.project(), Sessions: &session.Dir{Path: w.sessions()}, AwaitAgents: true, Program: "pairs",
+	a = &agent.Agent{Model: model, Models: models, Dir: w.project(), Sessions: session.Dir(w.sessions()), AwaitAgents: true, Program: "pairs",
 		Permissions: permission.Policy{Mode: permission.Bypass, Deny: []permission.Rule{"Read(denied.txt)", permission.Rule("Edit(/" + w.outside() + "/**)")}}}
 	if on("sandbox") {
 		box, err := sandbox.New(sandbox.Settings{Enabled: true, DeniedPaths: []string{"hidden"}}, sandbox.Place{Dir: w.project()})

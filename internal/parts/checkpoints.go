@@ -6,6 +6,7 @@ import (
 
 	"github.com/openagent-go/agent/internal/checkpoint"
 	"github.com/openagent-go/agent/internal/config"
+	"github.com/openagent-go/agent/internal/sessiondir"
 	"github.com/openagent-go/agent/session"
 )
 
@@ -40,4 +41,6 @@ func CheckpointsEnabled(s *config.Settings) bool {
 
 // CheckpointName returns the name of a session's checkpoints. It is the session's folder, because
 // sessions of two projects may share an id.
-func CheckpointName(store session.Dir, id string) string { return filepath.Join(store.Path, id) }
+func CheckpointName(store session.Store, id string) string {
+	return filepath.Join(sessiondir.Path(store), id)
+}

@@ -17,6 +17,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/openagent-go/agent/internal/sessiondir"
 	"github.com/openagent-go/agent/internal/teamstore"
 	"github.com/openagent-go/agent/internal/teamtest"
 	"github.com/openagent-go/agent/session"
@@ -490,7 +491,7 @@ func TestDirWatchOthers(t *testing.T) {
 func TestDirBesideSessions(t *testing.T) {
 	t.Parallel() // disks are waited for
 	d := open(t, &teamstore.Dir{Path: t.TempDir(), In: "team"})
-	sessions := session.Dir{Path: d.Path}
+	sessions := session.Dir(d.Path)
 	ids := []string{"plain", "user@example.com", "grün und blau", ".hidden", strings.Repeat("x", 200)}
 	if runtime.GOOS != "windows" {
 		ids = append(ids, "chat:42", "why?", "end.")
@@ -499,7 +500,7 @@ func TestDirBesideSessions(t *testing.T) {
 		if _, err := d.AddTask(t.Context(), id, teamstore.Task{Subject: "x"}); err != nil {
 			t.Errorf("%q: %v", id, err)
 		}
-		if _, err := os.Stat(filepath.Join(filepath.Dir(sessions.Journal(id)), "team", "journal.jsonl")); err != nil {
+		if _, err := os.Stat(filepath.Join(filepath.Dir(sessiondir.Journal(sessions, id)), "team", "journal.jsonl")); err != nil {
 			t.Error(err)
 		}
 	}

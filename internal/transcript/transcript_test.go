@@ -52,11 +52,11 @@ func TestImport(t *testing.T) {
 	if tr.Skipped != 1 {
 		t.Errorf("%d blocks were skipped, want 1", tr.Skipped)
 	}
-	d := session.Dir{Path: t.TempDir()}
+	d := session.Dir(t.TempDir())
 	if err := tr.Store(t.Context(), d); err != nil {
 		t.Fatal(err)
 	}
-	info, err := d.Stat(t.Context(), "my-session")
+	info, err := session.Stat(t.Context(), d, "my-session")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -100,7 +100,7 @@ func TestUndated(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s := new(session.Memory)
+	s := session.Memory()
 	if err := tr.Store(t.Context(), s); err != nil {
 		t.Fatal(err)
 	}
@@ -181,7 +181,7 @@ func TestHostile(t *testing.T) {
 			if tr.ID != "folder-id" {
 				t.Errorf("the id is %q", tr.ID)
 			}
-			d := session.Dir{Path: t.TempDir()}
+			d := session.Dir(t.TempDir())
 			if err := tr.Store(t.Context(), d); err != nil {
 				t.Fatal(err)
 			}
@@ -212,7 +212,7 @@ func FuzzRead(f *testing.F) {
 			return
 		}
 		tr.ID = "s"
-		store := new(session.Memory)
+		store := session.Memory()
 		if err := tr.Store(t.Context(), store); err != nil {
 			t.Fatal(err)
 		}

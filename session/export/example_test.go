@@ -14,7 +14,7 @@ import (
 // Markdown writes a conversation for people.
 func ExampleMarkdown() {
 	ctx := context.Background()
-	store := new(session.Memory)
+	store := session.Memory()
 	a := &agent.Agent{Model: llmtest.Script(llmtest.Say("Paris.")), Sessions: store}
 	s := a.Session("capitals")
 	if _, err := s.Prompt(ctx, "What is the capital of France?"); err != nil {

@@ -30,7 +30,7 @@ var formats = map[string]func(context.Context, io.Writer, session.Store, string,
 // stored returns a store whose session s has the given facts.
 func stored(t *testing.T, facts ...event.Event) session.Store {
 	t.Helper()
-	store := new(session.Memory)
+	store := session.Memory()
 	log, err := store.Open(t.Context(), "s", session.Header{Created: time.Unix(1e9, 0), Dir: "/work", Branch: "main"})
 	if err != nil {
 		t.Fatal(err)

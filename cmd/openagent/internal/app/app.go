@@ -74,7 +74,7 @@ func Open(ctx context.Context, h *cli.IO, o *settings.Options, ask agent.AskUser
 		if err != nil {
 			return nil, err
 		}
-		b.Sessions = session.Dir{Path: path}
+		b.Sessions = session.Dir(path)
 	}
 	if here || o.Input == cli.FormatStream {
 		b.ServerWait = -1 // later prompts can use the servers

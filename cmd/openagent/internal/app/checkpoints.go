@@ -34,7 +34,7 @@ func OpenCheckpoints(h *cli.IO) (*checkpoint.Store, *config.Settings, error) {
 
 // forkCheckpoints copies the checkpoints of a session to its fork. Without them the fork works, but
 // cannot restore files.
-func forkCheckpoints(ctx context.Context, h *cli.IO, store session.Dir, from, to string, through int64) {
+func forkCheckpoints(ctx context.Context, h *cli.IO, store session.Store, from, to string, through int64) {
 	home, err := h.Home()
 	if err == nil {
 		err = parts.CheckpointStore(home, nil).Fork(ctx, parts.CheckpointName(store, from), parts.CheckpointName(store, to), through)

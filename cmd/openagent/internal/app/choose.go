@@ -24,13 +24,13 @@ func ChooseSession(ctx context.Context, h *cli.IO, o *settings.Options, project 
 		if o.ID != "" && session.CheckID(o.ID) != nil {
 			return ChosenSession{}, cli.Usagef("--session-id: %w", session.CheckID(o.ID))
 		}
-		return ChosenSession{Store: new(session.Memory), ID: o.ID}, nil
+		return ChosenSession{Store: session.Memory(), ID: o.ID}, nil
 	}
 	path, err := sessionstore.SessionsDir(h, o.SessionDir, project)
 	if err != nil {
 		return ChosenSession{}, err
 	}
-	dir := session.Dir{Path: path}
+	dir := session.Dir(path)
 	c := ChosenSession{Store: dir, ID: o.ID}
 	if o.ID != "" {
 		if err := checkNew(ctx, o, dir); err != nil {
@@ -57,7 +57,7 @@ func ChooseSession(ctx context.Context, h *cli.IO, o *settings.Options, project 
 		}
 	}
 	if o.Ephemeral {
-		memory := new(session.Memory)
+		memory := session.Memory()
 		if err := session.Copy(ctx, dir, memory, from); err != nil {
 			return c, err
 		}

@@ -5,12 +5,13 @@ import (
 
 	"github.com/openagent-go/agent/cmd/openagent/internal/cli"
 	"github.com/openagent-go/agent/internal/parts"
+	"github.com/openagent-go/agent/internal/sessiondir"
 	"github.com/openagent-go/agent/session"
 )
 
 // forkTeam copies the tasks and teams of a session to its fork.
-func forkTeam(ctx context.Context, h *cli.IO, store session.Dir, from, to string) {
-	if err := parts.CopyTeam(ctx, store.Path, from, to); err != nil {
+func forkTeam(ctx context.Context, h *cli.IO, store session.Store, from, to string) {
+	if err := parts.CopyTeam(ctx, sessiondir.Path(store), from, to); err != nil {
 		h.Warn("the tasks and teams were not copied to the new session: %v", err)
 	}
 }

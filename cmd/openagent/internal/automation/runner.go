@@ -73,7 +73,7 @@ func (r *Runner) setup(ctx context.Context, dir string) (*app.App, error) {
 		if err != nil {
 			return nil, err
 		}
-		b.Sessions = session.Dir{Path: path}
+		b.Sessions = session.Dir(path)
 	}
 	s, err := app.New(ctx, r.Host, o, p, dir, r.Schedule, b)
 	if err != nil {

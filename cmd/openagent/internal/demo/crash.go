@@ -38,7 +38,7 @@ const (
 type booking struct {
 	workspace *workspace.Workspace
 	server    *llmtest.Server
-	store     session.Dir
+	store     session.Store
 	session   *agent.Session
 }
 
@@ -46,7 +46,7 @@ func newBooking(dir string) *booking {
 	b := &booking{
 		workspace: &workspace.Workspace{Root: dir, OutputDir: dir},
 		server:    &llmtest.Server{Rule: func(r *llmtest.Request, _ int) llmtest.Step { return answerBooking(newTalk(r)) }},
-		store:     session.Dir{Path: filepath.Join(dir, "sessions")},
+		store:     session.Dir(filepath.Join(dir, "sessions")),
 	}
 	a := &agent.Agent{
 		Model: demoClient(b.server).Model(demoRules), Dir: dir, Sessions: b.store, Retry: &agent.Retry{Tries: -1},

@@ -7,6 +7,7 @@ import (
 
 	"github.com/openagent-go/agent/internal/checkpoint"
 	"github.com/openagent-go/agent/internal/parts"
+	"github.com/openagent-go/agent/internal/sessiondir"
 	"github.com/openagent-go/agent/internal/text"
 	"github.com/openagent-go/agent/session"
 )
@@ -27,8 +28,8 @@ func ListPrompts(ctx context.Context, store session.Store, kept *checkpoint.Stor
 		return nil, err
 	}
 	there := map[string]bool{}
-	if dir, ok := store.(session.Dir); ok && kept != nil {
-		list, err := kept.List(ctx, parts.CheckpointName(dir, id))
+	if sessiondir.Path(store) != "" && kept != nil {
+		list, err := kept.List(ctx, parts.CheckpointName(store, id))
 		if err != nil {
 			return nil, err
 		}

@@ -13,6 +13,7 @@ import (
 	"github.com/openagent-go/agent/cmd/openagent/internal/cli"
 	"github.com/openagent-go/agent/internal/checkpoint"
 	"github.com/openagent-go/agent/internal/parts"
+	"github.com/openagent-go/agent/internal/sessiondir"
 	"github.com/openagent-go/agent/session"
 )
 
@@ -121,11 +122,10 @@ func (r *Rewinder) Rewind(ctx context.Context, o Options) (result, error) {
 
 func (r *Rewinder) files(ctx context.Context, after int64, o Options) (*rewoundFiles, error) {
 	done := &rewoundFiles{Changes: []checkpoint.Change{}}
-	dir, ok := r.Store.(session.Dir)
-	if !ok || r.Checkpoints == nil {
+	if sessiondir.Path(r.Store) == "" || r.Checkpoints == nil {
 		return done, cli.Usagef("files are saved only for saved sessions, and this one is in memory; --conversation rewinds the conversation alone")
 	}
-	name := parts.CheckpointName(dir, r.Session.ID)
+	name := parts.CheckpointName(r.Store, r.Session.ID)
 	restore := func(ctx context.Context, id string, record func(string) error) error {
 		report, err := r.Checkpoints.Restore(ctx, name, id, checkpoint.Restoring{Dry: o.DryRun, Kept: record})
 		done.Checkpoint, done.Left, done.Gaps, done.GapCount = id, report.Left, report.Gaps, report.GapCount

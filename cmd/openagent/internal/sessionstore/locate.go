@@ -10,7 +10,7 @@ import (
 )
 
 // Stores are the stores that the flags speak of: one, or those of all projects.
-func Stores(h *cli.IO, dir string, all bool) ([]session.Dir, error) {
+func Stores(h *cli.IO, dir string, all bool) ([]session.Store, error) {
 	if all && dir == "" {
 		return Projects(h)
 	}
@@ -19,26 +19,26 @@ func Stores(h *cli.IO, dir string, all bool) ([]session.Dir, error) {
 		return nil, err
 	}
 	path, err := SessionsDir(h, dir, project)
-	return []session.Dir{{Path: path}}, err
+	return []session.Store{session.Dir(path)}, err
 }
 
 // Locate finds a session in the store that the flags name, else in any project.
-func Locate(ctx context.Context, h *cli.IO, dir, id string) (session.Dir, error) {
+func Locate(ctx context.Context, h *cli.IO, dir, id string) (session.Store, error) {
 	stores, err := Stores(h, dir, false)
 	if err != nil {
-		return session.Dir{}, err
+		return nil, err
 	}
 	if err := session.CheckID(id); err != nil {
-		return session.Dir{}, cli.Usagef("%w", err)
+		return nil, cli.Usagef("%w", err)
 	}
-	_, err = stores[0].Stat(ctx, id)
+	_, err = session.Stat(ctx, stores[0], id)
 	if !errors.Is(err, session.ErrNotFound) || dir != "" {
 		return stores[0], NotFound(id, err)
 	}
 	if _, store, ok := FindInOtherProjects(ctx, h, id); ok {
 		return store, nil
 	}
-	return session.Dir{}, NotFound(id, err)
+	return nil, NotFound(id, err)
 }
 
 // NotFound returns the error for a session that cannot be found.

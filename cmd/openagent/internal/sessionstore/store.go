@@ -75,17 +75,17 @@ func Find(ctx context.Context, h *cli.IO, shown string, store session.Store, id 
 }
 
 // FindInOtherProjects looks for a session in the folders of all projects.
-func FindInOtherProjects(ctx context.Context, h *cli.IO, id string) (session.Info, session.Dir, bool) {
+func FindInOtherProjects(ctx context.Context, h *cli.IO, id string) (session.Info, session.Store, bool) {
 	if session.CheckID(id) != nil {
-		return session.Info{}, session.Dir{}, false
+		return session.Info{}, nil, false
 	}
 	stores, _ := Projects(h) // what cannot be listed has nothing to be found
 	for _, store := range stores {
-		if info, err := store.Stat(ctx, id); err == nil {
+		if info, err := session.Stat(ctx, store, id); err == nil {
 			return info, store, true
 		}
 	}
-	return session.Info{}, session.Dir{}, false
+	return session.Info{}, nil, false
 }
 
 // FactSeq returns the number of the fact that a message id stands for: the uuid
@@ -103,7 +103,7 @@ func FactSeq(ctx context.Context, store session.Store, id, message string) (int6
 }
 
 // Projects returns the stores of all projects, ordered by name.
-func Projects(h *cli.IO) ([]session.Dir, error) {
+func Projects(h *cli.IO) ([]session.Store, error) {
 	all, err := allSessions(h)
 	if err != nil {
 		return nil, err
@@ -112,9 +112,9 @@ func Projects(h *cli.IO) ([]session.Dir, error) {
 	if err != nil && !errors.Is(err, os.ErrNotExist) {
 		return nil, fmt.Errorf("listing projects: %w", err)
 	}
-	var stores []session.Dir
+	var stores []session.Store
 	for _, e := range entries {
-		stores = append(stores, session.Dir{Path: filepath.Join(all, e.Name())})
+		stores = append(stores, session.Dir(filepath.Join(all, e.Name())))
 	}
 	return stores, nil
 }

@@ -98,7 +98,7 @@ func served(ctx context.Context, h *cli.IO, o *mcpOptions) (_ *app.App, err erro
 		if err != nil {
 			return nil, err
 		}
-		b.Sessions = session.Dir{Path: path}
+		b.Sessions = session.Dir(path)
 	}
 	s, err := app.New(ctx, h, configured, p, dir, nil, b)
 	if err != nil {

@@ -52,7 +52,7 @@ func suggestRules(ctx context.Context, h *cli.IO, o *app.ToolsOptions) error {
 		if err != nil {
 			return err
 		}
-		info, err := store.Stat(ctx, o.Session)
+		info, err := session.Stat(ctx, store, o.Session)
 		if err != nil {
 			return sessionstore.NotFound(o.Session, err)
 		}
@@ -107,7 +107,7 @@ func example(r permission.Request) string {
 }
 
 // allowedCalls yields the calls of a session that the user approved.
-func allowedCalls(ctx context.Context, store session.Dir, info session.Info, add func(permission.Request)) error {
+func allowedCalls(ctx context.Context, store session.Store, info session.Info, add func(permission.Request)) error {
 	var state engine.State
 	var transcript engine.Transcript
 	asked := map[string]permission.Request{}

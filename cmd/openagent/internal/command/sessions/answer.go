@@ -66,7 +66,7 @@ func answerSession(ctx context.Context, h *cli.IO, o *sessionsOptions, id string
 	if err != nil {
 		return err
 	}
-	info, err := store.Stat(ctx, id)
+	info, err := session.Stat(ctx, store, id)
 	if err != nil {
 		return sessionstore.NotFound(id, err)
 	}

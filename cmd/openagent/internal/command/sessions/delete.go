@@ -8,6 +8,7 @@ import (
 	"github.com/openagent-go/agent/cmd/openagent/internal/cli"
 	"github.com/openagent-go/agent/cmd/openagent/internal/sessionstore"
 	"github.com/openagent-go/agent/internal/parts"
+	"github.com/openagent-go/agent/session"
 )
 
 func deleteSessions(ctx context.Context, h *cli.IO, o *sessionsOptions, ids []string) error {
@@ -16,7 +17,7 @@ func deleteSessions(ctx context.Context, h *cli.IO, o *sessionsOptions, ids []st
 	for _, id := range ids {
 		store, err := sessionstore.Locate(ctx, h, o.Dir, id)
 		if err == nil {
-			err = told(ctx, h, id, store.Delete(ctx, id))
+			err = told(ctx, h, id, session.Delete(ctx, store, id))
 		}
 		if failed = err; failed != nil {
 			break

@@ -90,7 +90,7 @@ func importFile(ctx context.Context, h *cli.IO, o *sessionsOptions, name, projec
 	i.Session, i.Dir, i.Skipped = t.ID, t.Dir, t.Skipped
 	path, err := sessionstore.SessionsDir(h, o.Dir, t.Dir)
 	if err == nil {
-		err = t.Store(ctx, session.Dir{Path: path})
+		err = t.Store(ctx, session.Dir(path))
 	}
 	switch {
 	case errors.Is(err, session.ErrExists):

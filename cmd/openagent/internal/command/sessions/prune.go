@@ -83,7 +83,7 @@ func pruneOld(ctx context.Context, h *cli.IO, o *sessionsOptions) ([]session.Inf
 				continue
 			}
 			if !o.DryRun {
-				switch err := s.Delete(ctx, info.Session); {
+				switch err := session.Delete(ctx, s, info.Session); {
 				case errors.Is(err, session.ErrBusy), errors.Is(err, session.ErrNotFound):
 					continue
 				case err != nil:

@@ -11,24 +11,24 @@ import (
 )
 
 // holding finds the store of a session, even if the session is damaged.
-func holding(ctx context.Context, h *cli.IO, o *sessionsOptions, id string) (session.Dir, error) {
+func holding(ctx context.Context, h *cli.IO, o *sessionsOptions, id string) (session.Store, error) {
 	stores, err := sessionstore.Stores(h, o.Dir, false)
 	if err != nil {
-		return session.Dir{}, err
+		return nil, err
 	}
 	if o.Dir == "" {
 		others, _ := sessionstore.Projects(h) // a store that cannot be listed is skipped
 		stores = append(stores, others...)
 	}
 	if err := session.CheckID(id); err != nil {
-		return session.Dir{}, cli.Usagef("%w", err)
+		return nil, cli.Usagef("%w", err)
 	}
 	for _, s := range stores {
-		if _, err = s.Stat(ctx, id); !errors.Is(err, session.ErrNotFound) {
+		if _, err = session.Stat(ctx, s, id); !errors.Is(err, session.ErrNotFound) {
 			return s, nil
 		}
 	}
-	return session.Dir{}, sessionstore.NotFound(id, err)
+	return nil, sessionstore.NotFound(id, err)
 }
 
 func repairSessions(ctx context.Context, h *cli.IO, o *sessionsOptions, ids []string) error {

@@ -9,6 +9,7 @@ import (
 	"github.com/openagent-go/agent/cmd/openagent/internal/cli"
 	"github.com/openagent-go/agent/cmd/openagent/internal/rewind"
 	"github.com/openagent-go/agent/cmd/openagent/internal/sessionstore"
+	"github.com/openagent-go/agent/internal/sessiondir"
 	"github.com/openagent-go/agent/internal/terminal"
 	"github.com/openagent-go/agent/internal/text"
 )
@@ -26,7 +27,7 @@ func rewindSession(ctx context.Context, h *cli.IO, o *sessionsOptions, id string
 	if err != nil {
 		return err
 	}
-	kept.Apart = append(kept.Apart, store.Path)
+	kept.Apart = append(kept.Apart, sessiondir.Path(store))
 	if o.To == "" {
 		list, err := rewind.ListPrompts(ctx, store, kept, id)
 		if err != nil {
@@ -56,7 +57,7 @@ func rewindSession(ctx context.Context, h *cli.IO, o *sessionsOptions, id string
 	var rows strings.Builder
 	undo := "openagent sessions rewind " + id
 	if o.Dir != "" {
-		undo += " --session-dir " + text.QuoteShell(store.Path)
+		undo += " --session-dir " + text.QuoteShell(sessiondir.Path(store))
 	}
 	for _, line := range done.Lines(undo + " --to") {
 		rows.WriteString(terminal.Text(line) + "\n")

@@ -7,6 +7,7 @@ import (
 
 	"github.com/openagent-go/agent/cmd/openagent/internal/cli"
 	"github.com/openagent-go/agent/cmd/openagent/internal/sessionstore"
+	"github.com/openagent-go/agent/internal/sessiondir"
 	"github.com/openagent-go/agent/session"
 )
 
@@ -21,7 +22,7 @@ type verified struct {
 // verifySessions checks the sessions named, or all. It fails if one is damaged.
 func verifySessions(ctx context.Context, h *cli.IO, o *sessionsOptions, ids []string) error {
 	list := []verified{}
-	check := func(s session.Dir, id string) error {
+	check := func(s session.Store, id string) error {
 		r, err := session.Verify(ctx, s, id)
 		if ctx.Err() != nil {
 			return cli.CommandError(ctx, err)
@@ -50,7 +51,7 @@ func verifySessions(ctx context.Context, h *cli.IO, o *sessionsOptions, ids []st
 			return err
 		}
 		for _, s := range stores {
-			found, err := s.IDs(ctx)
+			found, err := sessiondir.IDs(ctx, s)
 			if err != nil {
 				return err
 			}

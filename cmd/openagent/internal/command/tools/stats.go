@@ -94,7 +94,7 @@ func toolUses(ctx context.Context, h *cli.IO, o *app.ToolsOptions) (map[string]e
 }
 
 // addUses adds the tool calls of a session's runs. It decodes only the ends of runs.
-func addUses(ctx context.Context, all map[string]event.ToolUse, store session.Dir, id string) error {
+func addUses(ctx context.Context, all map[string]event.ToolUse, store session.Store, id string) error {
 	ends, err := session.Last(ctx, store, id, math.MaxInt, func(typ string) bool { return typ == "run_end" })
 	if err != nil {
 		return err
