@@ -8,6 +8,7 @@ import (
 	"github.com/openagent-go/agent"
 	"github.com/openagent-go/agent/event"
 	"github.com/openagent-go/agent/hook"
+	"github.com/openagent-go/agent/internal/policies"
 	"github.com/openagent-go/agent/internal/toolrun"
 	"github.com/openagent-go/agent/llm/llmtest"
 	"github.com/openagent-go/agent/permission"
@@ -25,7 +26,7 @@ func TestInvalidIsNotAsked(t *testing.T) {
 	}).OnClassify(func(_ tool.Call, in command) tool.Traits {
 		return tool.Traits{Access: []permission.Access{{Kind: permission.RunCommand, Target: in.Command}}}
 	})
-	for _, mode := range permission.Modes {
+	for _, mode := range policies.Modes {
 		asked := 0
 		a := &agent.Agent{Tools: []tool.Tool{shell}, Permissions: permission.Policy{Mode: mode},
 			CanUseTool: func(context.Context, tool.Call, permission.Decision) (permission.Decision, error) {

@@ -11,6 +11,7 @@ import (
 
 	"github.com/openagent-go/agent/internal/executor"
 	"github.com/openagent-go/agent/internal/fact"
+	"github.com/openagent-go/agent/internal/rules"
 	"github.com/openagent-go/agent/internal/subagents"
 	"github.com/openagent-go/agent/internal/text"
 	"github.com/openagent-go/agent/llm"
@@ -265,8 +266,7 @@ func (a *Agent) checkPromptTools(all []tool.Tool) error {
 		}
 	}
 	for _, name := range a.bound.limits.names {
-		only := permission.AllowList{name}
-		if strings.HasPrefix(name, "mcp__") || slices.ContainsFunc(names, func(n string) bool { return only.Names(n) }) {
+		if strings.HasPrefix(name, "mcp__") || slices.ContainsFunc(names, func(n string) bool { return rules.NamesTool([]string{name}, n) }) {
 			continue
 		}
 		err := fmt.Errorf("agent: %w: the prompt's Tools name %q, which is no tool of the agent", ErrConfig, name)

@@ -11,6 +11,7 @@ import (
 	"github.com/openagent-go/agent/internal/driver"
 	"github.com/openagent-go/agent/internal/engine"
 	"github.com/openagent-go/agent/internal/fact"
+	"github.com/openagent-go/agent/internal/policies"
 	"github.com/openagent-go/agent/internal/watchers"
 	"github.com/openagent-go/agent/permission"
 )
@@ -171,9 +172,9 @@ func (l *activeRun) takeRules() {
 	l.told.rulesChanged = true
 	p := l.x.agent.Permissions
 	p.Allow, p.Ask, p.Deny = joinRules(p.Allow, more.Allow), joinRules(p.Ask, more.Ask), joinRules(p.Deny, more.Deny)
-	p = p.RestrictedTo(l.told.restriction)
-	l.x.Rules.Store(p.Compile())
-	l.x.Unreadable.Store(p.DeniedReadPatterns(l.x.agent.Deciders, l.x.Roots...))
+	p = policies.Restrict(p, l.told.restriction)
+	l.x.Rules.Store(policies.Compile(p))
+	l.x.Unreadable.Store(policies.Unreadable(p, l.x.agent.Deciders, l.x.Roots...))
 }
 
 //go:noinline // called from many places: every program stays smaller

@@ -7,6 +7,7 @@ import (
 	"github.com/openagent-go/agent/event"
 	"github.com/openagent-go/agent/internal/engine"
 	"github.com/openagent-go/agent/internal/fact"
+	"github.com/openagent-go/agent/internal/rules"
 	"github.com/openagent-go/agent/internal/safecall"
 	"github.com/openagent-go/agent/internal/text"
 	"github.com/openagent-go/agent/permission"
@@ -41,7 +42,7 @@ type Note struct {
 }
 
 // hide sets Hides to the files that u forbids.
-func (p *Place) hide(u *permission.Unreadable) {
+func (p *Place) hide(u *rules.Unreadable) {
 	dir := p.Dir
 	p.Hides = func(path string) bool { return u.Hides(path, dir) }
 }

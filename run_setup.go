@@ -7,6 +7,7 @@ import (
 	"github.com/openagent-go/agent/internal/executor"
 	"github.com/openagent-go/agent/internal/fact"
 	"github.com/openagent-go/agent/internal/hookrun"
+	"github.com/openagent-go/agent/internal/policies"
 	"github.com/openagent-go/agent/internal/secrets"
 	"github.com/openagent-go/agent/internal/toolhost"
 	"github.com/openagent-go/agent/llm"
@@ -78,8 +79,8 @@ func prepareSetup(ctx context.Context, s *Session, base *Agent, limits *promptLi
 	x := newRunSetup(s, a, hooks, secrets.Of(a.Secrets, resolved, models), roots, resolved, models)
 	x.base, x.limits = base, live
 	x.patched, x.versions, x.system = info.Patches, versions, a.instructions()
-	x.Unreadable.Store(a.Permissions.DeniedReadPatterns(a.Deciders, roots...))
-	x.Rules.Store(a.Permissions.Compile())
+	x.Unreadable.Store(policies.Unreadable(a.Permissions, a.Deciders, roots...))
+	x.Rules.Store(policies.Compile(a.Permissions))
 	return x, offered, nil
 }
 

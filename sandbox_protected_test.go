@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/openagent-go/agent"
+	"github.com/openagent-go/agent/internal/rules/paths"
 	"github.com/openagent-go/agent/llm"
 	"github.com/openagent-go/agent/llm/llmtest"
 	"github.com/openagent-go/agent/permission"
@@ -21,7 +22,7 @@ import (
 // change them. Its sub-agents are no different. In plan mode the command waits, and without
 // a sandbox a person is asked.
 func TestProtectedTests(t *testing.T) {
-	dir := permission.RealPath(t.TempDir())
+	dir := paths.RealPath(t.TempDir())
 	script := filepath.Join(dir, "tests", "run.sh")
 	if err := os.MkdirAll(filepath.Dir(script), 0o700); err != nil {
 		t.Fatal(err)

@@ -10,6 +10,7 @@ import (
 
 	"github.com/openagent-go/agent/event"
 	"github.com/openagent-go/agent/internal/fact"
+	"github.com/openagent-go/agent/internal/policies"
 	"github.com/openagent-go/agent/permission"
 	"github.com/openagent-go/agent/tool"
 )
@@ -137,9 +138,9 @@ func (s *Session) Decide(ctx context.Context, call string, d permission.Decision
 		return fmt.Errorf("agent: deciding about call %s: the input is not JSON", call)
 	}
 	if d.Source == "" {
-		d.Source = permission.FromPerson
+		d.Source = policies.FromPerson
 	}
-	if d.Behavior == permission.Allowed && d.Expired(now()) {
+	if d.Behavior == permission.Allowed && policies.Expired(d, now()) {
 		return fmt.Errorf("agent: deciding about call %s: the decision expired before it was made, at %s", call, d.Expires.UTC().Format(time.RFC3339))
 	}
 	if agent, own, below := strings.Cut(call, "/"); below {
@@ -173,7 +174,7 @@ func (s *Session) Decide(ctx context.Context, call string, d permission.Decision
 
 // inTime returns an error if a decision allows a call after the deadline of its question.
 func inTime(question permission.Decision, call string, d permission.Decision) error {
-	if d.Behavior == permission.Denied || !question.Expired(now()) {
+	if d.Behavior == permission.Denied || !policies.Expired(question, now()) {
 		return nil
 	}
 	return fmt.Errorf("agent: deciding about call %s: %w: it expired at %s", call, ErrNoQuestion, question.Expires.UTC().Format(time.RFC3339))

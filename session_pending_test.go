@@ -12,6 +12,7 @@ import (
 
 	"github.com/openagent-go/agent"
 	"github.com/openagent-go/agent/event"
+	"github.com/openagent-go/agent/internal/policies"
 	"github.com/openagent-go/agent/llm/llmtest"
 	"github.com/openagent-go/agent/permission"
 	"github.com/openagent-go/agent/session"
@@ -101,7 +102,7 @@ func TestApprovalsBetweenProcesses(t *testing.T) {
 	if got := strings.Fields(string(data)); len(got) != 2 || got[0] != "b" || got[1] != "h" {
 		t.Errorf("ran %q", got)
 	}
-	if len(denied) != 1 || denied[0].Reason != "not today" || denied[0].Source != permission.FromPerson {
+	if len(denied) != 1 || denied[0].Reason != "not today" || denied[0].Source != policies.FromPerson {
 		t.Errorf("denials %+v", denied)
 	}
 }

@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"github.com/openagent-go/agent/internal/conversation"
+	"github.com/openagent-go/agent/internal/policies"
 	"github.com/openagent-go/agent/internal/subagents"
 	"github.com/openagent-go/agent/llm"
 	"github.com/openagent-go/agent/permission"
@@ -160,5 +161,5 @@ func (p *parentRun) inForce(f *conversation.Conversation) permission.Policy {
 	rules, more := p.session.definition().Permissions, f.State.Rules()
 	rules.Allow, rules.Ask, rules.Deny = joinRules(rules.Allow, more.Allow), joinRules(rules.Ask, more.Ask), joinRules(rules.Deny, more.Deny)
 	rules.Mode = f.State.Mode()
-	return rules.RestrictedTo(f.State.Restriction())
+	return policies.Restrict(rules, f.State.Restriction())
 }

@@ -8,6 +8,7 @@ import (
 
 	"github.com/openagent-go/agent/hook"
 	"github.com/openagent-go/agent/internal/fill"
+	"github.com/openagent-go/agent/internal/policies"
 	"github.com/openagent-go/agent/llm"
 	"github.com/openagent-go/agent/llm/llmtest"
 	"github.com/openagent-go/agent/permission"
@@ -173,7 +174,7 @@ func TestInheritedPermissions(t *testing.T) {
 	mine := Agent{Permissions: permission.Policy{Mode: permission.Bypass, Allow: []permission.Rule{"Bash"}, Deny: []permission.Rule{"Edit"}}, Deciders: []permission.Decider{permission.DenyList{"Grep"}}}
 	from := &Agent{Deciders: []permission.Decider{permission.DenyList{"Glob"}}}
 	a := inherit(from, mine, "", now)
-	rules := a.Permissions.Compile().In(a.Permissions.Mode)
+	rules := policies.Compile(a.Permissions).In(a.Permissions.Mode)
 	for name, want := range map[string]permission.Behavior{"Bash": permission.Denied, "Edit": permission.Denied, "Read": permission.Asked} {
 		if d := rules.Decide(permission.Request{Tool: name, Dir: "/w"}); d.Behavior != want {
 			t.Errorf("%s is %v", name, d)

@@ -7,6 +7,8 @@ import (
 
 	"github.com/openagent-go/agent/event"
 	"github.com/openagent-go/agent/internal/fact"
+	"github.com/openagent-go/agent/internal/policies"
+	"github.com/openagent-go/agent/internal/rules"
 	"github.com/openagent-go/agent/internal/subagents"
 	"github.com/openagent-go/agent/permission"
 )
@@ -96,9 +98,9 @@ func (p parentOf) setup() *runSetup {
 }
 
 // Rules implements [subagents.Parent].
-func (p parentOf) Rules() *permission.Compiled {
+func (p parentOf) Rules() *policies.Compiled {
 	return p.setup().Rules.Load().In(p.session.currentMode())
 }
 
 // Unreadable implements [subagents.Parent].
-func (p parentOf) Unreadable() *permission.Unreadable { return p.setup().Unreadable.Load() }
+func (p parentOf) Unreadable() *rules.Unreadable { return p.setup().Unreadable.Load() }

@@ -8,6 +8,8 @@ import (
 	"strings"
 
 	"github.com/openagent-go/agent/hook"
+	"github.com/openagent-go/agent/internal/policies"
+	"github.com/openagent-go/agent/internal/rules"
 	"github.com/openagent-go/agent/internal/text"
 	"github.com/openagent-go/agent/internal/toolnames"
 	"github.com/openagent-go/agent/permission"
@@ -111,12 +113,12 @@ func checkRules(p permission.Policy, guard, warn func(where, name string)) {
 			if i := slices.IndexFunc(p.Origins, func(o permission.Origin) bool { return o.Behavior == list.behavior && o.Rule == r }); i >= 0 && p.Origins[i].From != "" {
 				where += " of " + p.Origins[i].From
 			}
-			list.do(where, r.Tool())
+			list.do(where, policies.ToolOf(r))
 		}
 	}
 	if p.Restriction != nil {
 		for _, r := range p.Restriction.Only {
-			warn("the restriction by "+p.Restriction.By, r.Tool())
+			warn("the restriction by "+p.Restriction.By, policies.ToolOf(r))
 		}
 	}
 	for _, parent := range p.Parents {
@@ -136,7 +138,7 @@ func matchedTools(h hook.Hook) []string {
 // A nameCheck holds the names of tools that are known.
 type nameCheck struct {
 	names []string
-	own   permission.AllowList // names and patterns that the policy knows
+	own   []string // names and patterns that the policy knows
 }
 
 func (k *nameCheck) add(tools []tool.Tool) {
@@ -159,10 +161,10 @@ func (k *nameCheck) addParent(s *Session) {
 
 // problem says what is wrong with a name, "" for a known one.
 func (k *nameCheck) problem(name string) string {
-	if name == "" || strings.HasPrefix(name, "mcp__") || k.own.Names(name) {
+	if name == "" || strings.HasPrefix(name, "mcp__") || rules.NamesTool(k.own, name) {
 		return ""
 	}
-	if one := (permission.AllowList{name}); slices.ContainsFunc(slices.Concat(k.names, k.own), func(n string) bool { return one.Names(n) }) {
+	if slices.ContainsFunc(slices.Concat(k.names, k.own), func(n string) bool { return rules.NamesTool([]string{name}, n) }) {
 		return ""
 	}
 	hint := "; if another agent has it, add it to the known tools (Permissions.KnownTools, in settings permissions.knownTools)"

@@ -7,9 +7,10 @@ import (
 	"strings"
 
 	"github.com/openagent-go/agent/internal/fact"
+	"github.com/openagent-go/agent/internal/policies"
+	"github.com/openagent-go/agent/internal/rules"
 	"github.com/openagent-go/agent/internal/toolrun"
 	"github.com/openagent-go/agent/llm"
-	"github.com/openagent-go/agent/permission"
 	"github.com/openagent-go/agent/tool"
 )
 
@@ -98,7 +99,7 @@ func (a *Agent) advertises(s tool.Spec) bool {
 
 // listed reports whether a tool is in each list of names.
 func listed(lists [][]string, s tool.Spec) bool {
-	return !slices.ContainsFunc(lists, func(names []string) bool { return !permission.AllowList(names).Names(s.Name, s.Aliases...) })
+	return !slices.ContainsFunc(lists, func(names []string) bool { return !rules.NamesTool(names, s.Name, s.Aliases...) })
 }
 
 // offers reports whether the model may see a tool in prompts without options.
@@ -106,8 +107,8 @@ func (a *Agent) offers(s tool.Spec) bool {
 	if a.parentLink != nil && !listed(a.parentLink.only, s) {
 		return false
 	}
-	return (len(a.AllowedTools) == 0 || permission.AllowList(a.AllowedTools).Names(s.Name, s.Aliases...)) &&
-		!permission.AllowList(a.DisallowedTools).Names(s.Name, s.Aliases...) && !a.Permissions.Hides(s.Name, s.Aliases...)
+	return (len(a.AllowedTools) == 0 || rules.NamesTool(a.AllowedTools, s.Name, s.Aliases...)) &&
+		!rules.NamesTool(a.DisallowedTools, s.Name, s.Aliases...) && !policies.Hides(a.Permissions, s.Name, s.Aliases...)
 }
 
 // A searcher is a tool that finds deferred tools. Over returns a copy of it for the given

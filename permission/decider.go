@@ -5,8 +5,9 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/openagent-go/agent/internal/rules"
+	"github.com/openagent-go/agent/internal/rules/shellword"
 	"github.com/openagent-go/agent/internal/text"
-	"github.com/openagent-go/agent/permission/internal/shellword"
 )
 
 // A Decider has an opinion about calls. Decide must be pure: it does no I/O, keeps
@@ -17,6 +18,15 @@ import (
 // The Input of an answer has to be nil: a decider changes nothing.
 type Decider interface{ Decide(Request) Decision }
 
+// A Concealer is a [Decider] that can tell of any file whether it may be read.
+type Concealer interface {
+	// Conceals reports whether a file must not be shown. The path is absolute and
+	// clean. It is asked for each file of a search, so it should be quick.
+	Conceals(path string) bool
+	// ConcealsIn reports whether it may conceal something in a folder, or the folder.
+	ConcealsIn(folder string) bool
+}
+
 // A WriteProtector is a [Decider] that knows what the operating system keeps confined calls
 // from writing. A command may then open a file that an Edit rule denies, for reading or
 // running, without a question.
@@ -26,23 +36,21 @@ type WriteProtector interface {
 	WriteProtected(dir string) []string
 }
 
+// fromPolicy is the source of the deciders of this package.
+const fromPolicy Source = "policy"
+
 // An AllowList allows the tools that it names, by name or alias, and denies all
 // others. Without names it denies every call. A name may hold "*" for any text.
 type AllowList []string
 
-// Names reports whether the list names a tool, by its name or one of the others.
-func (l AllowList) Names(tool string, aliases ...string) bool {
-	return namesTool(l, Request{Tool: tool, Aliases: aliases})
-}
-
 func (l AllowList) Decide(r Request) Decision {
-	if namesTool(l, r) {
-		return Decision{Behavior: Allowed, Source: FromPolicy, Reason: fmt.Sprintf("%s is one of the tools that the policy allows", r.Tool)}
+	if rules.NamesTool(l, r.Tool, r.Aliases...) {
+		return Decision{Behavior: Allowed, Source: fromPolicy, Reason: fmt.Sprintf("%s is one of the tools that the policy allows", r.Tool)}
 	}
 	if len(l) == 0 {
-		return Decision{Behavior: Denied, Source: FromPolicy, Reason: "the policy allows no tool"}
+		return Decision{Behavior: Denied, Source: fromPolicy, Reason: "the policy allows no tool"}
 	}
-	return Decision{Behavior: Denied, Source: FromPolicy, Reason: fmt.Sprintf("%s is none of the tools that the policy allows: %s", r.Tool, text.Bytes(strings.Join(l, ", "), shellword.MaxShown))}
+	return Decision{Behavior: Denied, Source: fromPolicy, Reason: fmt.Sprintf("%s is none of the tools that the policy allows: %s", r.Tool, text.Bytes(strings.Join(l, ", "), shellword.MaxShown))}
 }
 
 // A DenyList denies the tools that it names, by name or alias, and has no opinion
@@ -50,17 +58,10 @@ func (l AllowList) Decide(r Request) Decision {
 type DenyList []string
 
 func (l DenyList) Decide(r Request) Decision {
-	if !namesTool(l, r) {
+	if !rules.NamesTool(l, r.Tool, r.Aliases...) {
 		return Decision{}
 	}
-	return Decision{Behavior: Denied, Source: FromPolicy, Reason: fmt.Sprintf("%s is one of the tools that the policy denies", r.Tool)}
-}
-
-func namesTool(names []string, r Request) bool {
-	return slices.ContainsFunc(names, func(n string) bool {
-		x := rule{tool: n}
-		return x.names(r.Tool) || slices.ContainsFunc(r.Aliases, x.names)
-	})
+	return Decision{Behavior: Denied, Source: fromPolicy, Reason: fmt.Sprintf("%s is one of the tools that the policy denies", r.Tool)}
 }
 
 // ReadOnly allows calls that change nothing and denies all others. Looking
@@ -69,11 +70,11 @@ func namesTool(names []string, r Request) bool {
 type ReadOnly struct{}
 
 func (ReadOnly) Decide(r Request) Decision {
-	c := newCase(r)
-	if why := c.whyWrites(new(Compiled)); why != "" {
-		return Decision{Behavior: Denied, Source: FromPolicy, Reason: fmt.Sprintf("%s is denied by the read-only policy because %s", c.String(), why)}
+	call := r.engine()
+	if why := call.WhyWrites(); why != "" {
+		return Decision{Behavior: Denied, Source: fromPolicy, Reason: fmt.Sprintf("%s is denied by the read-only policy because %s", call, why)}
 	}
-	return Decision{Behavior: Allowed, Source: FromPolicy, Reason: fmt.Sprintf("%s only reads", c.String())}
+	return Decision{Behavior: Allowed, Source: fromPolicy, Reason: fmt.Sprintf("%s only reads", call)}
 }
 
 // A Composite asks its judges in their order. The first that denies settles the

@@ -39,27 +39,10 @@ func ExamplePolicy_Within() {
 	// deny
 }
 
-// Suggest returns rules that would allow a call, for a question to a person.
-func ExampleRequest_Suggest() {
-	for _, rule := range command("git commit -m fix").Suggest() {
-		fmt.Println(rule)
-	}
+// Canonical returns the line that a tool of your own gives the shell.
+func ExampleCanonical() {
+	form, _, err := permission.Canonical("go  test   ./... && echo 'done'")
+	fmt.Println(form, err)
 	// Output:
-	// Bash(git commit *)
-}
-
-// ParseCommand takes a command line apart as a shell would.
-func ExampleParseCommand() {
-	cmds, err := permission.ParseCommand(`make && find . -name '*.o' -exec rm {} +`)
-	if err != nil {
-		fmt.Println(err)
-		return
-	}
-	for _, c := range cmds.List {
-		fmt.Println(c.Name, len(c.Args))
-	}
-	// Output:
-	// make 0
-	// find 7
-	// rm 1
+	// go test ./... && echo 'done' <nil>
 }

@@ -26,9 +26,6 @@ const (
 	Bypass      Mode = "bypassPermissions" // ask nothing; deny rules, hooks and callbacks still hold
 )
 
-// Modes lists every mode, the strictest last but one.
-var Modes = []Mode{Default, AcceptEdits, Plan, Auto, DontAsk, Bypass}
-
 // A Behavior is what is to happen with a call.
 type Behavior string
 
@@ -40,19 +37,10 @@ const (
 	Deferred  Behavior = "defer" // suspend the run until somebody decides
 )
 
-// A Source says who made a [Decision].
+// A Source says what made a [Decision]: rule, mode, policy (a [Decider]), callback
+// (CanUseTool), hook, person (the answer to a question), guard (the doom-loop guard) or
+// default (nobody could be asked).
 type Source string
-
-const (
-	FromRule     Source = "rule"
-	FromMode     Source = "mode"
-	FromPolicy   Source = "policy"   // a [Decider]
-	FromCallback Source = "callback" // CanUseTool
-	FromHook     Source = "hook"
-	FromPerson   Source = "person"  // an answer to a question
-	FromGuard    Source = "guard"   // the doom-loop guard
-	FromDefault  Source = "default" // nobody could be asked
-)
 
 // A Decision settles a call and explains itself.
 type Decision struct {
@@ -69,26 +57,6 @@ type Decision struct {
 	// before is asked about again if it starts later. A question (ask or defer) that nobody
 	// has answered by then is denied.
 	Expires time.Time `json:"expires,omitzero"`
-}
-
-// Expired reports whether the decision has ended.
-func (d Decision) Expired(now time.Time) bool { return !d.Expires.IsZero() && !now.Before(d.Expires) }
-
-// Maker names who decided, for people: By, the rule, or the Source.
-func (d Decision) Maker() string {
-	switch {
-	case d.By != "":
-		return d.By
-	case d.Source == FromRule && d.Rule != "":
-		return "rule " + d.Rule
-	}
-	return makers[d.Source]
-}
-
-// makers names the sources whose decisions name nobody.
-var makers = map[Source]string{
-	FromRule: "a rule", FromMode: "the mode", FromPolicy: "a policy", FromCallback: "CanUseTool", FromHook: "a hook",
-	FromPerson: "a person", FromGuard: "the loop guard", FromDefault: "nobody",
 }
 
 // Allow lets a call run.

@@ -1,76 +1,69 @@
 package permission
 
 import (
-	"fmt"
-	"path/filepath"
 	"slices"
-	"strings"
 
-	"github.com/openagent-go/agent/internal/text"
-	"github.com/openagent-go/agent/permission/internal/shellword"
+	"github.com/openagent-go/agent/internal/rules"
+	"github.com/openagent-go/agent/internal/rules/shellscan"
 )
 
 // ParseMode reads the name of a mode; "" is [Default].
 func ParseMode(s string) (Mode, error) {
-	m := Mode(s)
-	if m == "" {
-		return Default, nil
-	}
-	if !slices.Contains(Modes, m) {
-		return "", fmt.Errorf("unknown permission mode %q, want one of %s", text.Bytes(s, shellword.MaxShown), modeNames())
-	}
-	return m, nil
+	m, err := rules.ParseMode(s)
+	return Mode(m), err
 }
 
-func modeNames() string {
-	names := make([]string, len(Modes))
-	for i, m := range Modes {
-		names[i] = string(m)
-	}
-	return strings.Join(names, ", ")
+// Canonical returns the form of a command line as it is judged and run, and whether the form
+// uses what a shell other than bash may read in another way. The error says why the line is
+// not understood; no rule with a pattern and no mode but [Bypass] allows such a line. Give
+// the shell the form of a line that was judged.
+func Canonical(line string) (form string, bash bool, err error) {
+	f, err := shellscan.Canonical(line)
+	return f.Line, f.Bash, err
 }
+
+// ParseRule reads one rule; see [Rule.Check].
+func ParseRule(s string) (Rule, error) {
+	r, err := rules.ParseRule(s)
+	return Rule(r), err
+}
+
+// ParseRules reads a list of rules separated by commas or white space. Commas
+// and white space inside parentheses belong to the pattern. The error names the
+// rule that is wrong.
+func ParseRules(s string) ([]Rule, error) {
+	list, err := rules.ParseRules(s)
+	return rules.As[Rule](list), err
+}
+
+// Check reports what is wrong with a rule. A rule is the name of a tool, which
+// may hold "*", or such a name with a pattern in parentheses. A pattern needs a
+// tool that says what it touches, so external tools (mcp__…) take none.
+//
+// A name alone covers every call of the tool. "Edit" and "Read" also cover
+// edits and reads that other tools declare, with and without a pattern: a rule
+// for Edit that Write escapes would be none. Rules for Bash with a pattern that deny
+// or ask also cover the commands of other tools. "mcp__server" covers all tools of
+// the server. What a pattern is matched against depends on the access: files by
+// gitignore-style patterns, see below; command lines by each of their simple commands, with "*" for any
+// text and "git diff:*" or "git diff *" for the command with any arguments or
+// none (rules that allow match word by word up to the first "*", and their words
+// may be quoted as for a shell); addresses by "domain:example.com", which covers sub-domains, or by a
+// text with "*"; names by a text with "*", without regard to case where the rule
+// forbids.
+//
+// Of the patterns for files "*.env" and "secrets/" match at any depth below the folder that
+// they are seen from, "/src/**" from that folder, "//etc/**" from the root of the file
+// system, "~/.ssh/**" from the home folder. A pattern that names a folder covers all below
+// it, and one that ends in "/**" covers what is in the folder, not the folder. Whole
+// segments are compared, without regard to case where file systems have none.
+func (r Rule) Check() error { return rules.Rule(r).Check() }
 
 // Check reports the first thing that is wrong with the policy. [Policy.Decide]
 // works without it, on the safe side: a malformed deny rule denies every call,
 // a malformed ask rule asks for every call, a malformed allow rule does nothing,
 // and an unknown mode is [Default].
-func (p Policy) Check() error {
-	if _, err := ParseMode(string(p.Mode)); err != nil {
-		return err
-	}
-	for _, r := range slices.Concat(p.Deny, p.Ask, p.Allow) {
-		if err := r.Check(); err != nil {
-			return err
-		}
-	}
-	for _, c := range p.Parents {
-		if err := c.Check(); err != nil {
-			return fmt.Errorf("checking the policy of a parent: %w", err)
-		}
-	}
-	if p.Restriction != nil {
-		for _, r := range p.Restriction.Only {
-			if err := r.Check(); err != nil {
-				return fmt.Errorf("checking the tools that %s allows: %w", text.Bytes(p.Restriction.By, shellword.MaxShown), err)
-			}
-		}
-	}
-	for _, dir := range p.Private {
-		if !filepath.IsAbs(dir) {
-			return fmt.Errorf("checking the private path %q: it is not absolute", text.Bytes(dir, shellword.MaxShown))
-		}
-	}
-	return nil
-}
-
-// Hides reports whether a deny rule without a pattern names the tool or one of
-// its aliases, so that the model need not see it.
-func (p Policy) Hides(tool string, aliases ...string) bool {
-	return slices.ContainsFunc(p.Deny, func(r Rule) bool {
-		x, err := r.parse()
-		return err == nil && x.pattern == "" && (x.names(tool) || slices.ContainsFunc(aliases, x.names))
-	}) || slices.ContainsFunc(p.Parents, func(c Policy) bool { return c.Hides(tool, aliases...) })
-}
+func (p Policy) Check() error { return p.engine().Check() }
 
 // Within returns the policy bounded by another: a call runs only if both let it
 // run. What either denies is denied, what either asks about is asked about, and
@@ -79,23 +72,6 @@ func (p Policy) Hides(tool string, aliases ...string) bool {
 func (p Policy) Within(parent Policy) Policy {
 	p.Parents = append(slices.Clone(p.Parents), parent)
 	return p
-}
-
-// RestrictedTo returns the policy with one more restriction, beside its own; nil is none.
-func (p Policy) RestrictedTo(r *Restriction) Policy {
-	switch {
-	case r == nil:
-		return p
-	case p.Restriction == nil:
-		p.Restriction = r
-		return p
-	}
-	return p.Within(Policy{Mode: Bypass, Restriction: r})
-}
-
-// InPlanMode reports whether the policy or one of its ceilings is in mode [Plan].
-func (p Policy) InPlanMode() bool {
-	return p.Mode == Plan || slices.ContainsFunc(p.Parents, Policy.InPlanMode)
 }
 
 // Decide judges a call by rules and mode. Deny rules come first, then [Plan],
@@ -124,8 +100,33 @@ func (p Policy) InPlanMode() bool {
 // it run anything else. [AcceptEdits] and [Auto] leave files that decide what
 // runs later (.git, settings of agents, editors, shells and build tools) to a person.
 // [Bypass] ignores ask rules.
-func (p Policy) Decide(r Request) Decision { return p.Compile().Decide(r) }
+func (p Policy) Decide(r Request) Decision {
+	d := p.engine().Decide(r.engine())
+	return Decision{Behavior: Behavior(d.Behavior), Reason: d.Reason, Source: Source(d.Source), Rule: d.Rule, Origin: d.Origin}
+}
 
-// Denies judges a call by the deny rules alone, for input that was changed after
-// a decision, and for the last look before the call runs.
-func (p Policy) Denies(r Request) (Decision, bool) { return p.Compile().Denies(r) }
+// engine returns the policy in the types of the rule engine.
+func (p Policy) engine() rules.Policy {
+	out := rules.Policy{Mode: rules.Mode(p.Mode), Allow: rules.As[rules.Rule](p.Allow), Ask: rules.As[rules.Rule](p.Ask), Deny: rules.As[rules.Rule](p.Deny),
+		AllowConfined: p.AllowConfined, Private: p.Private}
+	for _, o := range p.Origins {
+		out.Origins = append(out.Origins, rules.Origin{Behavior: rules.Behavior(o.Behavior), Rule: rules.Rule(o.Rule), From: o.From})
+	}
+	for _, parent := range p.Parents {
+		out.Parents = append(out.Parents, parent.engine())
+	}
+	if r := p.Restriction; r != nil {
+		out.Restriction = &rules.Restriction{By: r.By, Only: rules.As[rules.Rule](r.Only)}
+	}
+	return out
+}
+
+// engine returns the request in the types of the rule engine.
+func (r Request) engine() rules.Request {
+	out := rules.Request{Tool: r.Tool, Aliases: r.Aliases, ReadOnly: r.ReadOnly, NonDestructive: r.NonDestructive, Confined: r.Confined,
+		Unbound: r.Unbound, WriteProtected: r.WriteProtected, Dir: r.Dir, Roots: r.Roots}
+	for _, a := range r.Access {
+		out.Access = append(out.Access, rules.Access{Kind: rules.AccessKind(a.Kind), Target: a.Target, Dir: a.Dir, Once: a.Once, Later: a.Later, Elsewhere: a.Elsewhere})
+	}
+	return out
+}

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/openagent-go/agent/internal/rules/paths"
 	"github.com/openagent-go/agent/permission"
 	"github.com/openagent-go/agent/sandbox"
 )
@@ -18,7 +19,7 @@ func TestHardLinksAreHidden(t *testing.T) {
 		{DeniedPaths: []string{"secret"}}, {DeniedPaths: []string{"secret/key"}}, {Filesystem: sandbox.Filesystem{DenyRead: []string{"secret"}}},
 		{DeniedPaths: []string{"secret"}, AllowedWritePaths: []string{"sub"}},
 	} {
-		dir := permission.RealPath(t.TempDir())
+		dir := paths.RealPath(t.TempDir())
 		plantSecret(t, dir)
 		for _, err := range []error{os.Link(dir+"/secret/key", dir+"/sub/deep"), os.WriteFile(dir+"/pub", []byte("PUBLIC"), 0o644), os.Link(dir+"/pub", dir+"/twin")} {
 			if err != nil {
@@ -55,7 +56,7 @@ func TestBindMountsAreHidden(t *testing.T) {
 	if err != nil {
 		t.Skip("there is no unshare")
 	}
-	dir := permission.RealPath(t.TempDir())
+	dir := paths.RealPath(t.TempDir())
 	for _, name := range []string{"work/secret", "work/bound", "bound", "around"} {
 		if err := os.MkdirAll(filepath.Join(dir, name), 0o755); err != nil {
 			t.Fatal(err)

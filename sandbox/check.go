@@ -7,6 +7,10 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/openagent-go/agent/internal/policies"
+	"github.com/openagent-go/agent/internal/rules/paths"
+	"github.com/openagent-go/agent/internal/rules/shellscan"
+	"github.com/openagent-go/agent/internal/rules/shellword"
 	"github.com/openagent-go/agent/internal/text"
 	"github.com/openagent-go/agent/permission"
 )
@@ -44,7 +48,7 @@ func (r *Rules) CheckPath(path string, kind permission.AccessKind) error {
 	if err != nil || strings.ContainsRune(path, 0) {
 		return &DeniedError{Path: path, Why: "it is not a usable path"}
 	}
-	real := permission.RealPath(abs)
+	real := paths.RealPath(abs)
 	if real == "" {
 		return &DeniedError{Path: path, Why: "it leads through too many symlinks"}
 	}
@@ -188,7 +192,7 @@ func (r *Rules) checkCommand(line, dir string, held bool) error {
 
 // onlyMayChange reports whether a command is denied only because it may change a protected
 // file that it opens.
-func (r *Rules) onlyMayChange(p *permission.Compiled, q permission.Request) bool {
+func (r *Rules) onlyMayChange(p *policies.Compiled, q permission.Request) bool {
 	q.Confined, q.WriteProtected = true, []string{string(filepath.Separator)}
 	_, denied := p.Denies(q)
 	return !denied
@@ -196,7 +200,7 @@ func (r *Rules) onlyMayChange(p *permission.Compiled, q permission.Request) bool
 
 // checkFiles judges the files that a command line names, if nothing confines it.
 func (r *Rules) checkFiles(line string, q permission.Request) error {
-	read, written, all := q.Files()
+	read, written, all := policies.Files(q)
 	bounded := len(r.read) > 0 || slices.ContainsFunc(r.hidden, r.holed)
 	if !all && bounded {
 		const rule = "allowedReadPaths, filesystem.denyRead"
@@ -239,7 +243,7 @@ var devices = []string{"/dev/null", "/dev/zero", "/dev/full", "/dev/tty", "/dev/
 func ofSystem(path string, folders []string) bool {
 	path = filepath.Clean(path)
 	return slices.ContainsFunc(folders, func(f string) bool { return below(f, path) }) &&
-		slices.ContainsFunc(append([]string{"/proc"}, folders...), func(f string) bool { return below(f, permission.RealPath(path)) })
+		slices.ContainsFunc(append([]string{"/proc"}, folders...), func(f string) bool { return below(f, paths.RealPath(path)) })
 }
 
 // checkNames judges the names of the commands of a line.
@@ -248,7 +252,7 @@ func (r *Rules) checkNames(line string) error {
 	if allowed == nil && len(denied) == 0 {
 		return nil
 	}
-	commands, err := permission.ParseCommand(line)
+	commands, err := shellscan.Scan(line)
 	for _, c := range commands.List {
 		name := strings.TrimSuffix(c.Name, ".exe")
 		if foldCase {
@@ -274,11 +278,11 @@ func named(list []string, name string) bool {
 	return slices.ContainsFunc(list, func(s string) bool { return s == name || foldCase && strings.EqualFold(s, name) })
 }
 
-func shown(c permission.Command) string {
+func shown(c shellscan.Command) string {
 	if c.Raw != "" {
 		return c.Raw
 	}
-	return strings.ReplaceAll(c.Name, permission.Unknown, "…")
+	return strings.ReplaceAll(c.Name, shellword.Unknown, "…")
 }
 
 // forCommands makes the policies that command lines are judged by.
@@ -295,13 +299,13 @@ func (r *Rules) forCommands() {
 		r.forbid("Edit", e)
 	}
 	// In mode bypassPermissions rules that cannot be checked deny.
-	r.strict = permission.Policy{Deny: r.forbidden, Mode: permission.Bypass}.Compile()
+	r.strict = policies.Compile(permission.Policy{Deny: r.forbidden, Mode: permission.Bypass})
 	r.lenient = r.strict.In(permission.Default)
 	r.exclusions, r.excluded = nil, nil
 	for _, c := range r.settings.ExcludedCommands {
 		e, _ := newExclusion(c) // it was checked
 		r.exclusions = append(r.exclusions, e)
-		r.excluded = append(r.excluded, permission.Policy{Mode: permission.DontAsk, Allow: []permission.Rule{e.rule}}.Compile())
+		r.excluded = append(r.excluded, policies.Compile(permission.Policy{Mode: permission.DontAsk, Allow: []permission.Rule{e.rule}}))
 	}
 }
 

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/openagent-go/agent/internal/rules/paths"
 	"github.com/openagent-go/agent/permission"
 )
 
@@ -22,7 +23,7 @@ func at(t *testing.T, s Settings, dir string) *Rules {
 
 func folder(t *testing.T) string {
 	t.Helper()
-	return permission.RealPath(t.TempDir())
+	return paths.RealPath(t.TempDir())
 }
 
 func mkdir(t *testing.T, path string) string {

@@ -5,13 +5,14 @@ import (
 	"path/filepath"
 	"testing"
 
+	"github.com/openagent-go/agent/internal/rules/paths"
 	"github.com/openagent-go/agent/permission"
 )
 
 // Files that may not be read are hidden from searches, by the same decisions as for one
 // file.
 func TestConceals(t *testing.T) {
-	dir := permission.RealPath(t.TempDir())
+	dir := paths.RealPath(t.TempDir())
 	for _, name := range []string{"secret/key", "hidden/a", "hidden/open/a", "pub/a"} {
 		if err := os.MkdirAll(filepath.Dir(filepath.Join(dir, name)), 0o755); err != nil {
 			t.Fatal(err)

@@ -7,6 +7,9 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/openagent-go/agent/internal/policies"
+	"github.com/openagent-go/agent/internal/rules/paths"
+	"github.com/openagent-go/agent/internal/rules/shellscan"
 	"github.com/openagent-go/agent/permission"
 )
 
@@ -37,12 +40,12 @@ func (r *Rules) excludes(line, dir string) bool {
 	if !plainLine.MatchString(line) {
 		return false
 	}
-	form, err := permission.Canonical(line)
+	form, err := shellscan.Canonical(line)
 	if err != nil {
 		return false
 	}
 	line = form.Line // which is the program that runs
-	parsed, err := permission.ParseCommand(line)
+	parsed, err := shellscan.Scan(line)
 	if err != nil || parsed.Unclear != "" || len(parsed.List) != 1 || len(parsed.Redirects) > 0 || parsed.List[0].Raw != line {
 		return false
 	}
@@ -51,7 +54,7 @@ func (r *Rules) excludes(line, dir string) bool {
 	for i, e := range r.exclusions {
 		d := r.excluded[i].Decide(permission.Request{Tool: "Bash", Dir: r.place.Dir, Roots: r.place.Roots,
 			Access: []permission.Access{{Kind: permission.RunCommand, Target: line, Dir: dir}}})
-		if d.Behavior != permission.Allowed || d.Source != permission.FromRule || strings.Contains(program, "/") && !e.path {
+		if d.Behavior != permission.Allowed || d.Source != policies.FromRule || strings.Contains(program, "/") && !e.path {
 			continue
 		}
 		if !runsMore(c.Name, c.Args[min(len(c.Args), max(0, e.words-1)):]) && r.trusted(program) {
@@ -68,7 +71,7 @@ func (r *Rules) trusted(program string) bool {
 		return false
 	}
 	path = filepath.Clean(path)
-	return depth(r.write, path) < 0 && depth(r.write, permission.RealPath(path)) < 0
+	return depth(r.write, path) < 0 && depth(r.write, paths.RealPath(path)) < 0
 }
 
 // running are long options whose value is a program, of any command.

@@ -5,14 +5,14 @@ import (
 	"path/filepath"
 	"testing"
 
-	"github.com/openagent-go/agent/permission"
+	"github.com/openagent-go/agent/internal/rules/paths"
 	"github.com/openagent-go/agent/sandbox"
 )
 
 // An exclusion is for a line that is one simple command which runs nothing else.
 func TestExcluded(t *testing.T) {
-	dir := permission.RealPath(t.TempDir())
-	bin := permission.RealPath(t.TempDir())
+	dir := paths.RealPath(t.TempDir())
+	bin := paths.RealPath(t.TempDir())
 	for _, name := range []string{bin + "/docker", bin + "/npm", dir + "/docker", dir + "/planted"} {
 		if err := os.WriteFile(name, []byte("#!/bin/sh\n"), 0o755); err != nil {
 			t.Fatal(err)

@@ -10,7 +10,7 @@ import (
 
 	"github.com/openagent-go/agent/internal/guarded"
 	"github.com/openagent-go/agent/internal/plainfile"
-	"github.com/openagent-go/agent/permission"
+	"github.com/openagent-go/agent/internal/rules/paths"
 )
 
 const (
@@ -59,8 +59,8 @@ func (s *guardSearch) add(file string) {
 	if filepath.Base(file) == ".git" {
 		s.addGit(file)
 		for _, more := range configured(file) {
-			more = filepath.Join(permission.RealPath(filepath.Dir(more)), filepath.Base(more)) // the link itself, too
-			for _, name := range []string{more, permission.RealPath(more)} {
+			more = filepath.Join(paths.RealPath(filepath.Dir(more)), filepath.Base(more)) // the link itself, too
+			for _, name := range []string{more, paths.RealPath(more)} {
 				if name != s.root && below(s.root, name) {
 					s.found = append(s.found, name)
 				}

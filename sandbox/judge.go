@@ -6,6 +6,8 @@ import (
 	"path/filepath"
 	"slices"
 
+	"github.com/openagent-go/agent/internal/policies"
+	"github.com/openagent-go/agent/internal/rules/paths"
 	"github.com/openagent-go/agent/internal/text"
 	"github.com/openagent-go/agent/permission"
 )
@@ -17,7 +19,7 @@ import (
 func (s *Sandbox) Decide(q permission.Request) permission.Decision {
 	v := s.at(q.Dir)
 	if v.err != nil {
-		return permission.Decision{Behavior: permission.Denied, Source: permission.FromPolicy, Reason: v.err.Error()}
+		return permission.Decision{Behavior: permission.Denied, Source: policies.FromPolicy, Reason: v.err.Error()}
 	}
 	var doubt permission.Decision
 	for _, a := range q.Access {
@@ -36,10 +38,10 @@ func (s *Sandbox) Decide(q permission.Request) permission.Decision {
 		switch {
 		case err == nil:
 		case errors.As(err, &denied) && denied.doubt:
-			doubt = permission.Decision{Behavior: permission.Asked, Source: permission.FromPolicy,
+			doubt = permission.Decision{Behavior: permission.Asked, Source: policies.FromPolicy,
 				Reason: fmt.Sprintf("the command %q is told to open %s: %s", text.Bytes(a.Target, maxShown), denied.Path, denied.Why)}
 		default:
-			return permission.Decision{Behavior: permission.Denied, Source: permission.FromPolicy, Reason: err.Error()}
+			return permission.Decision{Behavior: permission.Denied, Source: policies.FromPolicy, Reason: err.Error()}
 		}
 	}
 	if doubt.Behavior != permission.NoOpinion {
@@ -64,7 +66,7 @@ func (s *Sandbox) WriteProtected(dir string) []string {
 // writeProtected lists the paths that are not written. Behind a symlink a path is not
 // protected by its own name: the link can be replaced.
 func (r *Rules) writeProtected() (list []string) {
-	dir, real := filepath.Clean(r.place.Dir), permission.RealPath(r.place.Dir)
+	dir, real := filepath.Clean(r.place.Dir), paths.RealPath(r.place.Dir)
 	for _, e := range slices.Concat(r.keep, r.denied) {
 		clean := e.clean
 		if below(dir, clean) {
@@ -100,11 +102,11 @@ func (s *Sandbox) unconfined(q permission.Request) permission.Decision {
 			continue
 		}
 		if s.backend != nil {
-			return permission.Decision{Behavior: permission.Asked, Source: permission.FromPolicy,
+			return permission.Decision{Behavior: permission.Asked, Source: policies.FromPolicy,
 				Reason: fmt.Sprintf("the command %q would run outside of the sandbox", text.Bytes(a.Target, maxShown))}
 		}
 		if (permission.ReadOnly{}).Decide(q).Behavior != permission.Allowed {
-			return permission.Decision{Behavior: permission.Asked, Source: permission.FromPolicy,
+			return permission.Decision{Behavior: permission.Asked, Source: policies.FromPolicy,
 				Reason: fmt.Sprintf("the sandbox is enabled but there is none here (%s), so the command %q would run unconfined", s.whyNone(), text.Bytes(a.Target, maxShown))}
 		}
 	}

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/openagent-go/agent/internal/rules/paths"
 	"github.com/openagent-go/agent/permission"
 	"github.com/openagent-go/agent/sandbox"
 )
@@ -14,7 +15,7 @@ import (
 func TestDeniedByEveryName(t *testing.T) {
 	for _, setting := range []string{"secret", "secret/", "./secret", "sub/../secret", "secret//", "secret/.", "secret/**", "link", "link/", "link/../secret", "sub/up/secret"} {
 		for _, list := range []string{"deniedPaths", "denyRead"} {
-			dir := permission.RealPath(t.TempDir())
+			dir := paths.RealPath(t.TempDir())
 			plantSecret(t, dir)
 			s := sandbox.Settings{Enabled: true, AllowUnconfined: true, DeniedPaths: []string{setting}}
 			if list == "denyRead" {
@@ -58,7 +59,7 @@ func plantSecret(t *testing.T, dir string) {
 // A writable path in the working folder that is a symlink out of it is refused: the
 // repository may have brought it along.
 func TestWritableLinkThatLeadsOut(t *testing.T) {
-	dir, out := permission.RealPath(t.TempDir()), permission.RealPath(t.TempDir())
+	dir, out := paths.RealPath(t.TempDir()), paths.RealPath(t.TempDir())
 	if err := os.Symlink(out, dir+"/build"); err != nil {
 		t.Fatal(err)
 	}

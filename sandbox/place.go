@@ -9,6 +9,9 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/openagent-go/agent/internal/policies"
+	"github.com/openagent-go/agent/internal/rules"
+	"github.com/openagent-go/agent/internal/rules/paths"
 	"github.com/openagent-go/agent/internal/worktrees"
 	"github.com/openagent-go/agent/permission"
 )
@@ -33,11 +36,11 @@ type Rules struct {
 	settings Settings
 	place    Place
 
-	read, write, denied, hidden, bare, keep []entry              // bare: read although hidden; keep: not written
-	forbidden                               []permission.Rule    // of files that no command line may name
-	strict, lenient                         *permission.Compiled // from forbidden: also for uncertain paths: denied or not
+	read, write, denied, hidden, bare, keep []entry            // bare: read although hidden; keep: not written
+	forbidden                               []permission.Rule  // of files that no command line may name
+	strict, lenient                         *policies.Compiled // from forbidden: also for uncertain paths: denied or not
 	exclusions                              []exclusion
-	excluded                                []*permission.Compiled // by each of exclusions
+	excluded                                []*policies.Compiled // by each of exclusions
 
 	names    []string  // last names of relative paths that hold in all worktrees, with a slash before
 	trees    []string  // where the working directory is in the other worktrees of its repository
@@ -58,7 +61,7 @@ func (s Settings) At(p Place) (*Rules, error) {
 	s.protected = p.protected()
 	r := &Rules{settings: s, place: p}
 	if s.relative() {
-		r.trees = worktrees.Of(permission.RealPath(p.Dir))
+		r.trees = worktrees.Of(paths.RealPath(p.Dir))
 	}
 	for _, p := range s.paths() {
 		list, err := r.entries(p.name, p.list)
@@ -102,7 +105,7 @@ func (s Settings) At(p Place) (*Rules, error) {
 	if err != nil {
 		return nil, err
 	}
-	if i := slices.IndexFunc(r.denied, func(e entry) bool { return e.holds(permission.RealPath(p.Dir)) }); i >= 0 {
+	if i := slices.IndexFunc(r.denied, func(e entry) bool { return e.holds(paths.RealPath(p.Dir)) }); i >= 0 {
 		return nil, &SettingError{"deniedPaths", fmt.Errorf("%.200q denies the working directory %s; leave it out, or work elsewhere", r.denied[i].text, p.Dir)}
 	}
 	r.denied = append(r.denied, private...)
@@ -124,7 +127,7 @@ const denyRules = "permissions.deny"
 // protected lists the paths that the deny rules for Edit name, from each of the folders.
 func (p Place) protected() (list []string) {
 	for _, rule := range p.Deny {
-		path, ok := rule.ProtectedPath()
+		path, ok := rules.Rule(rule).ProtectedPath()
 		if !ok {
 			continue
 		}
@@ -184,14 +187,14 @@ func depth(list []entry, path string) int {
 
 func (e entry) holds(path string) bool { return below(e.clean, path) || below(e.real, path) }
 
-func (r *Rules) entries(setting string, paths []string) ([]entry, error) {
+func (r *Rules) entries(setting string, texts []string) ([]entry, error) {
 	var list []entry
-	for _, text := range paths {
+	for _, text := range texts {
 		path, err := r.absolute(strings.TrimSuffix(text, "/**"))
 		if err != nil {
 			return nil, fmt.Errorf("sandbox: %s: %.200q: %w", setting, text, err)
 		}
-		e := entry{setting: setting, text: text, clean: filepath.Clean(path), real: permission.RealPath(path)}
+		e := entry{setting: setting, text: text, clean: filepath.Clean(path), real: paths.RealPath(path)}
 		if e.real == "" {
 			return nil, fmt.Errorf("sandbox: %s: %.200q leads through too many symlinks", setting, text)
 		}
@@ -202,15 +205,15 @@ func (r *Rules) entries(setting string, paths []string) ([]entry, error) {
 
 // copies returns entries for the same relative paths in the other worktrees of the
 // repository.
-func (r *Rules) copies(setting string, paths []string) []entry {
+func (r *Rules) copies(setting string, texts []string) []entry {
 	var list []entry
-	for _, text := range paths {
+	for _, text := range texts {
 		if !relative(text) {
 			continue
 		}
 		for _, dir := range r.trees {
 			path := filepath.Join(dir, strings.TrimSuffix(text, "/**"))
-			real := permission.RealPath(path)
+			real := paths.RealPath(path)
 			if real == "" { // no file can be opened through so many links
 				real = path
 			}
@@ -305,7 +308,7 @@ func (r *Rules) policy() (p confinement, unsearched []string) {
 // workedIn lists the folders that are worked in and may be written.
 func (r *Rules) workedIn() (dirs []string) {
 	for _, dir := range append([]string{r.place.Dir}, r.place.Roots...) {
-		if real := permission.RealPath(dir); depth(r.write, real) >= 0 && !slices.Contains(reals(r.write), real) {
+		if real := paths.RealPath(dir); depth(r.write, real) >= 0 && !slices.Contains(reals(r.write), real) {
 			dirs = append(dirs, real)
 		}
 	}
@@ -320,7 +323,7 @@ func (r *Rules) around(read []string, hidden []entry) []string {
 		read = []string{string(filepath.Separator)}
 	}
 	var out []string
-	temp := permission.RealPath(os.TempDir())
+	temp := paths.RealPath(os.TempDir())
 	for len(read) > 0 {
 		dir := read[0]
 		read = read[1:]

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/openagent-go/agent/internal/rules/paths"
 	"github.com/openagent-go/agent/permission"
 	"github.com/openagent-go/agent/sandbox"
 	"github.com/openagent-go/agent/workspace"
@@ -18,7 +19,7 @@ import (
 // the setting denyWrite.
 func guardedTests(t *testing.T, s sandbox.Settings, deny ...permission.Rule) (*sandbox.Sandbox, string) {
 	t.Helper()
-	dir := permission.RealPath(t.TempDir())
+	dir := paths.RealPath(t.TempDir())
 	if err := os.MkdirAll(filepath.Join(dir, "tests"), 0o700); err != nil {
 		t.Fatal(err)
 	}

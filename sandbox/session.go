@@ -11,10 +11,10 @@ import (
 
 	"github.com/openagent-go/agent/internal/environ"
 	"github.com/openagent-go/agent/internal/proxy"
+	"github.com/openagent-go/agent/internal/rules/paths"
 	"github.com/openagent-go/agent/internal/sandboxenv"
 	"github.com/openagent-go/agent/internal/text"
 	"github.com/openagent-go/agent/internal/worktrees"
-	"github.com/openagent-go/agent/permission"
 )
 
 // A Sandbox is settings at a place, with the backend that enforces them. Its method Decide
@@ -169,7 +169,7 @@ func (s *Sandbox) now() *view {
 	if !s.rules.settings.relative() {
 		return s.known()
 	}
-	trees := worktrees.Of(permission.RealPath(s.rules.place.Dir))
+	trees := worktrees.Of(paths.RealPath(s.rules.place.Dir))
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if !slices.Equal(trees, s.base.rules.trees) {
@@ -185,7 +185,7 @@ func (s *Sandbox) now() *view {
 // worksIn reports whether a folder is in one of those that are worked in.
 func (s *Sandbox) worksIn(dir string) bool {
 	for _, root := range append([]string{s.rules.place.Dir}, s.rules.place.Roots...) {
-		if below(permission.RealPath(root), dir) {
+		if below(paths.RealPath(root), dir) {
 			return true
 		}
 	}
@@ -288,7 +288,7 @@ func (s *Sandbox) Note() string {
 		network = "The network is reached through the proxy in HTTP_PROXY and ALL_PROXY, which lets through allowed hosts only."
 	}
 	// The folder for temporary files has another name each time, and prompts should not.
-	write := slices.DeleteFunc(slices.Clone(s.policy.Write), func(path string) bool { return s.temp != "" && below(permission.RealPath(s.temp), path) })
+	write := slices.DeleteFunc(slices.Clone(s.policy.Write), func(path string) bool { return s.temp != "" && below(paths.RealPath(s.temp), path) })
 	return fmt.Sprintf("Commands run in a sandbox: they may write in %s (in a git worktree that you work in: the worktree instead) and in TMPDIR, and cannot change git hooks or the settings of shells, editors and agents. %s Do not work around it; say what is missing.",
 		text.Bytes(strings.Join(write, ", "), maxShown), network)
 }

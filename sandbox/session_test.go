@@ -11,6 +11,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/openagent-go/agent/internal/rules/paths"
 	"github.com/openagent-go/agent/permission"
 	"github.com/openagent-go/agent/sandbox"
 	"github.com/openagent-go/agent/workspace"
@@ -19,7 +20,7 @@ import (
 // confined is a workspace in a sandbox.
 func confined(t *testing.T, s sandbox.Settings) (*workspace.Workspace, *sandbox.Sandbox, string) {
 	t.Helper()
-	dir := permission.RealPath(t.TempDir())
+	dir := paths.RealPath(t.TempDir())
 	ws, box := confinedAt(t, dir, s)
 	return ws, box, dir
 }
@@ -69,7 +70,7 @@ func TestConfinedShell(t *testing.T) {
 	if data, err := os.ReadFile(filepath.Join(dir, "sub", "made")); err != nil || string(data) != "x\n" {
 		t.Errorf("%q %v", data, err)
 	}
-	outside := filepath.Join(permission.RealPath(t.TempDir()), "x")
+	outside := filepath.Join(paths.RealPath(t.TempDir()), "x")
 	if o = run(t, ws, "echo x > "+outside, o.State); o.Code == 0 {
 		t.Errorf("%q", o.Text)
 	}
@@ -95,7 +96,7 @@ func TestConfinedShell(t *testing.T) {
 }
 
 func TestConfinedFiles(t *testing.T) {
-	home := permission.RealPath(t.TempDir())
+	home := paths.RealPath(t.TempDir())
 	t.Setenv("HOME", home)
 	for _, name := range []string{"secret", "docs/open", "kept"} {
 		path := filepath.Join(home, name)
@@ -164,7 +165,7 @@ func TestConfinedNetwork(t *testing.T) {
 // Where nothing confines, commands that may change something are asked about, or
 // nothing runs at all; what is denied is denied.
 func TestJudge(t *testing.T) {
-	dir := permission.RealPath(t.TempDir())
+	dir := paths.RealPath(t.TempDir())
 	command := func(line string) permission.Request {
 		return permission.Request{Tool: "Bash", Dir: dir, Access: []permission.Access{{Kind: permission.RunCommand, Target: line}}}
 	}

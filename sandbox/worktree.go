@@ -8,7 +8,7 @@ import (
 	"strings"
 
 	"github.com/openagent-go/agent/internal/plainfile"
-	"github.com/openagent-go/agent/permission"
+	"github.com/openagent-go/agent/internal/rules/paths"
 )
 
 // A worktree is a linked git worktree, see git-worktree(1). Its paths are free of
@@ -30,7 +30,7 @@ const (
 // repository must know the worktree: a file .git alone, which any command can write, is not
 // enough.
 func worktreeOf(dir string) *worktree {
-	dir = permission.RealPath(dir)
+	dir = paths.RealPath(dir)
 	for ; dir != "" && dir != filepath.Dir(dir); dir = filepath.Dir(dir) {
 		info, err := os.Lstat(filepath.Join(dir, ".git"))
 		if err != nil {
@@ -50,13 +50,13 @@ func linked(top string) *worktree {
 	if !ok {
 		return nil
 	}
-	git = permission.RealPath(from(top, strings.TrimSpace(git)))
+	git = paths.RealPath(from(top, strings.TrimSpace(git)))
 	if git == "" {
 		return nil
 	}
-	common := permission.RealPath(from(git, firstLine(filepath.Join(git, "commondir"))))
+	common := paths.RealPath(from(git, firstLine(filepath.Join(git, "commondir"))))
 	back := from(git, firstLine(filepath.Join(git, "gitdir")))
-	if common == "" || filepath.Dir(git) != filepath.Join(common, "worktrees") || permission.RealPath(filepath.Dir(back)) != top || filepath.Base(back) != ".git" {
+	if common == "" || filepath.Dir(git) != filepath.Join(common, "worktrees") || paths.RealPath(filepath.Dir(back)) != top || filepath.Base(back) != ".git" {
 		return nil
 	}
 	return &worktree{top: top, git: git, common: common}
@@ -92,7 +92,7 @@ func firstLine(file string) string {
 func (w *worktree) allow(p confinement) confinement {
 	p.Write = slices.Clone(p.Write)
 	for _, dir := range []string{w.git, filepath.Join(w.common, "objects"), filepath.Join(w.common, "refs"), filepath.Join(w.common, "logs", "refs")} {
-		if permission.RealPath(dir) == dir { // a repository may be put together from links
+		if paths.RealPath(dir) == dir { // a repository may be put together from links
 			p.Write = append(p.Write, dir)
 		}
 	}
@@ -101,7 +101,7 @@ func (w *worktree) allow(p confinement) confinement {
 	p.ReadOnly = slices.Concat(p.ReadOnly, guardedWorktree(w.git), s.found)
 	for _, ref := range w.checkedOutElsewhere() {
 		p.ReadOnly = append(p.ReadOnly, filepath.Join(w.common, ref))
-		if log := filepath.Join(w.common, "logs", ref); permission.RealPath(log) == log {
+		if log := filepath.Join(w.common, "logs", ref); paths.RealPath(log) == log {
 			p.ReadOnly = append(p.ReadOnly, log)
 		}
 	}
@@ -133,13 +133,13 @@ func (w *worktree) checkedOutElsewhere() []string {
 
 // at returns the place in the worktree that stands for p.
 func (w *worktree) at(p Place) Place {
-	inside, err := filepath.Rel(filepath.Dir(w.common), permission.RealPath(p.Dir))
-	if err != nil || !filepath.IsLocal(inside) || below(filepath.Join(filepath.Dir(w.common), ".openagent"), permission.RealPath(p.Dir)) {
+	inside, err := filepath.Rel(filepath.Dir(w.common), paths.RealPath(p.Dir))
+	if err != nil || !filepath.IsLocal(inside) || below(filepath.Join(filepath.Dir(w.common), ".openagent"), paths.RealPath(p.Dir)) {
 		inside = "."
 	}
 	roots := []string{w.top}
 	for _, root := range p.Roots {
-		if !below(permission.RealPath(root), w.top) {
+		if !below(paths.RealPath(root), w.top) {
 			roots = append(roots, root)
 		}
 	}
@@ -160,12 +160,12 @@ func (r *Rules) in(w *worktree) (*Rules, error) {
 	rules.bare = slices.Concat(rules.bare, r.bare)
 	rules.keep = slices.Concat(rules.keep, r.keep)
 	rules.read = slices.Concat(rules.read, r.read)
-	if depth(r.write, permission.RealPath(r.place.Dir)) >= 0 {
+	if depth(r.write, paths.RealPath(r.place.Dir)) >= 0 {
 		rules.write = append(rules.write, entry{setting: "the worktree", text: w.top, clean: w.top, real: w.top})
 	}
 	rules.worktree = w
 	for _, dir := range append([]string{r.place.Dir, filepath.Dir(w.common)}, r.place.Roots...) {
-		if real := permission.RealPath(dir); below(real, w.top) && real != w.top {
+		if real := paths.RealPath(dir); below(real, w.top) && real != w.top {
 			rules.apart = append(rules.apart, entry{setting: "the worktree", text: dir, clean: filepath.Clean(dir), real: real})
 		}
 	}

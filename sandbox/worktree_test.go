@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/openagent-go/agent/internal/rules/paths"
 	"github.com/openagent-go/agent/permission"
 	"github.com/openagent-go/agent/sandbox"
 	"github.com/openagent-go/agent/workspace"
@@ -43,7 +44,7 @@ func TestWorktree(t *testing.T) {
 	}{
 		{"usual", sandbox.Settings{}},
 		{"what is around may be written", sandbox.Settings{Filesystem: sandbox.Filesystem{AllowWrite: []string{"..", "."}}}},
-		{"by absolute paths", sandbox.Settings{AllowedWritePaths: []string{permission.RealPath(os.TempDir())}}},
+		{"by absolute paths", sandbox.Settings{AllowedWritePaths: []string{paths.RealPath(os.TempDir())}}},
 		{"little is read", sandbox.Settings{AllowedReadPaths: []string{"."}}},
 		{"the repository's folder is named", sandbox.Settings{Filesystem: sandbox.Filesystem{AllowWrite: []string{".git"}}}},
 	} {
@@ -113,7 +114,7 @@ func TestWorktreeKeepsWhatIsDenied(t *testing.T) {
 
 // A file .git alone opens no other repository.
 func TestWorktreeThatIsNone(t *testing.T) {
-	other := permission.RealPath(t.TempDir())
+	other := paths.RealPath(t.TempDir())
 	repository(t, other, filepath.Join(other, "wt"))
 	ws, _, dir := confined(t, sandbox.Settings{})
 	sub := filepath.Join(dir, "sub")
@@ -132,8 +133,8 @@ func TestWorktreeThatIsNone(t *testing.T) {
 
 // A session that begins in a worktree commits there, too.
 func TestSessionInWorktree(t *testing.T) {
-	main := permission.RealPath(t.TempDir())
-	top := filepath.Join(permission.RealPath(t.TempDir()), "w")
+	main := paths.RealPath(t.TempDir())
+	top := filepath.Join(paths.RealPath(t.TempDir()), "w")
 	repository(t, main, top)
 	box, err := sandbox.New(sandbox.Settings{Enabled: true}, sandbox.Place{Dir: top})
 	if err != nil {
@@ -158,7 +159,7 @@ func TestSessionInWorktree(t *testing.T) {
 func TestRelativePathsFollowIntoWorktrees(t *testing.T) {
 	settings := sandbox.Settings{DeniedPaths: []string{"sub"}, Filesystem: sandbox.Filesystem{DenyWrite: []string{"f"}, DenyRead: []string{"hidden/**"}}}
 	ws, box, dir := confined(t, settings)
-	outside := filepath.Join(permission.RealPath(t.TempDir()), "w2")
+	outside := filepath.Join(paths.RealPath(t.TempDir()), "w2")
 	inside := filepath.Join(dir, ".openagent", "worktrees", "w")
 	repository(t, dir, outside)
 	for _, line := range []string{"mkdir hidden && echo 1 > hidden/h && git add . && git commit -qm two", "git worktree add -qb wt2 " + inside, "git -C " + outside + " merge -q main"} {

@@ -11,6 +11,7 @@ import (
 	"slices"
 
 	"github.com/openagent-go/agent"
+	"github.com/openagent-go/agent/internal/policies"
 	"github.com/openagent-go/agent/permission"
 )
 
@@ -62,12 +63,12 @@ func (looker) Decide(r permission.Request) permission.Decision {
 }
 
 // An only keeps an agent to the calls that the rules of its definition cover.
-type only struct{ rules *permission.Compiled }
+type only struct{ rules *policies.Compiled }
 
 // onlyRules returns the policy of a list of tools of which some have patterns.
 func onlyRules(kind string, rules []permission.Rule) only {
 	bound := &permission.Restriction{By: "the agent " + kind, Only: rules}
-	return only{permission.Policy{Mode: permission.Bypass, Restriction: bound}.Compile()}
+	return only{policies.Compile(permission.Policy{Mode: permission.Bypass, Restriction: bound})}
 }
 
 func (o only) Decide(r permission.Request) permission.Decision {
@@ -78,6 +79,6 @@ func onlyDenials(d permission.Decision) permission.Decision {
 	if d.Behavior != permission.Denied {
 		return permission.Decision{}
 	}
-	d.Source = permission.FromPolicy
+	d.Source = policies.FromPolicy
 	return d
 }

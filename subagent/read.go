@@ -17,6 +17,7 @@ import (
 	"github.com/openagent-go/agent/internal/config"
 	"github.com/openagent-go/agent/internal/front"
 	"github.com/openagent-go/agent/internal/modelcall"
+	"github.com/openagent-go/agent/internal/policies"
 	"github.com/openagent-go/agent/internal/text"
 	"github.com/openagent-go/agent/permission"
 	"github.com/openagent-go/agent/workspace"
@@ -299,7 +300,7 @@ func (r *reader) tools(v front.Value) ([]permission.Rule, error) {
 		}
 	}
 	for _, rule := range rules {
-		if name := rule.Tool(); !slices.Contains(r.Agent.AllowedTools, name) {
+		if name := policies.ToolOf(rule); !slices.Contains(r.Agent.AllowedTools, name) {
 			r.Agent.AllowedTools = append(r.Agent.AllowedTools, name)
 		}
 	}
@@ -313,7 +314,7 @@ func (r *reader) narrow(rules []permission.Rule) {
 		r.Agent.Deciders = []permission.Decider{onlyRules(r.Agent.Name, rules)}
 	}
 	reads := []string{"Read", "Glob", "Grep"}
-	r.ReadOnly = len(rules) > 0 && len(r.Servers) == 0 && !slices.ContainsFunc(rules, func(rule permission.Rule) bool { return !slices.Contains(reads, rule.Tool()) })
+	r.ReadOnly = len(rules) > 0 && len(r.Servers) == 0 && !slices.ContainsFunc(rules, func(rule permission.Rule) bool { return !slices.Contains(reads, policies.ToolOf(rule)) })
 }
 
 // without takes in tools that it does not have: names, which it does not see, and
@@ -327,7 +328,7 @@ func (r *reader) without(v front.Value) error {
 		if strings.Contains(string(rule), "(") {
 			r.Agent.Permissions.Deny = append(r.Agent.Permissions.Deny, rule)
 		} else {
-			r.Agent.DisallowedTools = append(r.Agent.DisallowedTools, rule.Tool())
+			r.Agent.DisallowedTools = append(r.Agent.DisallowedTools, policies.ToolOf(rule))
 		}
 	}
 	return nil

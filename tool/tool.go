@@ -141,12 +141,14 @@ type Call struct {
 	Scopes []skillscope.Scope `json:"-"`
 	// Unreadable says which files must not be shown. A tool that shows many files
 	// leaves out those for which [Call.Hides] is true. Nil: it may show all.
-	Unreadable *permission.Unreadable `json:"-"`
+	Unreadable interface{ Hides(path, dir string) bool } `json:"-"`
 }
 
 // Hides reports whether rules, policies or the sandbox forbid showing the file at
 // path (absolute), as it is written or where it leads.
-func (c Call) Hides(path string) bool { return c.Unreadable.Hides(path, c.Dir) }
+func (c Call) Hides(path string) bool {
+	return c.Unreadable != nil && c.Unreadable.Hides(path, c.Dir)
+}
 
 // A Result is a tool's answer.
 type Result struct {

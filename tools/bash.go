@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/openagent-go/agent/internal/environ"
+	"github.com/openagent-go/agent/internal/rules/shellscan"
 	"github.com/openagent-go/agent/internal/text"
 	"github.com/openagent-go/agent/internal/toolapi"
 	"github.com/openagent-go/agent/permission"
@@ -223,9 +224,9 @@ func startInBackground(ctx context.Context, shell toolapi.Shell, l workspace.Com
 // line returns the line for the shell: the canonical form of the command, which was judged.
 // A command without such a form is one that only the user allows; it runs unchanged.
 func line(ctx context.Context, call tool.Call, in bashInput) workspace.CommandLine {
-	form, err := permission.Canonical(in.Command)
+	form, err := shellscan.Canonical(in.Command)
 	if err != nil {
-		form = permission.Form{Line: in.Command}
+		form = shellscan.Form{Line: in.Command}
 	}
 	return workspace.CommandLine{
 		Session: call.Session, Command: form.Line, Bash: form.Bash, Dir: call.Dir, State: call.State, Latest: reporter(ctx),

@@ -14,6 +14,7 @@ import (
 
 	"github.com/openagent-go/agent/cron"
 	"github.com/openagent-go/agent/internal/cronstore"
+	"github.com/openagent-go/agent/internal/policies"
 	"github.com/openagent-go/agent/internal/toolrun"
 	"github.com/openagent-go/agent/permission"
 	"github.com/openagent-go/agent/tool"
@@ -130,7 +131,7 @@ func TestCronClass(t *testing.T) {
 	}
 	// A command that only reads is kept all the same: it waits for the plan, and is asked about.
 	keeps := permission.Request{Tool: "CronCreate", Dir: c.Dir, Access: class(CronCreate(c), `{"name":"a","schedule":"@daily","command":"ls"}`).Access}
-	if d, waits := (permission.Policy{Mode: permission.Plan}).Compile().Waits(keeps); !waits || d.Behavior != permission.Denied {
+	if d, waits := policies.Compile(permission.Policy{Mode: permission.Plan}).Waits(keeps); !waits || d.Behavior != permission.Denied {
 		t.Errorf("in plan mode: %v, %+v", waits, d)
 	}
 	if d := (permission.Policy{}).Decide(keeps); d.Behavior != permission.Asked || !strings.Contains(d.Reason, "runs later") {

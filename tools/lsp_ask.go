@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/openagent-go/agent/internal/lsp"
+	"github.com/openagent-go/agent/internal/rules"
 	"github.com/openagent-go/agent/internal/text"
 )
 
@@ -67,7 +68,7 @@ func (q *codeQuestion) hover(ctx context.Context, s *lsp.Server, a *codeAnswer) 
 // may. The answer quotes the places where the name and its type are defined, and rules may
 // forbid reading these.
 func (q *codeQuestion) secret(ctx context.Context, s *lsp.Server, a *codeAnswer) (string, error) {
-	if q.call.Unreadable.Under(cmp.Or(q.station.root, q.top)) == nil {
+	if rules.UnreadableOf(q.call.Unreadable, q.call.Dir).Under(cmp.Or(q.station.root, q.top)) == nil {
 		return "", nil
 	}
 	defined, err := q.targets(ctx, s.Definition, s)

@@ -9,6 +9,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/openagent-go/agent/internal/policies"
+	"github.com/openagent-go/agent/internal/rules/paths"
 	"github.com/openagent-go/agent/internal/tooloutput"
 	"github.com/openagent-go/agent/internal/toolrun"
 	"github.com/openagent-go/agent/llm"
@@ -177,8 +179,8 @@ func TestReadDidYouMean(t *testing.T) {
 }
 
 func TestReadHidden(t *testing.T) {
-	if !permission.MatchPath("*.env", "/a/x.env", "/a") {
-		t.Skip("permission.MatchPath does not match yet")
+	if !paths.MatchPath("*.env", "/a/x.env", "/a") {
+		t.Skip("paths.MatchPath does not match yet")
 	}
 	d := newDesk(t)
 	d.put("x.env", "KEY=1")
@@ -190,13 +192,13 @@ func TestReadHidden(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, name := range []string{"x.env", "innocent", "y.env", "./plain/../x.env"} {
-		call := tool.Call{Dir: d.dir, Unreadable: permission.Policy{Deny: []permission.Rule{"Read(*.env)"}}.DeniedReadPatterns(nil), Input: tooltest.Input(t, readInput{FilePath: name})}
+		call := tool.Call{Dir: d.dir, Unreadable: policies.Unreadable(permission.Policy{Deny: []permission.Rule{"Read(*.env)"}}, nil), Input: tooltest.Input(t, readInput{FilePath: name})}
 		if r := tooltest.RunCall(t, d.read, call); !r.IsError || strings.Contains(r.Text(), "KEY") {
 			t.Errorf("%s: %q", name, r.Text())
 		}
 	}
 	for _, name := range []string{".", "z.env"} {
-		call := tool.Call{Dir: d.dir, Unreadable: permission.Policy{Deny: []permission.Rule{"Read(*.env)"}}.DeniedReadPatterns(nil), Input: tooltest.Input(t, readInput{FilePath: name})}
+		call := tool.Call{Dir: d.dir, Unreadable: policies.Unreadable(permission.Policy{Deny: []permission.Rule{"Read(*.env)"}}, nil), Input: tooltest.Input(t, readInput{FilePath: name})}
 		if r := tooltest.RunCall(t, d.read, call); strings.Contains(r.Text(), "x.env") {
 			t.Errorf("%s shows the name of a hidden file: %q", name, r.Text())
 		}

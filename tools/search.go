@@ -13,10 +13,10 @@ import (
 
 	"github.com/openagent-go/agent/internal/gitignore"
 	"github.com/openagent-go/agent/internal/grep"
+	"github.com/openagent-go/agent/internal/rules"
 	"github.com/openagent-go/agent/internal/text"
 	"github.com/openagent-go/agent/internal/toolapi"
 	"github.com/openagent-go/agent/internal/walk"
-	"github.com/openagent-go/agent/permission"
 	"github.com/openagent-go/agent/tool"
 	"github.com/openagent-go/agent/workspace"
 )
@@ -31,7 +31,7 @@ type tree struct {
 	top    string // the working directory, without symlinks
 	file   string // the only file to search, if the model named a file
 
-	unreadable *permission.Unreadable // in the folder
+	unreadable *rules.Unreadable // in the folder
 }
 
 // A missingError is the error for a path that does not exist, in words for the model.
@@ -59,7 +59,7 @@ func openTree(ctx context.Context, finder toolapi.Finder, call tool.Call, name s
 	}
 	t.folder, _, err = finder.OpenFolder(ctx, "", path)
 	if err == nil || t.openParent(ctx) {
-		t.unreadable = call.Unreadable.Under(t.path)
+		t.unreadable = rules.UnreadableOf(call.Unreadable, call.Dir).Under(t.path)
 		return t, nil
 	}
 	if errors.Is(err, fs.ErrNotExist) {
@@ -246,7 +246,7 @@ func visible(folder workspace.Folder, call tool.Call, dir string) []string {
 	}
 	defer f.Close()
 	entries, _ := readDir(f)
-	call.Unreadable = call.Unreadable.Under(dir)
+	call.Unreadable = rules.UnreadableOf(call.Unreadable, call.Dir).Under(dir)
 	var names []string
 	for _, e := range entries {
 		if !call.Hides(filepath.Join(dir, e.Name())) {

@@ -11,6 +11,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/openagent-go/agent/internal/policies"
+	"github.com/openagent-go/agent/internal/rules"
 	"github.com/openagent-go/agent/internal/toolrun"
 	"github.com/openagent-go/agent/permission"
 	"github.com/openagent-go/agent/tool"
@@ -227,10 +229,10 @@ func TestSearchCancelled(t *testing.T) {
 }
 
 // unreadable is what deny rules for reading with these patterns hide.
-func unreadable(patterns ...string) *permission.Unreadable {
+func unreadable(patterns ...string) *rules.Unreadable {
 	var p permission.Policy
 	for _, pattern := range patterns {
 		p.Deny = append(p.Deny, permission.Rule("Read("+pattern+")"))
 	}
-	return p.DeniedReadPatterns(nil)
+	return policies.Unreadable(p, nil)
 }

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/openagent-go/agent/internal/policies"
 	"github.com/openagent-go/agent/internal/skillscope"
 	"github.com/openagent-go/agent/internal/text"
 	"github.com/openagent-go/agent/internal/toolapi"
@@ -73,9 +74,9 @@ func Skill(skills toolapi.Skills) tool.Tool {
 		bound := skillBound(call.Scopes)
 		switch {
 		case bound == nil || !ok:
-		case slices.ContainsFunc(bound.Only, func(r permission.Rule) bool { return strings.EqualFold(r.Tool(), "Skill") }):
+		case slices.ContainsFunc(bound.Only, func(r permission.Rule) bool { return strings.EqualFold(policies.ToolOf(r), "Skill") }):
 			c.IgnoresSkillLimits = false // the list says which
-		case !bound.Covers(info.Tools):
+		case !policies.Covers(bound, info.Tools):
 			c.ReadOnly, c.Internal = false, false
 		}
 		return c

@@ -11,6 +11,7 @@ import (
 	"testing"
 	"unicode/utf8"
 
+	"github.com/openagent-go/agent/internal/policies"
 	"github.com/openagent-go/agent/internal/toolrun"
 	"github.com/openagent-go/agent/permission"
 	"github.com/openagent-go/agent/tool"
@@ -183,7 +184,7 @@ func TestWorktreeMadeUpName(t *testing.T) {
 	r := newRepo(t)
 	for input, want := range map[string]permission.Rule{`{}`: "EnterWorktree", `{"name":"日本"}`: "EnterWorktree", `{"name":"a b"}`: "EnterWorktree(a-b)"} {
 		class := toolrun.Classify(r.enter, tool.Call{ID: "c1.0", Session: "s", Input: json.RawMessage(input)})
-		if got := (permission.Request{Tool: "EnterWorktree", Access: class.Access}).Suggest(); len(got) != 1 || got[0] != want {
+		if got := policies.Suggest(permission.Request{Tool: "EnterWorktree", Access: class.Access}); len(got) != 1 || got[0] != want {
 			t.Errorf("%s: suggested %v, want %s", input, got, want)
 		}
 	}

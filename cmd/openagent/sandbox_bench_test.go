@@ -5,7 +5,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/openagent-go/agent/permission"
+	"github.com/openagent-go/agent/internal/rules/paths"
 	"github.com/openagent-go/agent/sandbox"
 )
 
@@ -14,7 +14,7 @@ import (
 // to initialize. The least time of all is told as well, which other work on the
 // machine touches little, and the processor time of all processes.
 func BenchmarkConfinedTrue(b *testing.B) {
-	dir := permission.RealPath(b.TempDir())
+	dir := paths.RealPath(b.TempDir())
 	box, err := sandbox.New(sandbox.Settings{Enabled: true}, sandbox.Place{Dir: dir})
 	if err != nil {
 		b.Fatal(err)

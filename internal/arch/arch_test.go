@@ -50,8 +50,14 @@ var rules = map[string][]string{
 		"internal/hookrun",
 		"internal/hookctx",
 		"internal/modelcall",
+		"internal/policies",
+		"internal/rules",
 	},
-	"permission": {"permission/internal/..."},
+	"permission": {
+		"internal/rules",
+		"internal/rules/shellword",
+		"internal/rules/shellscan",
+	},
 	"trace": {
 		"internal/fact",
 		"internal/plainfile",
@@ -99,6 +105,7 @@ var rules = map[string][]string{
 		"internal/skillscope",
 		"internal/tokens",
 		"internal/modelcall",
+		"internal/policies",
 	},
 	"session": {
 		"internal/fact",
@@ -116,6 +123,7 @@ var rules = map[string][]string{
 		"event",
 		"llm",
 		"permission",
+		"internal/policies",
 	},
 	"internal/transcript": {
 		"internal/plainfile",
@@ -189,6 +197,9 @@ var rules = map[string][]string{
 		"internal/toolrun",
 		"internal/skillscope",
 		"internal/toolapi",
+		"internal/rules/shellscan",
+		"internal/policies",
+		"internal/rules",
 	},
 	"internal/toolapi": {
 		"internal/plainfile",
@@ -239,6 +250,7 @@ var rules = map[string][]string{
 		"internal/teamstore",
 		"internal/toolapi",
 		"internal/modelcall",
+		"internal/policies",
 	},
 	// With everything that a coding agent works with; the command is built on it.
 	"coder": {
@@ -297,12 +309,18 @@ var rules = map[string][]string{
 	"sandbox": {
 		"permission",
 		"internal/...",
+		"internal/rules/paths",
+		"internal/rules/shellscan",
+		"internal/rules/shellword",
+		"internal/policies",
+		"internal/rules",
 	},
 	"internal/config": {
 		"hook",
 		"permission",
 		"internal/environ",
 		"internal/hookrun",
+		"internal/policies",
 	},
 	"mcp/server": {
 		"mcp",
@@ -476,6 +494,8 @@ var rules = map[string][]string{
 		"internal/toolschema",
 		"internal/hookrun",
 		"internal/modelcall",
+		"internal/policies",
+		"internal/rules",
 	},
 	"internal/jsonanswer": {"internal/toolschema"},
 	// Of the models of all providers. Package models and the command are built on it.
@@ -512,6 +532,8 @@ var rules = map[string][]string{
 		"llm",
 		"permission",
 		"session",
+		"internal/policies",
+		"internal/rules",
 	},
 	"internal/summary": {"internal/engine"},
 	"internal/skillscope": {
@@ -698,6 +720,8 @@ var rules = map[string][]string{
 		"internal/hookctx",
 		"internal/modelcall",
 		"internal/modelinfo",
+		"internal/policies",
+		"internal/rules",
 	},
 	"examples/...": {"..."},
 
@@ -708,6 +732,8 @@ var rules = map[string][]string{
 		"tools",
 		"workspace",
 		"internal/toolrun",
+		"internal/policies",
+		"internal/rules",
 	},
 
 	"cmd/openagent/internal/term": {"internal/terminal"},
@@ -716,28 +742,39 @@ var rules = map[string][]string{
 		"llm/limit",
 	},
 
+	"internal/policies": {
+		"permission",
+		"internal/rules",
+	},
+	"internal/rules": {
+		"internal/rules/cmdline",
+		"internal/rules/effects",
+		"internal/rules/paths",
+		"internal/rules/shellscan",
+		"internal/rules/shellword",
+	},
 	// From the lowest to the highest. None knows of rules.
-	"permission/internal/paths": {
+	"internal/rules/paths": {
 		"internal/guarded",
 		"internal/plainfile",
 		"internal/worktrees",
 	},
-	"permission/internal/shellword": {"permission/internal/paths"},
-	"permission/internal/effects":   {"permission/internal/shellword"},
-	"permission/internal/shellscan": {
-		"permission/internal/effects",
-		"permission/internal/shellword",
-		"permission/internal/paths",
+	"internal/rules/shellword": {"internal/rules/paths"},
+	"internal/rules/effects":   {"internal/rules/shellword"},
+	"internal/rules/shellscan": {
+		"internal/rules/effects",
+		"internal/rules/shellword",
+		"internal/rules/paths",
 	},
-	"permission/internal/cmdline": {
-		"permission/internal/shellscan",
-		"permission/internal/effects",
-		"permission/internal/shellword",
-		"permission/internal/paths",
+	"internal/rules/cmdline": {
+		"internal/rules/shellscan",
+		"internal/rules/effects",
+		"internal/rules/shellword",
+		"internal/rules/paths",
 		"internal/guarded",
 		"internal/plainfile",
 	},
-	"permission/internal/permtest": {},
+	"internal/rules/permtest": {},
 }
 
 // outside lists the dependencies that each part may have. The library's public packages and
@@ -761,9 +798,9 @@ var outside = map[string][]string{
 	"internal/mcpauth":    {"github.com/modelcontextprotocol/go-sdk/..."},
 	"internal/...":        {"golang.org/x/...", "github.com/bmatcuk/doublestar/v4", "github.com/JohannesKaufmann/html-to-markdown/v2/...", "github.com/goccy/go-yaml/..."},
 
-	"permission/internal/paths":     {"golang.org/x/sys/unix"},
-	"permission/internal/shellword": {"mvdan.cc/sh/v3/syntax"},
-	"permission/internal/shellscan": {"mvdan.cc/sh/v3/syntax"},
+	"internal/rules/paths":     {"golang.org/x/sys/unix"},
+	"internal/rules/shellword": {"mvdan.cc/sh/v3/syntax"},
+	"internal/rules/shellscan": {"mvdan.cc/sh/v3/syntax"},
 
 	"cmd/...":      {"golang.org/x/...", "mvdan.cc/sh/v3/..."},
 	"examples/...": {"github.com/modelcontextprotocol/go-sdk/..."},

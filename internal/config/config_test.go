@@ -11,6 +11,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/openagent-go/agent/internal/policies"
 	"github.com/openagent-go/agent/permission"
 )
 
@@ -300,7 +301,7 @@ func TestManagedDeny(t *testing.T) {
 		s := p.load()
 		policy := s.Policy()
 		call := permission.Request{Tool: "Bash", Dir: p.Dir, Access: []permission.Access{{Kind: permission.RunCommand, Target: "rm x"}}}
-		for _, mode := range permission.Modes {
+		for _, mode := range policies.Modes {
 			policy.Mode = mode
 			if d := policy.Decide(call); d.Behavior == permission.Allowed {
 				t.Errorf("with layers %v and mode %s: %+v", layers, mode, d)

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/openagent-go/agent/internal/policies"
 	"github.com/openagent-go/agent/internal/text"
 	"github.com/openagent-go/agent/permission"
 )
@@ -96,7 +97,7 @@ var strictness = []permission.Mode{permission.Plan, permission.DontAsk, permissi
 
 func modeWords() []string {
 	var words []string
-	for _, m := range permission.Modes {
+	for _, m := range policies.Modes {
 		words = append(words, string(m))
 	}
 	return words

@@ -16,6 +16,7 @@ import (
 	"github.com/openagent-go/agent/internal/executor"
 	"github.com/openagent-go/agent/internal/fact"
 	"github.com/openagent-go/agent/internal/hookrun"
+	"github.com/openagent-go/agent/internal/policies"
 	"github.com/openagent-go/agent/internal/secrets"
 	"github.com/openagent-go/agent/llm"
 	"github.com/openagent-go/agent/llm/llmtest"
@@ -47,8 +48,8 @@ func newPlayer(t *testing.T, hooks []hook.Hook, steps ...llmtest.Step) (*player,
 	m := llmtest.Script(steps...)
 	x := executor.New(executor.Config{Session: "s", Root: "r", Name: "coder", Kind: "worker", AgentID: "s", Transcript: "/j.jsonl", Hooks: set, Secrets: secrets.Of(nil, nil, nil), Log: slog.New(slog.DiscardHandler),
 		Retry: func(*llm.APIError, int) executor.Retry { return executor.Retry{} }, Driver: nobody{}}, []tool.Tool{double}, []llm.Model{m})
-	x.Rules.Store(permission.Policy{}.Compile())
-	x.Unreadable.Store(permission.Policy{}.DeniedReadPatterns(nil))
+	x.Rules.Store(policies.Compile(permission.Policy{}))
+	x.Unreadable.Store(policies.Unreadable(permission.Policy{}, nil))
 	return &player{t: t, c: conversation.New(), x: x}, m
 }
 
@@ -192,7 +193,7 @@ func TestQuestions(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	p.x.Rules.Store(permission.Policy{Ask: ask}.Compile())
+	p.x.Rules.Store(policies.Compile(permission.Policy{Ask: ask}))
 	p.run(fact.Configured{Mode: permission.Default}, "Double 3.")
 	questions := p.c.Questions(p.x)
 	if len(questions) != 1 {

@@ -24,6 +24,7 @@ import (
 	"github.com/openagent-go/agent/internal/executor"
 	"github.com/openagent-go/agent/internal/fact"
 	"github.com/openagent-go/agent/internal/hookrun"
+	"github.com/openagent-go/agent/internal/policies"
 	"github.com/openagent-go/agent/internal/secrets"
 	"github.com/openagent-go/agent/internal/toolrun"
 	"github.com/openagent-go/agent/llm"
@@ -152,8 +153,8 @@ func (h *host) prepare(t *testing.T, ctx context.Context, m llm.Model, tools ...
 	}
 	h.x = executor.New(executor.Config{Session: "s", Hooks: set, Secrets: secrets.Of(nil, nil, nil), Log: slog.New(slog.DiscardHandler), Driver: person{},
 		Retry: func(*llm.APIError, int) executor.Retry { return executor.Retry{} }}, tools, []llm.Model{m})
-	h.x.Rules.Store(permission.Policy{}.Compile())
-	h.x.Unreadable.Store(permission.Policy{}.DeniedReadPatterns(nil))
+	h.x.Rules.Store(policies.Compile(permission.Policy{}))
+	h.x.Unreadable.Store(policies.Unreadable(permission.Policy{}, nil))
 	read := func(after int64) iter.Seq2[event.Event, error] {
 		return func(yield func(event.Event, error) bool) { yield(event.Event{}, io.EOF) }
 	}

@@ -6,6 +6,7 @@ import (
 	"github.com/openagent-go/agent/event"
 	"github.com/openagent-go/agent/hook"
 	"github.com/openagent-go/agent/internal/fact"
+	"github.com/openagent-go/agent/internal/policies"
 	"github.com/openagent-go/agent/internal/toolrun"
 	"github.com/openagent-go/agent/llm"
 	"github.com/openagent-go/agent/permission"
@@ -56,7 +57,7 @@ func (s *State) personAnswered(f fact.Answered) bool {
 		return false // it waits already
 	}
 	if f.Decision.Behavior == permission.Asked { // asking is not an answer
-		f.Decision = permission.Decision{Behavior: permission.Denied, Reason: "nobody decided", Source: permission.FromDefault}
+		f.Decision = permission.Decision{Behavior: permission.Denied, Reason: "nobody decided", Source: policies.FromDefault}
 	}
 	if f.Class != nil {
 		c.class = *f.Class
@@ -132,7 +133,7 @@ func (s *State) toolResult(seq int64, f event.ToolResult) bool {
 	}
 	if kind == "tool" && f.Cause == event.ByDenial { // denied when judged again
 		s.hooks.forDenial(&s.settings, c, f.Result.Text())
-		s.run.denials = append(s.run.denials, event.Denial{Call: c.id, ToolID: c.toolID, Tool: c.name, Reason: f.Result.Text(), Source: permission.FromRule})
+		s.run.denials = append(s.run.denials, event.Denial{Call: c.id, ToolID: c.toolID, Tool: c.name, Reason: f.Result.Text(), Source: policies.FromRule})
 	}
 	s.recordResult(c, seq, f)
 	return true

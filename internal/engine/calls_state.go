@@ -8,6 +8,7 @@ import (
 
 	"github.com/openagent-go/agent/event"
 	"github.com/openagent-go/agent/internal/fact"
+	"github.com/openagent-go/agent/internal/policies"
 	"github.com/openagent-go/agent/internal/toolrun"
 	"github.com/openagent-go/agent/permission"
 	"github.com/openagent-go/agent/tool"
@@ -120,13 +121,13 @@ func (l *callList) digestStarted(f fact.ModelStart, now time.Time) bool {
 
 // deny refuses a call, and counts that.
 func (r *run) deny(c *call, d permission.Decision) {
-	nobody := d.Source == permission.FromDefault
+	nobody := d.Source == policies.FromDefault
 	r.denials = append(r.denials, event.Denial{Call: c.id, ToolID: c.toolID, Tool: c.name,
 		Reason: d.Reason, Rule: d.Rule, Origin: d.Origin, Source: d.Source, By: d.By, Nobody: nobody})
 	switch {
 	case nobody && c.guard != "":
 		r.end, r.endMessage = event.DoomLoop, d.Reason
-	case d.Source != permission.FromPerson:
+	case d.Source != policies.FromPerson:
 		r.stopRepeatedCall(c.guard, d.Reason)
 	}
 	reason := d.Reason

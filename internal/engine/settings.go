@@ -9,6 +9,7 @@ import (
 	"github.com/openagent-go/agent/hook"
 	"github.com/openagent-go/agent/internal/fact"
 	"github.com/openagent-go/agent/internal/llmconst"
+	"github.com/openagent-go/agent/internal/policies"
 	"github.com/openagent-go/agent/internal/skillscope"
 	"github.com/openagent-go/agent/llm"
 	"github.com/openagent-go/agent/permission"
@@ -283,14 +284,14 @@ func (t *settings) bind() {
 // canonical writes the names of tools in rules as the tools have them: a skill may
 // say bash, or an alias. Who may use all the tools in whose place another one is
 // offered may use that one.
-func (ts toolset) canonical(rules []permission.Rule) []permission.Rule {
-	if len(rules) == 0 {
+func (ts toolset) canonical(list []permission.Rule) []permission.Rule {
+	if len(list) == 0 {
 		return nil
 	}
-	out := make([]permission.Rule, 0, len(rules))
-	for _, r := range rules {
-		if name, ok := ts.resolve(r.Tool()); ok {
-			r = permission.Rule(name + strings.TrimPrefix(string(r), r.Tool()))
+	out := make([]permission.Rule, 0, len(list))
+	for _, r := range list {
+		if name, ok := ts.resolve(policies.ToolOf(r)); ok {
+			r = permission.Rule(name + strings.TrimPrefix(string(r), policies.ToolOf(r)))
 		}
 		out = append(out, r)
 	}

@@ -11,6 +11,7 @@ import (
 	"github.com/openagent-go/agent/hook"
 	"github.com/openagent-go/agent/internal/engine"
 	"github.com/openagent-go/agent/internal/fact"
+	"github.com/openagent-go/agent/internal/policies"
 	"github.com/openagent-go/agent/internal/safecall"
 	"github.com/openagent-go/agent/internal/toolrun"
 	"github.com/openagent-go/agent/permission"
@@ -24,7 +25,7 @@ func (x *Executor) Authorize(ctx context.Context, e engine.Authorize, j *Input) 
 	t := x.toolOf(j)
 	if t == nil {
 		return fact.Authorized{Key: e.Key(), Call: call.ID, Decision: permission.Decision{Behavior: permission.Denied,
-			Source: permission.FromDefault, Reason: ToolRemoved(call)}}
+			Source: policies.FromDefault, Reason: ToolRemoved(call)}}
 	}
 	original := call.Input
 	e.Mode = x.Driver.StrictestMode(e.Mode)
@@ -43,7 +44,7 @@ func (x *Executor) Authorize(ctx context.Context, e engine.Authorize, j *Input) 
 		d = x.askCallback(ctx, e.Mode, t, &call, &class, d)
 	}
 	if d.Behavior == permission.Allowed && e.Guard != "" {
-		d = permission.Decision{Behavior: permission.Asked, Source: permission.FromGuard, Reason: e.Guard}
+		d = permission.Decision{Behavior: permission.Asked, Source: policies.FromGuard, Reason: e.Guard}
 	}
 	d.Input = nil
 	if string(call.Input) != string(original) {
@@ -59,10 +60,10 @@ func (x *Executor) settle(mode permission.Mode, call *tool.Call, class *tool.Tra
 	if class.ConfirmReason == "" {
 		return d
 	}
-	if d.Behavior == permission.Asked && d.Source == permission.FromMode && x.authorAsks(call) { // whose reason says more than the mode's
+	if d.Behavior == permission.Asked && d.Source == policies.FromMode && x.authorAsks(call) { // whose reason says more than the mode's
 		return x.requireApproval(mode, call, class)
 	}
-	if d.Behavior != permission.Allowed || d.Source == permission.FromRule {
+	if d.Behavior != permission.Allowed || d.Source == policies.FromRule {
 		return d
 	}
 	if byRule, ok := x.Rules.Load().In(mode).Permits(x.subject(call, class)); ok {
@@ -81,13 +82,13 @@ func (x *Executor) authorAsks(call *tool.Call) bool {
 // it denies the call.
 func (x *Executor) requireApproval(mode permission.Mode, call *tool.Call, class *tool.Traits) permission.Decision {
 	why := class.ConfirmReason
-	if rules := x.subject(call, class).Suggest(); len(rules) == 1 {
+	if rules := policies.Suggest(x.subject(call, class)); len(rules) == 1 {
 		why += fmt.Sprintf("; the rule %s would allow it", rules[0])
 	}
 	if mode == permission.DontAsk {
-		return permission.Decision{Behavior: permission.Denied, Source: permission.FromMode, Reason: "denied in mode dontAsk: " + why}
+		return permission.Decision{Behavior: permission.Denied, Source: policies.FromMode, Reason: "denied in mode dontAsk: " + why}
 	}
-	return permission.Decision{Behavior: permission.Asked, Source: permission.FromMode, Reason: why}
+	return permission.Decision{Behavior: permission.Asked, Source: policies.FromMode, Reason: why}
 }
 
 // judge combines the decision of hooks with rules, Deciders and mode.
@@ -105,7 +106,7 @@ func (x *Executor) judge(mode permission.Mode, call *tool.Call, class *tool.Trai
 		return waits // no approval lets it run
 	}
 	opinion := x.policyDecision(about)
-	byMode := d.Behavior == permission.Asked && d.Source == permission.FromMode && !rules.Plans()
+	byMode := d.Behavior == permission.Asked && d.Source == policies.FromMode && !rules.Plans()
 	switch {
 	case opinion.Behavior == permission.Denied:
 		return opinion
@@ -131,7 +132,7 @@ func (x *Executor) policyDecision(about permission.Request) permission.Decision 
 	}
 	d := safecall.Or(func() permission.Decision { return permission.Composite(x.Deciders).Decide(about) }, permission.Deny("a policy failed"))
 	if d.Behavior != permission.NoOpinion && d.Source == "" {
-		d.Source = permission.FromPolicy
+		d.Source = policies.FromPolicy
 	}
 	d.Reason = x.Secrets.Text(d.Reason)
 	return d
@@ -177,7 +178,7 @@ func (x *Executor) Question(ctx context.Context, e engine.Ask, j *Input) event.F
 // context ends first.
 func (x *Executor) decisionOf(ctx context.Context, t tool.Tool, j *Input) (d permission.Decision, decided bool) {
 	if t == nil {
-		return permission.Decision{Behavior: permission.Denied, Source: permission.FromDefault, Reason: ToolRemoved(j.Call)}, true
+		return permission.Decision{Behavior: permission.Denied, Source: policies.FromDefault, Reason: ToolRemoved(j.Call)}, true
 	}
 	if d, decided = x.requested(ctx, t, j); decided {
 		if d.Behavior == permission.Allowed {
@@ -187,7 +188,7 @@ func (x *Executor) decisionOf(ctx context.Context, t tool.Tool, j *Input) (d per
 			return d, ctx.Err() == nil
 		}
 	}
-	if j.Verdict.Expired(time.Now()) {
+	if policies.Expired(*j.Verdict, time.Now()) {
 		return unanswered(*j.Verdict), true
 	}
 	callback := x.Driver.CanUseTool()
@@ -255,7 +256,7 @@ func (x *Executor) Answer(key string, t tool.Tool, call tool.Call, d permission.
 }
 
 func noApprover(verdict permission.Decision) permission.Decision {
-	return permission.Decision{Behavior: permission.Denied, Source: permission.FromDefault, Rule: verdict.Rule, Origin: verdict.Origin,
+	return permission.Decision{Behavior: permission.Denied, Source: policies.FromDefault, Rule: verdict.Rule, Origin: verdict.Origin,
 		Reason: verdict.Reason + " (nobody could be asked)"}
 }
 
@@ -268,11 +269,11 @@ func (x *Executor) callBack(ctx context.Context, callback Callback, call tool.Ca
 	case d.Input != nil && !json.Valid(d.Input):
 		d = permission.Deny("CanUseTool returned an input that is not JSON")
 	}
-	if d.Behavior == permission.Allowed && d.Expired(time.Now()) {
+	if d.Behavior == permission.Allowed && policies.Expired(d, time.Now()) {
 		d = permission.Deny("the approval had ended when it was given")
 	}
 	if d.Source == "" {
-		d.Source = permission.FromCallback
+		d.Source = policies.FromCallback
 	}
 	d.Reason, d.By = x.Secrets.Text(d.Reason), x.Secrets.Text(d.By)
 	return d
@@ -351,7 +352,7 @@ func (x *Executor) writeProtected(class *tool.Traits, dir string) (all []string)
 // Request returns the permission question to show.
 func (x *Executor) Request(call tool.Call, class tool.Traits, verdict permission.Decision) event.PermissionRequest {
 	about := x.subject(&call, &class)
-	r := event.PermissionRequest{Call: call, Reason: verdict.Reason, Expires: verdict.Expires, Suggestions: about.Suggest(), Widths: about.Suggestions()}
+	r := event.PermissionRequest{Call: call, Reason: verdict.Reason, Expires: verdict.Expires, Suggestions: policies.Suggest(about), Widths: policies.Suggestions(about)}
 	if p, ok := x.Tool(call.Name).(tool.Previewer); ok {
 		r.Preview = x.Secrets.Text(safecall.Or(func() string { return p.Preview(call) }, ""))
 	}

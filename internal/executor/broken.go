@@ -7,6 +7,7 @@ import (
 	"github.com/openagent-go/agent/internal/engine"
 	"github.com/openagent-go/agent/internal/fact"
 	"github.com/openagent-go/agent/internal/llmconst"
+	"github.com/openagent-go/agent/internal/policies"
 	"github.com/openagent-go/agent/internal/toolrun"
 	"github.com/openagent-go/agent/permission"
 	"github.com/openagent-go/agent/tool"
@@ -46,9 +47,9 @@ func (j *Input) Broken(fault toolrun.Fault, why string, after time.Duration) eve
 		return event.ToolResult{Key: e.Key(), Call: e.Call, Cause: j.Done.Cause, Fault: j.Done.Fault,
 			Result: *tool.Errorf("the result of %s is withheld: a hook that was to see it failed: %s", j.Name(), why)}
 	case engine.Authorize:
-		return fact.Authorized{Key: e.Key(), Call: e.Call, Decision: permission.Decision{Behavior: permission.Denied, Source: permission.FromDefault, Reason: why}}
+		return fact.Authorized{Key: e.Key(), Call: e.Call, Decision: permission.Decision{Behavior: permission.Denied, Source: policies.FromDefault, Reason: why}}
 	case engine.Ask:
-		return fact.Answered{Key: e.Key(), Call: e.Call, Decision: permission.Decision{Behavior: permission.Denied, Source: permission.FromDefault, Reason: why}}
+		return fact.Answered{Key: e.Key(), Call: e.Call, Decision: permission.Decision{Behavior: permission.Denied, Source: policies.FromDefault, Reason: why}}
 	}
 	return nil
 }

@@ -19,6 +19,8 @@ import (
 	"github.com/openagent-go/agent/internal/engine"
 	"github.com/openagent-go/agent/internal/fact"
 	"github.com/openagent-go/agent/internal/hookrun"
+	"github.com/openagent-go/agent/internal/policies"
+	"github.com/openagent-go/agent/internal/rules"
 	"github.com/openagent-go/agent/internal/safecall"
 	"github.com/openagent-go/agent/internal/secrets"
 	"github.com/openagent-go/agent/internal/text"
@@ -35,9 +37,9 @@ import (
 // the conversation.
 type Executor struct {
 	Config
-	Rules      atomic.Pointer[permission.Compiled]   // the agent's rules and those that hooks have added
-	Mode       atomic.Pointer[permission.Mode]       // mode in force; nil before the first fact
-	Unreadable atomic.Pointer[permission.Unreadable] // the files that no call may show
+	Rules      atomic.Pointer[policies.Compiled] // the agent's rules and those that hooks have added
+	Mode       atomic.Pointer[permission.Mode]   // mode in force; nil before the first fact
+	Unreadable atomic.Pointer[rules.Unreadable]  // the files that no call may show
 
 	snapshots atomic.Int64 // number of the last status snapshot and hook id
 

@@ -14,6 +14,7 @@ import (
 	"github.com/openagent-go/agent/internal/executor"
 	"github.com/openagent-go/agent/internal/fact"
 	"github.com/openagent-go/agent/internal/hookrun"
+	"github.com/openagent-go/agent/internal/policies"
 	"github.com/openagent-go/agent/internal/secrets"
 	"github.com/openagent-go/agent/llm"
 	"github.com/openagent-go/agent/llm/llmtest"
@@ -68,8 +69,8 @@ func newExecutor(t *testing.T) *executor.Executor {
 		Checkpoint: func(context.Context, engine.TakeCheckpoint) (string, error) {
 			return "", errors.New("the disk is full of hunter2hunter2")
 		}}, []tool.Tool{double}, nil)
-	x.Rules.Store(permission.Policy{}.Compile())
-	x.Unreadable.Store(permission.Policy{}.DeniedReadPatterns(nil))
+	x.Rules.Store(policies.Compile(permission.Policy{}))
+	x.Unreadable.Store(policies.Unreadable(permission.Policy{}, nil))
 	return x
 }
 
@@ -95,7 +96,7 @@ func TestEveryEffect(t *testing.T) {
 		}},
 		{engine.Ask{Call: "c1"}, executor.Input{Call: call, Verdict: &permission.Decision{Behavior: permission.Asked}}, func(f event.Fact) bool {
 			a, ok := f.(fact.Answered)
-			return ok && a.Decision.Behavior == permission.Allowed && a.Decision.Source == permission.FromCallback
+			return ok && a.Decision.Behavior == permission.Allowed && a.Decision.Source == policies.FromCallback
 		}},
 		{engine.RunTool{Call: "c1"}, executor.Input{Call: call, Class: tool.Traits{ReadOnly: true}}, func(f event.Fact) bool {
 			d, ok := f.(event.ToolResult)

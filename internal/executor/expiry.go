@@ -8,6 +8,7 @@ import (
 	"github.com/openagent-go/agent/event"
 	"github.com/openagent-go/agent/internal/engine"
 	"github.com/openagent-go/agent/internal/fact"
+	"github.com/openagent-go/agent/internal/policies"
 	"github.com/openagent-go/agent/internal/toolrun"
 	"github.com/openagent-go/agent/permission"
 	"github.com/openagent-go/agent/tool"
@@ -21,12 +22,12 @@ func (x *Executor) approvalExpired(e engine.RunTool, j *Input) event.Fact {
 		return event.ToolResult{Key: e.Key(), Call: e.Call, Cause: event.ByDenial, Fault: toolrun.Refused,
 			Result: *tool.Errorf("Permission denied: denied in mode dontAsk: %s", why)}
 	}
-	return fact.Authorized{Key: e.Key(), Call: e.Call, Class: j.Class, Decision: permission.Decision{Behavior: permission.Asked, Source: permission.FromPolicy, Reason: why}}
+	return fact.Authorized{Key: e.Key(), Call: e.Call, Class: j.Class, Decision: permission.Decision{Behavior: permission.Asked, Source: policies.FromPolicy, Reason: why}}
 }
 
 // unanswered returns the denial of a question that nobody has answered in time.
 func unanswered(verdict permission.Decision) permission.Decision {
-	return permission.Decision{Behavior: permission.Denied, Source: permission.FromDefault, Rule: verdict.Rule, Origin: verdict.Origin,
+	return permission.Decision{Behavior: permission.Denied, Source: policies.FromDefault, Rule: verdict.Rule, Origin: verdict.Origin,
 		Reason: verdict.Reason + " (nobody answered until " + clock(verdict.Expires) + ")"}
 }
 

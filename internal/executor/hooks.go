@@ -12,6 +12,7 @@ import (
 	"github.com/openagent-go/agent/internal/engine"
 	"github.com/openagent-go/agent/internal/fact"
 	"github.com/openagent-go/agent/internal/hookrun"
+	"github.com/openagent-go/agent/internal/policies"
 	"github.com/openagent-go/agent/internal/safecall"
 	"github.com/openagent-go/agent/internal/text"
 	"github.com/openagent-go/agent/llm"
@@ -142,14 +143,14 @@ func (x *Executor) before(ctx context.Context, call *tool.Call, j *Input) (d per
 		call.Input = out.Input
 	}
 	if out.Permission != permission.NoOpinion {
-		d = permission.Decision{Behavior: out.Permission, Reason: out.Reason, Source: permission.FromHook, By: out.By}
+		d = permission.Decision{Behavior: out.Permission, Reason: out.Reason, Source: policies.FromHook, By: out.By}
 		if d.Reason == "" && d.Behavior != permission.Allowed {
 			d.Reason = "a PreToolUse hook wants it so"
 		}
 	}
 	if out.Stop {
 		stop = stopReason(in.Event, &out)
-		d = permission.Decision{Behavior: permission.Denied, Source: permission.FromHook, Reason: stop}
+		d = permission.Decision{Behavior: permission.Denied, Source: policies.FromHook, Reason: stop}
 	}
 	return d, stop
 }
@@ -169,13 +170,13 @@ func (x *Executor) requested(ctx context.Context, t tool.Tool, j *Input) (d perm
 		return d, false
 	}
 	in := x.about(hook.PermissionRequest, repaired(t, j.Call))
-	in.Suggestions = x.subject(&j.Call, &j.Class).Suggest()
+	in.Suggestions = policies.Suggest(x.subject(&j.Call, &j.Class))
 	out := x.CallHooks(ctx, in, j.Signals)
 	if ctx.Err() != nil {
 		return d, false
 	}
 	x.carry(ctx, j, &in, &out)
-	d = permission.Decision{Behavior: out.Permission, Reason: out.Reason, Source: permission.FromHook, By: out.By}
+	d = permission.Decision{Behavior: out.Permission, Reason: out.Reason, Source: policies.FromHook, By: out.By}
 	if out.Stop {
 		d.Behavior, d.Reason = permission.Denied, stopReason(in.Event, &out)
 	}
@@ -207,7 +208,7 @@ func (x *Executor) requested(ctx context.Context, t tool.Tool, j *Input) (d perm
 
 // modeAsks reports whether the mode is the only reason to ask about a call.
 func modeAsks(call *tool.Call, class *tool.Traits, verdict permission.Decision) bool {
-	return verdict.Source == permission.FromMode && class.ConfirmReason == "" && call.Mode != permission.Plan
+	return verdict.Source == policies.FromMode && class.ConfirmReason == "" && call.Mode != permission.Plan
 }
 
 // Notify calls the Notification hooks while the run waits for a person. The returned

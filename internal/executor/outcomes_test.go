@@ -16,6 +16,7 @@ import (
 	"github.com/openagent-go/agent/internal/fact"
 	"github.com/openagent-go/agent/internal/hookrun"
 	"github.com/openagent-go/agent/internal/llmconst"
+	"github.com/openagent-go/agent/internal/policies"
 	"github.com/openagent-go/agent/internal/secrets"
 	"github.com/openagent-go/agent/internal/toolrun"
 	"github.com/openagent-go/agent/llm"
@@ -89,8 +90,8 @@ func (s *setting) do(t *testing.T, e engine.Effect, in executor.Input) (event.Fa
 		c.Checkpoint = func(context.Context, engine.TakeCheckpoint) (string, error) { return s.checkpoint() }
 	}
 	x := executor.New(c, []tool.Tool{double}, nil)
-	x.Rules.Store(s.policy.Compile())
-	x.Unreadable.Store(s.policy.DeniedReadPatterns(nil))
+	x.Rules.Store(policies.Compile(s.policy))
+	x.Unreadable.Store(policies.Unreadable(s.policy, nil))
 	in.Effect, in.Signals = e, new(signals)
 	return x.Do(ctx, &in), &in
 }
@@ -165,21 +166,21 @@ func TestAuthorizeOutcomes(t *testing.T) {
 		source permission.Source
 		reason string
 	}{
-		{name: "mode asks", call: doubling, want: permission.Asked, source: permission.FromMode},
-		{name: "rule allows", s: setting{policy: allowed}, call: doubling, want: permission.Allowed, source: permission.FromRule},
-		{name: "hook allows", s: setting{hooks: hook.Output{Permission: permission.Allowed}}, call: doubling, want: permission.Allowed, source: permission.FromHook},
-		{name: "hook denies", s: setting{policy: allowed, hooks: hook.Output{Permission: permission.Denied, Reason: "no, hunter2hunter2"}}, call: doubling, want: permission.Denied, source: permission.FromHook, reason: "no, ***"},
-		{name: "hook denies a wrong input", s: setting{hooks: hook.Output{Permission: permission.Denied}}, call: wrong, want: permission.Denied, source: permission.FromHook},
-		{name: "hook stops the run", s: setting{policy: allowed, hooks: hook.Output{Stop: true, StopReason: "enough"}}, call: doubling, want: permission.Denied, source: permission.FromHook, reason: "enough"},
-		{name: "hook fails", s: setting{policy: allowed, hookErr: errOops}, call: doubling, want: permission.Denied, source: permission.FromHook},
-		{name: "tool is gone", s: setting{policy: allowed}, call: gone, want: permission.Denied, source: permission.FromDefault, reason: "triple is not there any more"},
-		{name: "callback denies", s: setting{policy: allowed, callback: deny("never, hunter2hunter2")}, call: doubling, want: permission.Denied, source: permission.FromCallback, reason: "never, ***"},
+		{name: "mode asks", call: doubling, want: permission.Asked, source: policies.FromMode},
+		{name: "rule allows", s: setting{policy: allowed}, call: doubling, want: permission.Allowed, source: policies.FromRule},
+		{name: "hook allows", s: setting{hooks: hook.Output{Permission: permission.Allowed}}, call: doubling, want: permission.Allowed, source: policies.FromHook},
+		{name: "hook denies", s: setting{policy: allowed, hooks: hook.Output{Permission: permission.Denied, Reason: "no, hunter2hunter2"}}, call: doubling, want: permission.Denied, source: policies.FromHook, reason: "no, ***"},
+		{name: "hook denies a wrong input", s: setting{hooks: hook.Output{Permission: permission.Denied}}, call: wrong, want: permission.Denied, source: policies.FromHook},
+		{name: "hook stops the run", s: setting{policy: allowed, hooks: hook.Output{Stop: true, StopReason: "enough"}}, call: doubling, want: permission.Denied, source: policies.FromHook, reason: "enough"},
+		{name: "hook fails", s: setting{policy: allowed, hookErr: errOops}, call: doubling, want: permission.Denied, source: policies.FromHook},
+		{name: "tool is gone", s: setting{policy: allowed}, call: gone, want: permission.Denied, source: policies.FromDefault, reason: "triple is not there any more"},
+		{name: "callback denies", s: setting{policy: allowed, callback: deny("never, hunter2hunter2")}, call: doubling, want: permission.Denied, source: policies.FromCallback, reason: "never, ***"},
 		{name: "callback fails", s: setting{policy: allowed, callback: func(context.Context, tool.Call, permission.Decision) (permission.Decision, error) {
 			return permission.Allow(), errOops
-		}}, call: doubling, want: permission.Denied, source: permission.FromCallback, reason: "CanUseTool failed: oops, ***"},
-		{name: "callback panics", s: setting{policy: allowed, callback: func(context.Context, tool.Call, permission.Decision) (permission.Decision, error) { panic("oh") }}, call: doubling, want: permission.Denied, source: permission.FromCallback},
-		{name: "guarded", s: setting{policy: allowed}, call: doubling, e: engine.Authorize{Guard: "again?"}, want: permission.Asked, source: permission.FromGuard, reason: "again?"},
-		{name: "plan mode above", s: setting{mode: permission.Plan}, call: doubling, e: engine.Authorize{Mode: permission.Bypass}, want: permission.Denied, source: permission.FromMode},
+		}}, call: doubling, want: permission.Denied, source: policies.FromCallback, reason: "CanUseTool failed: oops, ***"},
+		{name: "callback panics", s: setting{policy: allowed, callback: func(context.Context, tool.Call, permission.Decision) (permission.Decision, error) { panic("oh") }}, call: doubling, want: permission.Denied, source: policies.FromCallback},
+		{name: "guarded", s: setting{policy: allowed}, call: doubling, e: engine.Authorize{Guard: "again?"}, want: permission.Asked, source: policies.FromGuard, reason: "again?"},
+		{name: "plan mode above", s: setting{mode: permission.Plan}, call: doubling, e: engine.Authorize{Mode: permission.Bypass}, want: permission.Denied, source: policies.FromMode},
 	} {
 		f, _ := tt.s.do(t, tt.e, executor.Input{Call: tt.call})
 		if d := decided(t, f); d.Behavior != tt.want || d.Source != tt.source || !strings.Contains(d.Reason, tt.reason) {
@@ -197,7 +198,7 @@ func TestAskOutcomes(t *testing.T) {
 	person := func(d permission.Decision, err error) executor.Callback {
 		return func(context.Context, tool.Call, permission.Decision) (permission.Decision, error) { return d, err }
 	}
-	verdict := &permission.Decision{Behavior: permission.Asked, Source: permission.FromMode, Reason: "it changes something"}
+	verdict := &permission.Decision{Behavior: permission.Asked, Source: policies.FromMode, Reason: "it changes something"}
 	for _, tt := range []struct {
 		name   string
 		s      setting
@@ -205,15 +206,15 @@ func TestAskOutcomes(t *testing.T) {
 		source permission.Source
 		reason string
 	}{
-		{"a person allows", setting{callback: person(permission.Allow(), nil)}, permission.Allowed, permission.FromCallback, ""},
-		{"a person denies", setting{callback: person(permission.Deny("not hunter2hunter2"), nil)}, permission.Denied, permission.FromCallback, "not ***"},
-		{"a person has no opinion", setting{callback: person(permission.Decision{}, nil)}, permission.Denied, permission.FromDefault, "nobody could be asked"},
-		{"nobody is there", setting{}, permission.Denied, permission.FromDefault, "it changes something (nobody could be asked)"},
-		{"the callback fails", setting{callback: person(permission.Allow(), errOops)}, permission.Denied, permission.FromCallback, "oops, ***"},
-		{"the answer is no JSON", setting{callback: person(permission.Decision{Behavior: permission.Allowed, Input: json.RawMessage("{")}, nil)}, permission.Denied, permission.FromCallback, "not JSON"},
-		{"it is deferred", setting{callback: person(permission.Decision{Behavior: permission.Deferred}, nil)}, permission.Deferred, permission.FromCallback, ""},
-		{"a hook allows", setting{hooks: hook.Output{Permission: permission.Allowed}}, permission.Allowed, permission.FromHook, ""},
-		{"a hook denies", setting{hooks: hook.Output{Permission: permission.Denied, Reason: "no"}, callback: person(permission.Allow(), nil)}, permission.Denied, permission.FromHook, "no"},
+		{"a person allows", setting{callback: person(permission.Allow(), nil)}, permission.Allowed, policies.FromCallback, ""},
+		{"a person denies", setting{callback: person(permission.Deny("not hunter2hunter2"), nil)}, permission.Denied, policies.FromCallback, "not ***"},
+		{"a person has no opinion", setting{callback: person(permission.Decision{}, nil)}, permission.Denied, policies.FromDefault, "nobody could be asked"},
+		{"nobody is there", setting{}, permission.Denied, policies.FromDefault, "it changes something (nobody could be asked)"},
+		{"the callback fails", setting{callback: person(permission.Allow(), errOops)}, permission.Denied, policies.FromCallback, "oops, ***"},
+		{"the answer is no JSON", setting{callback: person(permission.Decision{Behavior: permission.Allowed, Input: json.RawMessage("{")}, nil)}, permission.Denied, policies.FromCallback, "not JSON"},
+		{"it is deferred", setting{callback: person(permission.Decision{Behavior: permission.Deferred}, nil)}, permission.Deferred, policies.FromCallback, ""},
+		{"a hook allows", setting{hooks: hook.Output{Permission: permission.Allowed}}, permission.Allowed, policies.FromHook, ""},
+		{"a hook denies", setting{hooks: hook.Output{Permission: permission.Denied, Reason: "no"}, callback: person(permission.Allow(), nil)}, permission.Denied, policies.FromHook, "no"},
 	} {
 		f, _ := tt.s.do(t, engine.Ask{}, executor.Input{Call: doubling, Verdict: verdict})
 		if d := decided(t, f); d.Behavior != tt.want || d.Source != tt.source || !strings.Contains(d.Reason, tt.reason) {

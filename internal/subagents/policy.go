@@ -5,6 +5,8 @@ import (
 	"slices"
 
 	"github.com/openagent-go/agent/hook"
+	"github.com/openagent-go/agent/internal/policies"
+	"github.com/openagent-go/agent/internal/rules"
 	"github.com/openagent-go/agent/permission"
 )
 
@@ -43,9 +45,9 @@ func DenyOnly(own []permission.Decider) []permission.Decider {
 // A Parent returns the current limits on the calls of an agent.
 type Parent interface {
 	// Rules returns the parent's rules, in the mode that limits its agents.
-	Rules() *permission.Compiled
+	Rules() *policies.Compiled
 	// Unreadable returns the files that the parent may not read.
-	Unreadable() *permission.Unreadable
+	Unreadable() *rules.Unreadable
 }
 
 // ParentPolicy returns a Decider that applies the parent's deny rules and plan mode to a child, as
@@ -72,7 +74,7 @@ func (a parentPolicy) Decide(r permission.Request) permission.Decision {
 	if !rules.Plans() {
 		return permission.Decision{}
 	}
-	if d := rules.Decide(r); d.Behavior == permission.Asked && d.Source == permission.FromMode {
+	if d := rules.Decide(r); d.Behavior == permission.Asked && d.Source == policies.FromMode {
 		return d // access to the network
 	}
 	return permission.Decision{}

@@ -6,6 +6,8 @@ import (
 	"testing"
 
 	"github.com/openagent-go/agent/hook"
+	"github.com/openagent-go/agent/internal/policies"
+	"github.com/openagent-go/agent/internal/rules"
 	"github.com/openagent-go/agent/internal/subagents"
 	"github.com/openagent-go/agent/permission"
 )
@@ -82,8 +84,8 @@ type parent struct {
 	mode   permission.Mode
 }
 
-func (p *parent) Rules() *permission.Compiled        { return p.policy.Compile().In(p.mode) }
-func (p *parent) Unreadable() *permission.Unreadable { return p.policy.DeniedReadPatterns(nil, "/w") }
+func (p *parent) Rules() *policies.Compiled     { return policies.Compile(p.policy).In(p.mode) }
+func (p *parent) Unreadable() *rules.Unreadable { return policies.Unreadable(p.policy, nil, "/w") }
 
 // What the parent may not do, its agents may not: as its rules and its mode are at that moment.
 func TestAbove(t *testing.T) {

@@ -7,6 +7,7 @@ import (
 
 	"github.com/openagent-go/agent/event"
 	"github.com/openagent-go/agent/internal/fact"
+	"github.com/openagent-go/agent/internal/policies"
 	"github.com/openagent-go/agent/llm"
 	"github.com/openagent-go/agent/permission"
 	"github.com/openagent-go/agent/session/export"
@@ -32,10 +33,10 @@ func TestDecisions(t *testing.T) {
 		at = i
 	}
 	store := stored(t, said("1", event.AsPrompt, "go"), answer(llm.ToolUse{ID: "a", Name: "pay", Input: []byte(`{}`)}, llm.ToolUse{ID: "b", Name: "look", Input: []byte(`{}`)}),
-		factOf(fact.Authorized{Call: "c2.0", Decision: permission.Decision{Behavior: permission.Asked, Source: permission.FromMode}}),
-		factOf(fact.Authorized{Call: "c2.1", Decision: permission.Decision{Behavior: permission.Allowed, Source: permission.FromHook, By: "guard"}}),
-		factOf(fact.Answered{Call: "c2.0", Decision: permission.Decision{Behavior: permission.Allowed, Source: permission.FromPerson, By: "ann\x1b[31m <u>", Expires: until}}),
-		factOf(fact.Answered{Call: "c2.0", Decision: permission.Decision{Behavior: permission.Denied, Source: permission.FromPerson, Reason: "too late"}}),
+		factOf(fact.Authorized{Call: "c2.0", Decision: permission.Decision{Behavior: permission.Asked, Source: policies.FromMode}}),
+		factOf(fact.Authorized{Call: "c2.1", Decision: permission.Decision{Behavior: permission.Allowed, Source: policies.FromHook, By: "guard"}}),
+		factOf(fact.Answered{Call: "c2.0", Decision: permission.Decision{Behavior: permission.Allowed, Source: policies.FromPerson, By: "ann\x1b[31m <u>", Expires: until}}),
+		factOf(fact.Answered{Call: "c2.0", Decision: permission.Decision{Behavior: permission.Denied, Source: policies.FromPerson, Reason: "too late"}}),
 		result("c2.0", "Permission denied", ""))
 	for name, write := range formats {
 		var b strings.Builder

@@ -11,6 +11,7 @@ import (
 
 	"github.com/openagent-go/agent/event"
 	"github.com/openagent-go/agent/internal/fact"
+	"github.com/openagent-go/agent/internal/policies"
 	"github.com/openagent-go/agent/internal/redact"
 	"github.com/openagent-go/agent/internal/text"
 	"github.com/openagent-go/agent/llm"
@@ -224,7 +225,7 @@ func (d decision) String() string {
 	if !ok {
 		verb = "Denied by "
 	}
-	out := verb + permission.Decision{By: d.By, Source: d.Source, Rule: d.Rule}.Maker() + ", " + clock(d.Time)
+	out := verb + policies.Maker(permission.Decision{By: d.By, Source: d.Source, Rule: d.Rule}) + ", " + clock(d.Time)
 	if !d.Expires.IsZero() {
 		out += ", until " + clock(d.Expires)
 	}

@@ -16,6 +16,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/openagent-go/agent/internal/policies"
+	"github.com/openagent-go/agent/internal/rules"
 	"github.com/openagent-go/agent/internal/toolrun"
 	"github.com/openagent-go/agent/permission"
 	"github.com/openagent-go/agent/tool"
@@ -57,7 +59,7 @@ type session struct {
 	dir    string
 	tools  map[string]tool.Tool
 	state  map[string]json.RawMessage
-	hidden *permission.Unreadable
+	hidden *rules.Unreadable
 }
 
 func newSession(t *testing.T, ws tools.Workspace) *session {
@@ -313,7 +315,7 @@ var fileCases = []testCase{
 	{"hidden by rules", func(s *session) {
 		s.put("secret/key", "needle")
 		s.put("open", "needle")
-		s.hidden = permission.Policy{Deny: []permission.Rule{"Read(secret/**)"}}.DeniedReadPatterns(nil, s.dir)
+		s.hidden = policies.Unreadable(permission.Policy{Deny: []permission.Rule{"Read(secret/**)"}}, nil, s.dir)
 		s.fails("Read", in{"file_path": "secret/key"}, "a rule forbids it")
 		for _, r := range []string{s.ok("Grep", in{"pattern": "needle"}, "open"), s.ok("Glob", in{"pattern": "**"}, "open")} {
 			if strings.Contains(r, "key") {

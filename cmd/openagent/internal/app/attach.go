@@ -16,6 +16,7 @@ import (
 	"github.com/openagent-go/agent/attach"
 	"github.com/openagent-go/agent/cmd/openagent/internal/cli"
 	"github.com/openagent-go/agent/hook"
+	"github.com/openagent-go/agent/internal/policies"
 	"github.com/openagent-go/agent/llm"
 	"github.com/openagent-go/agent/tool"
 	"github.com/openagent-go/agent/tools"
@@ -24,7 +25,7 @@ import (
 // AttachFiles reads the files attached to a prompt. Read permissions apply to them.
 func (s *App) AttachFiles(paths []string) ([]llm.Block, error) {
 	var blocks []llm.Block
-	unreadable := s.Agent.Permissions.DeniedReadPatterns(s.Agent.Deciders, append([]string{s.Project}, s.Options.Dirs...)...)
+	unreadable := policies.Unreadable(s.Agent.Permissions, s.Agent.Deciders, append([]string{s.Project}, s.Options.Dirs...)...)
 	for _, path := range paths {
 		if abs, err := filepath.Abs(path); err != nil || unreadable.Hides(abs, s.Project) {
 			return nil, cli.Usagef("--file: reading %s is denied by permissions.deny, the sandbox settings, or openagent itself; leave it out, or change the rule", path)

@@ -9,6 +9,8 @@ import (
 
 	"github.com/openagent-go/agent"
 	"github.com/openagent-go/agent/event"
+	"github.com/openagent-go/agent/internal/policies"
+	"github.com/openagent-go/agent/internal/rules"
 	"github.com/openagent-go/agent/internal/toolrun"
 	"github.com/openagent-go/agent/permission"
 	"github.com/openagent-go/agent/tool"
@@ -53,7 +55,7 @@ func (g *SessionRules) Add(rules ...permission.Rule) {
 
 // Covers reports whether a session rule allows a call that needs permission.
 func (g *SessionRules) Covers(ctx context.Context, call tool.Call, verdict permission.Decision) bool {
-	if verdict.Source != permission.FromMode {
+	if verdict.Source != policies.FromMode {
 		return false
 	}
 	g.mu.Lock()
@@ -73,18 +75,18 @@ func (g *SessionRules) Covers(ctx context.Context, call tool.Call, verdict permi
 	if class.ConfirmReason != toolrun.Approval(t, call) { // the question is about this call, not about calls like it
 		return false
 	}
-	_, byRule := p.Compile().Permits(r)
+	_, byRule := policies.Compile(p).Permits(r)
 	return byRule
 }
 
 // Risks returns the risks that the user should check before allowing a call.
-func (g *SessionRules) Risks(ctx context.Context, call tool.Call) []permission.Risk {
+func (g *SessionRules) Risks(ctx context.Context, call tool.Call) []rules.Risk {
 	t := g.tool(ctx, call.Name)
 	if t == nil {
 		return nil
 	}
 	r, _ := requestOf(t, call, g.Roots)
-	return r.Risks()
+	return policies.Risks(r)
 }
 
 // tool returns a tool of the agent, custom tools included, and nil if there is none.

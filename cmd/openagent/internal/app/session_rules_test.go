@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/openagent-go/agent"
+	"github.com/openagent-go/agent/internal/policies"
 	"github.com/openagent-go/agent/permission"
 	"github.com/openagent-go/agent/tool"
 )
@@ -20,7 +21,7 @@ func TestSessionRuleForApproval(t *testing.T) {
 		return tool.Traits{ConfirmReason: "approve this plan"}
 	})
 	g := &SessionRules{Agent: &agent.Agent{Tools: []tool.Tool{wanted, single}}, permits: func(permission.Rule) error { return nil }}
-	verdict := permission.Decision{Behavior: permission.Asked, Source: permission.FromMode}
+	verdict := permission.Decision{Behavior: permission.Asked, Source: policies.FromMode}
 	covers := func(name string) bool {
 		return g.Covers(t.Context(), tool.Call{Name: name, Input: json.RawMessage(`{}`)}, verdict)
 	}

@@ -6,13 +6,14 @@ import (
 
 	"github.com/openagent-go/agent/cmd/openagent/internal/cli"
 	"github.com/openagent-go/agent/internal/coding"
+	"github.com/openagent-go/agent/internal/policies"
+	"github.com/openagent-go/agent/internal/rules"
 	"github.com/openagent-go/agent/internal/toolnames"
-	"github.com/openagent-go/agent/permission"
 )
 
 // RuleFindings returns the rules of the options that have no effect or an unexpected one. Unless
 // strict, it ignores invalid settings.
-func RuleFindings(ctx context.Context, h *cli.IO, o *ToolsOptions, strict bool) (found []permission.Finding, err error) {
+func RuleFindings(ctx context.Context, h *cli.IO, o *ToolsOptions, strict bool) (found []rules.Finding, err error) {
 	b, err := LoadTools(ctx, h, o, strict)
 	if err != nil {
 		return nil, err
@@ -22,7 +23,7 @@ func RuleFindings(ctx context.Context, h *cli.IO, o *ToolsOptions, strict bool) 
 	for _, t := range b.All {
 		names = append(append(names, t.Spec().Name), t.Spec().Aliases...)
 	}
-	return append([]permission.Finding{}, Policy(h, &o.Options).Lint(names)...), nil
+	return append([]rules.Finding{}, policies.Lint(Policy(h, &o.Options), names)...), nil
 }
 
 // checkTools reports misspelt names of tools. Names that should forbid something are an error.

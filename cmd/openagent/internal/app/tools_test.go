@@ -14,6 +14,7 @@ import (
 	"github.com/openagent-go/agent/cmd/openagent/internal/provider"
 	"github.com/openagent-go/agent/cmd/openagent/internal/settings"
 	"github.com/openagent-go/agent/internal/coding"
+	"github.com/openagent-go/agent/internal/policies"
 	"github.com/openagent-go/agent/llm/llmtest"
 	"github.com/openagent-go/agent/permission"
 	"github.com/openagent-go/agent/tool"
@@ -138,7 +139,7 @@ func TestGrantsKnowAsks(t *testing.T) {
 	a, _ := agentFor(t, new(settings.Options))
 	g := &SessionRules{Agent: a, permits: new(settings.Options).PermitsRule}
 	g.Add("Bash(git *)", "ExitPlanMode")
-	asked := permission.Decision{Behavior: permission.Asked, Source: permission.FromMode}
+	asked := permission.Decision{Behavior: permission.Asked, Source: policies.FromMode}
 	if !g.Covers(t.Context(), tool.Call{Name: "Bash", Input: json.RawMessage(`{"command":"git commit"}`), Dir: t.TempDir()}, asked) {
 		t.Error("an allowed command is asked about")
 	}

@@ -17,6 +17,7 @@ import (
 	"github.com/openagent-go/agent/cmd/openagent/internal/term"
 	"github.com/openagent-go/agent/event"
 	"github.com/openagent-go/agent/internal/fact"
+	"github.com/openagent-go/agent/internal/policies"
 	"github.com/openagent-go/agent/internal/terminal"
 	"github.com/openagent-go/agent/internal/text"
 	"github.com/openagent-go/agent/internal/toolrun"
@@ -244,9 +245,9 @@ func (v *demoView) question(ctx context.Context, q event.PermissionRequest) {
 		v.write("\n")
 		return
 	}
-	d := permission.Decision{Behavior: permission.Allowed, Source: permission.FromPerson}
+	d := permission.Decision{Behavior: permission.Allowed, Source: policies.FromPerson}
 	if !yes {
-		d = permission.Decision{Behavior: permission.Denied, Source: permission.FromPerson, Reason: "the person said no"}
+		d = permission.Decision{Behavior: permission.Denied, Source: policies.FromPerson, Reason: "the person said no"}
 		v.refused = true
 	}
 	select {
@@ -305,7 +306,7 @@ func (v *demoView) result(d event.ToolResult) {
 		switch why := v.decisions[d.Call]; {
 		case why.Rule != "":
 			how = "denied: rule " + why.Rule
-		case why.Source == permission.FromPerson:
+		case why.Source == policies.FromPerson:
 			how = "denied by you"
 		}
 	case d.Result.IsError:

@@ -12,9 +12,9 @@ import (
 
 	"github.com/openagent-go/agent/cmd/openagent/internal/cli"
 	"github.com/openagent-go/agent/cmd/openagent/internal/term"
+	"github.com/openagent-go/agent/internal/rules"
 	"github.com/openagent-go/agent/internal/terminal"
 	"github.com/openagent-go/agent/internal/text"
-	"github.com/openagent-go/agent/permission"
 	"github.com/openagent-go/agent/tool"
 )
 
@@ -31,7 +31,7 @@ const (
 
 // CallLines shows all of a call that a person is asked about: first what is risky, then
 // every part of the input. Nothing is cut, and nothing in it is invisible.
-func CallLines(h *cli.IO, whose string, call tool.Call, risks []permission.Risk, preview string) []Line {
+func CallLines(h *cli.IO, whose string, call tool.Call, risks []rules.Risk, preview string) []Line {
 	var members map[string]json.RawMessage
 	if json.Unmarshal(call.Input, &members) != nil {
 		members = map[string]json.RawMessage{"input": call.Input}
@@ -63,7 +63,7 @@ func CallLines(h *cli.IO, whose string, call tool.Call, risks []permission.Risk,
 }
 
 // riskLines names the risky parts of a call, and what looks like something else.
-func riskLines(h *cli.IO, call tool.Call, command string, risks []permission.Risk) []Line {
+func riskLines(h *cli.IO, call tool.Call, command string, risks []rules.Risk) []Line {
 	var lines []Line
 	say := func(format string, args ...any) {
 		lines = append(lines, Line{term.Red, "! " + fmt.Sprintf(format, args...)})

@@ -7,18 +7,20 @@ import (
 	"testing"
 
 	"github.com/openagent-go/agent/cmd/openagent/internal/cli"
+	"github.com/openagent-go/agent/internal/policies"
+	"github.com/openagent-go/agent/internal/rules"
 	"github.com/openagent-go/agent/permission"
 	"github.com/openagent-go/agent/tool"
 )
 
-func bashCall(t *testing.T, command string) (tool.Call, []permission.Risk) {
+func bashCall(t *testing.T, command string) (tool.Call, []rules.Risk) {
 	input, err := json.Marshal(map[string]string{"command": command})
 	if err != nil {
 		t.Fatal(err)
 	}
 	call := tool.Call{Name: "Bash", Input: input, Dir: "/w"}
 	r := permission.Request{Tool: "Bash", Dir: "/w", Roots: []string{"/w"}, Access: []permission.Access{{Kind: permission.RunCommand, Target: command}}}
-	return call, r.Risks()
+	return call, policies.Risks(r)
 }
 
 // A question shows all of a command, the risky part first, and nothing is invisible.

@@ -15,6 +15,8 @@ import (
 	"github.com/openagent-go/agent/cmd/openagent/internal/term"
 	"github.com/openagent-go/agent/event"
 	"github.com/openagent-go/agent/internal/config"
+	"github.com/openagent-go/agent/internal/policies"
+	"github.com/openagent-go/agent/internal/rules"
 	"github.com/openagent-go/agent/permission"
 	"github.com/openagent-go/agent/tool"
 )
@@ -25,7 +27,7 @@ type permissionQuestion struct {
 	call    tool.Call
 	verdict permission.Decision
 	request event.PermissionRequest
-	risks   []permission.Risk
+	risks   []rules.Risk
 	answer  chan permission.Decision
 }
 
@@ -74,7 +76,7 @@ func (q *permissionQuestion) pose(c *REPL) {
 // usualSuggestion is the suggestion used if no number is given.
 func (q *permissionQuestion) usualSuggestion() permission.Suggestion {
 	for _, s := range q.request.Widths {
-		if s.Width == permission.Usual {
+		if s.Width == rules.Usual {
 			return s
 		}
 	}
@@ -106,9 +108,9 @@ func (q *permissionQuestion) keep(c *REPL, letter, number string) error {
 	if err := c.rules.Check(s.Rules...); err != nil {
 		return fmt.Errorf("%s; answer y or n: ", c.h.OneLine(err.Error()))
 	}
-	scope, name := config.Local, permission.ForProject
+	scope, name := config.Local, rules.ForProject
 	if letter == "u" {
-		scope, name = config.User, permission.ForUser
+		scope, name = config.User, rules.ForUser
 	}
 	if letter != "a" {
 		if !slices.Contains(s.Scopes, name) {
@@ -168,7 +170,7 @@ func (q *permissionQuestion) take(c *REPL, line string) bool {
 		c.screen.Ask("answer y, n, n and a reason, l, e, or a, p or u and a number: ")
 		return false
 	}
-	d.Source = permission.FromPerson
+	d.Source = policies.FromPerson
 	q.answer <- d
 	return true
 }

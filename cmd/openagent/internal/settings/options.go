@@ -14,6 +14,7 @@ import (
 	"github.com/openagent-go/agent/cmd/openagent/internal/ratelimit"
 	"github.com/openagent-go/agent/internal/config"
 	"github.com/openagent-go/agent/internal/plainfile"
+	"github.com/openagent-go/agent/internal/policies"
 	"github.com/openagent-go/agent/internal/providers"
 	"github.com/openagent-go/agent/internal/toolschema"
 	"github.com/openagent-go/agent/permission"
@@ -98,7 +99,7 @@ var (
 // Modes lists the permission modes.
 func Modes() []string {
 	var names []string
-	for _, m := range permission.Modes {
+	for _, m := range policies.Modes {
 		names = append(names, string(m))
 	}
 	return names

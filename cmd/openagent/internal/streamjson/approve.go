@@ -11,6 +11,8 @@ import (
 
 	"github.com/openagent-go/agent/cmd/openagent/internal/app"
 	"github.com/openagent-go/agent/cmd/openagent/internal/cli"
+	"github.com/openagent-go/agent/internal/policies"
+	"github.com/openagent-go/agent/internal/rules"
 	"github.com/openagent-go/agent/permission"
 	"github.com/openagent-go/agent/session"
 	"github.com/openagent-go/agent/tool"
@@ -47,7 +49,7 @@ type question struct {
 	Suggestions []app.PermissionUpdate `json:"permission_suggestions"`
 	Description string                 `json:"description,omitempty"` // a diff, for edits
 	Interaction bool                   `json:"requires_user_interaction,omitempty"`
-	Risks       []permission.Risk      `json:"risks,omitempty"` // risky parts of a command line
+	Risks       []rules.Risk           `json:"risks,omitempty"` // risky parts of a command line
 }
 
 // A replyEnvelope is the body of a control_response from the client.
@@ -122,9 +124,9 @@ func (a *permissionPrompt) ask(ctx context.Context, q question) (reply, error) {
 
 func reasonType(s permission.Source) string {
 	switch s {
-	case permission.FromRule, permission.FromMode, permission.FromHook:
+	case policies.FromRule, policies.FromMode, policies.FromHook:
 		return string(s)
-	case permission.FromGuard:
+	case policies.FromGuard:
 		return "safetyCheck"
 	}
 	return "other"
@@ -149,13 +151,13 @@ func (a *permissionPrompt) settle(ctx context.Context, call tool.Call, r reply) 
 		if len(r.Input) > 0 && string(r.Input) != "null" && !app.SameJSON(r.Input, call.Input) {
 			d.Input = r.Input
 		}
-		d.Source, d.By, d.Expires = permission.FromPerson, r.By, r.Expires
+		d.Source, d.By, d.Expires = policies.FromPerson, r.By, r.Expires
 		return d, nil
 	case "defer":
-		return permission.Decision{Behavior: permission.Deferred, Source: permission.FromPerson, By: r.By}, nil
+		return permission.Decision{Behavior: permission.Deferred, Source: policies.FromPerson, By: r.By}, nil
 	case "deny":
 		d := permission.Deny(cmp.Or(r.Message, "refused by the user"))
-		d.Source, d.By = permission.FromPerson, r.By
+		d.Source, d.By = policies.FromPerson, r.By
 		if r.Interrupt { // interrupt after the denial is recorded
 			always := context.WithoutCancel(ctx)
 			if err := a.d.s.Session.Decide(always, call.ID, d); err != nil {

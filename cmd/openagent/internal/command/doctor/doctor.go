@@ -23,9 +23,9 @@ import (
 	"github.com/openagent-go/agent/internal/config"
 	"github.com/openagent-go/agent/internal/parts"
 	"github.com/openagent-go/agent/internal/providers"
+	"github.com/openagent-go/agent/internal/rules"
 	"github.com/openagent-go/agent/internal/tooloutput"
 	"github.com/openagent-go/agent/internal/web"
-	"github.com/openagent-go/agent/permission"
 	"github.com/openagent-go/agent/sandbox"
 	"github.com/openagent-go/agent/session"
 )
@@ -191,9 +191,9 @@ func examineSettings(ctx context.Context, h *cli.IO) finding {
 		words = append(words, p.Error())
 		ok = ok && p.Kind == config.Idle
 	}
-	if rules, err := app.RuleFindings(ctx, h, new(app.ToolsOptions), false); err == nil {
-		for _, f := range rules {
-			if f.Kind == permission.UnknownTool {
+	if found, err := app.RuleFindings(ctx, h, new(app.ToolsOptions), false); err == nil {
+		for _, f := range found {
+			if f.Kind == rules.UnknownTool {
 				words, ok = append(words, fmt.Sprintf("%s: the rule %s: %s", f.Origin, f.Rule, f.Text)), false
 			}
 		}

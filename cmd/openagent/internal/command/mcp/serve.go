@@ -20,6 +20,7 @@ import (
 	"github.com/openagent-go/agent/cmd/openagent/internal/settings"
 	"github.com/openagent-go/agent/internal/coding"
 	"github.com/openagent-go/agent/internal/connlimit"
+	"github.com/openagent-go/agent/internal/policies"
 	"github.com/openagent-go/agent/mcp/agentserver"
 	"github.com/openagent-go/agent/mcp/server"
 	"github.com/openagent-go/agent/session"
@@ -134,7 +135,7 @@ func flatten(ctx context.Context, s *app.App) error {
 	a.Toolsets = nil
 	a.Tools = slices.DeleteFunc(a.Tools, func(t tool.Tool) bool {
 		spec := t.Spec()
-		return slices.Contains(ofARun, spec.Name) || slices.Contains(a.DeferredTools, spec.Name) || a.Permissions.Hides(spec.Name, spec.Aliases...)
+		return slices.Contains(ofARun, spec.Name) || slices.Contains(a.DeferredTools, spec.Name) || policies.Hides(a.Permissions, spec.Name, spec.Aliases...)
 	})
 	return nil
 }

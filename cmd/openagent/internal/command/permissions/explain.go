@@ -10,6 +10,8 @@ import (
 	"github.com/openagent-go/agent/cmd/openagent/internal/app"
 	"github.com/openagent-go/agent/cmd/openagent/internal/cli"
 	"github.com/openagent-go/agent/cmd/openagent/internal/settings"
+	"github.com/openagent-go/agent/internal/policies"
+	"github.com/openagent-go/agent/internal/rules"
 	"github.com/openagent-go/agent/internal/toolrun"
 	"github.com/openagent-go/agent/permission"
 	"github.com/openagent-go/agent/tool"
@@ -22,7 +24,7 @@ type explanation struct {
 	Mode  permission.Mode `json:"mode"`
 	permission.Decision
 	Unclear     string                  `json:"not_understood,omitempty"` // why a command line is not understood
-	Parts       []permission.Part       `json:"parts,omitempty"`
+	Parts       []rules.Part            `json:"parts,omitempty"`
 	Suggestions []permission.Suggestion `json:"suggestions,omitempty"`
 }
 
@@ -50,16 +52,16 @@ func explainCall(ctx context.Context, h *cli.IO, o *app.ToolsOptions, args []str
 	if p.Mode == "" {
 		p.Mode = permission.Default
 	}
-	e := explanation{Tool: r.Tool, Input: input, Mode: p.Mode, Decision: p.Decide(r), Unclear: r.Unclear(), Parts: p.Parts(r)}
-	if class := toolrun.Classify(t, tool.Call{Name: r.Tool, Input: input, Dir: b.Project}); class.ConfirmReason != "" && e.Behavior == permission.Allowed && e.Source == permission.FromMode {
-		if byRule, ok := p.Compile().Permits(r); ok {
+	e := explanation{Tool: r.Tool, Input: input, Mode: p.Mode, Decision: p.Decide(r), Unclear: policies.Unclear(r), Parts: policies.Parts(p, r)}
+	if class := toolrun.Classify(t, tool.Call{Name: r.Tool, Input: input, Dir: b.Project}); class.ConfirmReason != "" && e.Behavior == permission.Allowed && e.Source == policies.FromMode {
+		if byRule, ok := policies.Compile(p).Permits(r); ok {
 			e.Decision = byRule
 		} else {
-			e.Decision = permission.Decision{Behavior: permission.Asked, Source: permission.FromMode, Reason: class.ConfirmReason}
+			e.Decision = permission.Decision{Behavior: permission.Asked, Source: policies.FromMode, Reason: class.ConfirmReason}
 		}
 	}
 	if e.Behavior == permission.Asked {
-		e.Suggestions = r.Suggestions()
+		e.Suggestions = policies.Suggestions(r)
 	}
 	if o.Output == cli.FormatJSON {
 		return h.WriteList(o.Output, e, "", nil)

@@ -12,6 +12,7 @@ import (
 	"github.com/openagent-go/agent/cmd/openagent/internal/sessionstore"
 	"github.com/openagent-go/agent/internal/engine"
 	"github.com/openagent-go/agent/internal/fact"
+	"github.com/openagent-go/agent/internal/policies"
 	"github.com/openagent-go/agent/internal/text"
 	"github.com/openagent-go/agent/permission"
 	"github.com/openagent-go/agent/session"
@@ -34,14 +35,14 @@ func suggestRules(ctx context.Context, h *cli.IO, o *app.ToolsOptions) error {
 	found := map[string]*proposal{}
 	policy := app.Policy(h, c)
 	add := func(r permission.Request) {
-		if d := policy.Decide(r); d.Behavior != permission.Asked || d.Source != permission.FromMode {
+		if d := policy.Decide(r); d.Behavior != permission.Asked || d.Source != policies.FromMode {
 			return // a rule already allows it, or a rule always asks
 		}
-		list := r.Suggestions()
+		list := policies.Suggestions(r)
 		if len(list) == 0 {
 			return
 		}
-		key := app.JoinRules(r.Suggest())
+		key := app.JoinRules(policies.Suggest(r))
 		if found[key] == nil {
 			found[key] = &proposal{Example: example(r), Suggestions: list}
 		}
@@ -126,7 +127,7 @@ func allowedCalls(ctx context.Context, store session.Store, info session.Info, a
 					Dir: dir, Roots: []string{info.Dir}}
 			}
 		case fact.Answered:
-			if r, ok := asked[d.Call]; ok && d.Decision.Behavior == permission.Allowed && d.Decision.Source == permission.FromPerson && d.Class == nil {
+			if r, ok := asked[d.Call]; ok && d.Decision.Behavior == permission.Allowed && d.Decision.Source == policies.FromPerson && d.Class == nil {
 				add(r)
 			}
 		}

@@ -17,6 +17,8 @@ import (
 	"github.com/openagent-go/agent/cmd/openagent/internal/sessionstore"
 	"github.com/openagent-go/agent/cmd/openagent/internal/settings"
 	"github.com/openagent-go/agent/event"
+	"github.com/openagent-go/agent/internal/policies"
+	"github.com/openagent-go/agent/internal/rules"
 	"github.com/openagent-go/agent/permission"
 	"github.com/openagent-go/agent/session"
 )
@@ -124,7 +126,7 @@ func showPending(ctx context.Context, h *cli.IO, o *sessionsOptions, a *agent.Ag
 // A waitingCall is a pending call with the risks that the user should check.
 type waitingCall struct {
 	event.PermissionRequest
-	Risks []permission.Risk `json:"risks,omitempty"`
+	Risks []rules.Risk `json:"risks,omitempty"`
 }
 
 // answerCall records an answer.
@@ -145,7 +147,7 @@ func answerCall(ctx context.Context, h *cli.IO, o *sessionsOptions, s *agent.Ses
 			d.Input = json.RawMessage(o.answer.input)
 		}
 	}
-	d.Source, d.By = permission.FromPerson, o.answer.by
+	d.Source, d.By = policies.FromPerson, o.answer.by
 	if o.answer.expires > 0 {
 		d.Expires = time.Now().UTC().Add(o.answer.expires)
 	}

@@ -12,6 +12,7 @@ import (
 	"github.com/openagent-go/agent/cmd/openagent/internal/sessionstore"
 	"github.com/openagent-go/agent/event"
 	"github.com/openagent-go/agent/internal/fact"
+	"github.com/openagent-go/agent/internal/policies"
 	"github.com/openagent-go/agent/internal/terminal"
 	"github.com/openagent-go/agent/internal/text"
 	"github.com/openagent-go/agent/llm"
@@ -86,7 +87,7 @@ func showFact(h *cli.IO, e event.Event) error {
 
 // decisionLine says who decided about a call.
 func decisionLine(h *cli.IO, d permission.Decision) string {
-	line := fmt.Sprintf("%s by %s", d.Behavior, d.Maker())
+	line := fmt.Sprintf("%s by %s", d.Behavior, policies.Maker(d))
 	if !d.Expires.IsZero() {
 		line += " until " + d.Expires.Local().Format(time.DateTime)
 	}

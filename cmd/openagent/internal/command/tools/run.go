@@ -15,6 +15,7 @@ import (
 	"github.com/openagent-go/agent/cmd/openagent/internal/preview"
 	"github.com/openagent-go/agent/cmd/openagent/internal/settings"
 	"github.com/openagent-go/agent/event"
+	"github.com/openagent-go/agent/internal/policies"
 	"github.com/openagent-go/agent/llm"
 	"github.com/openagent-go/agent/permission"
 	"github.com/openagent-go/agent/tool"
@@ -78,7 +79,7 @@ func runTool(ctx context.Context, h *cli.IO, o *app.ToolsOptions, args []string)
 	policy := app.Policy(h, &o.Options)
 	settings.WarnOfSettings(h, &o.Options)
 	switch {
-	case policy.Hides(name, t.Spec().Aliases...):
+	case policies.Hides(policy, name, t.Spec().Aliases...):
 		h.Warn("%s was refused by %s", name, o.SourceOf("permissions.deny", "--disallowed-tools"))
 		return cli.ExitCode(cli.ExitStopped)
 	case t.Spec().NeedsPerson:
