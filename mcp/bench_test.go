@@ -16,6 +16,7 @@ import (
 
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 
+	"github.com/openagent-go/agent/internal/mcpnames"
 	"github.com/openagent-go/agent/mcp"
 	"github.com/openagent-go/agent/tool"
 	"github.com/openagent-go/agent/workspace"
@@ -75,16 +76,16 @@ func BenchmarkCall(b *testing.B) {
 	server := network()
 	web := httptest.NewServer(sdk.NewStreamableHTTPHandler(func(*http.Request) *sdk.Server { return server }, nil))
 	defer web.Close()
-	for _, kind := range []string{mcp.Stdio, mcp.HTTP} {
+	for _, kind := range []string{mcpnames.Stdio, mcpnames.HTTP} {
 		begin := map[string]func(*testing.B) caller{
 			"ours": func(b *testing.B) caller {
-				if kind == mcp.HTTP {
+				if kind == mcpnames.HTTP {
 					return ours(b, mcp.Config{URL: web.URL, AlwaysLoad: true})
 				}
 				return ours(b, with("sdk"))
 			},
 			"sdk": func(b *testing.B) caller {
-				if kind == mcp.HTTP {
+				if kind == mcpnames.HTTP {
 					return theirs(b, &sdk.StreamableClientTransport{Endpoint: web.URL})
 				}
 				cmd := exec.Command(os.Args[0])

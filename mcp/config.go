@@ -24,25 +24,20 @@ import (
 	"time"
 
 	"github.com/openagent-go/agent/internal/environ"
+	"github.com/openagent-go/agent/internal/mcpnames"
 	"github.com/openagent-go/agent/internal/same"
 	"github.com/openagent-go/agent/mcp/oauth"
 	"github.com/openagent-go/agent/tool"
 )
 
-// The types of servers, as [Config].Type has them.
-const (
-	Stdio = "stdio" // a child process
-	HTTP  = "http"  // streamable HTTP
-	SSE   = "sse"   // HTTP with server-sent events, the transport of before 2025-03-26
-	// ClaudeAIProxy is streamable HTTP with the header X-ClaudeAI-Server-ID.
-	ClaudeAIProxy = "claudeai-proxy"
-	InProcess     = "sdk" // tools of this program
-)
-
 // A Config describes a server. Its JSON is that of the members of mcpServers in
 // .mcp.json; members of other programs that are unknown here are passed over.
 type Config struct {
-	Type string `json:"type,omitempty"` // "": Stdio with Command, HTTP with URL, InProcess with Tools
+	// Type is stdio (a child process), http (streamable HTTP), sse (HTTP with server-sent
+	// events, the transport of before 2025-03-26), claudeai-proxy (http with the header
+	// X-ClaudeAI-Server-ID) or sdk (tools of this program). "": stdio with Command, http with
+	// URL, sdk with Tools.
+	Type string `json:"type,omitempty"`
 
 	Command string   `json:"command,omitempty"` // looked up in PATH
 	Args    []string `json:"args,omitempty"`
@@ -56,12 +51,12 @@ type Config struct {
 
 	URL     string            `json:"url,omitempty"`
 	Headers map[string]string `json:"headers,omitempty"` // sent to the URL's host only
-	ID      string            `json:"id,omitempty"`      // of a server behind a ClaudeAIProxy
-	// OAuth configures the login to a server of type HTTP or SSE that requires one. Nil:
+	ID      string            `json:"id,omitempty"`      // of a server of type claudeai-proxy
+	// OAuth configures the login to a server of type http or sse that requires one. Nil:
 	// the program registers itself. With a header Authorization there is no login.
 	OAuth *oauth.Config `json:"oauth,omitempty"`
 
-	// Tools are the tools of an InProcess server: they are called directly.
+	// Tools are the tools of a server of type sdk: they are called directly.
 	Tools []tool.Tool `json:"-"`
 
 	// TimeoutMS bounds the milliseconds that a call may be silent: each report of
@@ -111,24 +106,24 @@ func (c Config) kind() string {
 	switch c.Type {
 	case "":
 	case "streamable-http", "streamableHttp":
-		return HTTP
+		return mcpnames.HTTP
 	default:
 		return c.Type
 	}
 	switch {
 	case c.Command != "":
-		return Stdio
+		return mcpnames.Stdio
 	case c.URL != "":
-		return HTTP
+		return mcpnames.HTTP
 	case c.Tools != nil:
-		return InProcess
+		return mcpnames.InProcess
 	}
 	return ""
 }
 
 // Check returns the mistake that makes a configuration of a server of that name unusable.
 func (c Config) Check(name string) error {
-	if err := CheckName(name); err != nil {
+	if err := mcpnames.Check(name); err != nil {
 		return err
 	}
 	if c.TimeoutMS < 0 || c.MaxTimeMS < 0 || c.StartTimeoutMS < 0 {
@@ -141,7 +136,7 @@ func (c Config) Check(name string) error {
 		return err
 	}
 	switch kind := c.kind(); kind {
-	case Stdio:
+	case mcpnames.Stdio:
 		if c.Command == "" {
 			return errors.New("a stdio server needs a command")
 		}
@@ -150,20 +145,20 @@ func (c Config) Check(name string) error {
 				return fmt.Errorf("env: %q is not a valid name of a variable", k)
 			}
 		}
-	case HTTP, SSE, ClaudeAIProxy:
+	case mcpnames.HTTP, mcpnames.SSE, mcpnames.ClaudeAIProxy:
 		u, err := url.Parse(c.URL)
 		if err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" {
 			return fmt.Errorf("the url of a server of type %s must begin with https:// or http://", kind)
 		}
-		if kind == ClaudeAIProxy && c.ID == "" {
+		if kind == mcpnames.ClaudeAIProxy && c.ID == "" {
 			return errors.New("a server of type claudeai-proxy needs an id")
 		}
-	case InProcess:
+	case mcpnames.InProcess:
 		return checkTools(c.Tools)
 	case "":
 		return errors.New("a server needs a command or a url")
 	default:
-		return fmt.Errorf("there is no type %q; there are %s, %s, %s and %s", kind, Stdio, HTTP, SSE, ClaudeAIProxy)
+		return fmt.Errorf("there is no type %q; there are %s, %s, %s and %s", kind, mcpnames.Stdio, mcpnames.HTTP, mcpnames.SSE, mcpnames.ClaudeAIProxy)
 	}
 	return nil
 }
@@ -195,20 +190,11 @@ func (c Config) clone() Config {
 	return c
 }
 
-// Secrets are the values in c that must not be shown: of headers, of the client that logs
-// in, of variables, and keys in the URL and the arguments.
-func (c Config) Secrets() []string {
-	var list []string
-	list = append(list, environ.Given(c.Env)...)
-	list = append(append(list, environ.Address(c.URL)...), environ.Arguments(c.Args)...)
-	if c.OAuth != nil && c.OAuth.ClientSecret != "" {
-		list = append(list, c.OAuth.ClientSecret)
+// secrets are the values in c that must not be shown.
+func (c Config) secrets() []string {
+	secret := ""
+	if c.OAuth != nil {
+		secret = c.OAuth.ClientSecret
 	}
-	for _, value := range c.Headers {
-		list = append(list, value)
-		if _, token, ok := strings.Cut(value, " "); ok { // Bearer …
-			list = append(list, token)
-		}
-	}
-	return list
+	return environ.Server(c.Env, c.URL, c.Args, c.Headers, secret)
 }

@@ -19,6 +19,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/openagent-go/agent/internal/mcpnames"
 	"github.com/openagent-go/agent/internal/toolrun"
 	"github.com/openagent-go/agent/mcp"
 	"github.com/openagent-go/agent/tool"
@@ -57,11 +58,11 @@ var works = [][2]string{{"echo", "hello"}}
 var failures = []failure{
 	{name: "banner on stdout", behaviour: "banner", calls: works},
 	{name: "log line in a call", behaviour: "noise", calls: append(works, works...)},
-	{name: "never answers", behaviour: "silent", change: startsWithin(500), state: mcp.Pending, says: []string{"did not start within 500ms"}},
+	{name: "never answers", behaviour: "silent", change: startsWithin(500), state: mcpnames.Pending, says: []string{"did not start within 500ms"}},
 	{name: "ignores discover", behaviour: "ignore-discover", change: startsWithin(6000), calls: works},
 	{name: "exits at discover", behaviour: "exit-discover", calls: works},
 	{name: "null id for discover", behaviour: "null-discover", calls: works},
-	{name: "dies at start", behaviour: "dies", state: mcp.Pending, says: []string{"exited with code 3", "stderr: no database"}},
+	{name: "dies at start", behaviour: "dies", state: mcpnames.Pending, says: []string{"exited with code 3", "stderr: no database"}},
 	{name: "ignores end of input", behaviour: "ignore-eof", calls: works},
 	{name: "ignores end of input and SIGTERM", behaviour: "ignore-eof ignore-term", calls: works},
 	{name: "behind a shell", behaviour: "ignore-eof ignore-term", change: behindShell, calls: works},

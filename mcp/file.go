@@ -4,13 +4,11 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"maps"
 	"regexp"
 	"slices"
 	"strings"
 
-	"github.com/openagent-go/agent/internal/plainfile"
 	"github.com/openagent-go/agent/internal/text"
 )
 
@@ -19,26 +17,8 @@ const (
 	maxServers = 200     // of a file
 )
 
-// LoadFile reads the servers of a file such as .mcp.json: an object with the
-// member mcpServers, or that member's value itself. See [Parse].
-func LoadFile(path string, getenv func(string) string) (map[string]Config, error) {
-	f, err := plainfile.Open(path)
-	if err != nil {
-		return nil, err
-	}
-	defer f.Close()
-	data, err := io.ReadAll(io.LimitReader(f, maxFile+1))
-	if err != nil {
-		return nil, err
-	}
-	configs, err := Parse(data, getenv)
-	if err != nil {
-		return configs, fmt.Errorf("reading %s: %w", path, err)
-	}
-	return configs, nil
-}
-
-// Parse reads the format of [LoadFile]. In the command, args, env, cwd, url, headers and
+// Parse reads the servers of a file such as .mcp.json: an object with the member mcpServers,
+// or that member's value itself. In the command, args, env, cwd, url, headers and
 // oauth of a server ${NAME} becomes the variable's value. ${NAME:-text} becomes text if the
 // variable is missing or empty; a ${NAME} that is not set is an error. If some servers
 // cannot be used, the error lists them and the others are returned with it. If nothing can

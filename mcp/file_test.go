@@ -3,6 +3,8 @@ package mcp
 import (
 	"strings"
 	"testing"
+
+	"github.com/openagent-go/agent/internal/mcpnames"
 )
 
 func TestParse(t *testing.T) {
@@ -16,10 +18,10 @@ func TestParse(t *testing.T) {
 		t.Fatal(err)
 	}
 	a, b := got["a"], got["b"]
-	if a.Command != "/d/run" || strings.Join(a.Args, "|") != "--x=y z|$HOME|e" || a.Env["K"] != "t0ken" || a.TimeoutMS != 5000 || a.kind() != Stdio {
+	if a.Command != "/d/run" || strings.Join(a.Args, "|") != "--x=y z|$HOME|e" || a.Env["K"] != "t0ken" || a.TimeoutMS != 5000 || a.kind() != mcpnames.Stdio {
 		t.Errorf("%+v", a)
 	}
-	if b.URL != "https://h.example/mcp" || b.Headers["Authorization"] != "Bearer t0ken" || got["c"].kind() != HTTP || got["d"].kind() != HTTP {
+	if b.URL != "https://h.example/mcp" || b.Headers["Authorization"] != "Bearer t0ken" || got["c"].kind() != mcpnames.HTTP || got["d"].kind() != mcpnames.HTTP {
 		t.Errorf("%+v", got)
 	}
 	for text, want := range map[string]string{

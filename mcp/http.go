@@ -13,6 +13,7 @@ import (
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/openagent-go/agent/internal/mcpauth"
+	"github.com/openagent-go/agent/internal/mcpnames"
 	"github.com/openagent-go/agent/internal/text"
 )
 
@@ -183,7 +184,7 @@ func remote(stop context.Context, c Config, base http.RoundTripper, auth *mcpaut
 		return nil, nil, err
 	}
 	headers := c.Headers
-	if c.kind() == ClaudeAIProxy {
+	if c.kind() == mcpnames.ClaudeAIProxy {
 		headers = map[string]string{"X-ClaudeAI-Server-ID": c.ID}
 		for name, value := range c.Headers {
 			headers[name] = value
@@ -191,7 +192,7 @@ func remote(stop context.Context, c Config, base http.RoundTripper, auth *mcpaut
 	}
 	carries := &authTransport{base: base, headers: headers, scheme: u.Scheme, host: u.Host, stop: stop, auth: auth}
 	client := &http.Client{Transport: carries}
-	if c.kind() == SSE {
+	if c.kind() == mcpnames.SSE {
 		return &sdk.SSEClientTransport{Endpoint: c.URL, HTTPClient: client, MaxEventSize: maxMessage}, carries, nil
 	}
 	return &sdk.StreamableClientTransport{Endpoint: c.URL, HTTPClient: client, MaxEventSize: maxMessage}, carries, nil

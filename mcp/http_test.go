@@ -14,6 +14,7 @@ import (
 
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 
+	"github.com/openagent-go/agent/internal/mcpnames"
 	"github.com/openagent-go/agent/mcp"
 )
 
@@ -33,7 +34,7 @@ func network() *sdk.Server {
 // that has forgotten its sessions is connected again without a failed call.
 func TestNetwork(t *testing.T) {
 	t.Parallel()
-	for _, kind := range []string{mcp.HTTP, mcp.ClaudeAIProxy, mcp.SSE} {
+	for _, kind := range []string{mcpnames.HTTP, mcpnames.ClaudeAIProxy, mcpnames.SSE} {
 		t.Run(kind, func(t *testing.T) {
 			t.Parallel()
 			server := network()
@@ -46,14 +47,14 @@ func TestNetwork(t *testing.T) {
 			var current atomic.Pointer[http.Handler]
 			restart := func() {
 				h := http.Handler(sdk.NewStreamableHTTPHandler(get, nil))
-				if kind == mcp.SSE {
+				if kind == mcpnames.SSE {
 					h = sdk.NewSSEHandler(get, nil)
 				}
 				current.Store(&h)
 			}
 			restart()
 			web := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-				if r.Header.Get("Authorization") != "Bearer t0ken" || kind == mcp.ClaudeAIProxy && r.Header.Get("X-ClaudeAI-Server-ID") != "srv" {
+				if r.Header.Get("Authorization") != "Bearer t0ken" || kind == mcpnames.ClaudeAIProxy && r.Header.Get("X-ClaudeAI-Server-ID") != "srv" {
 					w.WriteHeader(http.StatusUnauthorized)
 					return
 				}
@@ -70,7 +71,7 @@ func TestNetwork(t *testing.T) {
 			if s := statusOf(t, all, "anonymous"); s.State != mcp.NeedsAuth {
 				t.Errorf("%+v", s)
 			}
-			if kind == mcp.SSE {
+			if kind == mcpnames.SSE {
 				return // the connection is the session
 			}
 			restart()

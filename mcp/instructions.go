@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/openagent-go/agent/internal/mcpnames"
 	"github.com/openagent-go/agent/internal/text"
 )
 
@@ -53,4 +54,4 @@ func (all *Servers) Version() uint64 { return all.version.Load() }
 
 // serves reports whether a server contributes tools: it is connected, or was and is
 // being reconnected. It is called with mu held.
-func (s *server) serves() bool { return s.state == Connected || s.state == Pending && s.had }
+func (s *server) serves() bool { return s.state == Connected || s.state == mcpnames.Pending && s.had }

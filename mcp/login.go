@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/openagent-go/agent/internal/mcpauth"
+	"github.com/openagent-go/agent/internal/mcpnames"
 	"github.com/openagent-go/agent/internal/redact"
 	"github.com/openagent-go/agent/internal/text"
 	"github.com/openagent-go/agent/llm"
@@ -23,7 +24,7 @@ const (
 
 // logsIn reports whether programs log in to a server; others have headers.
 func (c Config) logsIn() bool {
-	if kind := c.kind(); kind != HTTP && kind != SSE {
+	if kind := c.kind(); kind != mcpnames.HTTP && kind != mcpnames.SSE {
 		return false
 	}
 	for name := range c.Headers {
@@ -66,11 +67,11 @@ func (c Config) LoginClient(logins oauth.Store) (*oauth.Client, error) {
 	if !c.logsIn() {
 		return nil, errors.New("the server takes no login; only servers of type http or sse without a header Authorization do")
 	}
-	client := &oauth.Client{Server: c.URL, Logins: logins}
+	var login oauth.Config
 	if c.OAuth != nil {
-		client.Config = *c.OAuth
+		login = *c.OAuth
 	}
-	return client, nil
+	return oauth.New(c.URL, login, logins), nil
 }
 
 // errUnauthorized is matched by the error for a server that wants to know who asks.
@@ -185,7 +186,7 @@ func (s *server) authorize(ctx context.Context, cause error, tried func()) error
 	if err := s.login(ctx, refused.ask); err != nil {
 		return fmt.Errorf("%w: %w", cause, err)
 	}
-	s.become(Pending, nil, nil)
+	s.become(mcpnames.Pending, nil, nil)
 	return nil
 }
 
@@ -196,7 +197,7 @@ func (s *server) answered(ctx context.Context) error {
 		state, asking, moved := s.state, s.asking, s.moved
 		s.all.mu.Unlock()
 		asked = asked || asking
-		if !asking && (!asked || state != Pending) {
+		if !asking && (!asked || state != mcpnames.Pending) {
 			return nil
 		}
 		select {
@@ -274,7 +275,7 @@ func (s *server) first(scopes []string) bool {
 
 // secrets are the values of the configuration and the login that must not be shown.
 func (s *server) secrets() []string {
-	list := s.config.Secrets()
+	list := s.config.secrets()
 	if s.auth != nil {
 		list = append(list, s.auth.Secrets()...)
 	}

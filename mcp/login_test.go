@@ -19,6 +19,9 @@ import (
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/openagent-go/agent/internal/authserver"
+	"github.com/openagent-go/agent/internal/mcpauth"
+	"github.com/openagent-go/agent/internal/mcpnames"
+	"github.com/openagent-go/agent/internal/parts"
 	"github.com/openagent-go/agent/internal/toolrun"
 	"github.com/openagent-go/agent/mcp"
 	"github.com/openagent-go/agent/mcp/oauth"
@@ -30,7 +33,7 @@ func guarded(t *testing.T, kind string, s *authserver.Server) *authserver.Server
 	server := network()
 	get := func(*http.Request) *sdk.Server { return server }
 	s.Resource = sdk.NewStreamableHTTPHandler(get, nil)
-	if kind == mcp.SSE {
+	if kind == mcpnames.SSE {
 		s.Resource = sdk.NewSSEHandler(get, nil)
 	}
 	authserver.New(s)
@@ -106,7 +109,7 @@ func (l *logged) text() string {
 // has, it works, through tokens that end and are renewed.
 func TestLoginBefore(t *testing.T) {
 	t.Parallel()
-	for _, kind := range []string{mcp.HTTP, mcp.SSE} {
+	for _, kind := range []string{mcpnames.HTTP, mcpnames.SSE} {
 		t.Run(kind, func(t *testing.T) {
 			t.Parallel()
 			s := guarded(t, kind, &authserver.Server{})
@@ -174,7 +177,7 @@ func TestLoginByAPerson(t *testing.T) {
 	t.Parallel()
 	var need atomic.Value
 	need.Store("")
-	s := guarded(t, mcp.HTTP, &authserver.Server{Scopes: []string{"read"}, Needs: forCalls(func() string { return need.Load().(string) })})
+	s := guarded(t, mcpnames.HTTP, &authserver.Server{Scopes: []string{"read"}, Needs: forCalls(func() string { return need.Load().(string) })})
 	all, _ := withLogin(t, mcp.Config{URL: s.ResourceURL()}, mcp.Options{Login: browse})
 	toolsOf(t, all)
 	waitFor(t, all, "s", mcp.Connected)
@@ -201,7 +204,7 @@ func TestLoginByAPerson(t *testing.T) {
 // start, and for scopes that it never gives.
 func TestLoginsAreBounded(t *testing.T) {
 	t.Parallel()
-	never := guarded(t, mcp.HTTP, &authserver.Server{Change: func(d string, v map[string]any) {
+	never := guarded(t, mcpnames.HTTP, &authserver.Server{Change: func(d string, v map[string]any) {
 		if d == "token" {
 			v["access_token"], v["refresh_token"] = "made-up-token", "made-up-refresh"
 		}
@@ -216,7 +219,7 @@ func TestLoginsAreBounded(t *testing.T) {
 		t.Errorf("%d logins", n)
 	}
 
-	less := guarded(t, mcp.HTTP, &authserver.Server{Scopes: []string{"read"}, Granted: []string{"read"}, Needs: forCalls(func() string { return "write" })})
+	less := guarded(t, mcpnames.HTTP, &authserver.Server{Scopes: []string{"read"}, Granted: []string{"read"}, Needs: forCalls(func() string { return "write" })})
 	all, _ = withLogin(t, mcp.Config{URL: less.ResourceURL()}, mcp.Options{Login: browse})
 	toolsOf(t, all)
 	waitFor(t, all, "s", mcp.Connected)
@@ -250,7 +253,7 @@ func forCalls(scope func() string) func(*http.Request) string {
 // the end.
 func TestNobodyLogsIn(t *testing.T) {
 	t.Parallel()
-	s := guarded(t, mcp.HTTP, &authserver.Server{})
+	s := guarded(t, mcpnames.HTTP, &authserver.Server{})
 	asked := make(chan struct{})
 	all, _ := withLogin(t, mcp.Config{URL: s.ResourceURL()}, mcp.Options{Login: func(ctx context.Context, server, page string) (string, error) {
 		if server != "s" || !strings.HasPrefix(page, s.URL+"/authorize?") {
@@ -281,18 +284,18 @@ func TestNobodyLogsIn(t *testing.T) {
 // withdrawn, and for more scopes. A server that never takes its token says so.
 func TestClientCredentials(t *testing.T) {
 	t.Parallel()
-	for _, kind := range []string{mcp.HTTP, mcp.SSE} {
+	for _, kind := range []string{mcpnames.HTTP, mcpnames.SSE} {
 		var need atomic.Value
 		need.Store("")
 		s := guarded(t, kind, &authserver.Server{Clients: map[string]string{"robot": "robot-secret"}, Scopes: []string{"read"}, Needs: forCalls(func() string { return need.Load().(string) })})
-		c := mcp.Config{Type: kind, URL: s.ResourceURL(), OAuth: &oauth.Config{Grant: oauth.ClientCredentials, ClientID: "robot", ClientSecret: "robot-secret", Issuer: s.URL}}
+		c := mcp.Config{Type: kind, URL: s.ResourceURL(), OAuth: &oauth.Config{Grant: mcpauth.ClientCredentials, ClientID: "robot", ClientSecret: "robot-secret", Issuer: s.URL}}
 		all, log := withLogin(t, c, mcp.Options{Login: func(context.Context, string, string) (string, error) {
 			t.Error("a person is asked")
 			return "", errors.New("no")
 		}})
 		tools := toolsOf(t, all)
 		steps := []string{"", "", "write"}
-		if kind == mcp.SSE { // a refused call ends the connection there
+		if kind == mcpnames.SSE { // a refused call ends the connection there
 			steps = steps[:2]
 		}
 		for step, scope := range steps {
@@ -313,12 +316,12 @@ func TestClientCredentials(t *testing.T) {
 			}
 		}
 	}
-	never := guarded(t, mcp.HTTP, &authserver.Server{Clients: map[string]string{"robot": "robot-secret"}, Change: func(d string, v map[string]any) {
+	never := guarded(t, mcpnames.HTTP, &authserver.Server{Clients: map[string]string{"robot": "robot-secret"}, Change: func(d string, v map[string]any) {
 		if d == "token" {
 			v["access_token"] = "made-up-token"
 		}
 	}})
-	c := mcp.Config{URL: never.ResourceURL(), OAuth: &oauth.Config{Grant: oauth.ClientCredentials, ClientID: "robot", ClientSecret: "robot-secret", Issuer: never.URL}}
+	c := mcp.Config{URL: never.ResourceURL(), OAuth: &oauth.Config{Grant: mcpauth.ClientCredentials, ClientID: "robot", ClientSecret: "robot-secret", Issuer: never.URL}}
 	all, _ := withLogin(t, c, mcp.Options{Login: browse})
 	toolsOf(t, all)
 	if st := waitFor(t, all, "s", mcp.NeedsAuth); !strings.Contains(st.Error, "the client robot") || never.Count("authorize") != 0 {
@@ -346,7 +349,7 @@ func TestLoginConfigs(t *testing.T) {
 		t.Error("a process is logged in to")
 	}
 	configs, err := mcp.Parse([]byte(`{"mcpServers":{"s":{"url":"https://h/","oauth":{"clientId":"${ID}","clientSecret":"${SECRET}","callbackPort":8080,"scopes":"a b"}}}}`), func(name string) string { return "value of " + name })
-	if o := configs["s"].OAuth; err != nil || *o != (oauth.Config{ClientID: "value of ID", ClientSecret: "value of SECRET", CallbackPort: 8080, Scopes: "a b"}) || configs["s"].Secrets()[0] != "value of SECRET" {
+	if o := configs["s"].OAuth; err != nil || *o != (oauth.Config{ClientID: "value of ID", ClientSecret: "value of SECRET", CallbackPort: 8080, Scopes: "a b"}) || parts.ServerSecrets(configs["s"])[0] != "value of SECRET" {
 		t.Errorf("%+v %v", o, err)
 	}
 }

@@ -3,11 +3,8 @@ package mcp
 import (
 	"crypto/sha256"
 	"encoding/hex"
-	"errors"
-	"fmt"
 	"regexp"
 	"strings"
-	"unicode/utf8"
 )
 
 const (
@@ -18,20 +15,6 @@ const (
 )
 
 var illegal = regexp.MustCompile(`[^a-zA-Z0-9_-]`)
-
-// CheckName reports why a server cannot have a name. The name of a tool is
-// mcp__server__tool, so the server's must not hold "__".
-func CheckName(name string) error {
-	switch {
-	case name == "":
-		return errors.New("a server needs a name")
-	case !utf8.ValidString(name) || len(name) > 200:
-		return errors.New("the name of a server must be UTF-8 of at most 200 bytes")
-	case strings.Contains(name, "__") || strings.HasSuffix(name, "_"):
-		return fmt.Errorf("the name %q must not hold __ nor end in _: tools are called mcp__server__tool; give the server another name", name)
-	}
-	return nil
-}
 
 // prefix is the beginning of the names of a server's tools. It depends on the server's name
 // alone.

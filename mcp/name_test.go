@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/openagent-go/agent/internal/mcpnames"
 	"github.com/openagent-go/agent/tool"
 )
 
@@ -52,7 +53,7 @@ func TestNamesAreUnique(t *testing.T) {
 		seen := map[string]string{}
 		servers := map[string]bool{}
 		for range 5 {
-			if s := word("ab_-. ü", 50); CheckName(s) == nil {
+			if s := word("ab_-. ü", 50); mcpnames.Check(s) == nil {
 				servers[s] = true
 			}
 		}

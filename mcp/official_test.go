@@ -17,6 +17,7 @@ import (
 	"time"
 
 	"github.com/openagent-go/agent/internal/installed"
+	"github.com/openagent-go/agent/internal/mcpnames"
 	"github.com/openagent-go/agent/internal/toolhost"
 	"github.com/openagent-go/agent/internal/toolrun"
 	"github.com/openagent-go/agent/mcp"
@@ -95,15 +96,15 @@ func (a *answering) Sample(_ context.Context, s toolhost.Sampling) (toolhost.Sam
 func TestOfficialServers(t *testing.T) {
 	t.Parallel()
 	node, everything := officialServer(t, "server-everything")
-	for _, kind := range []string{mcp.Stdio, mcp.HTTP, mcp.SSE} {
+	for _, kind := range []string{mcpnames.Stdio, mcpnames.HTTP, mcpnames.SSE} {
 		t.Run("everything "+kind, func(t *testing.T) {
 			t.Parallel()
 			c := mcp.Config{Command: node, Args: []string{everything}, StartTimeoutMS: 60_000}
 			switch kind {
-			case mcp.HTTP:
+			case mcpnames.HTTP:
 				c = mcp.Config{URL: listening(t, "streamableHttp")}
-			case mcp.SSE:
-				c = mcp.Config{Type: mcp.SSE, URL: listening(t, "sse")}
+			case mcpnames.SSE:
+				c = mcp.Config{Type: mcpnames.SSE, URL: listening(t, "sse")}
 			}
 			c.AlwaysLoad, c.Sampling = true, true
 			all, tools := connect(t, map[string]mcp.Config{"e": c})

@@ -24,19 +24,18 @@ var ErrNoPrompt = errors.New("there is no such prompt")
 // A Prompt is a text that a server offers to users.
 type Prompt struct {
 	Name        string // mcp__server__prompt, as the names of tools
-	Server      string
 	Title       string
 	Description string // at most 2 KB
-	Arguments   []Argument
 
-	own string // its name on the server
+	server    string
+	own       string // its name on the server
+	arguments []argument
 }
 
-// An Argument is a part of a prompt that the user fills in.
-type Argument struct {
-	Name        string
-	Description string
-	Required    bool
+// An argument is a part of a prompt that the user fills in.
+type argument struct {
+	name     string
+	required bool
 }
 
 // Prompts returns the prompts of the connected servers, by server.
@@ -53,8 +52,9 @@ func (all *Servers) Prompts() []Prompt {
 	return list
 }
 
-// Prompt has a server write a prompt. args are the words after its name, as
-// [Prompt.Parse] takes them. Where servers are still connecting it waits for that of
+// Prompt has a server write a prompt. args are the words after its name: each
+// is an argument, in order, or NAME=VALUE. Further words belong to the last argument. Words
+// may be in quotes. Where servers are still connecting it waits for that of
 // the name, or fails with [ErrNoPrompt].
 func (all *Servers) Prompt(ctx context.Context, name, args string) (llm.Blocks, error) {
 	all.Start()
@@ -62,12 +62,12 @@ func (all *Servers) Prompt(ctx context.Context, name, args string) (llm.Blocks, 
 	if err != nil {
 		return nil, err
 	}
-	given, err := p.Parse(args)
+	given, err := p.parse(args)
 	if err != nil {
 		return nil, err
 	}
 	var blocks llm.Blocks
-	err = all.ask(ctx, p.Server, func(ctx context.Context, ses *session) error {
+	err = all.ask(ctx, p.server, func(ctx context.Context, ses *session) error {
 		res, err := ses.client.GetPrompt(ctx, &sdk.GetPromptParams{Name: p.own, Arguments: given})
 		if err != nil {
 			return err
@@ -124,9 +124,8 @@ func (all *Servers) findPrompt(ctx context.Context, name string) (Prompt, error)
 	return list[i], nil
 }
 
-// Parse makes arguments of words, which may be in quotes. Each word is one argument, in
-// order, or NAME=VALUE; further words belong to the last argument.
-func (p Prompt) Parse(line string) (map[string]string, error) {
+// parse makes arguments of words, as Servers.Prompt has them.
+func (p Prompt) parse(line string) (map[string]string, error) {
 	list, err := words(line)
 	if err != nil {
 		return nil, err
@@ -135,21 +134,21 @@ func (p Prompt) Parse(line string) (map[string]string, error) {
 	var rest []string
 	for _, w := range list {
 		name, value, ok := strings.Cut(w, "=")
-		if ok && slices.ContainsFunc(p.Arguments, func(a Argument) bool { return a.Name == name }) {
+		if ok && slices.ContainsFunc(p.arguments, func(a argument) bool { return a.name == name }) {
 			given[name] = value
 			continue
 		}
 		rest = append(rest, w)
 	}
 	last := ""
-	for _, a := range p.Arguments {
-		if _, ok := given[a.Name]; ok {
+	for _, a := range p.arguments {
+		if _, ok := given[a.name]; ok {
 			continue
 		}
 		if len(rest) > 0 {
-			given[a.Name], rest, last = rest[0], rest[1:], a.Name
-		} else if a.Required {
-			return nil, fmt.Errorf("%s needs the argument %s: %s", p.Name, line1(a.Name), p.Usage())
+			given[a.name], rest, last = rest[0], rest[1:], a.name
+		} else if a.required {
+			return nil, fmt.Errorf("%s needs the argument %s: %s", p.Name, line1(a.name), p.Usage())
 		}
 	}
 	switch {
@@ -165,12 +164,12 @@ func (p Prompt) Parse(line string) (map[string]string, error) {
 func (p Prompt) Usage() string {
 	var b strings.Builder
 	b.WriteString("/" + p.Name)
-	for _, a := range p.Arguments {
+	for _, a := range p.arguments {
 		form := " [%s]"
-		if a.Required {
+		if a.required {
 			form = " %s"
 		}
-		fmt.Fprintf(&b, form, strings.ToUpper(line1(a.Name)))
+		fmt.Fprintf(&b, form, strings.ToUpper(line1(a.name)))
 	}
 	return b.String()
 }
@@ -250,10 +249,10 @@ func (s *server) listPrompts(ctx context.Context, ses *session, sum *listing) (p
 		if name == "" || len(raw[i]) > maxOwn {
 			continue
 		}
-		p := Prompt{Name: name, Server: s.name, Title: line(listed[i].Title), Description: told(listed[i].Description), own: raw[i]}
+		p := Prompt{Name: name, Title: line(listed[i].Title), Description: told(listed[i].Description), server: s.name, own: raw[i]}
 		for _, a := range listed[i].Arguments[:min(len(listed[i].Arguments), 50)] {
 			if a != nil && len(a.Name) <= maxOwn {
-				p.Arguments = append(p.Arguments, Argument{Name: a.Name, Description: line(a.Description), Required: a.Required})
+				p.arguments = append(p.arguments, argument{name: a.Name, required: a.Required})
 			}
 		}
 		prompts = append(prompts, p)

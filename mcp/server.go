@@ -10,6 +10,7 @@ import (
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/openagent-go/agent/internal/mcpauth"
+	"github.com/openagent-go/agent/internal/mcpnames"
 	"github.com/openagent-go/agent/internal/redact"
 	"github.com/openagent-go/agent/internal/text"
 	"github.com/openagent-go/agent/tool"
@@ -84,7 +85,7 @@ func (s *server) live(ctx context.Context, tried func()) {
 			s.become(Failed, err, nil)
 			return
 		}
-		s.become(Pending, err, nil)
+		s.become(mcpnames.Pending, err, nil)
 		tried()
 		select {
 		case <-time.After(min(firstWait<<try, longWait)):
@@ -272,7 +273,7 @@ func (s *server) ready(ctx context.Context, not *session) (*session, error) {
 		switch {
 		case state == Connected && ses != not && ses.live.Err() == nil:
 			return ses, nil
-		case state == Connected, state == Pending, asking:
+		case state == Connected, state == mcpnames.Pending, asking:
 		case err != nil:
 			return nil, err
 		default:

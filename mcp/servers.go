@@ -15,6 +15,7 @@ import (
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/openagent-go/agent/internal/mcpauth"
+	"github.com/openagent-go/agent/internal/mcpnames"
 	"github.com/openagent-go/agent/internal/text"
 	"github.com/openagent-go/agent/mcp/oauth"
 	"github.com/openagent-go/agent/tool"
@@ -64,13 +65,12 @@ func (o Options) log() *slog.Logger {
 // A State says how it stands with a server.
 type State string
 
-// The states of a server.
+// States of a server. Others are pending (it is being connected; Error says why it was not
+// before) and disabled.
 const (
-	Pending   State = "pending"    // it is being connected; Error says why it was not before
 	Connected State = "connected"  // its tools can be called
 	Failed    State = "failed"     // Error says why; Reconnect tries again
 	NeedsAuth State = "needs-auth" // it wants to know who asks
-	Disabled  State = "disabled"
 )
 
 // A Status describes a server.
@@ -116,11 +116,11 @@ func New(configs map[string]Config, o Options) *Servers {
 }
 
 func (all *Servers) make(name string, c Config) *server {
-	s := &server{all: all, name: name, config: c.clone(), state: Pending, moved: make(chan struct{}), tried: make(chan struct{}), done: make(chan struct{})}
+	s := &server{all: all, name: name, config: c.clone(), state: mcpnames.Pending, moved: make(chan struct{}), tried: make(chan struct{}), done: make(chan struct{})}
 	s.auth = s.config.client(all.logins, all.transport)
 	close(s.done)
 	if c.Disabled {
-		s.state = Disabled
+		s.state = mcpnames.Disabled
 	} else if err := c.Check(name); err != nil {
 		s.state, s.err = Failed, err
 	}
@@ -156,10 +156,10 @@ func (all *Servers) begin(s *server) {
 	all.mu.Lock()
 	state := s.state
 	all.mu.Unlock()
-	if state != Pending {
+	if state != mcpnames.Pending {
 		return
 	}
-	if s.config.kind() == InProcess {
+	if s.config.kind() == mcpnames.InProcess {
 		s.connected(nil, &serverOffer{tools: local(s.name, s.config.Tools, s.config.AlwaysLoad)})
 		close(s.tried)
 		return
@@ -204,7 +204,7 @@ func (all *Servers) Tools(ctx context.Context) ([]tool.Tool, error) {
 	all.mu.Unlock()
 	for _, s := range servers {
 		all.mu.Lock()
-		pending, tried := s.state == Pending, s.tried
+		pending, tried := s.state == mcpnames.Pending, s.tried
 		all.mu.Unlock()
 		if !pending {
 			continue
@@ -335,7 +335,7 @@ func (all *Servers) replace(name string, change func(*Config)) (*server, error) 
 // old one fail.
 func (all *Servers) put(old, s *server) {
 	if old != nil {
-		old.become(Disabled, errors.New("the server was replaced or removed"), nil)
+		old.become(mcpnames.Disabled, errors.New("the server was replaced or removed"), nil)
 	}
 	all.mu.Lock()
 	all.servers[s.name] = s
@@ -377,7 +377,7 @@ func (all *Servers) Set(configs map[string]Config) (Change, error) {
 		}
 		s.end()
 		if !ok {
-			s.become(Disabled, errors.New("the server was removed"), nil)
+			s.become(mcpnames.Disabled, errors.New("the server was removed"), nil)
 			all.mu.Lock()
 			delete(all.servers, name)
 			all.mu.Unlock()
@@ -410,10 +410,10 @@ func (all *Servers) Close() error {
 		wg.Go(func() {
 			s.end()
 			all.mu.Lock()
-			known := s.state == Disabled || s.state == Failed
+			known := s.state == mcpnames.Disabled || s.state == Failed
 			all.mu.Unlock()
 			if !known {
-				s.become(Disabled, errClosed, nil)
+				s.become(mcpnames.Disabled, errClosed, nil)
 			}
 		})
 	}

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/openagent-go/agent/internal/mcpnames"
 	"github.com/openagent-go/agent/mcp"
 	"github.com/openagent-go/agent/tool"
 )
@@ -38,7 +39,7 @@ func TestChanges(t *testing.T) {
 		t.Error(err)
 	}
 	gone(t, pids(t, file))
-	if s := statusOf(t, all, "stays"); s.State != mcp.Disabled || len(s.Tools) != 0 {
+	if s := statusOf(t, all, "stays"); s.State != mcpnames.Disabled || len(s.Tools) != 0 {
 		t.Errorf("%+v", s)
 	}
 	for range 2 { // enabled, and once more
@@ -77,7 +78,7 @@ func TestSlowServersHoldUpNothing(t *testing.T) {
 	if len(tools) != 1 {
 		t.Errorf("%d tools", len(tools))
 	}
-	if s := statusOf(t, all, "a"); s.State != mcp.Pending {
+	if s := statusOf(t, all, "a"); s.State != mcpnames.Pending {
 		t.Errorf("%+v", s)
 	}
 }

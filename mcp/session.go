@@ -14,6 +14,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 
+	"github.com/openagent-go/agent/internal/mcpnames"
 	"github.com/openagent-go/agent/internal/text"
 	"github.com/openagent-go/agent/tool"
 )
@@ -72,7 +73,7 @@ func connect(ctx context.Context, s *server, legacy bool) (_ *session, err error
 	var transport sdk.Transport
 	// The stream of an SSE server lives as long as the context of its connection.
 	stopped, stop := context.WithCancel(context.Background())
-	if ses.stop = stop; s.config.kind() == Stdio {
+	if ses.stop = stop; s.config.kind() == mcpnames.Stdio {
 		ses.child = newChild(s.all.options.Workspace, s.config, legacy)
 		ses.child.relist = ses.relist
 		transport, ses.stop = ses.child, func() {

@@ -90,7 +90,7 @@ type child struct {
 }
 
 func newChild(space *workspace.Workspace, c Config, legacy bool) *child {
-	return &child{space: space, config: c, legacy: legacy, secrets: redact.New(c.Secrets()), input: &feed{queue: make(chan []byte, 2*maxOpen), closed: make(chan struct{})},
+	return &child{space: space, config: c, legacy: legacy, secrets: redact.New(c.secrets()), input: &feed{queue: make(chan []byte, 2*maxOpen), closed: make(chan struct{})},
 		out: make(chan jsonrpc.Message, 16), closed: make(chan struct{}), exited: make(chan struct{})}
 }
 

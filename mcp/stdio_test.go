@@ -17,6 +17,7 @@ import (
 	"time"
 
 	"github.com/openagent-go/agent"
+	"github.com/openagent-go/agent/internal/mcpnames"
 	"github.com/openagent-go/agent/internal/toolrun"
 	"github.com/openagent-go/agent/llm/anthropic"
 	"github.com/openagent-go/agent/llm/llmtest"
@@ -119,7 +120,7 @@ func TestServersThatFail(t *testing.T) {
 			t.Errorf("%s: %s: %s", name, s.State, s.Error)
 		}
 	}
-	if s := statusOf(t, all, "off"); s.State != mcp.Disabled {
+	if s := statusOf(t, all, "off"); s.State != mcpnames.Disabled {
 		t.Errorf("%+v", s)
 	}
 	if out := call(t, tools, "mcp__good__echo", `{"text":"hello"}`); out.Result.Text() != "hello" {

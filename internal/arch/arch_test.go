@@ -322,12 +322,18 @@ var rules = map[string][]string{
 		"internal/hookrun",
 		"internal/policies",
 	},
-	"mcp/server": {
+	"internal/mcpserver": {
 		"mcp",
 		"tool",
 		"llm",
 		"permission",
 		"internal/toolrun",
+		"internal/mcpnames",
+	},
+	"mcp/server": {
+		"internal/mcpserver",
+		"mcp",
+		"tool",
 	},
 	"mcp/agentserver": {
 		"internal/fact",
@@ -335,6 +341,7 @@ var rules = map[string][]string{
 		"event",
 		"session",
 		"mcp/server",
+		"internal/mcpserver",
 		"tool",
 		"permission",
 		"internal/toolrun",
@@ -608,6 +615,7 @@ var rules = map[string][]string{
 		"tools/custom",
 		"workspace",
 		"internal/teamstore",
+		"internal/environ",
 	},
 	"internal/trusted": {
 		"internal/plainfile",
@@ -722,6 +730,7 @@ var rules = map[string][]string{
 		"internal/modelinfo",
 		"internal/policies",
 		"internal/rules",
+		"internal/mcpnames",
 	},
 	"examples/...": {"..."},
 
@@ -794,7 +803,8 @@ var outside = map[string][]string{
 	"internal/toolschema": {"github.com/google/jsonschema-go/jsonschema"},
 	"internal/config":     {"golang.org/x/sys/..."},
 	"mcp":                 {"github.com/modelcontextprotocol/go-sdk/..."},
-	"mcp/server":          {"github.com/modelcontextprotocol/go-sdk/...", "github.com/google/jsonschema-go/jsonschema"},
+	"mcp/server":          {"github.com/modelcontextprotocol/go-sdk/..."},
+	"internal/mcpserver":  {"github.com/modelcontextprotocol/go-sdk/...", "github.com/google/jsonschema-go/jsonschema"},
 	"internal/mcpauth":    {"github.com/modelcontextprotocol/go-sdk/..."},
 	"internal/...":        {"golang.org/x/...", "github.com/bmatcuk/doublestar/v4", "github.com/JohannesKaufmann/html-to-markdown/v2/...", "github.com/goccy/go-yaml/..."},
 

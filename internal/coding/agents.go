@@ -210,7 +210,7 @@ func (c *Coder) findServers(ctx context.Context) error {
 			continue // the error names the agent
 		}
 		for _, server := range own {
-			c.hide(server.Secrets()...)
+			c.hide(parts.ServerSecrets(server)...)
 		}
 	}
 	if c.RunsAs != nil && c.options.OnlyServers == "" {
@@ -224,7 +224,7 @@ func (c *Coder) findServers(ctx context.Context) error {
 		return nil
 	}
 	for _, server := range configs {
-		c.hide(server.Secrets()...)
+		c.hide(parts.ServerSecrets(server)...)
 	}
 	o := c.serverOptions()
 	logged := o.Changed

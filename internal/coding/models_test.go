@@ -13,7 +13,7 @@ import (
 	"testing"
 
 	"github.com/openagent-go/agent/internal/coding"
-	"github.com/openagent-go/agent/llm"
+	"github.com/openagent-go/agent/internal/modelinfo"
 	"github.com/openagent-go/agent/models"
 )
 
@@ -89,7 +89,7 @@ func TestWrongProxy(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer c.Close()
-	if got := llm.DescribeModel(c.Agent.Model).Provider; got != "anthropic" {
+	if got := modelinfo.Of(c.Agent.Model).Provider; got != "anthropic" {
 		t.Error(got)
 	}
 }

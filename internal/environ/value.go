@@ -108,3 +108,21 @@ func Telling(value string) bool {
 	}
 	return false
 }
+
+// Server returns the values in the configuration of an MCP server that must not be shown:
+// of variables, keys in the URL and the arguments, the secret of its login, and headers.
+func Server(env map[string]string, url string, args []string, headers map[string]string, secret string) []string {
+	var list []string
+	list = append(list, Given(env)...)
+	list = append(append(list, Address(url)...), Arguments(args)...)
+	if secret != "" {
+		list = append(list, secret)
+	}
+	for _, value := range headers {
+		list = append(list, value)
+		if _, token, ok := strings.Cut(value, " "); ok { // Bearer …
+			list = append(list, token)
+		}
+	}
+	return list
+}

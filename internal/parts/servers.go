@@ -7,11 +7,14 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"maps"
 	"path/filepath"
 	"syscall"
 
+	"github.com/openagent-go/agent/internal/environ"
+	"github.com/openagent-go/agent/internal/plainfile"
 	"github.com/openagent-go/agent/mcp"
 	"github.com/openagent-go/agent/subagent"
 )
@@ -29,7 +32,7 @@ const (
 func (f *Finder) FindServers(ctx context.Context) (map[string]mcp.Config, error) {
 	all := map[string]mcp.Config{}
 	if f.Home != "" {
-		found, err := mcp.LoadFile(filepath.Join(f.Home, UserServersName), f.Getenv)
+		found, err := LoadServers(filepath.Join(f.Home, UserServersName), f.Getenv)
 		if err != nil && !errors.Is(err, fs.ErrNotExist) && !errors.Is(err, syscall.ENOTDIR) {
 			if found == nil {
 				return nil, fmt.Errorf("%w; correct or remove the file", err)
@@ -157,4 +160,32 @@ func (f *Finder) ServersOf(servers []subagent.Server) (map[string]mcp.Config, er
 		configs[server.Name] = c
 	}
 	return configs, nil
+}
+
+// LoadServers reads the servers of a file such as .mcp.json. See [mcp.Parse].
+func LoadServers(path string, getenv func(string) string) (map[string]mcp.Config, error) {
+	f, err := plainfile.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	data, err := io.ReadAll(io.LimitReader(f, MaxServersFile+1))
+	if err != nil {
+		return nil, err
+	}
+	configs, err := mcp.Parse(data, getenv)
+	if err != nil {
+		return configs, fmt.Errorf("reading %s: %w", path, err)
+	}
+	return configs, nil
+}
+
+// ServerSecrets are the values in the configuration of a server that must not be shown: of
+// headers, of the client that logs in, of variables, and keys in the URL and the arguments.
+func ServerSecrets(c mcp.Config) []string {
+	secret := ""
+	if c.OAuth != nil {
+		secret = c.OAuth.ClientSecret
+	}
+	return environ.Server(c.Env, c.URL, c.Args, c.Headers, secret)
 }

@@ -12,6 +12,7 @@ import (
 	"github.com/openagent-go/agent"
 	"github.com/openagent-go/agent/event"
 	"github.com/openagent-go/agent/internal/fact"
+	"github.com/openagent-go/agent/internal/mcpserver"
 	"github.com/openagent-go/agent/mcp/server"
 	"github.com/openagent-go/agent/session"
 	"github.com/openagent-go/agent/tool"
@@ -44,14 +45,13 @@ var outcomeSchema = json.RawMessage(`{"type":"object","properties":{` +
 // Each prompt is its own session; if the agent keeps sessions the same client can continue
 // one. The agent's steps are reported as progress. description is that of the tool and
 // describes the agent's work; "" is a general one.
-func Prompts(a *agent.Agent, description string, o server.Options) (*server.Server, error) {
-	if o.Tools != nil || o.Call != nil {
-		return nil, errors.New("serving an agent: Options.Tools and Options.Call must be empty, because the agent provides them")
+func Prompts(a *agent.Agent, description string, o server.Options) (server.Server, error) {
+	if o.Tools != nil {
+		return nil, errors.New("serving an agent: Options.Tools must be empty, because the agent provides them")
 	}
 	p := &prompts{agent: *a}
 	o.Tools = []tool.Tool{promptTool(cmp.Or(description, "Gives a task to an agent, which works on it with tools of its own and answers when it is done."))}
-	o.Call = p.call
-	return server.New(o)
+	return open(o, mcpserver.Callbacks{Call: p.call})
 }
 
 type prompts struct {
@@ -77,7 +77,7 @@ func promptTool(description string) tool.Tool {
 	})
 }
 
-func (p *prompts) call(ctx context.Context, client *server.Client, call tool.Call) (*tool.Result, error) {
+func (p *prompts) call(ctx context.Context, client *mcpserver.Client, call tool.Call) (*tool.Result, error) {
 	if err := client.Tool().(tool.Validator).Validate(call); err != nil {
 		return tool.Errorf("%v", err), nil
 	}

@@ -15,6 +15,7 @@ import (
 	"errors"
 
 	"github.com/openagent-go/agent"
+	"github.com/openagent-go/agent/internal/mcpserver"
 	"github.com/openagent-go/agent/internal/toolrun"
 	"github.com/openagent-go/agent/mcp/server"
 	"github.com/openagent-go/agent/permission"
@@ -27,9 +28,9 @@ import (
 //
 // Tools that work on a run are left out: those that need a person, batches, and
 // searches for tools. The agent needs no model.
-func Tools(a *agent.Agent, o server.Options) (*server.Server, error) {
-	if o.Tools != nil || o.Call != nil {
-		return nil, errors.New("serving an agent's tools: Options.Tools and Options.Call must be empty, because the agent provides them")
+func Tools(a *agent.Agent, o server.Options) (server.Server, error) {
+	if o.Tools != nil {
+		return nil, errors.New("serving an agent's tools: Options.Tools must be empty, because the agent provides them")
 	}
 	b := *a
 	for _, t := range a.Tools {
@@ -37,14 +38,13 @@ func Tools(a *agent.Agent, o server.Options) (*server.Server, error) {
 			o.Tools = append(o.Tools, t)
 		}
 	}
-	o.Call = func(ctx context.Context, client *server.Client, call tool.Call) (*tool.Result, error) {
+	call := func(ctx context.Context, client *mcpserver.Client, call tool.Call) (*tool.Result, error) {
 		one := b
 		one.Tools, one.Toolsets, one.AllowedTools, one.DeferredTools = []tool.Tool{kept{client.Tool(), client}}, nil, nil, nil
 		one.CanUseTool, one.AskUser = judges(b.CanUseTool, client), client.AskUser
 		return one.CallTool(ctx, call.Name, call.Input)
 	}
-	ended := o.Ended
-	o.Ended = func(session string) {
+	ended := func(session string) {
 		for _, t := range b.Tools {
 			if e, ok := t.(interface{ EndSession(session string) error }); ok {
 				if err := e.EndSession(session); err != nil && b.Log != nil {
@@ -52,11 +52,17 @@ func Tools(a *agent.Agent, o server.Options) (*server.Server, error) {
 				}
 			}
 		}
-		if ended != nil {
-			ended(session)
-		}
 	}
-	return server.New(o)
+	return open(o, mcpserver.Callbacks{Call: call, Ended: ended})
+}
+
+// open makes a server whose calls the agent carries out.
+func open(o server.Options, c mcpserver.Callbacks) (server.Server, error) {
+	s, err := mcpserver.New(mcpserver.Options(o), c)
+	if err != nil {
+		return nil, err
+	}
+	return s, nil
 }
 
 func servable(t tool.Tool) bool {
@@ -67,7 +73,7 @@ func servable(t tool.Tool) bool {
 
 // judges asks the agent's own callback first. If that does not decide, it asks the user of
 // the client.
-func judges(own agent.CanUseToolFunc, client *server.Client) agent.CanUseToolFunc {
+func judges(own agent.CanUseToolFunc, client *mcpserver.Client) agent.CanUseToolFunc {
 	if own == nil {
 		return client.CanUseTool
 	}
@@ -84,7 +90,7 @@ func judges(own agent.CanUseToolFunc, client *server.Client) agent.CanUseToolFun
 // run.
 type kept struct {
 	inner  tool.Tool
-	client *server.Client
+	client *mcpserver.Client
 }
 
 func (k kept) call(c tool.Call) tool.Call {

@@ -12,6 +12,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/openagent-go/agent/internal/mcpnames"
 	"github.com/openagent-go/agent/internal/toolhost"
 	"github.com/openagent-go/agent/mcp"
 	"github.com/openagent-go/agent/mcp/oauth"
@@ -142,7 +143,7 @@ func settled(moved <-chan mcp.Status) error {
 			return nil
 		case refused > logins:
 			return errors.New(last.Error)
-		case last.State == mcp.Failed, last.State == mcp.Pending && last.Error != "", last.State == mcp.NeedsAuth && strings.Contains(last.Error, "logging in"):
+		case last.State == mcp.Failed, last.State == mcpnames.Pending && last.Error != "", last.State == mcp.NeedsAuth && strings.Contains(last.Error, "logging in"):
 			return errors.New(last.Error)
 		}
 	}

@@ -15,8 +15,8 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 
+	"github.com/openagent-go/agent/internal/mcpserver"
 	"github.com/openagent-go/agent/llm"
-	"github.com/openagent-go/agent/mcp/server"
 	"github.com/openagent-go/agent/tool"
 )
 
@@ -37,11 +37,11 @@ func (o offered) Run(context.Context, tool.Call) (*tool.Result, error) {
 	return nil, errors.New("it is carried out by Call")
 }
 
-type handler func(ctx context.Context, c *server.Client, in map[string]any) (*tool.Result, error)
+type handler func(ctx context.Context, c *mcpserver.Client, in map[string]any) (*tool.Result, error)
 
 // say is a handler with one answer.
 func say(blocks ...llm.Block) handler {
-	return func(context.Context, *server.Client, map[string]any) (*tool.Result, error) {
+	return func(context.Context, *mcpserver.Client, map[string]any) (*tool.Result, error) {
 		return &tool.Result{Content: blocks}, nil
 	}
 }
@@ -65,7 +65,7 @@ func sample(prompt string) *sdk.CreateMessageParams {
 
 // asking puts requests to the client and shows the answers as JSON.
 func asking(rounds ...sdk.InputRequestMap) handler {
-	return func(ctx context.Context, c *server.Client, _ map[string]any) (*tool.Result, error) {
+	return func(ctx context.Context, c *mcpserver.Client, _ map[string]any) (*tool.Result, error) {
 		var said []string
 		for _, requests := range rounds {
 			answers, err := c.Ask(ctx, requests)
@@ -83,7 +83,7 @@ func asking(rounds ...sdk.InputRequestMap) handler {
 }
 
 func eliciting(schema json.RawMessage) handler {
-	return func(ctx context.Context, c *server.Client, in map[string]any) (*tool.Result, error) {
+	return func(ctx context.Context, c *mcpserver.Client, in map[string]any) (*tool.Result, error) {
 		message, _ := in["message"].(string)
 		if message == "" {
 			message = "Please fill in the form"
@@ -104,23 +104,23 @@ func handlers() map[string]handler {
 	return map[string]handler{
 		"test_simple_text":   say(llm.Text{Text: "This is a simple text response for testing."}),
 		"test_image_content": say(llm.Image{MediaType: "image/png", Data: picture}),
-		"test_error_handling": func(context.Context, *server.Client, map[string]any) (*tool.Result, error) {
+		"test_error_handling": func(context.Context, *mcpserver.Client, map[string]any) (*tool.Result, error) {
 			return nil, errors.New("this tool intentionally returns an error for testing")
 		},
-		"test_tool_with_logging": func(_ context.Context, c *server.Client, _ map[string]any) (*tool.Result, error) {
+		"test_tool_with_logging": func(_ context.Context, c *mcpserver.Client, _ map[string]any) (*tool.Result, error) {
 			for _, line := range []string{"Tool execution started", "Tool processing data", "Tool execution completed"} {
 				c.Logger().Info(line)
 			}
 			return text("logged"), nil
 		},
-		"test_tool_with_progress": func(ctx context.Context, _ *server.Client, _ map[string]any) (*tool.Result, error) {
+		"test_tool_with_progress": func(ctx context.Context, _ *mcpserver.Client, _ map[string]any) (*tool.Result, error) {
 			for _, percent := range []float64{1, 50, 100} {
 				tool.Progress(ctx, tool.Status{Text: "working", Percent: percent})
 				time.Sleep(20 * time.Millisecond) // reports that come at once are one
 			}
 			return text("reported"), nil
 		},
-		"test_sampling": func(ctx context.Context, c *server.Client, in map[string]any) (*tool.Result, error) {
+		"test_sampling": func(ctx context.Context, c *mcpserver.Client, in map[string]any) (*tool.Result, error) {
 			prompt, _ := in["prompt"].(string)
 			answers, err := c.Ask(ctx, sdk.InputRequestMap{"a": sample(prompt)})
 			if err != nil {
@@ -140,11 +140,11 @@ func handlers() map[string]handler {
 		"json_schema_2020_12_tool":   say(llm.Text{Text: "called"}),
 		"test_x_mcp_header":          say(llm.Text{Text: "called"}),
 		"test_streaming_elicitation": say(llm.Text{Text: "there is nobody to ask"}),
-		"test_logging_tool": func(_ context.Context, c *server.Client, _ map[string]any) (*tool.Result, error) {
+		"test_logging_tool": func(_ context.Context, c *mcpserver.Client, _ map[string]any) (*tool.Result, error) {
 			c.Logger().Info("test_logging_tool executed")
 			return text("logged, for who wants to know"), nil
 		},
-		"test_input_required_result_elicitation": func(ctx context.Context, c *server.Client, _ map[string]any) (*tool.Result, error) {
+		"test_input_required_result_elicitation": func(ctx context.Context, c *mcpserver.Client, _ map[string]any) (*tool.Result, error) {
 			answers, err := c.Ask(ctx, sdk.InputRequestMap{"user_name": name()})
 			if err != nil {
 				return nil, err
@@ -157,7 +157,7 @@ func handlers() map[string]handler {
 		"test_input_required_result_tampered_state":  asking(sdk.InputRequestMap{"confirm": confirm()}),
 		"test_input_required_result_multiple_inputs": asking(sdk.InputRequestMap{"user_name": name(), "greeting": sample("Generate a greeting"), "client_roots": &sdk.ListRootsParams{}}),
 		"test_input_required_result_multi_round":     asking(sdk.InputRequestMap{"step1": name()}, sdk.InputRequestMap{"step2": elicit("Step 2: What is your favorite color?", form(`"color":{"type":"string"}`, `"color"`))}),
-		"test_input_required_result_capabilities": func(ctx context.Context, c *server.Client, _ map[string]any) (*tool.Result, error) {
+		"test_input_required_result_capabilities": func(ctx context.Context, c *mcpserver.Client, _ map[string]any) (*tool.Result, error) {
 			requests := sdk.InputRequestMap{}
 			caps := c.Capabilities()
 			if caps.Elicitation != nil {
@@ -188,17 +188,17 @@ var schemas = map[string]string{
 }
 
 // underTest is our server with what the suite wants of it.
-func underTest(t *testing.T) *server.Server {
+func underTest(t *testing.T) *mcpserver.Server {
 	t.Helper()
-	var s *server.Server
+	var s *mcpserver.Server
 	all := handlers()
 	var inner *sdk.Server
-	all["test_trigger_prompt_change"] = func(context.Context, *server.Client, map[string]any) (*tool.Result, error) {
+	all["test_trigger_prompt_change"] = func(context.Context, *mcpserver.Client, map[string]any) (*tool.Result, error) {
 		inner.AddPrompt(&sdk.Prompt{Name: "passing", Description: "there for a change"}, simplePrompt)
 		return text("changed"), nil
 	}
 	var tools []tool.Tool
-	all["test_trigger_tool_change"] = func(context.Context, *server.Client, map[string]any) (*tool.Result, error) {
+	all["test_trigger_tool_change"] = func(context.Context, *mcpserver.Client, map[string]any) (*tool.Result, error) {
 		return text("changed"), s.SetTools(append(tools[:len(tools):len(tools)], offered{tool.Spec{Name: "passing", Description: "there for a change"}}))
 	}
 	for name := range all {
@@ -208,15 +208,8 @@ func underTest(t *testing.T) *server.Server {
 		}
 		tools = append(tools, offered{spec})
 	}
-	s, err := server.New(server.Options{
+	s, err := mcpserver.New(mcpserver.Options{
 		Name: "conformance", Version: "1", Tools: tools,
-		Call: func(ctx context.Context, c *server.Client, call tool.Call) (*tool.Result, error) {
-			var in map[string]any
-			if err := json.Unmarshal(call.Input, &in); err != nil {
-				return nil, err
-			}
-			return all[call.Name](ctx, c, in)
-		},
 		SDK: sdk.ServerOptions{
 			CompletionHandler: func(context.Context, *sdk.CompleteRequest) (*sdk.CompleteResult, error) {
 				return &sdk.CompleteResult{Completion: sdk.CompletionResultDetails{Values: []string{}}}, nil
@@ -227,6 +220,14 @@ func underTest(t *testing.T) *server.Server {
 		Extend: func(i *sdk.Server) {
 			inner = i
 			extend(i)
+		},
+	}, mcpserver.Callbacks{
+		Call: func(ctx context.Context, c *mcpserver.Client, call tool.Call) (*tool.Result, error) {
+			var in map[string]any
+			if err := json.Unmarshal(call.Input, &in); err != nil {
+				return nil, err
+			}
+			return all[call.Name](ctx, c, in)
 		},
 	})
 	if err != nil {

@@ -4,7 +4,7 @@
 //
 // Package mcp logs in by itself. A [Client] logs in to one server before that:
 //
-//	c := &oauth.Client{Server: "https://mcp.example.com/mcp", Logins: oauth.Dir(dir)}
+//	c := oauth.New("https://mcp.example.com/mcp", oauth.Config{}, oauth.Dir(dir))
 //	err := c.Login(ctx, func(ctx context.Context, page string) (string, error) {
 //		fmt.Println("Open", page)
 //		return "", nil // the answer comes from the browser
@@ -17,7 +17,6 @@ package oauth
 
 import (
 	"context"
-	"sync"
 
 	"github.com/openagent-go/agent/internal/mcpauth"
 )
@@ -25,8 +24,8 @@ import (
 // A Config is the part of a server's configuration about logins. The zero value suits
 // servers at which programs can register themselves.
 type Config struct {
-	// Grant is how the program gets tokens: [AuthorizationCode], the default, by which a
-	// person logs in, or [ClientCredentials], by which the program itself does.
+	// Grant is how the program gets tokens: authorization_code, the default, by which a
+	// person logs in, or client_credentials, by which the program itself does (RFC 6749, 4.4).
 	Grant string `json:"grant,omitempty"`
 	// ClientID and ClientSecret are of a client that was registered before, by hand.
 	ClientID     string `json:"clientId,omitempty"`
@@ -45,47 +44,32 @@ type Config struct {
 	CallbackPort int `json:"callbackPort,omitempty"`
 }
 
-// Values of [Config].Grant.
-const (
-	AuthorizationCode = mcpauth.AuthorizationCode
-	ClientCredentials = mcpauth.ClientCredentials // RFC 6749, 4.4
-)
-
 // ErrLogin is matched by errors that only a login repairs.
 var ErrLogin = mcpauth.ErrLogin
 
-// A Client holds this program's login to one server. It is safe for concurrent use and must
-// not be copied. Do not change its fields once it is in use.
-type Client struct {
-	Server string // URL of the MCP server
-	Config Config
-	Logins Store // keeps the login; nil: it ends with the Client
+// A Client holds this program's login to one server. It is safe for concurrent use.
+type Client struct{ inner *mcpauth.Client }
 
-	once  sync.Once
-	inner *mcpauth.Client
-}
-
-func (c *Client) client() *mcpauth.Client {
-	c.once.Do(func() {
-		c.inner = &mcpauth.Client{Server: c.Server, Config: mcpauth.Config(c.Config), Logins: mcpauth.Logins(c.Logins)}
-	})
-	return c.inner
+// New returns a client for the MCP server with this URL. logins keeps the login; nil: it ends
+// with the Client.
+func New(server string, c Config, logins Store) *Client {
+	return &Client{&mcpauth.Client{Server: server, Config: mcpauth.Config(c), Logins: mcpauth.Logins(logins)}}
 }
 
 // Login has a person log in, and stores the login. show gets the page on which the person
 // allows this program to use the server. The browser then comes back to this machine. Where
 // it cannot, the person may give the address that it was sent to, which show returns; ""
 // waits for the browser. The ctx of show ends once the browser was there. With the grant
-// [ClientCredentials] there is no person, and show may be nil.
+// client_credentials there is no person, and show may be nil.
 func (c *Client) Login(ctx context.Context, show func(ctx context.Context, page string) (address string, err error)) error {
-	return c.client().Login(ctx, mcpauth.Challenge{}, show)
+	return c.inner.Login(ctx, mcpauth.Challenge{}, show)
 }
 
 // Token returns an access token for the server, and renews one that is about to expire. It
 // is "" if there is no login, or one that has expired permanently.
-func (c *Client) Token(ctx context.Context) (string, error) { return c.client().Token(ctx) }
+func (c *Client) Token(ctx context.Context) (string, error) { return c.inner.Token(ctx) }
 
 // Logout deletes the login. It reports whether there was one. It also asks the
 // authorisation server to revoke the login, if the server has an endpoint for that (RFC
 // 7009). If that fails, it returns the error, and the login is still deleted.
-func (c *Client) Logout(ctx context.Context) (bool, error) { return c.client().Logout(ctx) }
+func (c *Client) Logout(ctx context.Context) (bool, error) { return c.inner.Logout(ctx) }

@@ -61,7 +61,7 @@ func TestStores(t *testing.T) {
 			s := &authserver.Server{}
 			authserver.New(s)
 			defer s.Close()
-			c := &oauth.Client{Server: s.ResourceURL(), Logins: store}
+			c := oauth.New(s.ResourceURL(), oauth.Config{}, store)
 			if err := c.Login(t.Context(), browse); err != nil {
 				t.Fatal(err)
 			}
@@ -69,14 +69,14 @@ func TestStores(t *testing.T) {
 			if err != nil || token == "" {
 				t.Fatalf("%q, %v", token, err)
 			}
-			again, err := (&oauth.Client{Server: s.ResourceURL(), Logins: store}).Token(t.Context())
+			again, err := oauth.New(s.ResourceURL(), oauth.Config{}, store).Token(t.Context())
 			if err != nil || (again == token) != (store != nil) {
 				t.Errorf("another client has %q, %v", again, err)
 			}
 			if had, err := c.Logout(t.Context()); err != nil || !had {
 				t.Errorf("%v, %v", had, err)
 			}
-			if token, err := (&oauth.Client{Server: s.ResourceURL(), Logins: store}).Token(t.Context()); err != nil || token != "" {
+			if token, err := oauth.New(s.ResourceURL(), oauth.Config{}, store).Token(t.Context()); err != nil || token != "" {
 				t.Errorf("%q is left, %v", token, err)
 			}
 		})

@@ -61,7 +61,7 @@ func givenServers(h *cli.IO, given string) (map[string]mcp.Config, error) {
 	if strings.HasPrefix(strings.TrimSpace(given), "{") {
 		return mcp.Parse([]byte(given), h.Getenv)
 	}
-	found, err := mcp.LoadFile(given, h.Getenv)
+	found, err := parts.LoadServers(given, h.Getenv)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, fmt.Errorf("the file %s does not exist; name an existing file, or write the JSON itself", given)
 	}

@@ -13,6 +13,7 @@ import (
 	"github.com/openagent-go/agent/cmd/openagent/internal/cli"
 	"github.com/openagent-go/agent/cmd/openagent/internal/settings"
 	"github.com/openagent-go/agent/internal/config"
+	"github.com/openagent-go/agent/internal/mcpnames"
 	"github.com/openagent-go/agent/internal/parts"
 	"github.com/openagent-go/agent/internal/text"
 	"github.com/openagent-go/agent/mcp"
@@ -28,7 +29,7 @@ const (
 
 var (
 	ServerScopes     = []string{LocalScope, projectScope, userScope} // in search order
-	ServerTransports = []string{mcp.Stdio, mcp.HTTP, mcp.SSE}
+	ServerTransports = []string{mcpnames.Stdio, mcpnames.HTTP, mcpnames.SSE}
 )
 
 // serverFileOf returns the file of a scope.

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"maps"
 
+	"github.com/openagent-go/agent/internal/mcpnames"
 	"github.com/openagent-go/agent/mcp"
 )
 
@@ -53,7 +54,7 @@ func (d *Session) changeServers(ctx context.Context, o controlCommand) (any, err
 		switch _, taken := d.s.ServerConfigs[name]; {
 		case taken:
 			refused[name] = "a server of the run already has this name; choose another name"
-		case c.Type == mcp.InProcess:
+		case c.Type == mcpnames.InProcess:
 			refused[name] = "servers within the host are not supported by this version"
 		default:
 			all[name] = c

@@ -11,6 +11,7 @@ import (
 	"github.com/openagent-go/agent/cmd/openagent/internal/app"
 	"github.com/openagent-go/agent/cmd/openagent/internal/cli"
 	"github.com/openagent-go/agent/cmd/openagent/internal/settings"
+	"github.com/openagent-go/agent/internal/mcpnames"
 	"github.com/openagent-go/agent/internal/parts"
 	"github.com/openagent-go/agent/internal/text"
 	"github.com/openagent-go/agent/internal/wire"
@@ -46,8 +47,8 @@ func foundServers(ctx context.Context, h *cli.IO, o *settings.Options) ([]*found
 	var list []*foundServer
 	for _, name := range slices.Sorted(maps.Keys(configs)) {
 		c := configs[name]
-		h.Secrets = append(h.Secrets, c.Secrets()...)
-		f := &foundServer{Name: name, Scope: "flags", What: wire.Mask(serverWhat(c), c.Secrets()), config: c}
+		h.Secrets = append(h.Secrets, parts.ServerSecrets(c)...)
+		f := &foundServer{Name: name, Scope: "flags", What: wire.Mask(serverWhat(c), parts.ServerSecrets(c)), config: c}
 		for _, scope := range app.ServerScopes {
 			if d, err := app.ReadServers(h, scope, project); err == nil && d.Servers[name] != nil && !o.MCPStrict {
 				f.Scope = scope
@@ -105,7 +106,7 @@ func look(ctx context.Context, h *cli.IO, list []*foundServer) (err error) {
 		for _, f := range list {
 			if f.Name == st.Name {
 				f.Status = st
-				f.Status.Error = wire.Mask(st.Error, f.config.Secrets())
+				f.Status.Error = wire.Mask(st.Error, parts.ServerSecrets(f.config))
 			}
 		}
 	}
@@ -126,7 +127,7 @@ func (f *foundServer) state() string {
 		return fmt.Sprintf("connected, %s, %d ms", cli.Plural(len(f.Status.Tools), "tool"), f.MS)
 	}
 	state := string(f.Status.State)
-	if f.Status.State == mcp.Pending { // openagent tries again later; this command does not wait
+	if f.Status.State == mcpnames.Pending { // openagent tries again later; this command does not wait
 		state = string(mcp.Failed)
 	}
 	if f.Status.Error != "" {

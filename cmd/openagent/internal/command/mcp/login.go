@@ -13,6 +13,7 @@ import (
 	"github.com/openagent-go/agent/cmd/openagent/internal/app"
 	"github.com/openagent-go/agent/cmd/openagent/internal/cli"
 	"github.com/openagent-go/agent/cmd/openagent/internal/settings"
+	"github.com/openagent-go/agent/internal/parts"
 	"github.com/openagent-go/agent/internal/terminal"
 	"github.com/openagent-go/agent/mcp/oauth"
 )
@@ -44,7 +45,7 @@ func loginClient(ctx context.Context, h *cli.IO, o *settings.Options, name strin
 	if !ok {
 		return nil, cli.Usagef("there is no MCP server %q%s (see openagent mcp list)", cli.Clip(name), cli.Suggestion(name, slices.Sorted(maps.Keys(configs))))
 	}
-	h.Secrets = append(h.Secrets, c.Secrets()...)
+	h.Secrets = append(h.Secrets, parts.ServerSecrets(c)...)
 	client, err := c.LoginClient(app.Logins(h))
 	if err != nil {
 		return nil, cli.Usagef("the MCP server %s: %w", name, err)

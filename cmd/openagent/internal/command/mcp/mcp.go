@@ -10,6 +10,7 @@ import (
 	"github.com/openagent-go/agent/cmd/openagent/internal/app"
 	"github.com/openagent-go/agent/cmd/openagent/internal/cli"
 	"github.com/openagent-go/agent/cmd/openagent/internal/settings"
+	"github.com/openagent-go/agent/internal/mcpnames"
 	"github.com/openagent-go/agent/mcp"
 )
 
@@ -128,7 +129,7 @@ func (o *mcpOptions) scopeOr(otherwise string) string {
 
 // server returns the configuration from the flags of add.
 func (o *mcpOptions) server(what string, args []string) (json.RawMessage, error) {
-	remote := o.transport == mcp.HTTP || o.transport == mcp.SSE || o.transport == "" && (strings.HasPrefix(what, "https://") || strings.HasPrefix(what, "http://"))
+	remote := o.transport == mcpnames.HTTP || o.transport == mcpnames.SSE || o.transport == "" && (strings.HasPrefix(what, "https://") || strings.HasPrefix(what, "http://"))
 	c := mcp.Config{Type: o.transport}
 	switch {
 	case !remote && o.headers != nil:

@@ -46,7 +46,7 @@ func mcpServe(ctx context.Context, h *cli.IO, o *mcpOptions) (err error) {
 	}
 	defer func() { err = errors.Join(err, s.Close()) }()
 	opts := server.Options{Name: "openagent", Title: "Open Agent", Version: cli.Version(), Hosts: o.hosts, Log: s.Agent.Log}
-	var m *server.Server
+	var m server.Server
 	if o.agent {
 		m, err = agentserver.Prompts(s.Agent, "", opts)
 	} else {
@@ -141,7 +141,7 @@ func flatten(ctx context.Context, s *app.App) error {
 }
 
 // serveClients answers HTTP requests until ctx ends.
-func serveClients(ctx context.Context, h *cli.IO, o *mcpOptions, m *server.Server, log *slog.Logger) error {
+func serveClients(ctx context.Context, h *cli.IO, o *mcpOptions, m server.Server, log *slog.Logger) error {
 	token, given := h.Getenv(TokenVar), true
 	if token == "" {
 		token, given = rand.Text(), false

@@ -1,6 +1,6 @@
 //lint:file-ignore SA1019 Logging, sampling and roots are deprecated in the newest version of the protocol; clients of the others have them.
 
-package server_test
+package mcpserver_test
 
 import (
 	"context"
@@ -15,8 +15,8 @@ import (
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 	"go.uber.org/goleak"
 
+	"github.com/openagent-go/agent/internal/mcpserver"
 	"github.com/openagent-go/agent/llm"
-	"github.com/openagent-go/agent/mcp/server"
 	"github.com/openagent-go/agent/tool"
 )
 
@@ -30,20 +30,21 @@ var ways = []struct {
 	http          bool
 }{{"stream 2025", "2025-11-25", false}, {"stream 2026", "2026-07-28", false}, {"http 2025", "2025-11-25", true}, {"http 2026", "2026-07-28", true}}
 
-func each(t *testing.T, o server.Options, client *sdk.ClientOptions, do func(t *testing.T, s *server.Server, c *sdk.ClientSession)) {
+func each(t *testing.T, o mcpserver.Options, client *sdk.ClientOptions, do func(t *testing.T, s *mcpserver.Server, c *sdk.ClientSession), callbacks ...mcpserver.Callbacks) {
 	for _, way := range ways {
 		t.Run(way.name, func(t *testing.T) {
 			t.Parallel()
-			s := serve(t, o)
+			s := serve(t, o, callbacks...)
 			do(t, s, connect(t, s, client, way.version, way.http))
 		})
 	}
 }
 
-func serve(t *testing.T, o server.Options) *server.Server {
+func serve(t *testing.T, o mcpserver.Options, callbacks ...mcpserver.Callbacks) *mcpserver.Server {
 	t.Helper()
+	all := append(callbacks, mcpserver.Callbacks{})
 	o.Name = "test"
-	s, err := server.New(o)
+	s, err := mcpserver.New(o, all[0])
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -55,7 +56,7 @@ func serve(t *testing.T, o server.Options) *server.Server {
 	return s
 }
 
-func connect(t *testing.T, s *server.Server, o *sdk.ClientOptions, version string, http bool) *sdk.ClientSession {
+func connect(t *testing.T, s *mcpserver.Server, o *sdk.ClientOptions, version string, http bool) *sdk.ClientSession {
 	t.Helper()
 	var transport sdk.Transport
 	if http {
@@ -124,7 +125,7 @@ func TestTools(t *testing.T) {
 		return nil, nil
 	})
 	raw := tool.New(tool.Spec{Name: "writes", OpenWorld: true, Input: json.RawMessage(`{"type":"object","properties":{"a":{"type":"integer"}}}`)}, func(context.Context, tool.Call, json.RawMessage) (*tool.Result, error) { return nil, nil })
-	each(t, server.Options{PageSize: 1, Instructions: "be kind", Tools: []tool.Tool{reads, raw}}, nil, func(t *testing.T, _ *server.Server, c *sdk.ClientSession) {
+	each(t, mcpserver.Options{PageSize: 1, Instructions: "be kind", Tools: []tool.Tool{reads, raw}}, nil, func(t *testing.T, _ *mcpserver.Server, c *sdk.ClientSession) {
 		if got := c.InitializeResult().Instructions; got != "be kind" {
 			t.Errorf("instructions %q", got)
 		}
@@ -172,7 +173,7 @@ func TestResults(t *testing.T) {
 		tool.New(tool.Spec{Name: "panics"}, func(context.Context, tool.Call, none) (*tool.Result, error) { panic("oh") }),
 		tool.New(tool.Spec{Name: "errs"}, func(context.Context, tool.Call, none) (*tool.Result, error) { return nil, errors.New("broke") }),
 	}
-	each(t, server.Options{Tools: tools}, nil, func(t *testing.T, _ *server.Server, c *sdk.ClientSession) {
+	each(t, mcpserver.Options{Tools: tools}, nil, func(t *testing.T, _ *mcpserver.Server, c *sdk.ClientSession) {
 		r := call(t, c, "mixed", nil)
 		if len(r.Content) != 3 || string(r.Content[1].(*sdk.ImageContent).Data) != "png" || string(r.Content[2].(*sdk.EmbeddedResource).Resource.Blob) != "pdf" || r.IsError {
 			t.Errorf("%+v", r)
@@ -204,7 +205,7 @@ func TestListChanged(t *testing.T) {
 		t.Run(way.name, func(t *testing.T) {
 			t.Parallel()
 			changed := make(chan struct{}, 10)
-			s := serve(t, server.Options{Tools: []tool.Tool{fixed("old", tool.Text("o"))}})
+			s := serve(t, mcpserver.Options{Tools: []tool.Tool{fixed("old", tool.Text("o"))}})
 			c := connect(t, s, &sdk.ClientOptions{ToolListChangedHandler: func(context.Context, *sdk.ToolListChangedRequest) { changed <- struct{}{} }}, way.version, way.http)
 			if err := s.SetTools([]tool.Tool{fixed("new", tool.Text("n")), fixed("new", tool.Text("n"))}); err == nil {
 				t.Error("two tools of one name pass")
@@ -234,7 +235,8 @@ func TestListChanged(t *testing.T) {
 func TestProgressAndLogs(t *testing.T) {
 	t.Parallel()
 	slow := tool.New(tool.Spec{Name: "slow"}, func(context.Context, tool.Call, none) (*tool.Result, error) { return nil, nil })
-	o := server.Options{Tools: []tool.Tool{slow}, Call: func(ctx context.Context, c *server.Client, call tool.Call) (*tool.Result, error) {
+	o := mcpserver.Options{Tools: []tool.Tool{slow}}
+	callbacks := mcpserver.Callbacks{Call: func(ctx context.Context, c *mcpserver.Client, call tool.Call) (*tool.Result, error) {
 		c.Logger().Info("hello", "n", 1)
 		for _, st := range []tool.Status{{Text: "a"}, {Percent: 50}, {Percent: 20}, {Percent: 100, Text: "b"}} {
 			tool.Progress(ctx, st)
@@ -247,7 +249,7 @@ func TestProgressAndLogs(t *testing.T) {
 			t.Parallel()
 			var got []*sdk.ProgressNotificationParams
 			reports, logs := make(chan *sdk.ProgressNotificationParams, 100), make(chan string, 100)
-			c := connect(t, serve(t, o), &sdk.ClientOptions{
+			c := connect(t, serve(t, o, callbacks), &sdk.ClientOptions{
 				ProgressNotificationHandler: func(_ context.Context, r *sdk.ProgressNotificationClientRequest) { reports <- r.Params },
 				LoggingMessageHandler: func(_ context.Context, r *sdk.LoggingMessageRequest) {
 					data, _ := json.Marshal(r.Params.Data)
@@ -311,7 +313,7 @@ func TestCancel(t *testing.T) {
 				close(ended)
 				return nil, ctx.Err()
 			})
-			c := connect(t, serve(t, server.Options{Tools: []tool.Tool{hangs, fixed("quick", tool.Text("q"))}}), nil, way.version, way.http)
+			c := connect(t, serve(t, mcpserver.Options{Tools: []tool.Tool{hangs, fixed("quick", tool.Text("q"))}}), nil, way.version, way.http)
 			ctx, cancel := context.WithCancel(t.Context())
 			go func() {
 				<-began
@@ -337,16 +339,16 @@ func TestNew(t *testing.T) {
 	t.Parallel()
 	good := fixed("a", tool.Text(""))
 	for name, c := range map[string]struct {
-		o    server.Options
+		o    mcpserver.Options
 		want string
 	}{
-		"no name":  {server.Options{}, "needs a name"},
-		"__":       {server.Options{Name: "a__b"}, "must not hold __"},
-		"twice":    {server.Options{Name: "a", Tools: []tool.Tool{good, good}}, `two tools named "a"`},
-		"negative": {server.Options{Name: "a", PageSize: -1}, "negative"},
-		"schema":   {server.Options{Name: "a", Tools: []tool.Tool{odd{}}}, "schema"},
+		"no name":  {mcpserver.Options{}, "needs a name"},
+		"__":       {mcpserver.Options{Name: "a__b"}, "must not hold __"},
+		"twice":    {mcpserver.Options{Name: "a", Tools: []tool.Tool{good, good}}, `two tools named "a"`},
+		"negative": {mcpserver.Options{Name: "a", PageSize: -1}, "negative"},
+		"schema":   {mcpserver.Options{Name: "a", Tools: []tool.Tool{odd{}}}, "schema"},
 	} {
-		if s, err := server.New(c.o); err == nil || !strings.Contains(err.Error(), c.want) {
+		if s, err := mcpserver.New(c.o, mcpserver.Callbacks{}); err == nil || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%s: %v %v", name, s, err)
 		}
 	}

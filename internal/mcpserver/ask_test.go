@@ -1,4 +1,4 @@
-package server_test
+package mcpserver_test
 
 import (
 	"context"
@@ -11,15 +11,15 @@ import (
 
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 
-	"github.com/openagent-go/agent/mcp/server"
+	"github.com/openagent-go/agent/internal/mcpserver"
 	"github.com/openagent-go/agent/permission"
 	"github.com/openagent-go/agent/tool"
 )
 
 // asks is a tool whose call needs permission and has a question.
-func asks() server.Options {
-	return server.Options{Tools: []tool.Tool{tool.New(tool.Spec{Name: "asks"}, func(context.Context, tool.Call, none) (*tool.Result, error) { return nil, nil })},
-		Call: func(ctx context.Context, c *server.Client, call tool.Call) (*tool.Result, error) {
+func asks() (mcpserver.Options, mcpserver.Callbacks) {
+	return mcpserver.Options{Tools: []tool.Tool{tool.New(tool.Spec{Name: "asks"}, func(context.Context, tool.Call, none) (*tool.Result, error) { return nil, nil })}},
+		mcpserver.Callbacks{Call: func(ctx context.Context, c *mcpserver.Client, call tool.Call) (*tool.Result, error) {
 			d, err := c.CanUseTool(ctx, tool.Call{Name: "Bash", Input: json.RawMessage(`{"command":"ls \u001b[2J"}`)}, permission.Decision{Behavior: permission.Asked, Reason: "it is not read-only"})
 			if err != nil {
 				return nil, err
@@ -65,11 +65,12 @@ func TestElicitation(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
-			each(t, asks(), c.client, func(t *testing.T, _ *server.Server, s *sdk.ClientSession) {
+			o, callbacks := asks()
+			each(t, o, c.client, func(t *testing.T, _ *mcpserver.Server, s *sdk.ClientSession) {
 				if r := call(t, s, "asks", nil); !strings.HasPrefix(said(r), c.want) || r.IsError != strings.HasPrefix(c.want, "denied") {
 					t.Errorf("%s", said(r))
 				}
-			})
+			}, callbacks)
 		})
 	}
 }
@@ -78,11 +79,11 @@ func TestElicitation(t *testing.T) {
 // arguments, or answers that do not fit, and ends when the answer is late.
 func TestParked(t *testing.T) {
 	t.Parallel()
-	o := asks()
-	ended := endOf(&o)
+	o, callbacks := asks()
+	ended := endOf(&callbacks)
 	o.Tools = append(o.Tools, fixed("other", tool.Text("x")))
 	o.Patience = time.Hour
-	s := serve(t, o)
+	s := serve(t, o, callbacks)
 	client := &sdk.ClientOptions{Capabilities: &sdk.ClientCapabilities{Elicitation: &sdk.ElicitationCapabilities{}}, MultiRoundTrip: &sdk.MultiRoundTripOptions{Disabled: true},
 		ElicitationHandler: func(context.Context, *sdk.ElicitRequest) (*sdk.ElicitResult, error) {
 			return nil, errors.New("not asked")
@@ -135,10 +136,10 @@ func TestParked(t *testing.T) {
 }
 
 // endOf returns a channel that is closed once the call of a server's tool has ended.
-func endOf(o *server.Options) <-chan struct{} {
+func endOf(o *mcpserver.Callbacks) <-chan struct{} {
 	ended := make(chan struct{})
 	inner := o.Call
-	o.Call = func(ctx context.Context, c *server.Client, call tool.Call) (*tool.Result, error) {
+	o.Call = func(ctx context.Context, c *mcpserver.Client, call tool.Call) (*tool.Result, error) {
 		defer close(ended)
 		return inner(ctx, c, call)
 	}
@@ -155,10 +156,10 @@ func keys(m sdk.InputRequestMap) (all []string) {
 // A question without an answer does not wait for ever.
 func TestPatience(t *testing.T) {
 	t.Parallel()
-	o := asks()
-	ended := endOf(&o)
+	o, callbacks := asks()
+	ended := endOf(&callbacks)
 	o.Patience = time.Millisecond
-	c := connect(t, serve(t, o), &sdk.ClientOptions{Capabilities: &sdk.ClientCapabilities{Elicitation: &sdk.ElicitationCapabilities{}}, MultiRoundTrip: &sdk.MultiRoundTripOptions{Disabled: true}}, "2026-07-28", true)
+	c := connect(t, serve(t, o, callbacks), &sdk.ClientOptions{Capabilities: &sdk.ClientCapabilities{Elicitation: &sdk.ElicitationCapabilities{}}, MultiRoundTrip: &sdk.MultiRoundTripOptions{Disabled: true}}, "2026-07-28", true)
 	call(t, c, "asks", nil)
 	select {
 	case <-ended:
@@ -175,7 +176,7 @@ func TestState(t *testing.T) {
 		r.Patch.State = json.RawMessage(`{"a":1,"b":null}`)
 		return r, nil
 	})
-	each(t, server.Options{Tools: []tool.Tool{counts}, Dir: "/d"}, nil, func(t *testing.T, s *server.Server, c *sdk.ClientSession) {
+	each(t, mcpserver.Options{Tools: []tool.Tool{counts}, Dir: "/d"}, nil, func(t *testing.T, s *mcpserver.Server, c *sdk.ClientSession) {
 		if got := said(call(t, c, "counts", nil)); got != "/d" {
 			t.Errorf("%s", got)
 		}

@@ -1,4 +1,4 @@
-package server_test
+package mcpserver_test
 
 import (
 	"bytes"
@@ -10,8 +10,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/openagent-go/agent/internal/mcpserver"
 	"github.com/openagent-go/agent/mcp"
-	"github.com/openagent-go/agent/mcp/server"
 	"github.com/openagent-go/agent/tool"
 )
 
@@ -37,7 +37,7 @@ func post(t *testing.T, url, body string, change func(*http.Request)) *http.Resp
 // Pages of other sites reach nothing, under whatever name they come.
 func TestAdmits(t *testing.T) {
 	t.Parallel()
-	s := serve(t, server.Options{Hosts: []string{"tools.example.com"}, Origins: []string{"https://app.example.com"}})
+	s := serve(t, mcpserver.Options{Hosts: []string{"tools.example.com"}, Origins: []string{"https://app.example.com"}})
 	web := httptest.NewServer(s)
 	t.Cleanup(web.Close)
 	address := strings.TrimPrefix(web.URL, "http://")
@@ -68,7 +68,7 @@ func TestAdmits(t *testing.T) {
 // Requests are bounded, in size, in depth and in sessions.
 func TestBounds(t *testing.T) {
 	t.Parallel()
-	s := serve(t, server.Options{MaxSessions: 2})
+	s := serve(t, mcpserver.Options{MaxSessions: 2})
 	web := httptest.NewServer(s)
 	t.Cleanup(web.Close)
 	same := func(*http.Request) {}
@@ -108,7 +108,7 @@ func TestBounds(t *testing.T) {
 // An idle session ends, and a client's next request learns it.
 func TestIdle(t *testing.T) {
 	t.Parallel()
-	s := serve(t, server.Options{Idle: time.Millisecond, Tools: []tool.Tool{fixed("a", tool.Text("a"))}})
+	s := serve(t, mcpserver.Options{Idle: time.Millisecond, Tools: []tool.Tool{fixed("a", tool.Text("a"))}})
 	web := httptest.NewServer(s)
 	t.Cleanup(web.Close)
 	all := mcp.New(map[string]mcp.Config{"s": {URL: web.URL, AlwaysLoad: true}}, mcp.Options{})
@@ -145,7 +145,7 @@ func TestDeleteEndsCalls(t *testing.T) {
 		close(ended)
 		return nil, ctx.Err()
 	})
-	s := serve(t, server.Options{Tools: []tool.Tool{hangs}})
+	s := serve(t, mcpserver.Options{Tools: []tool.Tool{hangs}})
 	web := httptest.NewServer(s)
 	t.Cleanup(web.Close)
 	id := post(t, web.URL, initialize, func(*http.Request) {}).Header.Get("Mcp-Session-Id")
@@ -170,7 +170,7 @@ func TestDeleteEndsCalls(t *testing.T) {
 // A closed server refuses requests.
 func TestClosed(t *testing.T) {
 	t.Parallel()
-	s := serve(t, server.Options{})
+	s := serve(t, mcpserver.Options{})
 	web := httptest.NewServer(s)
 	t.Cleanup(web.Close)
 	_ = s.Close()
@@ -185,7 +185,7 @@ func TestClosed(t *testing.T) {
 // The same server within the program: its tools are called directly.
 func TestConfig(t *testing.T) {
 	t.Parallel()
-	s := serve(t, server.Options{Tools: []tool.Tool{fixed("a", tool.Text("here"))}})
+	s := serve(t, mcpserver.Options{Tools: []tool.Tool{fixed("a", tool.Text("here"))}})
 	all := mcp.New(map[string]mcp.Config{"own": s.Config()}, mcp.Options{})
 	defer all.Close()
 	tools, err := all.Tools(t.Context())

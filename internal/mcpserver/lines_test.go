@@ -1,4 +1,4 @@
-package server_test
+package mcpserver_test
 
 import (
 	"bytes"
@@ -9,7 +9,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/openagent-go/agent/mcp/server"
+	"github.com/openagent-go/agent/internal/mcpserver"
 	"github.com/openagent-go/agent/tool"
 )
 
@@ -17,7 +17,7 @@ import (
 // of the input are answered.
 func TestLines(t *testing.T) {
 	t.Parallel()
-	s := serve(t, server.Options{Tools: []tool.Tool{fixed("a", tool.Text("fine"))}})
+	s := serve(t, mcpserver.Options{Tools: []tool.Tool{fixed("a", tool.Text("fine"))}})
 	in := strings.Join([]string{"hello", "", initialize, `{"no":"message"}`, `{"jsonrpc":"2.0","method":"notifications/initialized"}`, strings.Repeat("x", 17<<20),
 		strings.Repeat("[", 20_000), `{"jsonrpc":"2.0","id":7,"method":"tools/call","params":{"name":"a"}}`}, "\n") // the last line has no end
 	var out bytes.Buffer
@@ -59,7 +59,7 @@ func TestEnd(t *testing.T) {
 		close(ended)
 		return nil, ctx.Err()
 	})
-	s := serve(t, server.Options{Tools: []tool.Tool{hangs}})
+	s := serve(t, mcpserver.Options{Tools: []tool.Tool{hangs}})
 	r, w := io.Pipe()
 	served := make(chan error, 1)
 	go func() { served <- s.Serve(t.Context(), r, io.Discard) }()
@@ -81,7 +81,7 @@ func TestEnd(t *testing.T) {
 // The end of the context ends a session whose client says nothing.
 func TestStopped(t *testing.T) {
 	t.Parallel()
-	s := serve(t, server.Options{})
+	s := serve(t, mcpserver.Options{})
 	r, _ := io.Pipe()
 	ctx, cancel := context.WithCancel(t.Context())
 	time.AfterFunc(time.Millisecond, cancel)

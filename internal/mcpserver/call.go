@@ -1,4 +1,4 @@
-package server
+package mcpserver
 
 import (
 	"bytes"
@@ -50,7 +50,7 @@ func (s *Server) carry(ctx context.Context, c *Client, p *sdk.CallToolParamsRaw)
 		input = json.RawMessage("{}")
 	}
 	ctx = tool.WithProgress(ctx, c.report)
-	r, err := s.options.Call(ctx, c, tool.Call{ID: c.session.next(), Name: p.Name, Input: input, Session: c.session.id})
+	r, err := s.callbacks.Call(ctx, c, tool.Call{ID: c.session.next(), Name: p.Name, Input: input, Session: c.session.id})
 	switch {
 	case ctx.Err() != nil && (err != nil || r == nil):
 		return nil, ctx.Err()

@@ -1,6 +1,6 @@
 //lint:file-ignore SA1019 Logging, sampling and roots are deprecated in the newest version of the protocol; clients of the others have them.
 
-package server
+package mcpserver
 
 import (
 	"context"
