@@ -10,6 +10,7 @@ import (
 	"github.com/openagent-go/agent/internal/driver"
 	"github.com/openagent-go/agent/internal/engine"
 	"github.com/openagent-go/agent/internal/fact"
+	"github.com/openagent-go/agent/internal/order"
 	"github.com/openagent-go/agent/internal/safecall"
 	"github.com/openagent-go/agent/llm"
 	"github.com/openagent-go/agent/tool"
@@ -149,7 +150,7 @@ func (l *activeRun) takeTools(fresh *resolvedTools) []event.Fact {
 		return len(old)
 	}
 	tools := fresh.offered
-	sort.SliceStable(tools, func(i, j int) bool { return at(tools[i]) < at(tools[j]) })
+	sort.Stable(order.By(len(tools), func(i, j int) bool { return at(tools[i]) < at(tools[j]) }, func(i, j int) { tools[i], tools[j] = tools[j], tools[i] }))
 	for i := range tools {
 		if j := at(tools[i]); j < len(old) && !old[j].Deferred {
 			tools[i].Deferred = false

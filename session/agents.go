@@ -35,7 +35,7 @@ func (a *agents) fact(d event.Data) {
 // copy copies the agents' sessions from one session's store to another's, up to the work
 // that the facts record. An agent that has not begun is skipped.
 func (a *agents) copy(ctx context.Context, src, dst Store) error {
-	if d, ok := dst.(shared); ok {
+	if d, ok := dst.(*shared); ok {
 		d.own = true
 		dst = d
 	}
@@ -105,7 +105,7 @@ type shared struct {
 }
 
 // at returns the id by which the store has an agent's session.
-func (s shared) at(ctx context.Context, id string) (string, error) {
+func (s *shared) at(ctx context.Context, id string) (string, error) {
 	if err := CheckID(id); err != nil {
 		return "", err
 	}
@@ -121,16 +121,16 @@ func (s shared) at(ctx context.Context, id string) (string, error) {
 }
 
 // below returns the store for the agents of an agent.
-func (s shared) below(id string) Store {
+func (s *shared) below(id string) Store {
 	at, err := s.at(context.Background(), id)
 	if err != nil {
 		at = id // the same failure comes again when a session is opened
 	}
-	return shared{Store: s.Store, session: at, own: s.own || at != id}
+	return &shared{Store: s.Store, session: at, own: s.own || at != id}
 }
 
 // Open implements [Store].
-func (s shared) Open(ctx context.Context, id string, header Header) (Log, error) {
+func (s *shared) Open(ctx context.Context, id string, header Header) (Log, error) {
 	at, err := s.at(ctx, id)
 	if err != nil {
 		return nil, err
@@ -144,7 +144,7 @@ func (s shared) Open(ctx context.Context, id string, header Header) (Log, error)
 }
 
 // Read implements [Store].
-func (s shared) Read(ctx context.Context, id string, after int64) iter.Seq2[event.Event, error] {
+func (s *shared) Read(ctx context.Context, id string, after int64) iter.Seq2[event.Event, error] {
 	return func(yield func(event.Event, error) bool) {
 		at, err := s.at(ctx, id)
 		if err != nil {
@@ -163,7 +163,7 @@ func (s shared) Read(ctx context.Context, id string, after int64) iter.Seq2[even
 }
 
 // Stat returns the Info of an agent's session.
-func (s shared) Stat(ctx context.Context, id string) (Info, error) {
+func (s *shared) Stat(ctx context.Context, id string) (Info, error) {
 	at, err := s.at(ctx, id)
 	if err != nil {
 		return Info{}, err

@@ -13,11 +13,13 @@ import (
 	"fmt"
 	"iter"
 	"sort"
+
 	"strings"
 	"time"
 	"unicode/utf8"
 
 	"github.com/openagent-go/agent/event"
+	"github.com/openagent-go/agent/internal/order"
 )
 
 // A Store keeps the facts of sessions. Several processes may use one store;
@@ -204,8 +206,9 @@ func promptLine(m event.UserMessage) string {
 
 // sortByUpdate orders infos for a list, the one changed last first.
 func sortByUpdate(list []Info) {
-	sort.Slice(list, func(i, j int) bool { // slices.SortFunc for Info takes 15 kB more in each program
+	later := func(i, j int) bool {
 		a, b := &list[i], &list[j]
 		return cmp.Or(b.Updated.Compare(a.Updated), strings.Compare(b.Session, a.Session)) < 0
-	})
+	}
+	sort.Sort(order.By(len(list), later, func(i, j int) { list[i], list[j] = list[j], list[i] }))
 }

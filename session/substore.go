@@ -15,10 +15,10 @@ func Under(store Store, session string) Store {
 	if s, ok := store.(Nester); ok {
 		return s.Under(session)
 	}
-	if s, ok := store.(shared); ok {
+	if s, ok := store.(*shared); ok {
 		return s.below(session)
 	}
-	return shared{Store: store, session: session}
+	return &shared{Store: store, session: session}
 }
 
 // Under returns the store in the folder agents of a session's own folder.

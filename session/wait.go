@@ -186,7 +186,7 @@ func (m *memoryStore) tell(id string) {
 }
 
 // Wait implements [Waiter].
-func (s shared) Wait(ctx context.Context, id string, after int64) error {
+func (s *shared) Wait(ctx context.Context, id string, after int64) error {
 	at, err := s.at(ctx, id)
 	if err != nil {
 		return fmt.Errorf("waiting for facts: %w", err)

@@ -22,6 +22,7 @@ const module = "github.com/openagent-go/agent"
 // covers only shared helpers: a package with a row of its own must be named.
 var rules = map[string][]string{
 	"": {
+		"internal/order",
 		"internal/fact",
 		"internal/conversation",
 		"internal/discard",
@@ -95,6 +96,7 @@ var rules = map[string][]string{
 		"tool",
 	},
 	"internal/engine": {
+		"internal/order",
 		"internal/fact",
 		"event",
 		"hook",
@@ -108,6 +110,7 @@ var rules = map[string][]string{
 		"internal/policies",
 	},
 	"session": {
+		"internal/order",
 		"internal/fact",
 		"internal/history",
 		"event",
@@ -552,6 +555,7 @@ var rules = map[string][]string{
 		"tool",
 	},
 	"internal/tooloutput": {
+		"internal/order",
 		"llm",
 		"tool",
 		"internal/toolschema",

@@ -3,9 +3,11 @@ package engine
 import (
 	"slices"
 	"sort"
+
 	"strings"
 
 	"github.com/openagent-go/agent/event"
+	"github.com/openagent-go/agent/internal/order"
 	"github.com/openagent-go/agent/llm"
 )
 
@@ -163,7 +165,7 @@ func (p *SummaryPlan) keep(from, tokens int, pending bool) {
 			p.Kept = append(p.Kept, m.seq)
 		}
 	}
-	sort.Slice(p.Kept, func(i, j int) bool { return p.Kept[i] < p.Kept[j] }) // slices.Sort of int64 takes 6 kB more in each program
+	sort.Sort(order.By(len(p.Kept), func(i, j int) bool { return p.Kept[i] < p.Kept[j] }, func(i, j int) { p.Kept[i], p.Kept[j] = p.Kept[j], p.Kept[i] }))
 }
 
 // clear truncates the largest results of the messages that stay, so that these have at most
@@ -178,7 +180,7 @@ func (p *SummaryPlan) clear(from, most int) {
 	if p.Cleared = c.down(nil, large, most, most); p.Cleared != nil {
 		return
 	}
-	sort.SliceStable(large, func(i, j int) bool { return large[i].size > large[j].size })
+	sort.Stable(order.By(len(large), func(i, j int) bool { return large[i].size > large[j].size }, func(i, j int) { large[i], large[j] = large[j], large[i] }))
 	for _, r := range large {
 		if sum <= most || r.size < minClear {
 			return

@@ -6,8 +6,10 @@ import (
 	"encoding/json"
 	"slices"
 	"sort"
+
 	"strings"
 
+	"github.com/openagent-go/agent/internal/order"
 	"github.com/openagent-go/agent/internal/text"
 )
 
@@ -22,11 +24,11 @@ type Values struct{ replacer *strings.Replacer }
 // they are and as they stand in JSON strings, with and without escapes for HTML.
 func New(values []string) Values {
 	values = slices.Clone(values)
-	// The longest first. With slices.SortFunc every program would be 12 kB larger.
-	sort.Slice(values, func(i, j int) bool {
+	longer := func(i, j int) bool {
 		a, b := values[i], values[j]
 		return len(a) > len(b) || len(a) == len(b) && a < b
-	})
+	}
+	sort.Sort(order.By(len(values), longer, func(i, j int) { values[i], values[j] = values[j], values[i] }))
 	var pairs []string
 	for _, v := range slices.Compact(values) {
 		if len(v) < shortest {

@@ -6,9 +6,11 @@ import (
 	"os"
 	"path/filepath"
 	"sort"
+
 	"sync/atomic"
 	"time"
 
+	"github.com/openagent-go/agent/internal/order"
 	"github.com/openagent-go/agent/internal/plainfile"
 )
 
@@ -82,10 +84,11 @@ func outputs(dir string) (files []fs.FileInfo, total int64) {
 			total += info.Size()
 		}
 	}
-	sort.Slice(files, func(i, j int) bool {
+	older := func(i, j int) bool {
 		a, b := files[i], files[j]
 		return cmp.Or(a.ModTime().Compare(b.ModTime()), cmp.Compare(a.Name(), b.Name())) < 0
-	})
+	}
+	sort.Sort(order.By(len(files), older, func(i, j int) { files[i], files[j] = files[j], files[i] }))
 	return files, total
 }
 
