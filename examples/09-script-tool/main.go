@@ -50,14 +50,16 @@ func run(ctx context.Context, out io.Writer) (err error) {
 		Workspace: ws,
 		Folders:   []custom.Folder{{Path: folder}},
 		// A program asks a person once and remembers the sum: when a file changes it is another one.
-		Trusted: func(custom.Listing) bool { return trust },
-		Warn: func(err error) {
-			var untrusted *custom.UntrustedError
-			if errors.As(err, &untrusted) {
-				fmt.Fprintln(out, "not trusted yet:", untrusted.Listing.Files)
-				return
+		Trusted: func(dir string, files []string, sum string) bool {
+			if !trust {
+				fmt.Fprintln(out, "not trusted yet:", files)
 			}
-			fmt.Fprintln(out, err)
+			return trust
+		},
+		Warn: func(err error) {
+			if !errors.Is(err, custom.ErrUntrusted) {
+				fmt.Fprintln(out, err)
+			}
 		},
 	}
 	a := &agent.Agent{

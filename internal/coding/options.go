@@ -149,7 +149,7 @@ type Source struct {
 	Path string // free of symlinks
 	Sum  string // changes with the content; "" if the content cannot be listed
 	// Content is what was read. Its type depends on the Kind: [config.File], [subagent.Found],
-	// [skill.Found], [custom.Listing], or one that is not exported.
+	// [skill.Found], [customtools.Listing], or one that is not exported.
 	Content any
 }
 

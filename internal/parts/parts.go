@@ -22,7 +22,7 @@ const (
 	Servers  = "servers"  // a file of MCP servers; the content is a *ServerFile
 	Agents   = "agents"   // a folder of sub-agents; the content is a subagent.Found
 	Skills   = "skills"   // a folder of skills; the content is a skill.Found
-	Tools    = "tools"    // a folder of executables; the content is a custom.Listing
+	Tools    = "tools"    // a folder of executables; the content is a customtools.Listing
 	Plugins  = "plugin"   // the folder of a plugin; the content is a *Plugin
 )
 

@@ -14,10 +14,10 @@ import (
 	"github.com/openagent-go/agent/hook"
 	hookshell "github.com/openagent-go/agent/hook/shell"
 	"github.com/openagent-go/agent/internal/config"
+	"github.com/openagent-go/agent/internal/customtools"
 	"github.com/openagent-go/agent/internal/text"
 	"github.com/openagent-go/agent/skill"
 	"github.com/openagent-go/agent/subagent"
-	"github.com/openagent-go/agent/tools/custom"
 	"github.com/openagent-go/agent/workspace"
 )
 
@@ -65,7 +65,7 @@ func ReadPlugin(dir string) (*Plugin, error) {
 		return nil, err
 	}
 	p := &Plugin{Dir: real, Given: dir, Name: filepath.Base(real)}
-	if l, err := custom.List(real); err == nil {
+	if l, err := customtools.List(real); err == nil {
 		p.Sum = l.Sum
 	} else {
 		p.Unlisted = err

@@ -17,12 +17,12 @@ import (
 	"github.com/openagent-go/agent/cmd/openagent/internal/settings"
 	"github.com/openagent-go/agent/internal/coding"
 	"github.com/openagent-go/agent/internal/cronstore"
+	"github.com/openagent-go/agent/internal/customtools"
 	"github.com/openagent-go/agent/internal/triggerstore"
 	"github.com/openagent-go/agent/llm"
 	"github.com/openagent-go/agent/mcp"
 	"github.com/openagent-go/agent/permission"
 	"github.com/openagent-go/agent/session"
-	"github.com/openagent-go/agent/tools/custom"
 	"github.com/openagent-go/agent/trace"
 )
 
@@ -246,7 +246,7 @@ func (b Build) warn(h *cli.IO, part coding.Part, err error) {
 		return
 	}
 	var wrong *coding.OptionError
-	var untrusted *custom.UntrustedError
+	var untrusted *customtools.UntrustedError
 	switch {
 	case errors.As(err, &untrusted):
 		warnOfTools(h, err)

@@ -12,9 +12,9 @@ import (
 	"github.com/openagent-go/agent/cmd/openagent/internal/preview"
 	"github.com/openagent-go/agent/cmd/openagent/internal/settings"
 	"github.com/openagent-go/agent/internal/config"
+	"github.com/openagent-go/agent/internal/customtools"
 	"github.com/openagent-go/agent/internal/parts"
 	"github.com/openagent-go/agent/internal/trusted"
-	"github.com/openagent-go/agent/tools/custom"
 )
 
 // PluginSummary describes the plugin's parts. Parts that run come first. full adds the texts of agents
@@ -90,7 +90,7 @@ func PluginState(dir string, t trusted.Folder) string {
 	if _, err := os.Lstat(dir); errors.Is(err, fs.ErrNotExist) {
 		return "gone"
 	}
-	if l, err := custom.List(dir); err != nil || l.Dir != dir || l.Sum != t.Sum {
+	if l, err := customtools.List(dir); err != nil || l.Dir != dir || l.Sum != t.Sum {
 		return "changed"
 	}
 	return "trusted"

@@ -14,12 +14,12 @@ import (
 	"github.com/openagent-go/agent/cmd/openagent/internal/settings"
 	"github.com/openagent-go/agent/internal/coding"
 	"github.com/openagent-go/agent/internal/config"
+	"github.com/openagent-go/agent/internal/customtools"
 	"github.com/openagent-go/agent/internal/text"
 	"github.com/openagent-go/agent/internal/toolrun"
 	"github.com/openagent-go/agent/permission"
 	"github.com/openagent-go/agent/tool"
 	"github.com/openagent-go/agent/tools"
-	"github.com/openagent-go/agent/tools/custom"
 	"github.com/openagent-go/agent/workspace"
 )
 
@@ -61,7 +61,7 @@ func (b *ToolList) Entry(t tool.Tool, plugins []string) ToolEntry {
 		}
 	}
 	e := ToolEntry{s.Name, kind, s.ReadOnly, s.NonDestructive, s.Idempotent, s.OpenWorld, s.NeedsPerson, "", s.Description, s.Input}
-	if c, ok := t.(*custom.Tool); ok {
+	if c, ok := t.(*customtools.Tool); ok {
 		e.Kind, e.File = "custom", c.File
 		if slices.Contains(plugins, filepath.Dir(c.Folder.Path)) {
 			e.Kind = "plugin"
@@ -206,7 +206,7 @@ func (b *ToolList) Find(name string) (tool.Tool, error) {
 }
 
 func warnOfTools(h *cli.IO, err error) {
-	var u *custom.UntrustedError
+	var u *customtools.UntrustedError
 	if errors.As(err, &u) {
 		h.Warn("%v; review them, then run openagent trust add %s", err, text.QuoteShell(u.Listing.Dir))
 		return

@@ -11,11 +11,11 @@ import (
 	"github.com/openagent-go/agent/cmd/openagent/internal/preview"
 	"github.com/openagent-go/agent/cmd/openagent/internal/settings"
 	"github.com/openagent-go/agent/internal/coding"
+	"github.com/openagent-go/agent/internal/customtools"
 	"github.com/openagent-go/agent/internal/parts"
 	"github.com/openagent-go/agent/internal/text"
 	"github.com/openagent-go/agent/skill"
 	"github.com/openagent-go/agent/subagent"
-	"github.com/openagent-go/agent/tools/custom"
 )
 
 // A Truster decides which sources of a project and of plugins are trusted: those that the user
@@ -47,7 +47,7 @@ func (t *Truster) Trusts(ctx context.Context, s parts.Source) (bool, error) {
 		return t.skills(ctx, found)
 	case *parts.ServerFile:
 		return t.servers(ctx, found)
-	case custom.Listing:
+	case customtools.Listing:
 		if !t.ask {
 			return false, nil // the set of tools warns
 		}

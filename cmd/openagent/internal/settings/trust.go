@@ -8,8 +8,8 @@ import (
 
 	"github.com/openagent-go/agent/cmd/openagent/internal/cli"
 	"github.com/openagent-go/agent/internal/config"
+	"github.com/openagent-go/agent/internal/customtools"
 	"github.com/openagent-go/agent/internal/trusted"
-	"github.com/openagent-go/agent/tools/custom"
 )
 
 // ReadTrust reads the list of what the user trusts. If it cannot be read, ReadTrust returns an error
@@ -114,7 +114,7 @@ func NeedLines(h *cli.IO, needs []config.Need) string {
 }
 
 // TrustTools records a folder as trusted in its current state.
-func TrustTools(ctx context.Context, h *cli.IO, l custom.Listing) error {
+func TrustTools(ctx context.Context, h *cli.IO, l customtools.Listing) error {
 	return ChangeTrust(ctx, h, func(t trusted.List) {
 		t.Folders[l.Dir] = trusted.Folder{Sum: l.Sum, Files: l.Files, Since: trusted.Now()}
 	})
@@ -122,7 +122,7 @@ func TrustTools(ctx context.Context, h *cli.IO, l custom.Listing) error {
 
 // OfferTools asks the user about a folder of tools that is not trusted. After a no it asks again the
 // next time.
-func OfferTools(ctx context.Context, h *cli.IO, l custom.Listing) (bool, error) {
+func OfferTools(ctx context.Context, h *cli.IO, l customtools.Listing) (bool, error) {
 	if _, err := fmt.Fprintf(h.Err, "The folder %s holds tools that the agent could run as programs:\n%s", h.OneLine(l.Dir), FileList(h, l)); err != nil {
 		return false, err
 	}
@@ -134,7 +134,7 @@ func OfferTools(ctx context.Context, h *cli.IO, l custom.Listing) (bool, error) 
 }
 
 // FileList lists the files of a tool folder.
-func FileList(h *cli.IO, l custom.Listing) string {
+func FileList(h *cli.IO, l customtools.Listing) string {
 	var b strings.Builder
 	for _, name := range l.Files {
 		fmt.Fprintf(&b, "  %s\n", h.OneLine(name))
@@ -173,13 +173,13 @@ func Confirm(ctx context.Context, h *cli.IO, question string) (bool, error) {
 
 // ToolFolders returns the tool folders of a project or a plugin. Any other folder counts as a tool
 // folder itself.
-func ToolFolders(h *cli.IO, dir string, known bool) ([]custom.Listing, error) {
-	var out []custom.Listing
+func ToolFolders(h *cli.IO, dir string, known bool) ([]customtools.Listing, error) {
+	var out []customtools.Listing
 	for _, path := range []string{filepath.Join(dir, ".openagent", "tools"), filepath.Join(dir, "tools"), dir} {
 		if path == dir && (known || len(out) > 0) {
 			continue
 		}
-		l, err := custom.List(path)
+		l, err := customtools.List(path)
 		if err != nil {
 			return nil, cli.Usagef("trust add: %s: %w", path, err)
 		}

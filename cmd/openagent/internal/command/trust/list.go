@@ -11,8 +11,8 @@ import (
 	"github.com/openagent-go/agent/cmd/openagent/internal/cli"
 	"github.com/openagent-go/agent/cmd/openagent/internal/settings"
 	"github.com/openagent-go/agent/internal/config"
+	"github.com/openagent-go/agent/internal/customtools"
 	"github.com/openagent-go/agent/internal/trusted"
-	"github.com/openagent-go/agent/tools/custom"
 )
 
 func listTrust(h *cli.IO, format string) error {
@@ -34,7 +34,7 @@ func listTrust(h *cli.IO, format string) error {
 	for _, dir := range slices.Sorted(maps.Keys(t.Folders)) {
 		f := t.Folders[dir]
 		state := "trusted"
-		switch l, err := custom.List(dir); {
+		switch l, err := customtools.List(dir); {
 		case err == nil && l.Dir == "":
 			state = "gone"
 		case err != nil || l.Dir != dir || l.Sum != f.Sum:

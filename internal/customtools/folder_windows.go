@@ -1,4 +1,4 @@
-package custom
+package customtools
 
 import (
 	"io/fs"
