@@ -296,7 +296,7 @@ func TestSaidMeanwhile(t *testing.T) {
 	}
 	manual := 0
 	for _, c := range compactions(t, store, "s") {
-		if c.Trigger == event.Manual && c.Instructions == "once more" {
+		if c.Trigger == fact.Manual && c.Instructions == "once more" {
 			manual++
 		}
 	}

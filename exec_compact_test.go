@@ -15,6 +15,7 @@ import (
 	"github.com/openagent-go/agent/event"
 	"github.com/openagent-go/agent/hook"
 	"github.com/openagent-go/agent/internal/engine"
+	"github.com/openagent-go/agent/internal/fact"
 	"github.com/openagent-go/agent/internal/llmconst"
 	"github.com/openagent-go/agent/internal/skillscope"
 	"github.com/openagent-go/agent/internal/wire/wiretest"
@@ -134,7 +135,7 @@ func TestCompaction(t *testing.T) {
 		t.Fatalf("%d compactions", len(all))
 	}
 	for _, c := range all {
-		if c.Failed != "" || c.Trigger != event.Auto || c.Until == 0 || c.After*10 > c.Before*4 || !slices.Equal(c.Memory, []string{"decision: keep the API"}) {
+		if c.Failed != "" || c.Trigger != fact.Auto || c.Until == 0 || c.After*10 > c.Before*4 || !slices.Equal(c.Memory, []string{"decision: keep the API"}) {
 			t.Errorf("%+v", c)
 		}
 	}

@@ -12,6 +12,7 @@ import (
 	"github.com/openagent-go/agent"
 	"github.com/openagent-go/agent/event"
 	"github.com/openagent-go/agent/hook"
+	"github.com/openagent-go/agent/internal/fact"
 	"github.com/openagent-go/agent/internal/skillscope"
 	"github.com/openagent-go/agent/llm"
 	"github.com/openagent-go/agent/llm/llmtest"
@@ -213,7 +214,7 @@ func TestSkillEndsBeforeFollowUp(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if r, ok := e.Data.(event.ToolResult); ok && r.Cause == event.ByDenial {
+		if r, ok := e.Data.(event.ToolResult); ok && r.Cause == fact.ByDenial {
 			denied++
 		}
 	}

@@ -12,6 +12,7 @@ import (
 
 	"github.com/openagent-go/agent"
 	"github.com/openagent-go/agent/event"
+	"github.com/openagent-go/agent/internal/fact"
 	"github.com/openagent-go/agent/llm"
 	"github.com/openagent-go/agent/session"
 	"github.com/openagent-go/agent/tool"
@@ -97,7 +98,7 @@ func TestLongHistory(t *testing.T) {
 		switch f := e.Data.(type) {
 		case event.ToolResult:
 			results[f.Call]++
-			if f.Cause == event.ByCrash {
+			if f.Cause == fact.ByCrash {
 				unknown++
 			}
 		case event.RunEnd:
@@ -111,7 +112,7 @@ func TestLongHistory(t *testing.T) {
 	if len(results) != turns || ends != 1 || repeated > 0 || len(writes)+unknown < turns {
 		t.Errorf("%d of %d calls have results, %d unknown; %d ends, %d writes repeated", len(results), turns, unknown, ends, repeated)
 	}
-	if r, err := session.Verify(t.Context(), dir, "s"); err != nil || len(r.Problems) > 0 {
+	if r, err := session.Verify(t.Context(), dir, "s"); err != nil || len(r.Problems()) > 0 {
 		t.Errorf("%+v, %v", r, err)
 	}
 	t.Logf("%d facts, %d writes, broken off %d times, %d outcomes unknown", len(facts), len(writes), breaks, unknown)

@@ -76,7 +76,7 @@ func TestOldJournalReads(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, p := range v.Problems {
+	for _, p := range v.Problems() {
 		t.Error(p)
 	}
 }

@@ -22,7 +22,7 @@ func TestQuotaOfTree(t *testing.T) {
 		return &llmtest.Model{ID: id, Rule: rule, Facts: llm.Info{Price: &llm.Price{Input: 3, Output: 15}}}
 	}
 	speak := func(*llmtest.Request, int) llmtest.Step { return say("spoken") }
-	mine, own := &quota.Account{Store: new(quota.Memory), Key: "mine", USD: 5}, &quota.Account{Store: new(quota.Memory), Key: "own", USD: 5}
+	mine, own := &quota.Account{Store: quota.Memory(), Key: "mine", USD: 5}, &quota.Account{Store: quota.Memory(), Key: "own", USD: 5}
 	helper := &agent.Agent{Name: "helper", Model: model("helper", speak), Quota: own}
 	long := tool.New(tool.Spec{Name: "long", ReadOnly: true}, func(context.Context, tool.Call, number) (*tool.Result, error) {
 		return tool.Text(strings.Repeat("long ", 500)), nil

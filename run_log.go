@@ -71,7 +71,7 @@ func (x *runSetup) recordOf(f event.Fact, tool func(call string) string) *logRec
 	case event.ToolStart:
 		return debugRecord("tool started").str("call", f.Call).str("tool", tool(f.Call))
 	case event.ToolResult:
-		if f.Cause == event.ByDenial {
+		if f.Cause == fact.ByDenial {
 			return x.denialRecord(&f, tool(f.Call))
 		}
 		r := debugRecord("tool ended").str("call", f.Call).str("tool", tool(f.Call)).time("duration", f.Duration).flag("failed", f.Result.IsError)

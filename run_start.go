@@ -212,12 +212,12 @@ func (s *Session) beginning(x *runSetup) event.Start {
 	case s.prompted || len(x.Hooks.Events())+len(rules.Allow)+len(rules.Ask)+len(rules.Deny) == 0:
 		return ""
 	case s.state.Last == 0:
-		return event.StartNew
+		return fact.StartNew
 	}
 	if info, err := session.Stat(context.Background(), s.store(), s.ID); err == nil && info.Parent != nil && info.Parent.Seq == s.state.Last {
-		return event.StartFork
+		return fact.StartFork
 	}
-	return event.StartResume
+	return fact.StartResume
 }
 
 const (

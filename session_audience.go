@@ -4,6 +4,7 @@ import (
 	"reflect"
 
 	"github.com/openagent-go/agent/event"
+	"github.com/openagent-go/agent/internal/fact"
 	"github.com/openagent-go/agent/internal/watchers"
 	"github.com/openagent-go/agent/session"
 )
@@ -104,9 +105,9 @@ func (to *audience) put(e event.Event, soFar string) {
 
 // began tells those who watch the agent that a session begins.
 func (to *audience) began(s *Session) {
-	began := event.SessionBegan{Start: event.StartNew}
+	began := event.SessionBegan{Start: fact.StartNew}
 	if s.state.Last > 0 {
-		began.Start = event.StartResume
+		began.Start = fact.StartResume
 	}
 	if ref := s.definition().parentRef(); ref != nil {
 		began.Parent, began.Call, began.Agent = ref.Session, ref.Call, ref.Name

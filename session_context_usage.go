@@ -1,6 +1,7 @@
 package agent
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -29,7 +30,13 @@ type ContextUsage struct {
 }
 
 // MarshalJSON returns everything that is known of the context.
-func (u ContextUsage) MarshalJSON() ([]byte, error) { return json.Marshal(u.all) }
+func (u ContextUsage) MarshalJSON() ([]byte, error) {
+	var b bytes.Buffer
+	e := json.NewEncoder(&b)
+	e.SetEscapeHTML(false) // that is for the encoder that calls it
+	err := e.Encode(u.all)
+	return b.Bytes(), err
+}
 
 func contextUsage(all engine.ContextUsage) ContextUsage {
 	u := ContextUsage{Window: all.Window, Tokens: all.Tokens, Free: all.Free, Counted: string(all.Counted), all: all}

@@ -109,20 +109,3 @@ func TestTraceOfJournal(t *testing.T) {
 		}
 	})
 }
-
-// A recorder stops at its limit and says what is missing. Only its owner can read its file.
-func TestRecorderBounds(t *testing.T) {
-	var out bytes.Buffer
-	rec := trace.NewRecorder(&out)
-	rec.Max = 400
-	for range 10 {
-		_, end := rec.Trace(t.Context(), trace.Span{Kind: trace.Tool, Name: "x", Session: "s"})
-		end(trace.End{})
-	}
-	if err := rec.Close(); err != nil {
-		t.Fatal(err)
-	}
-	if out.Len() > 500 || !strings.Contains(out.String(), `"dropped":8`) {
-		t.Errorf("%d bytes:\n%s", out.Len(), &out)
-	}
-}

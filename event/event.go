@@ -17,7 +17,6 @@ import (
 	"time"
 
 	"github.com/openagent-go/agent/hook"
-	"github.com/openagent-go/agent/internal/toolrun"
 	"github.com/openagent-go/agent/llm"
 	"github.com/openagent-go/agent/permission"
 	"github.com/openagent-go/agent/tool"
@@ -75,14 +74,12 @@ const (
 	AsContinue Delivery = "continue"  // written by the engine: the answer was cut at max_tokens, or a Stop hook makes the run go on
 )
 
-// A Start says how a session began in the program that uses it.
+// A Start says how a session began in the program that uses it:
+//
+//   - "startup": it is new
+//   - "resume": it was there before
+//   - "fork": it shares the past of another one
 type Start string
-
-const (
-	StartNew    Start = "startup" // it is new
-	StartResume Start = "resume"  // it was there before
-	StartFork   Start = "fork"    // it shares the past of another one
-)
 
 // An EndReason says why a run ended.
 type EndReason string
@@ -190,7 +187,7 @@ type (
 		Call     string        `json:"call"`
 		Cause    Cause         `json:"cause,omitempty"`
 		Result   tool.Result   `json:"result"`
-		Fault    toolrun.Fault `json:"fault,omitempty"` // "timeout", "panic", "invalid_input", "stuck" or "denied": the tool gave no answer
+		Fault    string        `json:"fault,omitempty"` // "timeout", "panic", "invalid_input", "stuck" or "denied": the tool gave no answer
 		Duration time.Duration `json:"duration,omitempty"`
 		Stop     string        `json:"stop,omitempty"` // why a hook stops the run
 	}
@@ -288,17 +285,15 @@ type (
 	}
 )
 
-// A Cause says where a [ToolResult] comes from.
+// A Cause says where a [ToolResult] comes from:
+//
+//   - "": the tool ran
+//   - "denied": permission was refused
+//   - "cancelled": the run was stopped, while the call ran or before it
+//   - "unknown": the program died while the call ran; whether it took effect is not known
+//   - "unknown_tool": there is no such tool
+//   - "cut_off": the model's answer ended inside the call
 type Cause string
-
-const (
-	ByTool      Cause = ""             // the tool ran
-	ByDenial    Cause = "denied"       // permission was refused
-	ByCancel    Cause = "cancelled"    // the run was stopped: while the call ran, or before it
-	ByCrash     Cause = "unknown"      // the program died while the call ran; whether it took effect is not known
-	ByAbsence   Cause = "unknown_tool" // there is no such tool
-	ByTruncated Cause = "cut_off"      // the model's answer ended inside the call
-)
 
 // Instructions is a file of instructions that the model was told, in the words of the
 // hooks of InstructionsLoaded.
@@ -308,14 +303,12 @@ type Instructions struct {
 	Reason string `json:"reason"` // session_start, nested_traversal or include
 }
 
-// A Trigger says why a conversation is compacted.
+// A Trigger says why a conversation is compacted:
+//
+//   - "auto": it comes near the end of the context window
+//   - "manual": a user or a program asked for it
+//   - "overflow": the provider finds it too long
 type Trigger string
-
-const (
-	Auto     Trigger = "auto"     // it comes near the end of the context window
-	Manual   Trigger = "manual"   // a user or a program asked for it
-	Overflow Trigger = "overflow" // the provider finds it too long
-)
 
 // A Loop says when the loop guard asks a person about a call of a tool, because the model
 // goes round in circles. If nobody can be asked, the run ends. The zero Loop has the

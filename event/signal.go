@@ -8,15 +8,9 @@ import (
 	"github.com/openagent-go/agent/tool"
 )
 
-// A ToolPhase is how far a call is, as people are shown it.
+// A ToolPhase is how far a call is, as people are shown it: "waiting" while the input is
+// being written, then "doing", at last "success" or "error".
 type ToolPhase string
-
-const (
-	ToolWaiting   ToolPhase = "waiting" // the input is being written
-	ToolDoing     ToolPhase = "doing"
-	ToolSucceeded ToolPhase = "success"
-	ToolFailed    ToolPhase = "error"
-)
 
 // A CacheCause is the reason why a provider's prompt cache was lost:
 //
@@ -166,7 +160,7 @@ type (
 	// SessionBegan means that the first run of a session begins in this program. Only those
 	// who watch an agent get it.
 	SessionBegan struct {
-		Start  Start  `json:"start"`            // StartNew or StartResume
+		Start  Start  `json:"start"`            // "startup" or "resume"
 		Parent string `json:"parent,omitempty"` // the session that the agent works for
 		Call   string `json:"call,omitempty"`   // the call that has started the agent
 		Agent  string `json:"agent,omitempty"`  // its name

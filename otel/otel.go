@@ -259,7 +259,7 @@ func (t *teller) measure(ctx context.Context, s *trace.Span, e *trace.End, took 
 		}
 		return
 	case trace.Model:
-	case trace.Compaction:
+	case "compaction":
 		if f, ok := e.Fact.(event.Compacted); ok && f.Model != "" {
 			s.Name = f.Model
 			break

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/openagent-go/agent/internal/modelcall"
+	"github.com/openagent-go/agent/internal/quotawarning"
 	"github.com/openagent-go/agent/llm"
 )
 
@@ -197,7 +198,7 @@ func (a *Account) warn(ctx context.Context, book string, spent float64) {
 	if at == 0 {
 		at = 0.8
 	}
-	tell, ok := ctx.Value(WarningKey).(func(Warning))
+	tell, ok := ctx.Value(quotawarning.Listener{}).(func(quotawarning.Warning))
 	if at < 0 || spent < at*a.USD || !ok {
 		return
 	}
@@ -206,6 +207,6 @@ func (a *Account) warn(ctx context.Context, book string, spent float64) {
 	a.warned = book
 	a.mu.Unlock()
 	if first {
-		tell(Warning{Key: a.Key, SpentUSD: spent, LimitUSD: a.USD})
+		tell(quotawarning.Warning{Key: a.Key, SpentUSD: spent, LimitUSD: a.USD})
 	}
 }

@@ -15,7 +15,7 @@ func ExampleAccount() {
 	model := &llmtest.Model{Facts: llm.Info{Price: &llm.Price{Input: 3, Output: 15}}, Rule: func(*llmtest.Request, int) llmtest.Step {
 		return llmtest.Step{Text: "Done.", Usage: llm.Usage{Input: 100, Output: 600}}
 	}}
-	ada := &quota.Account{Store: new(quota.Memory), Key: "user/ada", Period: quota.Day, USD: 0.02}
+	ada := &quota.Account{Store: quota.Memory(), Key: "user/ada", Period: quota.Day, USD: 0.02}
 	a := &agent.Agent{Model: model, Quota: ada}
 	for {
 		res, err := a.Prompt(context.Background(), "Tidy up.")

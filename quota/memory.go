@@ -6,13 +6,15 @@ import (
 	"time"
 )
 
-// A Memory is a [Store] for one process. The zero Memory is empty.
-type Memory struct {
+// Memory returns an empty [Store] for one process.
+func Memory() Store { return new(memory) }
+
+type memory struct {
 	mu    sync.Mutex
 	books map[string]*ledger
 }
 
-func (m *Memory) with(book string, do func(*ledger)) {
+func (m *memory) with(book string, do func(*ledger)) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	l := m.books[book]
@@ -27,19 +29,19 @@ func (m *Memory) with(book string, do func(*ledger)) {
 }
 
 // Reserve implements [Store].
-func (m *Memory) Reserve(_ context.Context, r Reservation) (b Balance, err error) {
+func (m *memory) Reserve(_ context.Context, r Reservation) (b Balance, err error) {
 	m.with(r.Book, func(l *ledger) { b = l.reserve(r, time.Now()) })
 	return b, nil
 }
 
 // Settle implements [Store].
-func (m *Memory) Settle(_ context.Context, book, id string, usd float64) error {
+func (m *memory) Settle(_ context.Context, book, id string, usd float64) error {
 	m.with(book, func(l *ledger) { l.settle(id, usd) })
 	return nil
 }
 
 // Balance implements [Store].
-func (m *Memory) Balance(_ context.Context, book string) (b Balance, err error) {
+func (m *memory) Balance(_ context.Context, book string) (b Balance, err error) {
 	m.with(book, func(l *ledger) { l.expire(time.Now()); b = l.balance() })
 	return b, nil
 }

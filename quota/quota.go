@@ -51,16 +51,3 @@ func Day(now time.Time) string { return now.UTC().Format("2006-01-02") }
 
 // Month is the period of a calendar month in UTC.
 func Month(now time.Time) string { return now.UTC().Format("2006-01") }
-
-// A Warning says that the costs of an account have reached a share of its limit.
-type Warning struct {
-	Key      string
-	SpentUSD float64
-	LimitUSD float64
-}
-
-type warningKey struct{}
-
-// WarningKey is the key of a func([Warning]) among a context's values. Model calls with the
-// context tell it the warnings of their accounts.
-var WarningKey any = warningKey{}

@@ -21,7 +21,7 @@ import (
 )
 
 func stores(t *testing.T) map[string]quota.Store {
-	return map[string]quota.Store{"memory": new(quota.Memory), "dir": quota.Dir(t.TempDir())}
+	return map[string]quota.Store{"memory": quota.Memory(), "dir": quota.Dir(t.TempDir())}
 }
 
 func reservation(id string, least, most float64) quota.Reservation {
@@ -148,7 +148,7 @@ func TestAccount(t *testing.T) {
 
 // A stream that breaks off costs its input and what was streamed, by estimate.
 func TestBrokenCall(t *testing.T) {
-	account := &quota.Account{Store: new(quota.Memory), Key: "ada", USD: 0.2}
+	account := &quota.Account{Store: quota.Memory(), Key: "ada", USD: 0.2}
 	a := &agent.Agent{Quota: account, Retry: &agent.Retry{Base: time.Millisecond}, Model: priced(func(r *llmtest.Request, n int) llmtest.Step {
 		if n < 2 {
 			return llmtest.Step{Text: "half an answer", CutAfter: 2}

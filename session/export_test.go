@@ -112,3 +112,7 @@ func (f *mortalFile) Truncate(size int64) error {
 	f.disk.next()
 	return f.file.Truncate(size)
 }
+
+// Found and Done return all that a report holds.
+func Found(r *Report) *report    { return &r.found }
+func Done(r *Repaired) *repaired { return &r.done }

@@ -131,7 +131,7 @@ func intact(d session.Folder) (n int64, err error) {
 	}
 	r, err := session.Verify(context.Background(), d, "s")
 	if err == nil && r.Damaged() {
-		err = fmt.Errorf("%+v", r.Problems)
+		err = fmt.Errorf("%+v", session.Found(r).Problems)
 	}
 	return n, err
 }

@@ -212,7 +212,7 @@ func TestClockJumps(t *testing.T) {
 	if err != nil || last[1].Seq != 5 || last[0].Seq != 4 {
 		t.Errorf("the last are %+v, %v", last, err)
 	}
-	if r, err := session.Verify(t.Context(), d, "s"); err != nil || len(r.Problems) > 0 {
+	if r, err := session.Verify(t.Context(), d, "s"); err != nil || len(session.Found(r).Problems) > 0 {
 		t.Errorf("%+v, %v", r, err)
 	}
 }

@@ -99,7 +99,7 @@ func wholeOrNone(t *testing.T, d session.Folder, id string, want []event.Event) 
 	if err != nil || !reflect.DeepEqual(got, want) {
 		t.Fatalf("%s has %d facts of %d, %v", id, len(got), len(want), err)
 	}
-	if r, err := session.Verify(t.Context(), d, id); err != nil || len(r.Problems) > 0 {
+	if r, err := session.Verify(t.Context(), d, id); err != nil || len(session.Found(r).Problems) > 0 {
 		t.Fatalf("%s: %+v, %v", id, r, err)
 	}
 	if info, err := d.Stat(t.Context(), id); err != nil || info.Facts != int64(len(want)) || info.Size == 0 {

@@ -28,13 +28,13 @@ type inspector struct {
 	whole  bool  // the header could be read
 	last   int64 // the highest number of a fact so far
 
-	problem func(Problem)
+	problem func(problem)
 	fact    func(line int, e event.Event)
 }
 
 // inspect calls problem and fact for the problems and facts of a session's journal. It
 // fails only if the file cannot be read, or has another version: with [ErrVersion].
-func (d folderStore) inspect(ctx context.Context, folder, id string, problem func(Problem), fact func(int, event.Event)) (*inspector, error) {
+func (d folderStore) inspect(ctx context.Context, folder, id string, problem func(problem), fact func(int, event.Event)) (*inspector, error) {
 	f, err := d.system().open(filepath.Join(folder, journalName), os.O_RDONLY)
 	if err != nil {
 		return nil, err
@@ -99,7 +99,7 @@ func (in *inspector) next() (line []byte, finished bool, err error) {
 }
 
 func (in *inspector) found(kind string, seq int64, usable bool, format string, args ...any) {
-	in.problem(Problem{Line: in.line, Seq: seq, Kind: kind, Usable: usable, Text: fmt.Sprintf(format, args...)})
+	in.problem(problem{Line: in.line, Seq: seq, Kind: kind, Usable: usable, Text: fmt.Sprintf(format, args...)})
 }
 
 // first reads the header. It reports false for a line that may be something else.

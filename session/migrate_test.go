@@ -54,7 +54,7 @@ func TestOlderVersion(t *testing.T) {
 		t.Errorf("stat: %+v, %v", info, err)
 	}
 	r, err := Verify(t.Context(), d, "s")
-	if err != nil || r.Damaged() || len(r.Problems) != 1 || r.Problems[0].Kind != problemVersion {
+	if err != nil || r.Damaged() || len(r.found.Problems) != 1 || r.found.Problems[0].Kind != problemVersion {
 		t.Errorf("verify: %+v, %v", r, err)
 	}
 	name := filepath.Join(d.Path, "s", journalName)
@@ -133,7 +133,7 @@ func TestMigrationRefuses(t *testing.T) {
 	if now, err := os.ReadFile(name); err != nil || !bytes.Equal(now, before) {
 		t.Errorf("the file was touched: %v", err)
 	}
-	if r, err := Repair(t.Context(), d, "s"); err != nil || r.Kept != 2 || r.Backup == "" {
+	if r, err := Repair(t.Context(), d, "s"); err != nil || r.done.Kept != 2 || r.Backup == "" {
 		t.Errorf("repair: %+v, %v", r, err)
 	}
 	if got, err := facts(d); err != nil || len(got) != 2 {

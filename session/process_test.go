@@ -222,7 +222,7 @@ func TestKilledWriter(t *testing.T) {
 		if acked == 0 {
 			t.Fatal("nothing was acknowledged")
 		}
-		if r, err := session.Verify(t.Context(), d, "s"); err != nil || r.Damaged() || r.Facts < acked {
+		if r, err := session.Verify(t.Context(), d, "s"); err != nil || r.Damaged() || session.Found(r).Facts < acked {
 			t.Fatalf("%+v, %v; %d facts were acknowledged", r, err, acked)
 		}
 		log := open(t, d, "s")

@@ -18,12 +18,21 @@ import (
 	"github.com/openagent-go/agent/tool"
 )
 
-// A Repaired is the report of [Repair].
+// A Repaired is the report of [Repair]. Its JSON has the damage, and counts the facts.
 type Repaired struct {
-	Before    *Report `json:"before"`           // the damage
-	Kept      int64   `json:"kept"`             // facts that are as they were
-	Rewritten int64   `json:"anew"`             // facts made from the journal after the first gap
-	Backup    string  `json:"backup,omitempty"` // the damaged journal; "": nothing had to be repaired
+	Backup string // the damaged journal; "": nothing had to be repaired
+
+	done repaired
+}
+
+// MarshalJSON returns the report as the command openagent shows it.
+func (r *Repaired) MarshalJSON() ([]byte, error) { return plainJSON(r.done) }
+
+type repaired struct {
+	Before    report `json:"before"`           // the damage
+	Kept      int64  `json:"kept"`             // facts that are as they were
+	Rewritten int64  `json:"anew"`             // facts made from the journal after the first gap
+	Backup    string `json:"backup,omitempty"` // the damaged journal; "": nothing had to be repaired
 }
 
 // Repair makes a damaged session whole. The journal is kept, untouched, as
@@ -42,10 +51,10 @@ func Repair(ctx context.Context, store Store, id string) (*Repaired, error) {
 	if err != nil {
 		return nil, fmt.Errorf("repairing session: %w", err)
 	}
-	return r, nil
+	return &Repaired{Backup: r.Backup, done: *r}, nil
 }
 
-func (d folderStore) repair(ctx context.Context, id string) (_ *Repaired, err error) {
+func (d folderStore) repair(ctx context.Context, id string) (_ *repaired, err error) {
 	folder, err := d.existing(ctx, id)
 	if err != nil {
 		return nil, err
@@ -55,7 +64,7 @@ func (d folderStore) repair(ctx context.Context, id string) (_ *Repaired, err er
 		return nil, err
 	}
 	defer func() { err = errors.Join(err, lock.release()) }()
-	r := &Repaired{Before: &Report{Session: id, Path: filepath.Join(folder, journalName)}}
+	r := &repaired{Before: report{Session: id, Path: filepath.Join(folder, journalName)}}
 	var left recovery
 	var calls callCheck
 	in, err := d.inspect(ctx, folder, id, r.Before.add, func(line int, e event.Event) {
@@ -68,7 +77,7 @@ func (d folderStore) repair(ctx context.Context, id string) (_ *Repaired, err er
 	}
 	r.Before.Lines = in.line
 	calls.check(r.Before.add)
-	if !r.Before.Damaged() {
+	if !r.Before.damaged {
 		r.Kept = r.Before.Facts
 		return r, nil
 	}

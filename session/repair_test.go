@@ -111,10 +111,10 @@ func repaired(t *testing.T, d session.Folder) (*session.Repaired, string) {
 		t.Fatalf("the damaged journal was not kept: %v", err)
 	}
 	after, err := session.Verify(t.Context(), d, "s")
-	if err != nil || len(after.Problems) > 0 || after.Facts != r.Kept+r.Rewritten {
-		t.Fatalf("after repair: %+v, %v; kept %d, written again %d", after, err, r.Kept, r.Rewritten)
+	if err != nil || len(session.Found(after).Problems) > 0 || session.Found(after).Facts != session.Done(r).Kept+session.Done(r).Rewritten {
+		t.Fatalf("after repair: %+v, %v; kept %d, written again %d", after, err, session.Done(r).Kept, session.Done(r).Rewritten)
 	}
-	if again, err := session.Repair(t.Context(), d, "s"); err != nil || again.Backup != "" || again.Kept != after.Facts {
+	if again, err := session.Repair(t.Context(), d, "s"); err != nil || again.Backup != "" || session.Done(again).Kept != session.Found(after).Facts {
 		t.Fatalf("repairing again: %+v, %v", again, err)
 	}
 	return r, goOn(t, d)
@@ -123,10 +123,10 @@ func repaired(t *testing.T, d session.Folder) (*session.Repaired, string) {
 func TestVerifyWhole(t *testing.T) {
 	d := recorded(t)
 	r, err := session.Verify(t.Context(), d, "s")
-	if err != nil || r.Damaged() || len(r.Problems) > 0 || r.Facts != int64(len(lines(t, d))-1) || r.Lines != len(lines(t, d)) {
+	if err != nil || r.Damaged() || len(session.Found(r).Problems) > 0 || session.Found(r).Facts != int64(len(lines(t, d))-1) || session.Found(r).Lines != len(lines(t, d)) {
 		t.Errorf("%+v, %v", r, err)
 	}
-	if r, err := session.Repair(t.Context(), d, "s"); err != nil || r.Backup != "" || r.Kept != r.Before.Facts {
+	if r, err := session.Repair(t.Context(), d, "s"); err != nil || r.Backup != "" || session.Done(r).Kept != session.Done(r).Before.Facts {
 		t.Errorf("%+v, %v", r, err)
 	}
 	if _, err := session.Verify(t.Context(), d, "none"); !errors.Is(err, session.ErrNotFound) {
@@ -186,7 +186,7 @@ func TestRepairAnyLine(t *testing.T) {
 				if err != nil || !r.Damaged() {
 					t.Fatalf("line %d: %+v, %v", i+1, r, err)
 				}
-				if p := r.Problems[0]; p.Line != i+1+damage.later || p.Kind != damage.kind {
+				if p := session.Found(r).Problems[0]; p.Line != i+1+damage.later || p.Kind != damage.kind {
 					t.Fatalf("line %d: the first problem is %+v", i+1, p)
 				}
 				_, said := repaired(t, d)
@@ -217,11 +217,11 @@ func TestRepairBlob(t *testing.T) {
 			t.Fatal(err)
 		}
 		r, err := session.Verify(t.Context(), d, "s")
-		if err != nil || len(r.Problems) != 1 || r.Problems[0].Kind != "blob" || !r.Damaged() {
+		if err != nil || len(session.Found(r).Problems) != 1 || session.Found(r).Problems[0].Kind != "blob" || !r.Damaged() {
 			t.Fatalf("%s: %+v, %v", name, r, err)
 		}
 		rep, said := repaired(t, d)
-		if rep.Rewritten != 0 || rep.Kept != r.Facts {
+		if session.Done(rep).Rewritten != 0 || session.Done(rep).Kept != session.Found(r).Facts {
 			t.Errorf("%s: %+v", name, rep)
 		}
 		if !strings.Contains(said, "is lost") || !strings.Contains(said, "answer 3") {
@@ -248,11 +248,11 @@ func TestRepairHeader(t *testing.T) {
 			t.Fatal(err)
 		}
 		r, err := session.Verify(t.Context(), d, "s")
-		if err != nil || !r.Damaged() || r.Problems[0].Kind != "header" || r.Problems[0].Line != 1 || r.Facts != int64(len(all)-1) {
+		if err != nil || !r.Damaged() || session.Found(r).Problems[0].Kind != "header" || session.Found(r).Problems[0].Line != 1 || session.Found(r).Facts != int64(len(all)-1) {
 			t.Fatalf("%s: %+v, %v", name, r, err)
 		}
 		rep, said := repaired(t, d)
-		if rep.Rewritten != 0 || !strings.Contains(said, "prompt 1") {
+		if session.Done(rep).Rewritten != 0 || !strings.Contains(said, "prompt 1") {
 			t.Errorf("%s: %+v, %s", name, rep, said)
 		}
 		if info, err := d.Stat(t.Context(), "s"); err != nil || info.Created.IsZero() || info.Dir == "" {
@@ -270,7 +270,7 @@ func TestVerifyTail(t *testing.T) {
 		d := recorded(t)
 		appendTo(t, journalOf(d), tail)
 		r, err := session.Verify(t.Context(), d, "s")
-		if err != nil || r.Damaged() || len(r.Problems) != 1 || r.Problems[0].Kind != kind {
+		if err != nil || r.Damaged() || len(session.Found(r).Problems) != 1 || session.Found(r).Problems[0].Kind != kind {
 			t.Errorf("%q: %+v, %v", tail, r, err)
 		}
 		if r, err := session.Repair(t.Context(), d, "s"); err != nil || r.Backup != "" {

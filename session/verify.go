@@ -1,7 +1,9 @@
 package session
 
 import (
+	"bytes"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"maps"
@@ -32,8 +34,8 @@ const (
 	problemTwice    = "second_result"
 )
 
-// A Problem is something that is wrong with a session.
-type Problem struct {
+// A problem is something that is wrong with a session.
+type problem struct {
 	Line   int    `json:"line"`          // of the journal, counting from 1
 	Seq    int64  `json:"seq,omitempty"` // of the fact, where there is one
 	Kind   string `json:"kind"`          // such as "checksum", for a line that was altered
@@ -44,21 +46,45 @@ type Problem struct {
 // errNoFolder is the error for a store of another kind.
 var errNoFolder = errors.New("only the sessions of a store that session.Dir has made can be checked and repaired")
 
-// A Report is what [Verify] has found.
-type Report struct {
+// A Report is what [Verify] has found. Its JSON has more of each problem.
+type Report struct{ found report }
+
+// Damaged reports whether the session cannot be read or opened as it is.
+func (r *Report) Damaged() bool { return r.found.damaged }
+
+// Problems returns what is wrong, a text for each problem that begins with the line of the
+// journal, in the order of the lines. A session with problems may be readable, see Damaged.
+func (r *Report) Problems() []string {
+	var all []string
+	for _, p := range r.found.Problems {
+		all = append(all, fmt.Sprintf("line %d: %s: %s", p.Line, p.Kind, p.Text))
+	}
+	return all
+}
+
+// MarshalJSON returns the report as the command openagent shows it.
+func (r *Report) MarshalJSON() ([]byte, error) { return plainJSON(r.found) }
+
+// plainJSON leaves the escaping of HTML to the encoder that calls it.
+func plainJSON(v any) ([]byte, error) {
+	var b bytes.Buffer
+	e := json.NewEncoder(&b)
+	e.SetEscapeHTML(false)
+	err := e.Encode(v)
+	return b.Bytes(), err
+}
+
+type report struct {
 	Session  string    `json:"session"`
 	Path     string    `json:"path"` // of the journal
 	Lines    int       `json:"lines"`
 	Facts    int64     `json:"facts"`              // that can be read
-	Problems []Problem `json:"problems,omitempty"` // at most 1,000, in the order of the lines
+	Problems []problem `json:"problems,omitempty"` // at most 1,000, in the order of the lines
 	More     int       `json:"more,omitempty"`     // problems that are not listed
 	damaged  bool
 }
 
-// Damaged reports whether the session cannot be read or opened as it is.
-func (r *Report) Damaged() bool { return r.damaged }
-
-func (r *Report) add(p Problem) {
+func (r *report) add(p problem) {
 	r.damaged = r.damaged || !p.Usable
 	if len(r.Problems) >= maxProblems {
 		r.More++
@@ -82,7 +108,9 @@ func Verify(ctx context.Context, store Store, id string) (*Report, error) {
 	if err != nil {
 		return nil, fmt.Errorf("verifying session: %w", err)
 	}
-	r := &Report{Session: id, Path: filepath.Join(folder, journalName)}
+	var out Report
+	r := &out.found
+	r.Session, r.Path = id, filepath.Join(folder, journalName)
 	var calls callCheck
 	in, err := d.inspect(ctx, folder, id, r.add, func(line int, e event.Event) {
 		r.Facts++
@@ -93,7 +121,7 @@ func Verify(ctx context.Context, store Store, id string) (*Report, error) {
 	}
 	r.Lines = in.line
 	calls.check(r.add)
-	return r, nil
+	return &out, nil
 }
 
 // callCheck is what must be known of a session's facts to check its conversation.
@@ -152,13 +180,13 @@ func (t *callCheck) path() []turn {
 }
 
 // check finds calls and results that do not belong together.
-func (t *callCheck) check(problem func(Problem)) {
+func (t *callCheck) check(add func(problem)) {
 	open := map[string]turn{} // calls without a result, and their answers
 	settled := map[string]bool{}
 	unanswered := func() {
 		for _, call := range slices.Sorted(maps.Keys(open)) {
 			f := open[call]
-			problem(Problem{Line: f.line, Seq: f.seq, Kind: problemNoResult, Usable: true, Text: fmt.Sprintf("call %s has no result before the conversation continues", call)})
+			add(problem{Line: f.line, Seq: f.seq, Kind: problemNoResult, Usable: true, Text: fmt.Sprintf("call %s has no result before the conversation continues", call)})
 		}
 		clear(open)
 	}
@@ -171,10 +199,10 @@ func (t *callCheck) check(problem func(Problem)) {
 			}
 		case f.result == "" || strings.Count(f.result, ".") > 1: // that of a call in a batch
 		case settled[f.result]:
-			problem(Problem{Line: f.line, Seq: f.seq, Kind: problemTwice, Usable: true, Text: fmt.Sprintf("call %s has a result already", f.result)})
+			add(problem{Line: f.line, Seq: f.seq, Kind: problemTwice, Usable: true, Text: fmt.Sprintf("call %s has a result already", f.result)})
 		default:
 			if _, ok := open[f.result]; !ok {
-				problem(Problem{Line: f.line, Seq: f.seq, Kind: problemNoCall, Usable: true, Text: fmt.Sprintf("there is no open call %s", text.Bytes(f.result, maxShown))})
+				add(problem{Line: f.line, Seq: f.seq, Kind: problemNoCall, Usable: true, Text: fmt.Sprintf("there is no open call %s", text.Bytes(f.result, maxShown))})
 			}
 			delete(open, f.result)
 			settled[f.result] = true

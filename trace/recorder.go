@@ -31,14 +31,14 @@ const (
 // A line is an object with "v" (1), "trace", "span", "parent", "kind" (a [Kind]), "name",
 // "session", "agent", "key", "start" (a time), "duration_ms", "error" and "message" (as in
 // [End]), "attributes" (an object), "input" and "output" (with Content). Empty ones are left out.
-// A last line with "dropped" counts the spans beyond Max.
+// A last line with "dropped" counts the spans beyond 64 MB.
 type Recorder struct {
 	// Content adds inputs and outputs of models and tools, 4 KB of each: as the session
 	// has them on record, which may be private.
 	Content bool
-	Max     int64 // bytes to write; 0: 64 MB. The bytes beyond are counted
 
 	mu      sync.Mutex
+	most    int64 // bytes to write; 0: 64 MB
 	w       io.Writer
 	closer  io.Closer
 	written int64
@@ -110,7 +110,7 @@ func (r *Recorder) Trace(ctx context.Context, s Span) (context.Context, func(End
 func (r *Recorder) write(rec *tracefile.Record) {
 	line, err := json.Marshal(rec)
 	line = append(line, '\n')
-	most := r.Max
+	most := r.most
 	if most <= 0 {
 		most = defaultMax
 	}

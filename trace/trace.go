@@ -16,19 +16,17 @@ import (
 	"github.com/openagent-go/agent/llm"
 )
 
-// A Kind is the kind of a span.
+// A Kind is the kind of a span. Beside the constants there are "hook" for the hooks of one
+// event, "permission" for a question to the user about a call, "question" for a question of
+// a tool to the user, "checkpoint" for files that are saved, and
+// "compaction" for one of the conversation, whose name is its trigger.
 type Kind string
 
 const (
-	Run        Kind = "run"        // from a prompt to its end, or from a resumption
-	Model      Kind = "model"      // one request to a model; each try has its own
-	Tool       Kind = "tool"       // one call, while it runs
-	Hook       Kind = "hook"       // the hooks of one event
-	Permission Kind = "permission" // a question to the user about a call
-	Question   Kind = "question"   // a question of a tool to the user
-	RateLimit  Kind = "rate_limit" // a request waits for its turn
-	Compaction Kind = "compaction" // of the conversation; its name is its trigger
-	Checkpoint Kind = "checkpoint" // files are kept
+	Run       Kind = "run"        // from a prompt to its end, or from a resumption
+	Model     Kind = "model"      // one request to a model; each try has its own
+	Tool      Kind = "tool"       // one call, while it runs
+	RateLimit Kind = "rate_limit" // a request waits for its turn
 )
 
 // A Span is a piece of work that begins.

@@ -166,7 +166,6 @@ var rules = map[string][]string{
 		"tool",
 		"llm",
 		"permission",
-		"internal/toolrun",
 	},
 	"tool": {
 		"llm",
@@ -425,7 +424,9 @@ var rules = map[string][]string{
 		"llm",
 		"internal/pace",
 	},
+	"internal/quotawarning": {},
 	"quota": {
+		"internal/quotawarning",
 		"llm",
 		"internal/durable",
 		"internal/plainfile",
@@ -475,7 +476,7 @@ var rules = map[string][]string{
 		"internal/engine",
 		"event",
 		"permission",
-		"quota",
+		"internal/quotawarning",
 		"trace",
 		"internal/toolrun",
 		"internal/pace",

@@ -8,9 +8,10 @@ import (
 
 	"github.com/openagent-go/agent/event"
 	"github.com/openagent-go/agent/internal/executor"
+	"github.com/openagent-go/agent/internal/fact"
 	"github.com/openagent-go/agent/internal/pace"
+	"github.com/openagent-go/agent/internal/quotawarning"
 	"github.com/openagent-go/agent/internal/safecall"
-	"github.com/openagent-go/agent/quota"
 	"github.com/openagent-go/agent/trace"
 )
 
@@ -34,14 +35,14 @@ func (n *Context) Value(key any) any {
 		return n.run.host
 	case pace.NoticeKey:
 		return pace.NoticeFunc(n.waits)
-	case quota.WarningKey:
+	case quotawarning.Listener{}:
 		return n.warns
 	}
 	return n.Context.Value(key)
 }
 
 // warns shows that much of a quota is spent.
-func (n *Context) warns(w quota.Warning) {
+func (n *Context) warns(w quotawarning.Warning) {
 	n.Show(event.BudgetWarning{Account: w.Key, SpentUSD: w.SpentUSD, LimitUSD: w.LimitUSD})
 }
 
@@ -108,7 +109,7 @@ func (n *Context) waits(ctx context.Context, w pace.Waiting) func() {
 	return func() {
 		e := trace.End{}
 		if ctx.Err() != nil {
-			e.Error = string(event.ByCancel)
+			e.Error = string(fact.ByCancel)
 		}
 		end(e)
 		if outer != nil {

@@ -298,7 +298,7 @@ func TestEndOfContext(t *testing.T) {
 	if end.Reason != event.Interrupted || end.Message != "enough" {
 		t.Errorf("the run ended as %s: %s", end.Reason, end.Message)
 	}
-	if r := last[event.ToolResult](h.journal); r.Cause != event.ByCancel {
+	if r := last[event.ToolResult](h.journal); r.Cause != fact.ByCancel {
 		t.Errorf("the call's result is %+v", r)
 	}
 }
@@ -523,7 +523,7 @@ func TestRecordInstead(t *testing.T) {
 	h = newRun(t, calling("look"), does("look", func(ctx context.Context) (string, error) {
 		h.With(ctx, func() error {
 			in := h.Find(func(in *executor.Input) bool { _, runs := in.Effect.(engine.RunTool); return runs })
-			h.RecordInstead(in.Call.ID, event.ToolResult{Key: in.Effect.Key(), Call: in.Call.ID, Cause: event.ByTool, Result: *tool.Text("instead")})
+			h.RecordInstead(in.Call.ID, event.ToolResult{Key: in.Effect.Key(), Call: in.Call.ID, Cause: fact.ByTool, Result: *tool.Text("instead")})
 			return nil
 		})
 		return "seen", nil

@@ -25,7 +25,7 @@ func (s *State) authorized(f fact.Authorized) bool {
 	}
 	c.class, c.judged = f.Class, true
 	if f.Invalid != "" {
-		c.refuse(event.ByTool, toolrun.InvalidInput, "%s", f.Invalid)
+		c.refuse(fact.ByTool, toolrun.InvalidInput, "%s", f.Invalid)
 		s.run.stopRepeatedCall(c.guard, "the input is invalid")
 	} else if s.calls.rebatch(c, f.Decision, &s.settings, &s.run); c.phase == refused {
 		// the hook's input is not a batch
@@ -119,7 +119,7 @@ func (s *State) toolResult(seq int64, f event.ToolResult) bool {
 	}
 	kind := "result"
 	switch {
-	case c.phase == running, c.phase == allowed && s.stop == nil && f.Cause == event.ByDenial:
+	case c.phase == running, c.phase == allowed && s.stop == nil && f.Cause == fact.ByDenial:
 		kind = "tool"
 	case c.phase == done:
 		kind = "hooks"
@@ -131,7 +131,7 @@ func (s *State) toolResult(seq int64, f event.ToolResult) bool {
 	if f.Key != c.key(kind) {
 		return false
 	}
-	if kind == "tool" && f.Cause == event.ByDenial { // denied when judged again
+	if kind == "tool" && f.Cause == fact.ByDenial { // denied when judged again
 		s.hooks.forDenial(&s.settings, c, f.Result.Text())
 		s.run.denials = append(s.run.denials, event.Denial{Call: c.id, ToolID: c.toolID, Tool: c.name, Reason: f.Result.Text(), Source: policies.FromRule})
 	}

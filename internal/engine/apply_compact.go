@@ -65,7 +65,7 @@ func (s *State) missed(why string, end need) {
 		t = s.compactor().trigger()
 	}
 	c.settled()
-	if t == event.Manual {
+	if t == fact.Manual {
 		c.wish.seq = 0
 		if s.run.compacts && s.need.kind == needEnd {
 			s.need = end
@@ -113,13 +113,13 @@ func (s *State) compacted(seq int64, f event.Compacted) bool {
 		switch {
 		case s.stop != nil:
 			c.doing = ""
-		case c.doing == "" && f.Trigger == event.Overflow && c.misses < maxMisses:
+		case c.doing == "" && f.Trigger == fact.Overflow && c.misses < maxMisses:
 			if s.compactor().cutsFirst() { // perhaps a summary does
 				s.context.over.cut = true
 			} else {
 				s.need = s.context.over.failed(f.Failed)
 			}
-		case c.doing == "" && f.Trigger != event.Manual: // there is nothing more to try
+		case c.doing == "" && f.Trigger != fact.Manual: // there is nothing more to try
 			s.context.over = nil
 			s.need = need{kind: needEnd, reason: event.ContextOverflow, msg: f.Failed, class: llm.TooLong}
 		case c.doing != "" && f.Cut && !c.again: // once more, with more room
@@ -171,12 +171,12 @@ func (s *State) preCompacted(f fact.Hooked) bool {
 	}
 	c.attempt++
 	switch t {
-	case event.Manual:
+	case fact.Manual:
 		c.wish.seq = 0
 		if s.run.compacts && s.need.kind == needEnd {
 			s.need = need{kind: needEnd, reason: event.HookStopped, msg: f.Block}
 		}
-	case event.Overflow:
+	case fact.Overflow:
 		s.context.over.due = false
 		s.need = need{kind: needEnd, reason: event.ContextOverflow, class: llm.TooLong, msg: "a PreCompact hook does not let the conversation be compacted: " + f.Block}
 	default:

@@ -7,7 +7,7 @@ import (
 	"slices"
 	"strconv"
 
-	"github.com/openagent-go/agent/event"
+	"github.com/openagent-go/agent/internal/fact"
 	"github.com/openagent-go/agent/internal/llmconst"
 	"github.com/openagent-go/agent/internal/toolrun"
 	"github.com/openagent-go/agent/llm"
@@ -76,7 +76,7 @@ func (l *callList) proposeBatch(c *call, u llm.ToolUse, t *settings, r *run) {
 		err = l.fits(c, len(parts))
 	}
 	if err != nil {
-		c.refuse(event.ByTool, toolrun.InvalidInput, "invalid input for %s: %v", c.name, err)
+		c.refuse(fact.ByTool, toolrun.InvalidInput, "invalid input for %s: %v", c.name, err)
 		r.stopRepeatedCall(c.guard, "the input is invalid")
 		return
 	}
@@ -84,7 +84,7 @@ func (l *callList) proposeBatch(c *call, u llm.ToolUse, t *settings, r *run) {
 	for i, p := range parts {
 		c.parts[i] = l.newCall(p, t, r)
 		if part := &c.parts[i]; part.spec.Batch {
-			part.refuse(event.ByTool, toolrun.InvalidInput, "%s cannot be called by %s: make its calls in the same list", part.name, c.name)
+			part.refuse(fact.ByTool, toolrun.InvalidInput, "%s cannot be called by %s: make its calls in the same list", part.name, c.name)
 		}
 	}
 }

@@ -73,9 +73,9 @@ func (l *callList) propose(seq int64, f event.AssistantMessage, t *settings, r *
 		}
 		switch {
 		case f.Response.Stop == llm.Refusal:
-			c.refuse(event.ByCancel, toolrun.NoFault, "not run: the model's answer was refused")
+			c.refuse(fact.ByCancel, toolrun.NoFault, "not run: the model's answer was refused")
 		case truncated(f.Response.Stop) && at == len(content)-1:
-			c.refuse(event.ByTruncated, toolrun.NoFault, "not run: your answer was cut off inside this call at the limit of output tokens. Send it again, in smaller pieces if it is long.")
+			c.refuse(fact.ByTruncated, toolrun.NoFault, "not run: your answer was cut off inside this call at the limit of output tokens. Send it again, in smaller pieces if it is long.")
 		case c.phase == proposed && c.spec.Batch:
 			l.proposeBatch(&c, p.use, t, r)
 		}
@@ -89,10 +89,10 @@ func (l *callList) newCall(p proposal, t *settings, r *run) call {
 	c.guard = l.guard.proposed(&c, p.use.Name, t.loop())
 	switch {
 	case !p.known:
-		c.refuse(event.ByAbsence, toolrun.NoFault, "there is no tool %q%s", p.use.Name, t.tools().nearest(p.use.Name))
+		c.refuse(fact.ByAbsence, toolrun.NoFault, "there is no tool %q%s", p.use.Name, t.tools().nearest(p.use.Name))
 		r.stopRepeatedCall(c.guard, "there is no such tool")
 	case p.use.Invalid != "":
-		c.refuse(event.ByTool, toolrun.InvalidInput, "invalid input: it is not valid JSON: %s", text.Bytes(p.use.Invalid, 200))
+		c.refuse(fact.ByTool, toolrun.InvalidInput, "invalid input: it is not valid JSON: %s", text.Bytes(p.use.Invalid, 200))
 		r.stopRepeatedCall(c.guard, "the input is not valid JSON")
 	}
 	return c

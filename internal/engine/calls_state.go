@@ -134,7 +134,7 @@ func (r *run) deny(c *call, d permission.Decision) {
 	if reason == "" {
 		reason = "not allowed"
 	}
-	c.refuse(event.ByDenial, toolrun.Refused, "Permission denied: %s", reason)
+	c.refuse(fact.ByDenial, toolrun.Refused, "Permission denied: %s", reason)
 }
 
 // pickQuestion chooses the call about which a person is asked: one at a time, in the
@@ -229,9 +229,9 @@ func (c *call) interrupted() {
 	c.crashes++
 	switch {
 	case !c.class.ReadOnly && !c.spec.Idempotent:
-		c.refuse(event.ByCrash, toolrun.NoFault, "The program was cut short while this call ran. Whether it took effect is not known: check before you do it again.")
+		c.refuse(fact.ByCrash, toolrun.NoFault, "The program was cut short while this call ran. Whether it took effect is not known: check before you do it again.")
 	case c.crashes > maxRepeats && !c.class.RunsSubagents:
-		c.refuse(event.ByCrash, toolrun.NoFault, "The program was cut short %d times while this call ran, so it is not made again: the call may be what ends the program. Its result is not known.", c.crashes)
+		c.refuse(fact.ByCrash, toolrun.NoFault, "The program was cut short %d times while this call ran, so it is not made again: the call may be what ends the program. Its result is not known.", c.crashes)
 	default:
 		c.phase = allowed
 		c.attempt++
@@ -278,9 +278,9 @@ func overlap(a, b string) bool {
 // cancelled, or given up, after its start.
 func (c *call) ran(cause event.Cause) bool {
 	switch cause {
-	case event.ByTool, event.ByCrash:
+	case fact.ByTool, fact.ByCrash:
 		return true
-	case event.ByCancel:
+	case fact.ByCancel:
 		return c.phase >= running && c.phase < gathering
 	}
 	return false

@@ -128,11 +128,11 @@ func (k compactor) trigger() event.Trigger {
 	c := k.compact
 	switch {
 	case c != nil && c.wish.seq > 0 && (k.need.kind == needModel || k.need.kind == needEnd && k.need.reason == event.Completed):
-		return event.Manual
+		return fact.Manual
 	case k.need.kind != needModel:
 		return ""
 	case k.over != nil && k.over.due:
-		return event.Overflow
+		return fact.Overflow
 	case k.answers < summaryAnswers || k.settings.cfg.Compaction != nil && k.settings.cfg.Compaction.Off:
 		return ""
 	case c != nil && c.skip == k.next:
@@ -142,7 +142,7 @@ func (k compactor) trigger() event.Trigger {
 	if room, _ := k.room(k.settings, model); k.size.tokens(model) <= room {
 		return ""
 	}
-	return event.Auto
+	return fact.Auto
 }
 
 // Why a compaction does nothing.
@@ -152,8 +152,8 @@ const (
 )
 
 func hookTrigger(t event.Trigger) event.Trigger {
-	if t == event.Overflow {
-		return event.Auto
+	if t == fact.Overflow {
+		return fact.Auto
 	}
 	return t
 }
@@ -164,7 +164,7 @@ func (k compactor) causeOf(t event.Trigger) int64 {
 	switch {
 	case c != nil && c.doing != "":
 		return c.cause
-	case t == event.Manual && c != nil:
+	case t == fact.Manual && c != nil:
 		return c.wish.seq
 	}
 	return k.next
@@ -182,7 +182,7 @@ func (k compactor) hookKey(t event.Trigger) string {
 func (k compactor) failed(t event.Trigger, why string) event.Fact {
 	n := k.size.tokens(k.settings.model())
 	f := event.Compacted{Key: k.key(t), Trigger: t, Failed: why, Before: n, After: n}
-	if t == event.Manual {
+	if t == fact.Manual {
 		f.Instructions = k.compact.wish.instructions
 	}
 	return f
@@ -221,7 +221,7 @@ func (k compactor) clearing(t event.Trigger) (event.Fact, bool) {
 	whole := k.size.fixed + k.size.said
 	f.After = k.size.rescaled(model, whole-freed)
 	enough := max(f.After, whole-freed)*10 <= room*8
-	if t == event.Overflow { // the provider's count is not known
+	if t == fact.Overflow { // the provider's count is not known
 		enough = (whole-freed)*10 <= whole*7
 	}
 	return f, enough
@@ -246,11 +246,11 @@ func (k compactor) summarise(t event.Trigger) (Compact, bool) {
 	if e.Again { // with more room, all of it for new text
 		output, e.Thinking = min(2*summaryTokens, window/4), llm.Thought{}
 	}
-	if t == event.Manual {
+	if t == fact.Manual {
 		e.Instructions = c.wish.instructions
 	}
 	asking := promptTokens + textTokens(e.Instructions) + textTokens(e.Wishes)
-	if t == event.Overflow {
+	if t == fact.Overflow {
 		e.Less = max(e.Less, 1)
 		room = min(room, e.Before)
 	}
@@ -262,7 +262,7 @@ func (k compactor) summarise(t event.Trigger) (Compact, bool) {
 		e.Thinking = llm.Thought{}
 	}
 	e.Room = window - output - e.Thinking.Tokens() - asking - k.size.fixed
-	if t == event.Overflow || c != nil && c.refused { // even if the window is said to be smaller
+	if t == fact.Overflow || c != nil && c.refused { // even if the window is said to be smaller
 		e.Room = min(e.Room, k.size.said*7/10)
 	}
 	if e.Less > 1 {
@@ -274,7 +274,7 @@ func (k compactor) summarise(t event.Trigger) (Compact, bool) {
 		e.Keep = keepTokens
 	}
 	e.Keep = min(e.Keep, room/5)
-	if t == event.Manual {
+	if t == fact.Manual {
 		e.Keep = min(e.Keep, k.size.said/10)
 	}
 	e.Most = room / 2
@@ -335,7 +335,7 @@ func (k compactor) shortened(f event.Compacted) {
 	if f.Until > 0 {
 		k.answers, c.made = 0, true
 	}
-	if f.Trigger == event.Manual {
+	if f.Trigger == fact.Manual {
 		c.wish.seq = 0
 	}
 	if k.gainedTooLittle(f) {
@@ -366,7 +366,7 @@ func (c *compaction) forget(f event.Compacted) {
 // less than a tenth, or one made in time that leaves too much.
 func (k compactor) gainedTooLittle(f event.Compacted) bool {
 	little := f.After*10 > f.Before*9
-	if f.Trigger != event.Auto {
+	if f.Trigger != fact.Auto {
 		return little && f.Until > 0
 	}
 	room, _ := k.room(k.settings, k.settings.model())

@@ -2,6 +2,7 @@ package engine
 
 import (
 	"github.com/openagent-go/agent/event"
+	"github.com/openagent-go/agent/internal/fact"
 	"github.com/openagent-go/agent/internal/llmconst"
 	"github.com/openagent-go/agent/llm"
 )
@@ -64,7 +65,7 @@ func (k compactor) cutsFirst() bool {
 func (k compactor) cut(first bool) Cut {
 	model := k.settings.model()
 	room, _ := k.room(k.settings, model)
-	e := Cut{key: k.key(event.Overflow), Before: k.size.tokens(model), Fixed: k.size.fixed, Scale: k.size.scale(model),
+	e := Cut{key: k.key(fact.Overflow), Before: k.size.tokens(model), Fixed: k.size.fixed, Scale: k.size.scale(model),
 		Room: room, Bytes: k.over.bytes, Last: k.over.last, First: first}
 	if k.compact != nil {
 		e.files = k.compact.results

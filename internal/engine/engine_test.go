@@ -307,7 +307,7 @@ func (w *world) do(words []string) {
 			case "stop":
 				f.Stop = value
 			case "denied":
-				f.Cause = event.ByDenial
+				f.Cause = fact.ByDenial
 			}
 		}
 		w.report(w.happen(f))
@@ -504,7 +504,7 @@ func (w *world) cut() {
 			continue
 		}
 		c := w.transcript.Cut(e)
-		f := event.Compacted{Key: e.Key(), Trigger: event.Overflow, Before: e.Before, After: e.Before, Cleared: c.Cleared}
+		f := event.Compacted{Key: e.Key(), Trigger: fact.Overflow, Before: e.Before, After: e.Before, Cleared: c.Cleared}
 		if len(c.Cleared) == 0 {
 			f.Failed = "nothing can be cut"
 		} else {
@@ -611,12 +611,12 @@ func (w *world) random(b byte, i int) {
 	switch {
 	case b%16 == 15:
 		nonsense := []event.Fact{fact.Stopped{Reason: event.Interrupted, Cleared: w.state.Queued()}, event.Resumed{}, fact.Stopped{Reason: event.Suspended},
-			fact.CompactionRequested{ID: id}, event.Compacted{Key: "compact/2.0/0", Trigger: event.Auto},
-			event.Compacted{Key: "compact/2.0/0", Trigger: event.Auto, TooLarge: "x"},
-			event.Compacted{Key: "compact/2.0/0", Trigger: event.Overflow, Cleared: []event.Cleared{{Fact: 2, Keep: -5}, {Fact: 9, Index: -1}, {Fact: 2, Index: 3}, {Call: "c2.0", Keep: 3}}},
+			fact.CompactionRequested{ID: id}, event.Compacted{Key: "compact/2.0/0", Trigger: fact.Auto},
+			event.Compacted{Key: "compact/2.0/0", Trigger: fact.Auto, TooLarge: "x"},
+			event.Compacted{Key: "compact/2.0/0", Trigger: fact.Overflow, Cleared: []event.Cleared{{Fact: 2, Keep: -5}, {Fact: 9, Index: -1}, {Fact: 2, Index: 3}, {Call: "c2.0", Keep: 3}}},
 			event.UserMessage{ID: id, Delivery: event.AsSteer, Message: llm.UserText("s")}, event.UserMessage{ID: id, Delivery: event.AsFollowUp, Message: llm.UserText("f")},
 			event.UserMessage{ID: "p0", Delivery: event.AsPrompt}, event.RunEnd{}, fact.Delivered{IDs: []string{"1"}}, fact.Waited{Key: "x"},
-			event.ToolResult{Call: "c2.0", Key: "tool/2.0/0"}, fact.Hooked{Key: "hook/2.1/0"}, event.Resumed{Hooks: hook.Events, Start: event.StartResume}, event.ModelFailed{Key: "model/2.0/0"}, fact.Configured{},
+			event.ToolResult{Call: "c2.0", Key: "tool/2.0/0"}, fact.Hooked{Key: "hook/2.1/0"}, event.Resumed{Hooks: hook.Events, Start: fact.StartResume}, event.ModelFailed{Key: "model/2.0/0"}, fact.Configured{},
 			fact.ToolsChanged{System: "s", Tools: []fact.Tool{{Tool: llm.Tool{Name: "Read"}, ReadOnly: true}, {Tool: llm.Tool{Name: "Late"}, Deferred: true}}}}
 		f := nonsense[int(b/16)%len(nonsense)]
 		if _, end := f.(event.RunEnd); end && w.state.Running() {
@@ -636,7 +636,7 @@ func (w *world) carryOut(e engine.Effect, b byte) {
 	}
 	switch e := e.(type) {
 	case engine.Cut:
-		f := event.Compacted{Key: e.Key(), Trigger: event.Overflow, Failed: "nothing can be cut"}
+		f := event.Compacted{Key: e.Key(), Trigger: fact.Overflow, Failed: "nothing can be cut"}
 		if c := w.transcript.Cut(e); len(c.Cleared) > 0 {
 			f.Failed, f.Cleared, f.After = "", c.Cleared, c.After
 			if len(c.Large) > 0 {

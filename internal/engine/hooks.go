@@ -5,6 +5,7 @@ import (
 
 	"github.com/openagent-go/agent/event"
 	"github.com/openagent-go/agent/hook"
+	"github.com/openagent-go/agent/internal/fact"
 	"github.com/openagent-go/agent/permission"
 )
 
@@ -41,7 +42,7 @@ func (q *hookQueue) forPrompt(t *settings, seq int64, m *event.UserMessage) {
 		q.add(t, CallHooks{key: next(), Event: hook.SubagentStart})
 		return
 	}
-	if t.cfg.Start == event.StartNew {
+	if t.cfg.Start == fact.StartNew {
 		q.add(t, CallHooks{key: next(), Event: hook.Setup, Fields: map[string]string{"trigger": "init"}})
 	}
 	q.forStart(t, next(), t.cfg.Start)
@@ -92,7 +93,7 @@ func (q *hookQueue) forResult(t *settings, c *call, seq int64, f event.ToolResul
 			add(e, h.Fields)
 		}
 	}
-	if f.Cause != event.ByTool || f.Result.IsError || !t.fires(hook.FileChanged) {
+	if f.Cause != fact.ByTool || f.Result.IsError || !t.fires(hook.FileChanged) {
 		return
 	}
 	var changed []string

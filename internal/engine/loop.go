@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/openagent-go/agent/event"
+	"github.com/openagent-go/agent/internal/fact"
 	"github.com/openagent-go/agent/internal/toolrun"
 	"github.com/openagent-go/agent/llm"
 )
@@ -117,7 +118,7 @@ func (g *loopGuard) settled(c *call, f event.ToolResult, limit event.Loop) {
 	switch {
 	case f.Fault != toolrun.NoFault:
 		g.failed(c, result)
-	case f.Cause == event.ByTool:
+	case f.Cause == fact.ByTool:
 		g.failing = slices.DeleteFunc(g.failing, func(r repeat) bool { return r.tool == c.name })
 	}
 }
@@ -159,7 +160,7 @@ func signature(u llm.ToolUse) uint64 {
 // reason alone, because nothing has looked at the world.
 func resultHash(f event.ToolResult) uint64 {
 	h := fnv(fnv(fnvStart, string(f.Cause)), string(f.Fault))
-	if f.Cause != event.ByTool {
+	if f.Cause != fact.ByTool {
 		return h
 	}
 	if f.Result.IsError {

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/openagent-go/agent/event"
+	"github.com/openagent-go/agent/internal/fact"
 	"github.com/openagent-go/agent/internal/toolrun"
 	"github.com/openagent-go/agent/llm"
 	"github.com/openagent-go/agent/tool"
@@ -49,7 +50,7 @@ func TestResultHash(t *testing.T) {
 		t.Error("different results have the same hash")
 	}
 	denied := func(why string) event.ToolResult {
-		return event.ToolResult{Cause: event.ByDenial, Fault: toolrun.Refused, Result: *tool.Text(why)}
+		return event.ToolResult{Cause: fact.ByDenial, Fault: toolrun.Refused, Result: *tool.Text(why)}
 	}
 	if resultHash(denied("a")) != resultHash(denied("b")) {
 		t.Error("denials differ by their reasons")

@@ -223,7 +223,7 @@ func (p *planner) stop() {
 			facts = append(facts, c.refusal())
 		case c.phase < running || c.phase == waiting || c.phase == parked:
 			if !suspend {
-				facts = append(facts, event.ToolResult{Key: c.key("result"), Call: c.id, Cause: event.ByCancel,
+				facts = append(facts, event.ToolResult{Key: c.key("result"), Call: c.id, Cause: fact.ByCancel,
 					Result: *tool.Errorf("%s: the run was stopped (%s)", c.left(), s.stop.Reason)})
 			}
 		default:
@@ -289,15 +289,15 @@ func (p *planner) compact() bool {
 	switch {
 	case trigger == "":
 		return false
-	case trigger == event.Overflow && k.cutsOnly():
+	case trigger == fact.Overflow && k.cutsOnly():
 		p.add(k.cut(false))
-	case c != nil && c.misses >= maxMisses && trigger != event.Manual:
+	case c != nil && c.misses >= maxMisses && trigger != fact.Manual:
 		p.record(k.failed(trigger, fmt.Sprintf("the conversation comes near the end of the context window, and %d compactions in a row have not helped: %s; compact it by hand, take a model with a larger window, or begin a new session", c.misses, c.why)))
-	case trigger == event.Manual && k.answers == 0:
+	case trigger == fact.Manual && k.answers == 0:
 		p.record(k.failed(trigger, NothingToCompact))
 	case s.settings.fires(hook.PreCompact) && (c == nil || c.asked != k.hookKey(trigger)):
 		f := CallHooks{key: k.hookKey(trigger), Event: hook.PreCompact, Fields: map[string]string{"trigger": string(hookTrigger(trigger))}}
-		if trigger == event.Manual {
+		if trigger == fact.Manual {
 			f.Fields["custom_instructions"] = c.wish.instructions
 		}
 		p.add(f)
@@ -311,27 +311,27 @@ func (p *planner) compact() bool {
 // results, truncate large parts, summarise. It reports false if the budget does not allow a
 // summary in time; that decides about the call as well.
 func (p *planner) shorten(k compactor, trigger event.Trigger) bool {
-	if trigger != event.Manual {
+	if trigger != fact.Manual {
 		if f, ok := k.clearing(trigger); ok {
 			p.record(f)
 			return true
 		}
 	}
-	if trigger == event.Overflow && k.cutsFirst() {
+	if trigger == fact.Overflow && k.cutsFirst() {
 		p.add(k.cut(true))
 		return true
 	}
-	if c := k.compact; trigger == event.Manual || (k.answers >= summaryAnswers || trigger == event.Overflow) && (c == nil || c.skip != k.next) {
+	if c := k.compact; trigger == fact.Manual || (k.answers >= summaryAnswers || trigger == fact.Overflow) && (c == nil || c.skip != k.next) {
 		if e, ok := k.summarise(trigger); ok {
 			p.add(e)
 			return true
 		}
-		if trigger == event.Manual {
+		if trigger == fact.Manual {
 			p.record(k.failed(trigger, noBudget))
 			return true
 		}
 	}
-	if trigger == event.Auto {
+	if trigger == fact.Auto {
 		return false
 	}
 	p.add(k.cut(false))

@@ -21,7 +21,7 @@ func (j *Input) Broken(fault toolrun.Fault, why string, after time.Duration) eve
 	case engine.CallModel:
 		return event.ModelFailed{Key: e.Key(), Model: e.Model, Class: llmconst.Protocol, Message: "the model's client failed: " + why}
 	case engine.RunTool:
-		return event.ToolResult{Key: e.Key(), Call: e.Call, Cause: event.ByCancel, Fault: fault, Duration: after,
+		return event.ToolResult{Key: e.Key(), Call: e.Call, Cause: fact.ByCancel, Fault: fault, Duration: after,
 			Result: *tool.Errorf("%s: %s; what it has done is not known", j.Name(), why)}
 	case engine.AskPerson:
 		return fact.ToolAmended{Key: e.Key(), Call: e.Call, Result: j.Done.Result}
@@ -30,7 +30,7 @@ func (j *Input) Broken(fault toolrun.Fault, why string, after time.Duration) eve
 	case engine.Compact:
 		return event.ModelFailed{Key: e.Key(), Model: e.Model, Class: llmconst.Protocol, Message: "the summary failed: " + why}
 	case engine.Cut:
-		return event.Compacted{Key: e.Key(), Trigger: event.Overflow, Failed: "cutting failed: " + why, Before: e.Before, After: e.Before}
+		return event.Compacted{Key: e.Key(), Trigger: fact.Overflow, Failed: "cutting failed: " + why, Before: e.Before, After: e.Before}
 	case engine.CallHooks: // unknown what the hooks would have blocked
 		hooked := fact.Hooked{Key: e.Key(), Event: e.Event, Message: e.Message}
 		if e.Event.Guards() {
@@ -42,7 +42,7 @@ func (j *Input) Broken(fault toolrun.Fault, why string, after time.Duration) eve
 	case engine.TakeCheckpoint:
 		return fact.Checkpointed{Key: e.Key(), Prompt: e.Prompt, Error: why}
 	case engine.GatherResults:
-		return event.ToolResult{Key: e.Key(), Call: e.Call, Cause: event.ByTool, Result: j.Done.Result}
+		return event.ToolResult{Key: e.Key(), Call: e.Call, Cause: fact.ByTool, Result: j.Done.Result}
 	case engine.RunHooks: // unknown what they would have removed
 		return event.ToolResult{Key: e.Key(), Call: e.Call, Cause: j.Done.Cause, Fault: j.Done.Fault,
 			Result: *tool.Errorf("the result of %s is withheld: a hook that was to see it failed: %s", j.Name(), why)}

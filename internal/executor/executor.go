@@ -266,7 +266,7 @@ func (x *Executor) perform(ctx context.Context, j *Input) event.Fact {
 func (x *Executor) run(ctx context.Context, e engine.RunTool, j *Input) event.Fact {
 	start := time.Now()
 	if d, denied := x.Recheck(e.Mode, x.toolOf(j), &j.Call, &j.Class); denied {
-		return event.ToolResult{Key: e.Key(), Call: e.Call, Cause: event.ByDenial, Fault: toolrun.Refused,
+		return event.ToolResult{Key: e.Key(), Call: e.Call, Cause: fact.ByDenial, Fault: toolrun.Refused,
 			Result: *tool.Errorf("Permission denied: %s", d.Reason)}
 	}
 	if !j.Expires.IsZero() && !start.Before(j.Expires) {
@@ -275,7 +275,7 @@ func (x *Executor) run(ctx context.Context, e engine.RunTool, j *Input) event.Fa
 	t, b := x.drafted(j)
 	if b != nil {
 		b.start = start
-		doing, signals := event.ToolProgress{Call: j.Call.ID, Phase: event.ToolDoing}, j.Signals
+		doing, signals := event.ToolProgress{Call: j.Call.ID, Phase: fact.ToolDoing}, j.Signals
 		b.show(doing, tool.Status{}, signals)
 		ctx = tool.WithProgress(ctx, func(s tool.Status) { b.show(doing, s, signals) })
 	}
@@ -285,16 +285,16 @@ func (x *Executor) run(ctx context.Context, e engine.RunTool, j *Input) event.Fa
 		ctx = toolhost.WithHost(ctx, services)
 	}
 	out := toolrun.Do(ctx, t, j.Call)
-	cause := event.ByTool
+	cause := fact.ByTool
 	if ctx.Err() != nil {
-		cause = event.ByCancel
+		cause = fact.ByCancel
 	}
 	question := x.summaryRequest(out.Result)
 	result := x.bound(j.Call, out.Result, question != "")
 	if b != nil {
-		p := event.ToolProgress{Call: j.Call.ID, Phase: event.ToolSucceeded}
+		p := event.ToolProgress{Call: j.Call.ID, Phase: fact.ToolSucceeded}
 		if result.IsError {
-			p.Phase, p.Error = event.ToolFailed, text.FirstLine(result.Text())
+			p.Phase, p.Error = fact.ToolFailed, text.FirstLine(result.Text())
 		}
 		b.show(p, tool.Status{}, j.Signals)
 	}
@@ -336,9 +336,9 @@ func (x *Executor) inBounds(call tool.Call, r *tool.Result) *tool.Result {
 func (x *Executor) gather(key string, j *Input) event.Fact {
 	result := *x.Finish(j.Call, &j.Done.Result)
 	if x.Hooks.Has(resultEvent(&result), j.Call.Name) {
-		return fact.ToolDone{Key: key, Call: j.Call.ID, Cause: event.ByTool, Result: result}
+		return fact.ToolDone{Key: key, Call: j.Call.ID, Cause: fact.ByTool, Result: result}
 	}
-	return event.ToolResult{Key: key, Call: j.Call.ID, Cause: event.ByTool, Result: result}
+	return event.ToolResult{Key: key, Call: j.Call.ID, Cause: fact.ByTool, Result: result}
 }
 
 // bound is Finish, with a higher limit for a result that the small model will shorten.

@@ -78,7 +78,7 @@ func newExecutor(t *testing.T) *executor.Executor {
 func TestEveryEffect(t *testing.T) {
 	call := tool.Call{ID: "c1", Name: "double", Input: []byte(`{"n":2}`), Session: "s"}
 	model := func(text string) llm.Model { return llmtest.Script(llmtest.Step{Text: text}) }
-	done := &fact.ToolDone{Call: "c1", Cause: event.ByTool, Result: *tool.Text("4"), Digest: "what is it?"}
+	done := &fact.ToolDone{Call: "c1", Cause: fact.ByTool, Result: *tool.Text("4"), Digest: "what is it?"}
 	asked := &fact.ToolDone{Call: "c1", Result: tool.Result{Questions: []tool.Question{{Text: "Which?"}}}}
 	request := &llm.Request{Messages: []llm.Message{llm.UserText("hi")}}
 	inputs := []struct {

@@ -19,7 +19,7 @@ import (
 func (x *Executor) approvalExpired(e engine.RunTool, j *Input) event.Fact {
 	why := "the approval of this call ended at " + clock(j.Expires)
 	if x.Driver.StrictestMode(e.Mode) == permission.DontAsk {
-		return event.ToolResult{Key: e.Key(), Call: e.Call, Cause: event.ByDenial, Fault: toolrun.Refused,
+		return event.ToolResult{Key: e.Key(), Call: e.Call, Cause: fact.ByDenial, Fault: toolrun.Refused,
 			Result: *tool.Errorf("Permission denied: denied in mode dontAsk: %s", why)}
 	}
 	return fact.Authorized{Key: e.Key(), Call: e.Call, Class: j.Class, Decision: permission.Decision{Behavior: permission.Asked, Source: policies.FromPolicy, Reason: why}}

@@ -31,7 +31,7 @@ func (x *Executor) CallHooks(ctx context.Context, in hook.Input, show Signals) (
 		watch = func(s hookrun.Step) { x.showHook(show, id+"."+strconv.Itoa(s.Index), e, call, s) }
 	}
 	if x.Trace != nil && slices.Contains(x.Hooks.Events(), in.Event) {
-		inner, end := x.Watch(ctx, trace.Span{Kind: trace.Hook, Name: string(in.Event), Call: in.Call})
+		inner, end := x.Watch(ctx, trace.Span{Kind: "hook", Name: string(in.Event), Call: in.Call})
 		ctx = inner
 		defer func() { end(endOfHooks(&out)) }()
 	}
@@ -246,7 +246,7 @@ func (x *Executor) after(ctx context.Context, key string, j *Input) event.Fact {
 	shown := done.Result
 	in.Result, in.Duration = &shown, done.Duration.Milliseconds()
 	if in.Event == hook.PostToolUseFailure {
-		in.Error, in.Interrupt = text.FirstLine(done.Result.Text()), done.Cause == event.ByCancel
+		in.Error, in.Interrupt = text.FirstLine(done.Result.Text()), done.Cause == fact.ByCancel
 	}
 	out := x.CallHooks(ctx, in, j.Signals)
 	if ctx.Err() != nil {

@@ -260,12 +260,12 @@ func TestToolOutcomes(t *testing.T) {
 		text  string
 		hooks bool // hooks see it next
 	}{
-		{"success", &setting{policy: allowed}, event.ByTool, "", false, "4", true},
-		{"error", &setting{policy: allowed, run: func() (string, error) { return "", errOops }}, event.ByTool, "", true, "oops, ***", true},
-		{"panic", &setting{policy: allowed, run: func() (string, error) { panic("oh") }}, event.ByTool, toolrun.Panicked, true, "oh", true},
-		{"cancelled", &setting{policy: allowed, run: func() (string, error) { s.cancel(); return "half", nil }}, event.ByCancel, "", false, "half", true},
-		{"a rule was added", &setting{policy: permission.Policy{Deny: []permission.Rule{"double"}}}, event.ByDenial, toolrun.Refused, true, "Permission denied", false},
-		{"plan mode has begun", &setting{mode: permission.Plan}, event.ByDenial, toolrun.Refused, true, "Permission denied", false},
+		{"success", &setting{policy: allowed}, fact.ByTool, "", false, "4", true},
+		{"error", &setting{policy: allowed, run: func() (string, error) { return "", errOops }}, fact.ByTool, "", true, "oops, ***", true},
+		{"panic", &setting{policy: allowed, run: func() (string, error) { panic("oh") }}, fact.ByTool, toolrun.Panicked, true, "oh", true},
+		{"cancelled", &setting{policy: allowed, run: func() (string, error) { s.cancel(); return "half", nil }}, fact.ByCancel, "", false, "half", true},
+		{"a rule was added", &setting{policy: permission.Policy{Deny: []permission.Rule{"double"}}}, fact.ByDenial, toolrun.Refused, true, "Permission denied", false},
+		{"plan mode has begun", &setting{mode: permission.Plan}, fact.ByDenial, toolrun.Refused, true, "Permission denied", false},
 	} {
 		s = tt.s
 		got, hooks := run(s)
@@ -278,7 +278,7 @@ func TestToolOutcomes(t *testing.T) {
 // How hooks of a result end: they may say more, take something out, or stop the run. Where the
 // run is stopped before they have seen it, nobody sees it.
 func TestResultHookOutcomes(t *testing.T) {
-	done := &fact.ToolDone{Call: "c1", Cause: event.ByTool, Result: *tool.Text("4 secrets")}
+	done := &fact.ToolDone{Call: "c1", Cause: fact.ByTool, Result: *tool.Text("4 secrets")}
 	after := func(s *setting) (event.ToolResult, []event.Fact) {
 		f, in := s.do(t, engine.RunHooks{Call: "c1"}, executor.Input{Call: doubling, Done: done})
 		return f.(event.ToolResult), in.More

@@ -6,13 +6,14 @@ import (
 
 	"github.com/openagent-go/agent/event"
 	"github.com/openagent-go/agent/internal/engine"
+	"github.com/openagent-go/agent/internal/fact"
 	"github.com/openagent-go/agent/internal/text"
 )
 
 // cut returns the fact of a truncation: the content that does not fit the model's window
 // and is no longer sent whole.
 func (x *Executor) cut(e engine.Cut, c *engine.TruncationPlan) event.Fact {
-	f := event.Compacted{Key: e.Key(), Trigger: event.Overflow, Before: e.Before, After: e.Before}
+	f := event.Compacted{Key: e.Key(), Trigger: fact.Overflow, Before: e.Before, After: e.Before}
 	if len(c.Cleared) == 0 {
 		f.Failed = "the conversation does not fit the model's context window, and nothing of it can be left out"
 		return f

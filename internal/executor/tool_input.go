@@ -10,6 +10,7 @@ import (
 
 	"github.com/openagent-go/agent/event"
 	"github.com/openagent-go/agent/internal/engine"
+	"github.com/openagent-go/agent/internal/fact"
 	"github.com/openagent-go/agent/internal/jsonfix"
 	"github.com/openagent-go/agent/internal/safecall"
 	"github.com/openagent-go/agent/llm"
@@ -80,7 +81,7 @@ func (d *partialCalls) begin(ctx context.Context, x *Executor, index int, use ll
 		d.all = map[int]*partialCall{}
 	}
 	d.all[index] = c
-	ctx = tool.WithProgress(ctx, func(s tool.Status) { c.board.show(event.ToolProgress{Phase: event.ToolWaiting}, s, d.signals) })
+	ctx = tool.WithProgress(ctx, func(s tool.Status) { c.board.show(event.ToolProgress{Phase: fact.ToolWaiting}, s, d.signals) })
 	go c.follow(ctx, p)
 }
 

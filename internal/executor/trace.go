@@ -7,6 +7,7 @@ import (
 	"github.com/openagent-go/agent/event"
 	"github.com/openagent-go/agent/hook"
 	"github.com/openagent-go/agent/internal/engine"
+	"github.com/openagent-go/agent/internal/fact"
 	"github.com/openagent-go/agent/internal/safecall"
 	"github.com/openagent-go/agent/internal/tracefile"
 	"github.com/openagent-go/agent/llm"
@@ -50,15 +51,15 @@ func (x *Executor) spanOf(j *Input) (s trace.Span, ok bool) {
 	case engine.RunTool:
 		s.Kind, s.Name, s.Call, s.ToolID, s.Input = trace.Tool, j.Call.Name, e.Call, j.ID, x.Secrets.Now().JSON(j.Call.Input)
 	case engine.Ask:
-		s.Kind, s.Name, s.Call = trace.Permission, j.Call.Name, e.Call
+		s.Kind, s.Name, s.Call = "permission", j.Call.Name, e.Call
 	case engine.AskPerson:
-		s.Kind, s.Name, s.Call = trace.Question, j.Call.Name, e.Call
+		s.Kind, s.Name, s.Call = "question", j.Call.Name, e.Call
 	case engine.Compact:
-		s.Kind, s.Name = trace.Compaction, string(e.Trigger)
+		s.Kind, s.Name = "compaction", string(e.Trigger)
 	case engine.Cut:
-		s.Kind, s.Name = trace.Compaction, string(event.Overflow)
+		s.Kind, s.Name = "compaction", string(fact.Overflow)
 	case engine.TakeCheckpoint:
-		s.Kind = trace.Checkpoint
+		s.Kind = "checkpoint"
 	default:
 		return s, false
 	}

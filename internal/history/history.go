@@ -221,9 +221,9 @@ func (w *Writer) do(e engine.Effect, result func(call string) (tool.Result, bool
 		w.add(fact.Answered{Key: e.Key(), Call: e.Call, Decision: permission.Allow()})
 	case engine.RunTool:
 		r, ok := result(e.Call)
-		cause := event.ByTool
+		cause := fact.ByTool
 		if !ok {
-			r, cause = *tool.Errorf("%s", noResult), event.ByCrash
+			r, cause = *tool.Errorf("%s", noResult), fact.ByCrash
 		}
 		w.add(e.Intent())
 		w.add(event.ToolResult{Key: e.Key(), Call: e.Call, Cause: cause, Result: r})

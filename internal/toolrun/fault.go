@@ -2,7 +2,7 @@ package toolrun
 
 // A Fault says how a call failed without an answer of the tool. A result that reports a
 // failure in the tool's own words, such as a non-zero exit code, is not a fault.
-type Fault string
+type Fault = string
 
 const (
 	NoFault      Fault = ""

@@ -65,7 +65,7 @@ func TestImport(t *testing.T) {
 		info.Model != "claude-sonnet-4-6" || info.Title != "An analysis" || info.Tag != "work" || info.Prompt != "Analyse the project" || info.Messages != 6 {
 		t.Errorf("%+v", info)
 	}
-	if r, err := session.Verify(t.Context(), d, "my-session"); err != nil || len(r.Problems) > 0 {
+	if r, err := session.Verify(t.Context(), d, "my-session"); err != nil || len(r.Problems()) > 0 {
 		t.Errorf("%+v, %v", r, err)
 	}
 	if err := tr.Store(t.Context(), d); !errors.Is(err, session.ErrExists) {
@@ -185,7 +185,7 @@ func TestHostile(t *testing.T) {
 			if err := tr.Store(t.Context(), d); err != nil {
 				t.Fatal(err)
 			}
-			if r, err := session.Verify(t.Context(), d, tr.ID); err != nil || len(r.Problems) > 0 {
+			if r, err := session.Verify(t.Context(), d, tr.ID); err != nil || len(r.Problems()) > 0 {
 				t.Errorf("%+v, %v", r, err)
 			}
 			if name == "swift time" && tr.Created.Year() != 2025 {

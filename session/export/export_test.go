@@ -93,7 +93,7 @@ func usual(t *testing.T) session.Store {
 		answer(llm.Thinking{Text: "let me think"}, llm.Text{Text: "# Plan\n\nI **edit** `a.go`, see https://example.com/x.\n\n```go\nfunc main() {}\n```\n"},
 			llm.ToolUse{ID: "1", Name: "Edit", Input: json.RawMessage(`{"file_path": "a.go"}`)}, llm.ToolUse{ID: "2", Name: "Bash", Input: json.RawMessage(`{"command":"false"}`)}),
 		result("c3.0", "edited", change),
-		factOf(event.ToolResult{Call: "c3.1", Result: *tool.Errorf("exit status 1"), Cause: event.ByTool}),
+		factOf(event.ToolResult{Call: "c3.1", Result: *tool.Errorf("exit status 1"), Cause: fact.ByTool}),
 		said("st", event.AsSteer, "be quick"),
 		factOf(fact.Delivered{IDs: []string{"st"}}),
 		answer(llm.Text{Text: "Done."}),

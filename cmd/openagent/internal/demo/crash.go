@@ -14,6 +14,7 @@ import (
 	"github.com/openagent-go/agent/cmd/openagent/internal/cli"
 	"github.com/openagent-go/agent/cmd/openagent/internal/streamjson"
 	"github.com/openagent-go/agent/event"
+	"github.com/openagent-go/agent/internal/fact"
 	"github.com/openagent-go/agent/internal/text"
 	"github.com/openagent-go/agent/llm/llmtest"
 	"github.com/openagent-go/agent/permission"
@@ -212,7 +213,7 @@ func judgeKilled(ctx context.Context, b *booking, dir string) (string, error) {
 		return "", fmt.Errorf("the command's process %d outlived the program", pid)
 	case started != 1:
 		return "", fmt.Errorf("the command was started %s", cli.Plural(started, "time"))
-	case result.Cause != event.ByCrash:
+	case result.Cause != fact.ByCrash:
 		return "", fmt.Errorf("the model was told %q", text.FirstLine(result.Result.Text()))
 	case string(ledger) != "order 7: paid":
 		return "", fmt.Errorf("the ledger says %q", text.Runes(string(ledger), 60))

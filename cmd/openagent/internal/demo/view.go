@@ -300,7 +300,7 @@ func (v *demoView) result(d event.ToolResult) {
 	u, _ := v.calls.Get(d.Call)
 	how, colour, sign := outcomeText(d), term.Green, v.mark("●", "*")
 	switch {
-	case d.Cause == event.ByDenial:
+	case d.Cause == fact.ByDenial:
 		colour, sign = term.Red, v.mark("✗", "x")
 		how = "denied"
 		switch why := v.decisions[d.Call]; {
@@ -315,7 +315,7 @@ func (v *demoView) result(d event.ToolResult) {
 	label := v.label(u)
 	gap := max(1, demoColumn-len([]rune(label)))
 	v.write("  " + v.paint(colour, sign) + label + strings.Repeat(" ", gap) + v.paint(colour, v.host.OneLine(how)) + "\n")
-	if v.scene.bodies && u.Name == "Bash" && d.Cause == event.ByTool {
+	if v.scene.bodies && u.Name == "Bash" && d.Cause == fact.ByTool {
 		v.output(d.Result.Text())
 	}
 }
@@ -366,7 +366,7 @@ func outcomeText(d event.ToolResult) string {
 	_ = json.Unmarshal(d.Result.Details, &of) // without details the text speaks
 	said := strings.TrimSpace(d.Result.Text())
 	switch {
-	case d.Cause == event.ByCrash:
+	case d.Cause == fact.ByCrash:
 		return "outcome unknown"
 	case d.Fault != toolrun.NoFault && d.Fault != toolrun.Refused:
 		return "error: " + string(d.Fault)

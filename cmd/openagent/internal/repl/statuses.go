@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"github.com/openagent-go/agent/event"
+	"github.com/openagent-go/agent/internal/fact"
 )
 
 // statuses selects the status updates of a call to show: the first after a delay, then fewer and
@@ -22,7 +23,7 @@ func newStatuses() *statuses {
 // news returns the text to show, or "".
 func (s *statuses) news(p event.ToolProgress) string {
 	switch p.Phase {
-	case event.ToolSucceeded, event.ToolFailed:
+	case fact.ToolSucceeded, fact.ToolFailed:
 		delete(s.next, p.ID)
 		delete(s.last, p.ID)
 		return ""

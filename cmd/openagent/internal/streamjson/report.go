@@ -337,7 +337,7 @@ func (r *Report) result(e event.Event, d event.ToolResult) {
 	if !known {
 		return
 	}
-	if d.Cause == event.ByDenial {
+	if d.Cause == fact.ByDenial {
 		why := r.decisions[d.Call]
 		r.Line(deniedLine{Type: "system", Subtype: "permission_denied", ToolName: u.Name, ToolUse: u.ID,
 			Reason: cmp.Or(why.Reason, d.Result.Text()), Rule: why.Rule, Agent: r.agent, Origin: r.NewOrigin("")})

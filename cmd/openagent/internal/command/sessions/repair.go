@@ -31,6 +31,12 @@ func holding(ctx context.Context, h *cli.IO, o *sessionsOptions, id string) (ses
 	return nil, sessionstore.NotFound(id, err)
 }
 
+// repaired are the counts of a [session.Repaired].
+type repaired struct {
+	Kept      int64 `json:"kept"`
+	Rewritten int64 `json:"anew"`
+}
+
 func repairSessions(ctx context.Context, h *cli.IO, o *sessionsOptions, ids []string) error {
 	done := []*session.Repaired{}
 	var rows [][]string
@@ -44,11 +50,15 @@ func repairSessions(ctx context.Context, h *cli.IO, o *sessionsOptions, ids []st
 			return told(ctx, h, id, err)
 		}
 		done = append(done, r)
+		counts, err := decode[repaired](r)
+		if err != nil {
+			return err
+		}
 		backup := r.Backup
 		if backup == "" {
 			backup = "nothing had to be repaired"
 		}
-		rows = append(rows, []string{id, strconv.FormatInt(r.Kept, 10), strconv.FormatInt(r.Rewritten, 10), backup})
+		rows = append(rows, []string{id, strconv.FormatInt(counts.Kept, 10), strconv.FormatInt(counts.Rewritten, 10), backup})
 	}
 	return h.WriteList(o.format, done, "SESSION KEPT REWRITTEN DAMAGED-JOURNAL", rows)
 }

@@ -2,6 +2,7 @@ package sessions
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 	"strconv"
 
@@ -13,10 +14,37 @@ import (
 
 // A verified is the check result of a session. Error is set if the check itself failed.
 type verified struct {
-	*session.Report
+	*report
 	Session string `json:"session"`
 	Damaged bool   `json:"damaged"`
 	Error   string `json:"error,omitempty"`
+}
+
+// A report is a [session.Report], as its JSON has it.
+type report struct {
+	Path     string    `json:"path"`
+	Lines    int       `json:"lines"`
+	Facts    int64     `json:"facts"`
+	Problems []problem `json:"problems,omitempty"`
+	More     int       `json:"more,omitempty"`
+}
+
+type problem struct {
+	Line   int    `json:"line"`
+	Seq    int64  `json:"seq,omitempty"`
+	Kind   string `json:"kind"`
+	Text   string `json:"text"`
+	Usable bool   `json:"harmless,omitempty"`
+}
+
+// decode reads the JSON of a report of package session.
+func decode[T any](from json.Marshaler) (*T, error) {
+	data, err := json.Marshal(from)
+	if err != nil {
+		return nil, err
+	}
+	to := new(T)
+	return to, json.Unmarshal(data, to)
 }
 
 // verifySessions checks the sessions named, or all. It fails if one is damaged.
@@ -27,11 +55,13 @@ func verifySessions(ctx context.Context, h *cli.IO, o *sessionsOptions, ids []st
 		if ctx.Err() != nil {
 			return cli.CommandError(ctx, err)
 		}
-		v := verified{Report: r, Session: id}
+		v := verified{Session: id}
+		if err == nil {
+			v.Damaged = r.Damaged()
+			v.report, err = decode[report](r)
+		}
 		if err != nil {
 			v.Error = err.Error()
-		} else {
-			v.Damaged = r.Damaged()
 		}
 		list = append(list, v)
 		return nil
