@@ -560,7 +560,7 @@ func TestHooksUseTheSession(t *testing.T) {
 			t.Error(err)
 		}
 		s.Close()
-		if depth != hook.MaxDepth+1 || runs < hook.MaxDepth {
+		if depth != hookctx.MaxDepth+1 || runs < hookctx.MaxDepth {
 			t.Errorf("depth %d, %d runs", depth, runs)
 		}
 		// Close waits for what ends it: the hook is cancelled and left behind.

@@ -27,7 +27,7 @@ func (s *Session) start(ctx context.Context, in *Input, watched bool) (l *active
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
-	if hookctx.Depth(ctx) > hook.MaxDepth {
+	if hookctx.Depth(ctx) > hookctx.MaxDepth {
 		return nil, fmt.Errorf("agent: %w", hook.ErrDepth)
 	}
 	ready := make(chan struct{})

@@ -25,7 +25,7 @@ func (s *Session) Hook(ctx context.Context, in hook.Input) (hook.Outcome, error)
 	if len(set.Events()) == 0 || !slices.Contains(set.Events(), in.Event) {
 		return hook.Outcome{}, nil
 	}
-	if hookctx.Depth(ctx) > hook.MaxDepth {
+	if hookctx.Depth(ctx) > hookctx.MaxDepth {
 		return hook.Outcome{}, fmt.Errorf("agent: %w", hook.ErrDepth)
 	}
 	s.mu.Lock()

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/openagent-go/agent/hook"
+	"github.com/openagent-go/agent/internal/hookrun"
 	"github.com/openagent-go/agent/internal/policies"
 	"github.com/openagent-go/agent/internal/rules"
 	"github.com/openagent-go/agent/internal/text"
@@ -129,7 +130,7 @@ func checkRules(p permission.Policy, guard, warn func(where, name string)) {
 // matchedTools returns the names of tools that a hook's Match lists. It returns none for a
 // regular expression.
 func matchedTools(h hook.Hook) []string {
-	if h.On.Subject() != "tool_name" || h.Match == "" || strings.ContainsFunc(h.Match, func(c rune) bool { return strings.ContainsRune(`.*+?()[]{}^$\ `, c) }) {
+	if hookrun.Subject(h.On) != "tool_name" || h.Match == "" || strings.ContainsFunc(h.Match, func(c rune) bool { return strings.ContainsRune(`.*+?()[]{}^$\ `, c) }) {
 		return nil
 	}
 	return strings.Split(h.Match, "|")

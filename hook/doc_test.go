@@ -12,6 +12,7 @@ import (
 
 	"github.com/openagent-go/agent/hook"
 	"github.com/openagent-go/agent/internal/golden"
+	"github.com/openagent-go/agent/internal/hookrun"
 )
 
 var update = flag.Bool("update", false, "write the tables of docs/hooks.md")
@@ -37,10 +38,10 @@ func eventTable(t *testing.T) string {
 			t.Errorf("%s has no description", e)
 		}
 		subject, fails := "", "is reported"
-		if s := e.Subject(); s != "" {
+		if s := hookrun.Subject(e); s != "" {
 			subject = "`" + s + "`"
 		}
-		if e.Guards() {
+		if hookrun.Guards(e) {
 			fails = "**blocks**"
 		}
 		fmt.Fprintf(&b, "| `%s` | %s | %s | %s |\n", e, docs[e], subject, fails)

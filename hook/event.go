@@ -5,8 +5,6 @@
 //	a.Hooks = []hook.Hook{{On: hook.PreToolUse, Match: "Edit|Write", Func: check}}
 package hook
 
-import "slices"
-
 // An Event is a moment at which hooks are called.
 type Event string
 
@@ -114,48 +112,4 @@ var Events = []Event{
 	CwdChanged, FileChanged, DirectoryAdded, ConfigChange, WorktreeCreate, WorktreeRemove, TaskCreated, TaskCompleted, UserPromptExpansion, Elicitation, ElicitationResult,
 	InstructionsLoaded,
 	PreCompact, PostCompact,
-}
-
-// Known reports whether there is such an event.
-func (e Event) Known() bool { return slices.Contains(Events, e) }
-
-// Guards reports whether the event's hooks stand before something that they may
-// keep from happening: one that fails keeps it from happening. With other events
-// a hook that fails is reported and changes nothing.
-func (e Event) Guards() bool {
-	switch e {
-	case PreToolUse, PermissionRequest, UserPromptSubmit, UserPromptExpansion, PreCompact, Elicitation, ElicitationResult:
-		return true
-	}
-	return false
-}
-
-// Subject names the member of the [Input] that a hook's Match is about, "" where
-// the event has none and every hook is called.
-func (e Event) Subject() string {
-	switch e {
-	case PreToolUse, PostToolUse, PostToolUseFailure, PermissionRequest, PermissionDenied:
-		return "tool_name"
-	case SessionStart, ConfigChange:
-		return "source"
-	case SessionEnd, Stop:
-		return "reason"
-	case StopFailure:
-		return "error"
-	case Setup, PreCompact, PostCompact:
-		return "trigger"
-	case UserPromptExpansion:
-		return "command_name"
-	case Notification:
-		return "notification_type"
-	case FileChanged:
-		return "file_path"
-	case InstructionsLoaded:
-		return "load_reason"
-	case SubagentStart, SubagentStop:
-		return "agent_type"
-	case Elicitation, ElicitationResult:
-		return "mcp_server_name"
-	}
-	return ""
 }

@@ -14,12 +14,13 @@ type Func func(ctx context.Context, in *Input) (Output, error)
 
 // A Hook is called at an event. Hooks of one moment run one after the other, in order, all
 // of them, and each sees the changes of those before it. Hooks of different tool calls may
-// run at once. If the event [Event.Guards], a hook that fails, panics or is late blocks the
-// guarded action; at other events the failure is reported and changes nothing. A hook may
+// run at once. A hook of PreToolUse, PermissionRequest, UserPromptSubmit,
+// UserPromptExpansion, PreCompact, Elicitation or ElicitationResult that fails, panics or is
+// late blocks the action that it guards; at other events the failure is reported and changes nothing. A hook may
 // be called again for the same moment after a crash.
 type Hook struct {
 	On Event
-	// Match selects by the subject of the event, see [Event.Subject]: names with | between
+	// Match selects by the subject of the event, such as the name of the tool: names with | between
 	// them, as "Edit|Write", or else a regular expression that matches a part of it, as
 	// "^mcp__". "" and "*" match everything.
 	Match   string
@@ -37,9 +38,6 @@ type Outcome struct {
 
 // ErrDepth is the error of a run whose hooks have started too many runs inside each other.
 var ErrDepth = errors.New("hooks started too many runs inside each other")
-
-// MaxDepth is how deep runs may be started by hooks of runs.
-const MaxDepth = 3
 
 // Progress reports a line that a hook has written while it runs.
 func Progress(ctx context.Context, line string) { hookctx.Progress(ctx, line) }

@@ -2,7 +2,6 @@ package hook
 
 import (
 	"encoding/json"
-	"fmt"
 	"strings"
 
 	"github.com/openagent-go/agent/permission"
@@ -68,38 +67,6 @@ func (u *Update) UnmarshalJSON(data []byte) error {
 			text += "(" + r.Content + ")"
 		}
 		u.Rules = append(u.Rules, permission.Rule(text))
-	}
-	return nil
-}
-
-// maxRules bounds the rules of one update.
-const maxRules = 200
-
-// Check returns the first mistake in an update.
-func (u Update) Check() error {
-	switch u.Type {
-	case AddRules, ReplaceRules, RemoveRules:
-	case SetMode:
-		if u.Mode == "" {
-			return fmt.Errorf("%s has no mode; set one", u.Type)
-		}
-		_, err := permission.ParseMode(string(u.Mode))
-		return err
-	default:
-		return fmt.Errorf("there is no permission update %.50q; there are %s, %s, %s and %s", u.Type, AddRules, ReplaceRules, RemoveRules, SetMode)
-	}
-	switch u.Behavior {
-	case permission.Allowed, permission.Asked, permission.Denied:
-	default:
-		return fmt.Errorf("%s: the behavior is %.50q; it must be allow, ask or deny", u.Type, u.Behavior)
-	}
-	if len(u.Rules) > maxRules {
-		return fmt.Errorf("%s: %d rules are too many; the limit is %d", u.Type, len(u.Rules), maxRules)
-	}
-	for _, r := range u.Rules {
-		if err := r.Check(); err != nil {
-			return fmt.Errorf("%s: %w", u.Type, err)
-		}
 	}
 	return nil
 }

@@ -209,7 +209,7 @@ func (r *running) answer(run context.Context, exit workspace.Exit) (hook.Output,
 	case exit.Code != 0:
 		return hook.Output{}, fmt.Errorf("exit code %d", exit.Code)
 	}
-	if r.event.Guards() && len(bytes.TrimSpace(r.out.Bytes())) == 0 && hookrun.Attempts(r.err.Bytes()) {
+	if hookrun.Guards(r.event) && len(bytes.TrimSpace(r.out.Bytes())) == 0 && hookrun.Attempts(r.err.Bytes()) {
 		return hook.Output{}, errors.New("it wrote an answer to standard error; write the JSON object to standard output")
 	}
 	return hookrun.Parse(r.event, r.out.Bytes())

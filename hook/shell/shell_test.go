@@ -76,7 +76,7 @@ func TestCommand(t *testing.T) {
 			}
 			out := run(t, ws, limit, c.line, hook.Input{Event: e, Dir: ws.Root, Tool: "Bash"})
 			if c.failure != "" {
-				if len(out.Errors) != 1 || !strings.Contains(out.Errors[0].Error(), c.failure) || out.Block != e.Guards() {
+				if len(out.Errors) != 1 || !strings.Contains(out.Errors[0].Error(), c.failure) || out.Block != hookrun.Guards(e) {
 					t.Errorf("%s at %s: %+v", c.line, e, out)
 				}
 				continue

@@ -93,7 +93,7 @@ func (k Key) acceptsHooks(data []byte, n *node) error {
 		return k.expected(n, "an "+string(k.Type))
 	}
 	for _, m := range n.members {
-		if e := hook.Event(m.name); !e.Known() {
+		if !slices.Contains(hook.Events, hook.Event(m.name)) {
 			return wrongAt(m.line, "%s: there is no event %.100q%s", k.Name, m.name, nearestEvent(m.name))
 		}
 		if err := k.each(m.value, m.name, func(g *node) error { return k.acceptsGroup(data, g, m.name) }); err != nil {

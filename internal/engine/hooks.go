@@ -89,7 +89,7 @@ func (q *hookQueue) forResult(t *settings, c *call, seq int64, f event.ToolResul
 		add(hook.CwdChanged, map[string]string{"old_cwd": t.dir, "new_cwd": d})
 	}
 	for _, h := range f.Result.Patch.Happened {
-		if e := hook.Event(h.Event); e.Known() {
+		if e := hook.Event(h.Event); slices.Contains(hook.Events, e) {
 			add(e, h.Fields)
 		}
 	}

@@ -6,6 +6,7 @@ import (
 	"github.com/openagent-go/agent/event"
 	"github.com/openagent-go/agent/internal/engine"
 	"github.com/openagent-go/agent/internal/fact"
+	"github.com/openagent-go/agent/internal/hookrun"
 	"github.com/openagent-go/agent/internal/llmconst"
 	"github.com/openagent-go/agent/internal/policies"
 	"github.com/openagent-go/agent/internal/toolrun"
@@ -33,7 +34,7 @@ func (j *Input) Broken(fault toolrun.Fault, why string, after time.Duration) eve
 		return event.Compacted{Key: e.Key(), Trigger: fact.Overflow, Failed: "cutting failed: " + why, Before: e.Before, After: e.Before}
 	case engine.CallHooks: // unknown what the hooks would have blocked
 		hooked := fact.Hooked{Key: e.Key(), Event: e.Event, Message: e.Message}
-		if e.Event.Guards() {
+		if hookrun.Guards(e.Event) {
 			hooked.Block = why
 		}
 		return hooked

@@ -11,6 +11,9 @@ type hookContext struct {
 	progress func(line string)
 }
 
+// MaxDepth is how deep runs may be started by hooks of runs.
+const MaxDepth = 3
+
 type contextKey struct{}
 
 func (c *hookContext) Value(key any) any {

@@ -104,7 +104,7 @@ func TestFailures(t *testing.T) {
 					return hook.Output{Context: "fine"}, nil
 				}})
 				out := s.Run(t.Context(), hook.Input{Event: e, Tool: "Bash"}, nil)
-				if out.Block != e.Guards() || len(out.Errors) != 1 || after != 1 || out.Context != "fine" {
+				if out.Block != hookrun.Guards(e) || len(out.Errors) != 1 || after != 1 || out.Context != "fine" {
 					t.Errorf("%s at %s: %+v, called after it: %d", name, e, out, after)
 				}
 				if e == hook.PreToolUse && out.Permission != permission.Denied {

@@ -65,13 +65,13 @@ type wireSpecific struct {
 // Parse reads the standard output of a program: one JSON object with the hook's answer. Any
 // other text is a message, or context for the model if the event speaks. An output
 // that looks like a failed answer is an error, see docs/hooks.md; at an event that
-// [hook.Event.Guards] this blocks.
+// [Guards] this blocks.
 func Parse(e hook.Event, out []byte) (hook.Output, error) {
 	out = bytes.TrimSpace(out)
 	if len(out) == 0 {
 		return hook.Output{}, nil
 	}
-	if e.Guards() {
+	if Guards(e) {
 		if err := readable(out); err != nil {
 			return hook.Output{}, err
 		}
@@ -253,7 +253,7 @@ func checkOutput(o *hook.Output) error {
 		return fmt.Errorf("a text has %d bytes; the limit is %d", n, maxContext)
 	}
 	for _, u := range o.Updates {
-		if err := u.Check(); err != nil {
+		if err := checkUpdate(u); err != nil {
 			return err
 		}
 	}

@@ -53,7 +53,7 @@ func (s *Set) run(ctx context.Context, in *hook.Input, watch func(Step)) (all ho
 		if err != nil {
 			err = fmt.Errorf("the %s hook %q failed: %w", in.Event, h.Name, err)
 			all.Errors = append(all.Errors, err)
-			if !in.Event.Guards() {
+			if !Guards(in.Event) {
 				continue
 			}
 			out = hook.Output{Block: true, Reason: err.Error()}

@@ -16,7 +16,7 @@ const defaultTimeout = time.Minute
 
 func compile(h hook.Hook) (compiled, error) {
 	switch {
-	case !h.On.Known():
+	case !slices.Contains(hook.Events, h.On):
 		return compiled{}, fmt.Errorf("there is no hook event %q; the events are %v", h.On, hook.Events)
 	case h.Func == nil:
 		return compiled{}, fmt.Errorf("a hook for %s has no Func", h.On)
@@ -114,7 +114,7 @@ func (s *Set) Has(e hook.Event, subject string) bool {
 
 // subjectOf is the text that a hook's Match is compared with.
 func subjectOf(in *hook.Input) string {
-	switch in.Event.Subject() {
+	switch Subject(in.Event) {
 	case "tool_name":
 		return in.Tool
 	case "source":
