@@ -73,6 +73,9 @@ func New(ctx context.Context, o Options) (_ *Coder, err error) {
 			err = errors.Join(err, c.Close())
 		}
 	}()
+	if err := o.check(); err != nil {
+		return nil, err
+	}
 	if err := c.findDir(); err != nil {
 		return nil, err
 	}

@@ -27,6 +27,8 @@ import (
 	"github.com/openagent-go/agent/permission"
 	"github.com/openagent-go/agent/sandbox"
 	"github.com/openagent-go/agent/session"
+	"github.com/openagent-go/agent/tools"
+	"github.com/openagent-go/agent/workspace"
 )
 
 // write writes files below a folder, executable if they begin with "#!".
@@ -148,12 +150,34 @@ func TestWrongOptions(t *testing.T) {
 		{coding.Options{Dir: dir, Agent: agent.Agent{Model: m}, RunAs: "nobody"}, "RunAs"},
 		{coding.Options{Dir: dir, Agent: agent.Agent{Model: m}, Definitions: json.RawMessage("[")}, "Definitions"},
 		{coding.Options{Dir: dir, Agent: agent.Agent{Model: m}, Plugins: []string{filepath.Join(dir, "missing")}}, "Plugins"},
+		{coding.Options{Dir: dir, Agent: agent.Agent{Model: m}, Sandbox: "on"}, "Sandbox"},
+		{coding.Options{Dir: dir, Agent: agent.Agent{Model: m}, Layers: []config.Scope{"user", "users"}}, "Layers"},
+		{coding.Options{Dir: dir, Agent: agent.Agent{Model: m}, Layers: []config.Scope{config.Managed}}, "Layers"},
+		{coding.Options{Dir: dir, Agent: agent.Agent{Model: m}, Without: []coding.Part{"hook"}}, "Without"},
+		{coding.Options{Dir: dir, Agent: agent.Agent{Model: m}, Without: []coding.Part{coding.Confinement}}, "Without"},
+		{coding.Options{Dir: dir, Agent: agent.Agent{Model: m}, Builtins: tools.Builtins{Workspace: &workspace.Workspace{InMemory: true}}}, "Builtins.Workspace"},
+		{coding.Options{Dir: dir, Agent: agent.Agent{Model: m}, Builtins: tools.Builtins{Sandbox: new(sandbox.Sandbox)}}, "Builtins.Sandbox"},
 	} {
 		_, err := coding.New(t.Context(), c.options)
 		var wrong *coding.OptionError
 		if !errors.As(err, &wrong) || wrong.Option != c.want {
 			t.Errorf("%s: %v", c.want, err)
 		}
+	}
+	_, err := coding.New(t.Context(), coding.Options{Dir: dir, Agent: agent.Agent{Model: m}, Layers: []config.Scope{"users"}})
+	if want := `coder: Options.Layers: "users": there is no such value; use one of "user", "project", "local"`; err == nil || err.Error() != want {
+		t.Errorf("%v, want %s", err, want)
+	}
+}
+
+// Every part may be left out, and every layer and mode of the sandbox may be named.
+func TestKnownWords(t *testing.T) {
+	home(t)
+	m := llmtest.Script()
+	parts := []coding.Part{coding.Settings, coding.Hooks, coding.Servers, coding.Agents, coding.Skills, coding.Tools, coding.Plugins, coding.Instructions, coding.Checkpoints, coding.Team}
+	for _, mode := range []coding.Sandbox{coding.IfAvailable, coding.Off, coding.FromSettings} {
+		open(t, coding.Options{Dir: t.TempDir(), Agent: agent.Agent{Model: m}, Sandbox: mode, Without: parts,
+			Layers: []config.Scope{config.User, config.Project, config.Local}})
 	}
 }
 
@@ -244,7 +268,7 @@ func TestTrust(t *testing.T) {
 			}
 			if !trusted && c.trust == nil {
 				slices.Sort(warned)
-				if got := strings.Join(slices.Compact(warned), " "); got != "agents plugin servers settings skills tools" {
+				if got := strings.Join(slices.Compact(warned), " "); got != "agents plugins servers settings skills tools" {
 					t.Errorf("warned of %s", got)
 				}
 			}

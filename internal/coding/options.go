@@ -57,7 +57,8 @@ type Options struct {
 	// "none". Empty: those of the settings, else the core and a few others; the model finds the
 	// rest with ToolSearch.
 	Tools []string
-	// Builtins are things that built-in tools work on. New fills in the missing ones.
+	// Builtins are things that built-in tools work on. New fills in the missing ones. Workspace
+	// and Sandbox must be nil: they come from Dir and from the fields about the sandbox.
 	Builtins tools.Builtins
 	// Person says that a person answers questions although Agent.AskUser is nil. Plan mode is
 	// offered only where a person can approve a plan.
@@ -135,7 +136,7 @@ const (
 	Agents       Part = "agents"       // files of sub-agents; the built-in ones stay
 	Skills       Part = "skills"       // skills, the built-in ones included
 	Tools        Part = "tools"        // executables as tools
-	Plugins      Part = "plugin"       // plugins
+	Plugins      Part = "plugins"      // plugins
 	Instructions Part = "instructions" // AGENTS.md, CLAUDE.md and the state of git
 	Checkpoints  Part = "checkpoints"  // snapshots of files
 	Team         Part = "team"         // keeping tasks, teams and mail on disk; in memory they stay

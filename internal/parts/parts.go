@@ -23,7 +23,7 @@ const (
 	Agents   = "agents"   // a folder of sub-agents; the content is a subagent.Found
 	Skills   = "skills"   // a folder of skills; the content is a skill.Found
 	Tools    = "tools"    // a folder of executables; the content is a customtools.Listing
-	Plugins  = "plugin"   // the folder of a plugin; the content is a *Plugin
+	Plugins  = "plugins"  // the folder of a plugin; the content is a *Plugin
 )
 
 // A Source is a file or folder of a project or plugin that counts only if it is trusted.

@@ -94,7 +94,7 @@ func (l List) Has(kind, path, sum string) bool {
 		return ok && f.Sum == sum
 	case "skills":
 		return l.Skills[path].Sum == sum
-	case "plugin":
+	case "plugins":
 		return l.Plugins[path].Sum == sum
 	}
 	f, ok := l.Files[path]
