@@ -10,7 +10,6 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/openagent-go/agent/internal/environ"
 	"github.com/openagent-go/agent/internal/rules/shellscan"
 	"github.com/openagent-go/agent/internal/text"
 	"github.com/openagent-go/agent/internal/toolapi"
@@ -64,9 +63,6 @@ type bash struct {
 
 // Secrets are the values of the variables that the shell gives to commands.
 func (b bash) Secrets() []string {
-	if ws, ok := b.shell.(*workspace.Workspace); ok {
-		return environ.Hidden(ws.Pass, ws.Env)
-	}
 	if s, ok := b.shell.(interface{ Secrets() []string }); ok {
 		return s.Secrets()
 	}
@@ -74,10 +70,9 @@ func (b bash) Secrets() []string {
 }
 
 // Bash returns the tool that runs command lines in the shell of the session. in is the
-// sandbox of the shell. Its calls count as confined only if in is set and the shell is a
-// [workspace.Workspace] with Confine, or has a method Confines() bool that returns true. Rules do
-// not follow the symlinks of a workspace with Exec, or of a shell with a method Elsewhere() bool
-// that returns true, see [permission.Access]. The tool's method Notices(session string)
+// sandbox of the shell. Its calls count as confined only if in is set and the shell has a
+// method Confines() bool that returns true. Rules do not follow the symlinks of a shell with a
+// method Elsewhere() bool that returns true, see [permission.Access]. The tool's method Notices(session string)
 // []string returns, once each, notes for the model about background commands that have
 // ended. EndSession(session string) error ends the shell and the background commands of a
 // session.
@@ -123,18 +118,12 @@ func Bash(shell toolapi.Shell, in ...toolapi.Sandbox) tool.Tool {
 
 // confines reports whether the programs of a place are confined.
 func confines(place any) bool {
-	if ws, ok := place.(*workspace.Workspace); ok {
-		return ws.Confine != nil && ws.Exec == nil && !ws.InMemory
-	}
 	c, ok := place.(interface{ Confines() bool })
 	return ok && c.Confines()
 }
 
 // elsewhere reports whether commands run in another file system than that of this machine.
 func elsewhere(shell toolapi.Shell) bool {
-	if ws, ok := shell.(*workspace.Workspace); ok {
-		return ws.Exec != nil
-	}
 	e, ok := shell.(interface{ Elsewhere() bool })
 	return ok && e.Elsewhere()
 }

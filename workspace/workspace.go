@@ -12,6 +12,8 @@ import (
 	"os/exec"
 	"sync"
 	"time"
+
+	"github.com/openagent-go/agent/internal/environ"
 )
 
 // A Workspace gives tools their files and shells. The zero value works in the
@@ -62,6 +64,18 @@ type Workspace struct {
 // Close ends the shells and jobs of w and waits for them. It removes none of the user's
 // files. A second Close changes nothing.
 func (w *Workspace) Close() error { return w.host().closeShells() }
+
+// Confines reports whether the commands of w are confined. The tool Bash asks it, so a type
+// that embeds a Workspace is judged like it.
+func (w *Workspace) Confines() bool { return w.Confine != nil && w.Exec == nil && !w.InMemory }
+
+// Elsewhere reports whether commands run in another file system than that of this machine. The
+// tool Bash asks it.
+func (w *Workspace) Elsewhere() bool { return w.Exec != nil }
+
+// Secrets returns the values of the variables of w that must not be shown: all of Env and those
+// that Pass names, but for common words and paths that exist. The tool Bash asks it.
+func (w *Workspace) Secrets() []string { return environ.Hidden(w.Pass, w.Env) }
 
 // elsewhere returns the place of the files, nil if it is this machine.
 func (w *Workspace) elsewhere() *far {

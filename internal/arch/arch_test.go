@@ -275,7 +275,6 @@ var rules = map[string][]string{
 		"internal/config",
 		"event",
 		"hook/shell",
-		"internal/environ",
 		"internal/parts",
 		"internal/providers",
 		"internal/trusted",

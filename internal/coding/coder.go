@@ -16,7 +16,6 @@ import (
 	"github.com/openagent-go/agent/event"
 	"github.com/openagent-go/agent/internal/checkpoint"
 	"github.com/openagent-go/agent/internal/config"
-	"github.com/openagent-go/agent/internal/environ"
 	"github.com/openagent-go/agent/internal/parts"
 	"github.com/openagent-go/agent/internal/wire"
 	"github.com/openagent-go/agent/llm"
@@ -92,7 +91,7 @@ func New(ctx context.Context, o Options) (_ *Coder, err error) {
 	c.Settings.Decode("env", &c.Workspace.Env)
 	c.Workspace.Env = with(c.Workspace.Env, o.Env)
 	c.Settings.Decode("passEnv", &c.Workspace.Pass)
-	c.hide(environ.Hidden(c.Workspace.Pass, c.Workspace.Env)...)
+	c.hide(c.Workspace.Secrets()...)
 	for _, step := range []func(context.Context) error{c.findPlugins, c.findDefinitions, c.openModels, c.findServers, c.findSkills, c.confine, c.openTeam, c.buildAgent} {
 		if err := step(ctx); err != nil {
 			return nil, err

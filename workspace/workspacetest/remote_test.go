@@ -88,14 +88,17 @@ exec chroot "$R" sh -c "$1"`
 	})
 }
 
+// A wrapped workspace is judged like the workspace in it.
+type wrapped struct{ *workspace.Workspace }
+
 // Rules know that the commands run elsewhere, and outputs do not show the variables of commands.
 func TestRemoteIsElsewhere(t *testing.T) {
 	ws := newRemote(t, workspace.ExecThrough("sh", "-c"))
 	ws.Env = map[string]string{"TOKEN": "it's hunter2-and-more"}
-	if s := tools.Bash(ws).(interface{ Secrets() []string }).Secrets(); len(s) != 1 || s[0] != "it's hunter2-and-more" {
+	if s := tools.Bash(wrapped{ws}).(interface{ Secrets() []string }).Secrets(); len(s) != 1 || s[0] != "it's hunter2-and-more" {
 		t.Errorf("secrets %q", s)
 	}
-	traits := tools.Bash(ws).(tool.Classifier).Classify(tool.Call{Name: "Bash", Dir: ws.Root, Input: tooltest.Input(t, map[string]string{"command": "ls"})})
+	traits := tools.Bash(wrapped{ws}).(tool.Classifier).Classify(tool.Call{Name: "Bash", Dir: ws.Root, Input: tooltest.Input(t, map[string]string{"command": "ls"})})
 	if len(traits.Access) != 1 || !traits.Access[0].Elsewhere || traits.Access[0].Dir != ws.Root {
 		t.Errorf("%+v", traits)
 	}
