@@ -201,7 +201,14 @@ var moments = []moment{
 	}},
 	{hook.ConfigChange, "user_settings", `{"source":"user_settings","name":"model"}`, func(t *testing.T, w *stage) {
 		w.agent.CanUseTool = answer(permission.Allow())
-		w.tool(t, tools.Config(new(oneSetting)), map[string]any{"action": "set", "key": "model", "value": "x"})
+		var config tool.Tool
+		settings := tools.Settings(toolapi.NewHandle[toolapi.Settings](new(oneSetting)))
+		for _, e := range (tools.Builtins{Settings: settings}).Tools() {
+			if e.Tool.Spec().Name == "Config" {
+				config = e.Tool
+			}
+		}
+		w.tool(t, config, map[string]any{"action": "set", "key": "model", "value": "x"})
 	}},
 	{hook.WorktreeCreate, "", `{"name":"w1","worktree_path":"*"}`, worktrees},
 	{hook.WorktreeRemove, "", `{"name":"w1","worktree_path":"*"}`, worktrees},

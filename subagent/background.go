@@ -62,7 +62,8 @@ func (c *Manager) work(ctx context.Context, p parentrun.Run, j *job, child paren
 }
 
 // Output implements [toolapi.Background] for agents, by id or name.
-func (c *Manager) Output(ctx context.Context, call tool.Call, id string, wait time.Duration) (*tool.Result, error) {
+func (s spawner) Output(ctx context.Context, call tool.Call, id string, wait time.Duration) (*tool.Result, error) {
+	c := s.c
 	j := c.find(call, id)
 	if j == nil {
 		return c.earlier(ctx, id)
@@ -99,7 +100,8 @@ func (c *Manager) earlier(ctx context.Context, id string) (*tool.Result, error) 
 }
 
 // Stop implements [toolapi.Background] for agents, by id or name.
-func (c *Manager) Stop(ctx context.Context, call tool.Call, id string) (*tool.Result, error) {
+func (s spawner) Stop(ctx context.Context, call tool.Call, id string) (*tool.Result, error) {
+	c := s.c
 	j := c.find(call, id)
 	if j == nil {
 		return nil, nil
@@ -111,7 +113,8 @@ func (c *Manager) Stop(ctx context.Context, call tool.Call, id string) (*tool.Re
 }
 
 // StopOwner implements [toolapi.OwnerStopper].
-func (c *Manager) StopOwner(ctx context.Context, call tool.Call, owner string) (string, error) {
+func (s spawner) StopOwner(ctx context.Context, call tool.Call, owner string) (string, error) {
+	c := s.c
 	j := c.find(call, owner)
 	if j == nil {
 		return "", nil

@@ -16,6 +16,8 @@ import (
 	"github.com/openagent-go/agent/internal/toolapi"
 	"github.com/openagent-go/agent/team"
 	"github.com/openagent-go/agent/tool"
+	"github.com/openagent-go/agent/tools"
+	"github.com/openagent-go/agent/workspace"
 )
 
 // A Manager puts agents to work for others: it is what [tools.Builtins] needs for the tool
@@ -34,7 +36,7 @@ type Manager struct {
 	Turns       int // of an agent, unless it or its definition says; 0: 10
 	// Worktrees makes git worktrees for agents that are to be apart, such as a
 	// [workspace.Workspace]. Nil: there are none.
-	Worktrees toolapi.Worktrees
+	Worktrees *workspace.Workspace
 	// Team is what members of a team share. Nil: agents join no teams.
 	Team *team.Store
 	// Tasks is the list that agents work on: what an agent that ends has not finished is
@@ -91,8 +93,17 @@ func (c *Manager) definitions() []Definition {
 	return all
 }
 
+// Subagents returns what the tools need of c.
+func (c *Manager) Subagents() tools.Subagents {
+	return tools.Subagents(toolapi.NewHandle[toolapi.Spawner](spawner{c}))
+}
+
+// A spawner serves the tools.
+type spawner struct{ c *Manager }
+
 // Offer implements [toolapi.Spawner].
-func (c *Manager) Offer() toolapi.Offer {
+func (s spawner) Offer() toolapi.Offer {
+	c := s.c
 	o := toolapi.Offer{Background: true}
 	for _, d := range c.definitions() {
 		o.Types = append(o.Types, toolapi.AgentType{Name: d.Agent.Name, Description: d.Description, ReadOnly: d.ReadOnly && d.Isolation == ""})
@@ -107,7 +118,8 @@ func (c *Manager) Offer() toolapi.Offer {
 var ErrNoRun = errors.New("only a run can start agents")
 
 // Spawn implements [toolapi.Spawner].
-func (c *Manager) Spawn(ctx context.Context, s toolapi.Spawn) (*toolapi.Spawned, error) {
+func (w spawner) Spawn(ctx context.Context, s toolapi.Spawn) (*toolapi.Spawned, error) {
+	c := w.c
 	p, ok := parentrun.Of(ctx)
 	if !ok {
 		return nil, fmt.Errorf("starting an agent: %w", ErrNoRun)
@@ -329,8 +341,4 @@ func (c *Manager) find(call tool.Call, id string) (j *job) {
 	return j
 }
 
-var (
-	_ toolapi.Spawner      = (*Manager)(nil)
-	_ toolapi.Background   = (*Manager)(nil)
-	_ toolapi.OwnerStopper = (*Manager)(nil)
-)
+var _ toolapi.Agents = spawner{}

@@ -47,7 +47,7 @@ func newStage(t *testing.T, kinds ...*agent.Agent) *stage {
 	t.Cleanup(func() { s.ws.Close() })
 	store := (*team.Store)(teamstore.NewStore(s.team))
 	s.manager = &subagent.Manager{Team: store, Worktrees: s.ws, Agents: kinds}
-	kit := tools.Builtins{Workspace: s.ws, Team: store, Agents: s.manager, Background: []toolapi.Background{s.manager}}
+	kit := tools.Builtins{Workspace: s.ws, Team: store, Agents: s.manager}
 	s.agent = &agent.Agent{Dir: s.dir, Permissions: permission.Policy{Mode: permission.Bypass}, Sessions: session.Memory(), Inbox: s.manager.Inbox("")}
 	for _, e := range kit.Tools() {
 		s.agent.Tools = append(s.agent.Tools, e.Tool)
@@ -370,7 +370,7 @@ func TestManagerBounds(t *testing.T) {
 		return llmtest.Step{Text: "x"}
 	}, "end")
 	s.prompt("go")
-	if _, err := s.manager.Spawn(t.Context(), toolapi.Spawn{Call: tool.Call{ID: "c"}, Type: "Explore"}); err == nil || !strings.Contains(err.Error(), subagent.ErrNoRun.Error()) {
+	if _, err := toolapi.Handle[toolapi.Spawner](s.manager.Subagents()).Value().Spawn(t.Context(), toolapi.Spawn{Call: tool.Call{ID: "c"}, Type: "Explore"}); err == nil || !strings.Contains(err.Error(), subagent.ErrNoRun.Error()) {
 		t.Errorf("outside of a run: %v", err)
 	}
 }

@@ -61,7 +61,9 @@ type agentDetails struct {
 // because those of the agents are judged like any other; rules for it name types, as
 // Agent(Explore). If spawner has a method EndSession(session string) error, the tool has it
 // too.
-func Agent(spawner toolapi.Spawner) tool.Tool {
+func Agent(agents Spawner) tool.Tool { return newAgent(spawnerOf(agents)) }
+
+func newAgent(spawner toolapi.Spawner) tool.Tool {
 	offer := spawner.Offer()
 	return agentTool{spawner: spawner, spelled: spelledTool(tool.Spec{
 		Name: "Agent", Aliases: []string{"Task", "new_task"}, Title: "Start an agent", Description: agentText + listedTypes(offer.Types),

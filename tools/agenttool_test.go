@@ -43,7 +43,7 @@ func newFakeSpawner() *fakeSpawner {
 
 func TestAgentTool(t *testing.T) {
 	n := newFakeSpawner()
-	x := Agent(n)
+	x := newAgent(n)
 	spec := x.Spec()
 	if spec.Name != "Agent" || strings.Join(spec.Aliases, " ") != "Task new_task" {
 		t.Errorf("%+v", spec)
@@ -94,7 +94,7 @@ func TestAgentToolResults(t *testing.T) {
 	} {
 		n := newFakeSpawner()
 		n.reply = func(context.Context, toolapi.Spawn) (*toolapi.Spawned, error) { return c.out, c.err }
-		r := tooltest.Run(t, Agent(n), `{"prompt":"x","description":"y","run_in_background":true}`)
+		r := tooltest.Run(t, newAgent(n), `{"prompt":"x","description":"y","run_in_background":true}`)
 		if r.IsError != c.fails || !strings.Contains(r.Text(), c.want) || !strings.Contains(string(r.Details), c.has) {
 			t.Errorf("%s: %q (error: %v), %s", name, r.Text(), r.IsError, r.Details)
 		}
@@ -118,7 +118,7 @@ func TestAgentToolRefuses(t *testing.T) {
 		`{"description":"y","prompt":"` + strings.Repeat("x", maxAgentPrompt+1) + `"}`: "put the rest into a file",
 	} {
 		n := newFakeSpawner()
-		r := tooltest.Run(t, Agent(n), input)
+		r := tooltest.Run(t, newAgent(n), input)
 		if !r.IsError || !strings.Contains(r.Text(), want) || len(r.Text()) > 2000 {
 			t.Errorf("%.80s: got %q, want %q", input, r.Text(), want)
 		}
@@ -133,14 +133,14 @@ func TestAgentToolRefuses(t *testing.T) {
 		`{"prompt":"x","description":"y","model":"any","mode":"x"}`:   "unknown permission mode",
 		`{"prompt":"x","description":"y","subagent_type":"Executor"}`: "there are a",
 	} {
-		if r := tooltest.Run(t, Agent(n), input); !r.IsError || !strings.Contains(r.Text(), want) {
+		if r := tooltest.Run(t, newAgent(n), input); !r.IsError || !strings.Contains(r.Text(), want) {
 			t.Errorf("%s: got %q, want %q", input, r.Text(), want)
 		}
 	}
 }
 
 func TestAgentToolClass(t *testing.T) {
-	x := Agent(newFakeSpawner())
+	x := newAgent(newFakeSpawner())
 	for input, want := range map[string]string{
 		`{"prompt":"x","description":"y"}`:                                                  "general-purpose delegated",
 		`{"prompt":"x","description":"y","subagent_type":"explore"}`:                        "Explore read-only delegated",
@@ -173,7 +173,7 @@ func TestAgentToolCancelled(t *testing.T) {
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	go func() { <-started; cancel() }()
-	out := toolrun.Run(ctx, Agent(n), tool.Call{ID: "c1.0", Name: "Agent", Input: json.RawMessage(`{"prompt":"x","description":"y"}`)}, time.Minute)
+	out := toolrun.Run(ctx, newAgent(n), tool.Call{ID: "c1.0", Name: "Agent", Input: json.RawMessage(`{"prompt":"x","description":"y"}`)}, time.Minute)
 	if !out.Result.IsError || out.Err != nil {
 		t.Errorf("%+v", out)
 	}
@@ -184,7 +184,7 @@ func TestAgentToolContract(t *testing.T) {
 	for i := range 100 {
 		n.offer.Types = append(n.offer.Types, toolapi.AgentType{Name: fmt.Sprintf("type-%d", i), Description: strings.Repeat("long ", 1000)})
 	}
-	x := Agent(n)
+	x := newAgent(n)
 	tooltest.Check(t, x)
 	if d := x.Spec().Description; len(d) > 12_000 || !strings.Contains(d, "and 62 more") {
 		t.Errorf("a description of %d bytes: …%s", len(d), d[len(d)-100:])

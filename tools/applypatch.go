@@ -31,7 +31,7 @@ type applyPatchInput struct {
 
 // ApplyPatch returns the tool that changes several files by a patch, all or
 // none.
-func ApplyPatch(files toolapi.PatchFiles) tool.Tool {
+func ApplyPatch(files Workspace) tool.Tool {
 	return tool.New(tool.Spec{
 		Name: "ApplyPatch", Replaces: []string{"Edit", "Write", "MultiEdit"}, Title: "Apply a patch", Description: applyPatchText, State: filesState, Aliases: []string{"apply_patch"},
 	}, func(ctx context.Context, call tool.Call, in applyPatchInput) (*tool.Result, error) {

@@ -76,7 +76,7 @@ func (b bash) Secrets() []string {
 // []string returns, once each, notes for the model about background commands that have
 // ended. EndSession(session string) error ends the shell and the background commands of a
 // session.
-func Bash(shell toolapi.Shell, in ...toolapi.Sandbox) tool.Tool {
+func Bash(shell Terminal, in ...Sandbox) tool.Tool {
 	box := confinement{shell: shell}
 	text := bashText
 	if confines(shell) && len(in) > 0 {
@@ -131,7 +131,7 @@ func elsewhere(shell toolapi.Shell) bool {
 // confinement is Bash's knowledge about the sandbox of its shell.
 type confinement struct {
 	shell   toolapi.Shell
-	sandbox toolapi.Sandbox // nil: commands are not confined
+	sandbox Sandbox // nil: commands are not confined
 }
 
 func (b confinement) mayLeave() bool { return b.sandbox != nil && b.sandbox.MayLeave() }

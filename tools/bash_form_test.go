@@ -11,7 +11,10 @@ import (
 )
 
 // noted is a shell that notes its input.
-type noted struct{ lines []workspace.CommandLine }
+type noted struct {
+	tools.Terminal
+	lines []workspace.CommandLine
+}
 
 func (n *noted) Run(_ context.Context, l workspace.CommandLine) (*workspace.Outcome, error) {
 	n.lines = append(n.lines, l)
@@ -24,8 +27,6 @@ func (n *noted) StartJob(_ context.Context, l workspace.CommandLine) (string, js
 }
 
 func (n *noted) Where(workspace.CommandLine) string { return "/w" }
-func (n *noted) Notices(string) []string            { return nil }
-func (n *noted) EndSession(string) error            { return nil }
 
 // The shell gets the form that was judged, in the background as well, and a line without
 // one as it is.

@@ -8,7 +8,6 @@ import (
 	"regexp"
 	"time"
 
-	"github.com/openagent-go/agent/internal/toolapi"
 	"github.com/openagent-go/agent/tool"
 	"github.com/openagent-go/agent/workspace"
 )
@@ -26,7 +25,7 @@ type bashOutputInput struct {
 }
 
 // BashOutput returns the tool that shows the output of background commands.
-func BashOutput(jobs toolapi.JobReader) tool.Tool {
+func BashOutput(jobs Terminal) tool.Tool {
 	return tool.New(tool.Spec{
 		Name: "BashOutput", Title: "Read a background command", Description: bashOutputText, ReadOnly: true,
 		Timeout: maxTimeout*time.Millisecond + time.Minute,

@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"io/fs"
 	"regexp"
-	"slices"
 	"time"
 
 	"github.com/openagent-go/agent/internal/toolapi"
@@ -37,24 +36,23 @@ type Builtins struct {
 	// Workspace gives the tools for files, and those for commands and background commands if
 	// it is a [Terminal]. A [workspace.Workspace] gives those for worktrees as well.
 	Workspace Workspace
-	Sandbox   toolapi.Sandbox // of the commands of Workspace; nil: they are not confined
-	Web       *Web            // WebFetch and WebSearch
+	Sandbox   Sandbox // of the commands of Workspace; nil: they are not confined
+	Web       *Web    // WebFetch and WebSearch
 	// Search is the engine of WebSearch. Nil: it answers how to configure one.
 	Search    search.Client
 	Languages *Languages // LSP
 
 	// Team is for the Task tools, TeamCreate, TeamDelete and SendMessage.
 	Team *team.Store
-	// Background is work that TaskGet, TaskOutput and TaskStop reach, besides
-	// background commands of the workspace.
-	Background []toolapi.Background
-	Agents     toolapi.Spawner // Agent
-	Skills     toolapi.Skills  // Skill
+	// Agents is for Agent. TaskGet, TaskOutput and TaskStop reach its agents in the
+	// background, besides background commands of the workspace.
+	Agents Spawner
+	Skills Skills // Skill
 
-	Crontab   *Crontab          // the Cron tools
-	Triggers  *Triggers         // RemoteTrigger
-	Settings  toolapi.Settings  // Config
-	Resources toolapi.Resources // ListMcpResources and ReadMcpResource
+	Crontab   *Crontab  // the Cron tools
+	Triggers  *Triggers // RemoteTrigger
+	Settings  Settings  // Config
+	Resources Resources // ListMcpResources and ReadMcpResource
 
 	Completion bool // attempt_completion, with which a model ends its run
 }
@@ -95,6 +93,48 @@ type Terminal interface {
 	Notices(session string) []string
 	// EndSession ends the shell and the commands of a session, and waits for them.
 	EndSession(session string) error
+}
+
+// A Sandbox confines the commands of a [Terminal]. A [sandbox.Sandbox] is one.
+type Sandbox interface {
+	// Outside reports whether a line always runs outside, because the user wants it.
+	Outside(line, dir string) bool
+	// MayLeave reports whether a call may ask to run outside. A person is asked.
+	MayLeave() bool
+	// Note is a text for the model about it.
+	Note() string
+}
+
+// A Spawner starts sub-agents. A [subagent.Manager] is one.
+type Spawner interface{ Subagents() Subagents }
+
+// Subagents are what a [Spawner] has for the tools.
+type Subagents toolapi.Handle[toolapi.Spawner]
+
+// Settings are the settings that the tool Config works on, see [SettingsFile].
+type Settings toolapi.Handle[toolapi.Settings]
+
+func (s Settings) inner() toolapi.Settings { return toolapi.Handle[toolapi.Settings](s).Value() }
+
+// Resources are the resources of MCP servers, see package mcp/resources.
+type Resources toolapi.Handle[toolapi.Resources]
+
+func (r Resources) inner() toolapi.Resources { return toolapi.Handle[toolapi.Resources](r).Value() }
+
+// spawnerOf returns what starts the agents of s.
+func spawnerOf(s Spawner) toolapi.Spawner {
+	return toolapi.Handle[toolapi.Spawner](s.Subagents()).Value()
+}
+
+// backgroundOf returns the work in the background that spawners have.
+func backgroundOf(spawners ...Spawner) []toolapi.Background {
+	var all []toolapi.Background
+	for _, s := range spawners {
+		if b, ok := spawnerOf(s).(toolapi.Background); ok {
+			all = append(all, b)
+		}
+	}
+	return all
 }
 
 // An Entry is a tool of a [Builtins].
@@ -165,12 +205,15 @@ func (k Builtins) advanced() []tool.Tool {
 		all = append(all, Skill(k.Skills))
 	}
 	if k.Team != nil {
-		background := slices.Clone(k.Background)
+		var background []toolapi.Background
+		if k.Agents != nil {
+			background = backgroundOf(k.Agents)
+		}
 		if terminal, ok := terminalOf(k.Workspace); ok {
 			background = append(background, shellWork(terminal))
 		}
-		all = append(all, TaskCreate(k.Team), TaskGet(k.Team, background...), TaskList(k.Team), TaskOutput(k.Team, background...),
-			TaskStop(k.Team, background...), TaskUpdate(k.Team),
+		all = append(all, TaskCreate(k.Team), newTaskGet(k.Team, background...), TaskList(k.Team), newTaskOutput(k.Team, background...),
+			newTaskStop(k.Team, background...), TaskUpdate(k.Team),
 			SendMessage(k.Team), TeamCreate(k.Team), TeamDelete(k.Team))
 	}
 	if k.Workspace != nil {
@@ -187,19 +230,19 @@ func (k Builtins) specialist() []tool.Tool {
 	if k.Languages != nil {
 		all = append(all, LSP(k.Languages))
 	}
-	if k.Settings != nil {
-		all = append(all, Config(k.Settings))
+	if settings := k.Settings.inner(); settings != nil {
+		all = append(all, newConfig(settings))
 	}
 	enter, exit := PlanMode()
 	all = append(all, TodoWrite(), enter, exit)
 	if files, ok := worktreesOf(k.Workspace); ok {
-		all = append(all, EnterWorktree(files), ExitWorktree(files))
+		all = append(all, newEnterWorktree(files), newExitWorktree(files))
 	}
 	if k.Triggers != nil {
-		all = append(all, RemoteTrigger(*k.Triggers))
+		all = append(all, newRemoteTrigger(*k.Triggers))
 	}
-	if k.Resources != nil {
-		all = append(all, ListMcpResources(k.Resources), ReadMcpResource(k.Resources))
+	if resources := k.Resources.inner(); resources != nil {
+		all = append(all, newListMCPResources(resources), newReadMCPResource(resources))
 	}
 	return all
 }
@@ -207,11 +250,11 @@ func (k Builtins) specialist() []tool.Tool {
 func (k Builtins) extra() []tool.Tool {
 	var all []tool.Tool
 	if ws := k.Workspace; ws != nil {
-		all = append(all, MultiEdit(ws), CodeSearch(ws))
+		all = append(all, MultiEdit(ws), codeSearchTool(ws))
 	}
-	all = append(all, TodoRead(), Batch(), PauseForHuman())
+	all = append(all, newTodoRead(), Batch(), newPauseForHuman())
 	if k.Completion {
-		all = append(all, AttemptCompletion())
+		all = append(all, newAttemptCompletion())
 	}
 	return all
 }

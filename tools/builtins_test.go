@@ -7,9 +7,9 @@ import (
 	"testing"
 
 	"github.com/openagent-go/agent/cron"
-	"github.com/openagent-go/agent/internal/skillscope"
 	"github.com/openagent-go/agent/internal/toolapi"
 	"github.com/openagent-go/agent/internal/toolrun"
+	"github.com/openagent-go/agent/skill"
 	"github.com/openagent-go/agent/team"
 	"github.com/openagent-go/agent/tool"
 	"github.com/openagent-go/agent/tools"
@@ -18,15 +18,20 @@ import (
 )
 
 type (
-	noSkills    struct{ toolapi.Skills }
 	noResources struct{ toolapi.Resources }
 	oneAgent    struct{ toolapi.Spawner }
 )
 
-func (noSkills) List() []skillscope.Info { return nil }
-
 func (oneAgent) Offer() toolapi.Offer {
 	return toolapi.Offer{Types: []toolapi.AgentType{{Name: "general-purpose"}}}
+}
+
+func (a oneAgent) Subagents() tools.Subagents {
+	return tools.Subagents(toolapi.NewHandle[toolapi.Spawner](a))
+}
+
+func resourcesOf(r toolapi.Resources) tools.Resources {
+	return tools.Resources(toolapi.NewHandle(r))
 }
 
 // fullKit leaves nothing out.
@@ -43,9 +48,9 @@ func fullKit(t *testing.T) tools.Builtins {
 		}
 	})
 	return tools.Builtins{
-		Workspace: ws, Web: &tools.Web{}, Languages: languages, Team: team.Memory(), Agents: oneAgent{}, Skills: noSkills{},
+		Workspace: ws, Web: &tools.Web{}, Languages: languages, Team: team.Memory(), Agents: oneAgent{}, Skills: skill.New(),
 		Crontab: &tools.Crontab{Jobs: cron.Memory()}, Triggers: &tools.Triggers{Store: trigger.Memory()},
-		Settings: tools.SettingsFile("", ""), Resources: noResources{}, Completion: true,
+		Settings: tools.SettingsFile("", ""), Resources: resourcesOf(noResources{}), Completion: true,
 	}
 }
 

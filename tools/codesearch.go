@@ -80,8 +80,8 @@ type codeSearchDetails struct {
 	TimedOut  bool `json:"timedOut"`
 }
 
-// CodeSearch returns the tool that finds definitions and text by words.
-func CodeSearch(finder toolapi.Finder) tool.Tool {
+// codeSearchTool returns the tool that finds definitions and text by words.
+func codeSearchTool(finder Workspace) tool.Tool {
 	return tool.New(tool.Spec{
 		Name: "CodeSearch", Title: "Search code", Description: codeSearchText, Input: json.RawMessage(codeSearchSchema),
 		ReadOnly: true, NonDestructive: true, Idempotent: true,

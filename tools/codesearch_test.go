@@ -31,7 +31,7 @@ func TestCodeSearch(t *testing.T) {
 		"bin.dat=parse config \x00 ParseConfig\n",
 	)
 	f.unreadable = []string{"secret/"}
-	search := tools.CodeSearch(f.ws)
+	search := tools.NewSearch(f.ws)
 	for _, c := range []struct {
 		name  string
 		input in
@@ -95,14 +95,14 @@ func TestCodeSearchLarge(t *testing.T) {
 		fmt.Fprintf(&many, "func item%d() {} // item %s\n", i, strings.Repeat("x", i%300))
 	}
 	f := plant(t, "many.go="+many.String(), "wide.go=func itemWide() { "+strings.Repeat("item ", 1<<20)+"}\n")
-	r := f.call(tools.CodeSearch(f.ws), in{"query": "item", "limit": 200})
+	r := f.call(tools.NewSearch(f.ws), in{"query": "item", "limit": 200})
 	if got := f.text(r); r.IsError || len(got) > 200*(maxShown+50) || strings.Count(got, "\n") != 200 || !strings.Contains(got, "definitions and") {
 		t.Errorf("%d bytes, %d lines, ending in %s", len(got), strings.Count(got, "\n"), got[max(0, len(got)-200):])
 	}
 	if want := `"truncated":true`; !strings.Contains(string(r.Details), want) {
 		t.Errorf("details %s", r.Details)
 	}
-	r = f.call(tools.CodeSearch(f.ws), in{"query": "item19999"})
+	r = f.call(tools.NewSearch(f.ws), in{"query": "item19999"})
 	if got := f.text(r); !like(got, "many.go:20000: function item19999: *") {
 		t.Errorf("%.300s", got)
 	}
@@ -113,7 +113,7 @@ const maxShown = 200
 
 func TestCodeSearchCancelledAndAtOnce(t *testing.T) {
 	f := plant(t, "a.go=package a\n\nfunc Same() {}\n")
-	search := tools.CodeSearch(f.ws)
+	search := tools.NewSearch(f.ws)
 	call := tool.Call{ID: "c", Name: "CodeSearch", Input: []byte(`{"query":"Same"}`), Dir: f.dir}
 	ended, cancel := context.WithCancel(t.Context())
 	cancel()
@@ -143,7 +143,7 @@ func TestCodeSearchHere(t *testing.T) {
 		"CodeSearch": filepath.FromSlash("tools/codesearch.go:"),
 		"maxHitText": filepath.FromSlash("tools/codesearch.go:"),
 	} {
-		r, err := tools.CodeSearch(ws).Run(t.Context(), tool.Call{ID: "c", Name: "CodeSearch", Input: tooltest.Input(t, in{"query": query, "kind": "symbol"}), Dir: root})
+		r, err := tools.NewSearch(ws).Run(t.Context(), tool.Call{ID: "c", Name: "CodeSearch", Input: tooltest.Input(t, in{"query": query, "kind": "symbol"}), Dir: root})
 		if err != nil || r.IsError || !strings.HasPrefix(r.Text(), want) {
 			t.Errorf("%s: %v %.200s", query, err, r.Text())
 		}
@@ -156,7 +156,7 @@ func TestCodeSearchFollowsNoLinks(t *testing.T) {
 		t.Fatal(err)
 	}
 	f := plant(t, "a.go=package a\n", "link.go->"+outside)
-	if r := f.call(tools.CodeSearch(f.ws), in{"query": "Outside"}); strings.Contains(r.Text(), "func") {
+	if r := f.call(tools.NewSearch(f.ws), in{"query": "Outside"}); strings.Contains(r.Text(), "func") {
 		t.Errorf("%s", r.Text())
 	}
 }

@@ -15,9 +15,9 @@ type completionInput struct {
 	Result string `json:"result" jsonschema:"the whole answer"`
 }
 
-// AttemptCompletion returns the tool with which a model ends its run, for models
+// newAttemptCompletion returns the tool with which a model ends its run, for models
 // that are used to say so. The answer of the run is the tool's result, as it is.
-func AttemptCompletion() tool.Tool {
+func newAttemptCompletion() tool.Tool {
 	return tool.New(tool.Spec{
 		Name: "attempt_completion", Title: "Finish", Description: completionText, ReadOnly: true, NonDestructive: true, Idempotent: true,
 	}, func(_ context.Context, _ tool.Call, in completionInput) (*tool.Result, error) {

@@ -52,10 +52,10 @@ type configEntry struct {
 	Description string `json:"description,omitempty"`
 }
 
-// Config returns the tool with which a model sees and changes settings. It can change only
+// newConfig returns the tool with which a model sees and changes settings. It can change only
 // the settings that are offered. Do not offer settings that loosen permissions or the
 // sandbox, or that select where requests and keys are sent.
-func Config(settings toolapi.Settings) tool.Tool {
+func newConfig(settings toolapi.Settings) tool.Tool {
 	c := config{settings}
 	return tool.New(tool.Spec{
 		Name: "Config", Title: "Settings", Description: configText + c.listed(), Input: json.RawMessage(configSchema),

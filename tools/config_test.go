@@ -33,7 +33,7 @@ func testSettings(t *testing.T) *toolapi.SettingsFile {
 
 func TestConfig(t *testing.T) {
 	f := testSettings(t)
-	c := Config(f)
+	c := newConfig(f)
 	for _, step := range []struct{ input, want string }{
 		{`{"action":"get","key":"model"}`, `model = "sonnet" (default)`},
 		{`{"action":"get","key":"any"}`, `any = null (default)`},
@@ -76,12 +76,12 @@ func TestConfig(t *testing.T) {
 	}
 }
 
-func TestConfigContract(t *testing.T) { tooltest.Check(t, Config(testSettings(t))) }
+func TestConfigContract(t *testing.T) { tooltest.Check(t, newConfig(testSettings(t))) }
 
 // Unknown settings stay in the file, and an unreadable file stays as it is.
 func TestSettingsFileIsKept(t *testing.T) {
 	f := testSettings(t)
-	c := Config(f)
+	c := newConfig(f)
 	put := func(text string) {
 		if err := errors.Join(os.MkdirAll(filepath.Dir(f.Path), 0o700), os.WriteFile(f.Path, []byte(text), 0o644)); err != nil {
 			t.Fatal(err)
@@ -114,7 +114,7 @@ func TestSettingsFileIsKept(t *testing.T) {
 func TestSettingsPrecedence(t *testing.T) {
 	f := testSettings(t)
 	f.Project = filepath.Join(t.TempDir(), "settings.json")
-	c := Config(f)
+	c := newConfig(f)
 	set := func(want string) {
 		t.Helper()
 		if got := tooltest.Run(t, c, `{"action":"set","key":"model","value":"mine"}`).Text(); got != want {
@@ -158,7 +158,7 @@ func TestSettingsAtOnce(t *testing.T) {
 	var wg sync.WaitGroup
 	for _, in := range []string{`"loud","value":true`, `"turns","value":2`, `"share","value":0.5`, `"any","value":1`} {
 		wg.Go(func() {
-			if r := tooltest.Run(t, Config(f), `{"action":"set","key":`+in+`}`); r.IsError {
+			if r := tooltest.Run(t, newConfig(f), `{"action":"set","key":`+in+`}`); r.IsError {
 				t.Error(r.Text())
 			}
 		})
@@ -173,7 +173,7 @@ func TestSettingsAtOnce(t *testing.T) {
 // Looking needs no permission, a change does, and rules name the key.
 func TestConfigPermission(t *testing.T) {
 	f := testSettings(t)
-	if c := toolrun.Classify(Config(f), tool.Call{Input: json.RawMessage(`{"action":"set","value":1}`)}); len(c.Access) > 0 || c.ConfirmReason != "" {
+	if c := toolrun.Classify(newConfig(f), tool.Call{Input: json.RawMessage(`{"action":"set","value":1}`)}); len(c.Access) > 0 || c.ConfirmReason != "" {
 		t.Errorf("without a key it asks for %+v", c)
 	}
 	for _, c := range []struct {
@@ -192,7 +192,7 @@ func TestConfigPermission(t *testing.T) {
 		{permission.Policy{Allow: []permission.Rule{"Config(loud)"}}, `{"action":"set","key":"model","value":"x"}`, false},
 		{permission.Policy{Mode: permission.Bypass, Deny: []permission.Rule{"Config(model)"}}, `{"action":"set","key":"model","value":"x"}`, false},
 	} {
-		a := &agent.Agent{Tools: []tool.Tool{Config(f)}, Permissions: c.policy}
+		a := &agent.Agent{Tools: []tool.Tool{newConfig(f)}, Permissions: c.policy}
 		r, err := a.CallTool(t.Context(), "Config", json.RawMessage(c.input))
 		if err != nil || r.IsError == c.ok {
 			t.Errorf("%+v, %s: %v, %v", c.policy, c.input, r, err)

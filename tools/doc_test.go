@@ -23,10 +23,10 @@ import (
 	"time"
 
 	"github.com/openagent-go/agent/internal/golden"
-	"github.com/openagent-go/agent/internal/skillscope"
 	"github.com/openagent-go/agent/internal/toolapi"
 	"github.com/openagent-go/agent/internal/toolrun"
 	"github.com/openagent-go/agent/permission"
+	"github.com/openagent-go/agent/skill"
 	"github.com/openagent-go/agent/tool"
 	"github.com/openagent-go/agent/tools"
 	"github.com/openagent-go/agent/workspace"
@@ -49,13 +49,6 @@ func TestDocs(t *testing.T) {
 	d.unusedLimits()
 	golden.File(t, "../docs/tools.md", got, *update)
 }
-
-// oneSkill is a store with one skill.
-type oneSkill struct{ toolapi.Skills }
-
-func (oneSkill) List() []skillscope.Info { return []skillscope.Info{{Name: "review"}} }
-
-func (oneSkill) Find(name string) (skillscope.Info, bool) { return skillscope.Info{Name: name}, true }
 
 // oneServer is a connected MCP server.
 type oneServer struct{ toolapi.Resources }
@@ -86,7 +79,7 @@ func newDoc(t *testing.T) *doc {
 			t.Error(err)
 		}
 	})
-	kit.Skills, kit.Resources = oneSkill{}, oneServer{}
+	kit.Skills, kit.Resources = skill.New(&skill.Skill{Name: "review"}), resourcesOf(oneServer{})
 	d.dir, d.tools = kit.Workspace.(*workspace.Workspace).Root, kit.Tools()
 	d.findNeeds(kit)
 	for _, dir := range []string{".", "custom", ".."} {

@@ -26,7 +26,7 @@ type editInput struct {
 }
 
 // Edit returns the tool that replaces text in files.
-func Edit(files toolapi.Files) tool.Tool {
+func Edit(files Workspace) tool.Tool {
 	return tool.New(tool.Spec{
 		Name: "Edit", Title: "Edit a file", Description: editText, State: filesState,
 	}, func(ctx context.Context, call tool.Call, in editInput) (*tool.Result, error) {

@@ -33,7 +33,7 @@ type globDetails struct {
 }
 
 // Glob returns the tool that finds files by name.
-func Glob(finder toolapi.Finder) tool.Tool {
+func Glob(finder Workspace) tool.Tool {
 	return tool.New(tool.Spec{
 		Name: "Glob", Title: "Find files", Description: globText,
 		ReadOnly: true, NonDestructive: true, Idempotent: true,

@@ -78,7 +78,7 @@ type grepDetails struct {
 }
 
 // Grep returns the tool that searches the contents of files.
-func Grep(finder toolapi.Finder) tool.Tool {
+func Grep(finder Workspace) tool.Tool {
 	return tool.New(tool.Spec{
 		Name: "Grep", Title: "Search in files", Description: grepText, Input: json.RawMessage(grepSchema),
 		ReadOnly: true, NonDestructive: true, Idempotent: true,

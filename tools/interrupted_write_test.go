@@ -68,14 +68,14 @@ func (h halfwayTasks) AddTask(ctx context.Context, space string, t teamstore.Tas
 func TestFilesCancelledHalfway(t *testing.T) {
 	const notebook = `{"cells":[{"cell_type":"markdown","id":"a","source":"x","metadata":{}}],"metadata":{},"nbformat":4,"nbformat_minor":5}`
 	for name, c := range map[string]struct {
-		tool  func(toolapi.Files) tool.Tool
+		tool  func(Workspace) tool.Tool
 		old   string
 		input map[string]any
 	}{
-		"Write":        {func(f toolapi.Files) tool.Tool { return Write(f) }, "old\n", map[string]any{"content": "new\n"}},
-		"Edit":         {func(f toolapi.Files) tool.Tool { return Edit(f) }, "old\n", map[string]any{"old_string": "old", "new_string": "new"}},
-		"MultiEdit":    {func(f toolapi.Files) tool.Tool { return MultiEdit(f) }, "old\n", map[string]any{"edits": []any{map[string]any{"old_string": "old", "new_string": "new"}}}},
-		"NotebookEdit": {func(f toolapi.Files) tool.Tool { return NotebookEdit(f) }, notebook, map[string]any{"cell_id": "a", "new_source": "y"}},
+		"Write":        {func(f Workspace) tool.Tool { return Write(f) }, "old\n", map[string]any{"content": "new\n"}},
+		"Edit":         {func(f Workspace) tool.Tool { return Edit(f) }, "old\n", map[string]any{"old_string": "old", "new_string": "new"}},
+		"MultiEdit":    {func(f Workspace) tool.Tool { return MultiEdit(f) }, "old\n", map[string]any{"edits": []any{map[string]any{"old_string": "old", "new_string": "new"}}}},
+		"NotebookEdit": {func(f Workspace) tool.Tool { return NotebookEdit(f) }, notebook, map[string]any{"cell_id": "a", "new_source": "y"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			dir, err := filepath.EvalSymlinks(t.TempDir())
@@ -139,7 +139,7 @@ func TestCancelledHalfway(t *testing.T) {
 		tool  func(context.CancelFunc) tool.Tool
 		input string
 	}{
-		"CodeSearch": {func(cancel context.CancelFunc) tool.Tool { return CodeSearch(halfway{ws, cancel}) }, `{"query":"package"}`},
+		"CodeSearch": {func(cancel context.CancelFunc) tool.Tool { return codeSearchTool(halfway{ws, cancel}) }, `{"query":"package"}`},
 		"Glob":       {func(cancel context.CancelFunc) tool.Tool { return Glob(halfway{ws, cancel}) }, `{"pattern":"*.go"}`},
 		"WebSearch": {func(cancel context.CancelFunc) tool.Tool {
 			return WebSearch(provider(func(ctx context.Context, _ search.Query) ([]search.Hit, error) {
@@ -169,7 +169,7 @@ func TestKeptWhenCancelledHalfway(t *testing.T) {
 		return err == nil && !r.IsError
 	}
 	f := testSettings(t)
-	done := run(func(cancel context.CancelFunc) tool.Tool { return Config(halfwaySettings{f, cancel}) }, `{"action":"set","key":"loud","value":true}`)
+	done := run(func(cancel context.CancelFunc) tool.Tool { return newConfig(halfwaySettings{f, cancel}) }, `{"action":"set","key":"loud","value":true}`)
 	if v, err := f.Get("loud"); err != nil || done != (string(v.Value) == "true") {
 		t.Errorf("Config: done %v, the setting is %s, %v", done, v.Value, err)
 	}

@@ -5,7 +5,6 @@ import (
 	_ "embed"
 	"time"
 
-	"github.com/openagent-go/agent/internal/toolapi"
 	"github.com/openagent-go/agent/tool"
 )
 
@@ -17,7 +16,7 @@ type killShellInput struct {
 }
 
 // KillShell returns the tool that ends background commands.
-func KillShell(jobs toolapi.JobStopper) tool.Tool {
+func KillShell(jobs Terminal) tool.Tool {
 	return tool.New(tool.Spec{
 		Name: "KillShell", Title: "End a background command", Description: killShellText, Idempotent: true,
 	}, func(ctx context.Context, call tool.Call, in killShellInput) (*tool.Result, error) {

@@ -75,7 +75,11 @@ type attempt struct {
 
 // NewLanguages returns the language servers for the files of place; nil is
 // [DefaultLanguageServers]. None is started before it is asked. It must be closed.
-func NewLanguages(place toolapi.Workplace, servers []LanguageServer) *Languages {
+func NewLanguages(ws *workspace.Workspace, servers []LanguageServer) *Languages {
+	return newLanguages(ws, servers)
+}
+
+func newLanguages(place toolapi.Workplace, servers []LanguageServer) *Languages {
 	if servers == nil {
 		servers = DefaultLanguageServers()
 	}

@@ -43,8 +43,8 @@ type readMcpResourceInput struct {
 	URI    string `json:"uri"`
 }
 
-// ListMcpResources returns the tool that lists the resources of MCP servers.
-func ListMcpResources(resources toolapi.Resources) tool.Tool {
+// newListMCPResources returns the tool that lists the resources of MCP servers.
+func newListMCPResources(resources toolapi.Resources) tool.Tool {
 	return tool.New(tool.Spec{
 		Name: "ListMcpResources", Title: "List MCP resources", Description: listMcpResourcesText, ReadOnly: true, OpenWorld: true,
 	}, func(ctx context.Context, _ tool.Call, in listMcpResourcesInput) (*tool.Result, error) {
@@ -65,9 +65,9 @@ func ListMcpResources(resources toolapi.Resources) tool.Tool {
 	})
 }
 
-// ReadMcpResource returns the tool that reads the resources of MCP servers. Rules for it
+// newReadMCPResource returns the tool that reads the resources of MCP servers. Rules for it
 // name servers, as ReadMcpResource(github).
-func ReadMcpResource(resources toolapi.Resources) tool.Tool {
+func newReadMCPResource(resources toolapi.Resources) tool.Tool {
 	return tool.New(tool.Spec{
 		Name: "ReadMcpResource", Title: "Read an MCP resource", Description: readMcpResourceText, ReadOnly: true, OpenWorld: true,
 	}, func(ctx context.Context, _ tool.Call, in readMcpResourceInput) (*tool.Result, error) {

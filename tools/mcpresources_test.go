@@ -76,7 +76,7 @@ func newDepot() *depot {
 }
 
 func TestListMcpResources(t *testing.T) {
-	x := ListMcpResources(newDepot())
+	x := newListMCPResources(newDepot())
 	tooltest.Check(t, x)
 	r := tooltest.Run(t, x, `{}`)
 	if want := "docs: doc://a - A (text/plain): first line\ndocs: doc://b\nslow: timed out after a while"; r.IsError || r.Text() != want {
@@ -96,7 +96,7 @@ func TestListMcpResources(t *testing.T) {
 			t.Errorf("%s: got %q (error: %v), want %q", input, r.Text(), r.IsError, want)
 		}
 	}
-	if r := tooltest.Run(t, ListMcpResources(&depot{}), `{}`); r.Text() != "No MCP servers connected." {
+	if r := tooltest.Run(t, newListMCPResources(&depot{}), `{}`); r.Text() != "No MCP servers connected." {
 		t.Errorf("got %q", r.Text())
 	}
 }
@@ -109,7 +109,7 @@ func TestListMcpResourcesHostile(t *testing.T) {
 		}
 		return slices.Repeat([]toolapi.Resource{{URI: "x:\x1b[31m\x00", Name: strings.Repeat("n", 100_000), Description: strings.Repeat("d ", 100_000)}}, 1000), nil
 	}
-	r := tooltest.Run(t, ListMcpResources(d), `{}`)
+	r := tooltest.Run(t, newListMCPResources(d), `{}`)
 	if len(r.Text()) > 300_000 || strings.ContainsAny(r.Text(), "\x1b\x00") || !strings.Contains(r.Text(), "git: listing its resources panicked: boom") ||
 		!strings.Contains(r.Text(), "… and 1800 more; name a server to see fewer") {
 		t.Errorf("%d bytes: %.200q", len(r.Text()), r.Text())
@@ -133,7 +133,7 @@ func TestListMcpResourcesMany(t *testing.T) {
 		defer func() { mu.Lock(); now--; mu.Unlock() }()
 		return []toolapi.Resource{{URI: "u"}}, nil
 	}
-	r := tooltest.Run(t, ListMcpResources(d), `{}`)
+	r := tooltest.Run(t, newListMCPResources(d), `{}`)
 	if lines := strings.Split(r.Text(), "\n"); len(lines) != 50 || lines[49] != "s49: u" || most > askedAtOnce {
 		t.Errorf("%d lines, %d at once", len(lines), most)
 	}
@@ -145,7 +145,7 @@ func TestListMcpResourcesMany(t *testing.T) {
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	go func() { <-started; cancel() }()
-	out := toolrun.Run(ctx, ListMcpResources(d), tool.Call{ID: "c1.0", Name: "ListMcpResources", Input: json.RawMessage(`{}`)}, time.Minute)
+	out := toolrun.Run(ctx, newListMCPResources(d), tool.Call{ID: "c1.0", Name: "ListMcpResources", Input: json.RawMessage(`{}`)}, time.Minute)
 	if !out.Result.IsError || out.Err != nil {
 		t.Errorf("%+v", out)
 	}
@@ -155,7 +155,7 @@ func TestReadMcpResource(t *testing.T) {
 	d := newDepot()
 	d.contents["docs img"] = []toolapi.ResourceContent{{URI: "img", MIMEType: "text/html", Blob: picture(t, 1568+32)}}
 	d.contents["docs pictures"] = slices.Repeat([]toolapi.ResourceContent{{Blob: picture(t, 4)}}, maxImages+3)
-	x := ReadMcpResource(d)
+	x := newReadMCPResource(d)
 	tooltest.Check(t, x)
 	for _, c := range []struct {
 		server, uri, want string
@@ -197,7 +197,7 @@ func TestReadMcpResource(t *testing.T) {
 	if images != maxImages {
 		t.Errorf("%d images", images)
 	}
-	if r := tooltest.Run(t, ReadMcpResource(&depot{}), `{"server":"a","uri":"b"}`); !r.IsError || r.Text() != "No MCP servers connected." {
+	if r := tooltest.Run(t, newReadMCPResource(&depot{}), `{"server":"a","uri":"b"}`); !r.IsError || r.Text() != "No MCP servers connected." {
 		t.Errorf("got %q", r.Text())
 	}
 }
@@ -209,10 +209,10 @@ func TestMcpResourcesClass(t *testing.T) {
 		input   string
 		servers string
 	}{
-		{ListMcpResources(d), `{}`, "docs git slow"},
-		{ListMcpResources(d), `{"server":"git"}`, "git"},
-		{ReadMcpResource(d), `{"server":"docs","uri":"x"}`, "docs"},
-		{ReadMcpResource(d), `{"server":"","uri":"x"}`, ""},
+		{newListMCPResources(d), `{}`, "docs git slow"},
+		{newListMCPResources(d), `{"server":"git"}`, "git"},
+		{newReadMCPResource(d), `{"server":"docs","uri":"x"}`, "docs"},
+		{newReadMCPResource(d), `{"server":"","uri":"x"}`, ""},
 	} {
 		class := toolrun.Classify(c.tool, tool.Call{Input: json.RawMessage(c.input)})
 		var servers []string

@@ -31,7 +31,7 @@ type oneEdit struct {
 }
 
 // MultiEdit returns the tool that replaces several texts in one file.
-func MultiEdit(files toolapi.Files) tool.Tool {
+func MultiEdit(files Workspace) tool.Tool {
 	return tool.New(tool.Spec{
 		Name: "MultiEdit", Title: "Edit a file in several places", Description: multiEditText, State: filesState,
 	}, func(ctx context.Context, call tool.Call, in multiEditInput) (*tool.Result, error) {

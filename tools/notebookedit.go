@@ -34,7 +34,7 @@ const notebookEditSchema = `{"type":"object","properties":{"file_path":{"type":"
 	`"source":{"type":"string"}},"required":["file_path","command"],"additionalProperties":false}`
 
 // NotebookEdit returns the tool that changes cells of Jupyter notebooks.
-func NotebookEdit(files toolapi.Files) tool.Tool {
+func NotebookEdit(files Workspace) tool.Tool {
 	return notebookTool{tool.New(tool.Spec{
 		Name: "NotebookEdit", Title: "Edit a notebook", Description: notebookEditText, State: filesState, Input: json.RawMessage(notebookEditSchema),
 	}, func(ctx context.Context, call tool.Call, in notebookEditInput) (*tool.Result, error) {

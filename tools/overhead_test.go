@@ -387,7 +387,7 @@ func overTasks(b *testing.B) {
 		in   map[string]any
 	}{
 		{"update", func(m *team.Store) tool.Tool { return TaskUpdate(m) }, map[string]any{"id": "task_50", "subject": "Another"}},
-		{"get", func(m *team.Store) tool.Tool { return TaskGet(m) }, map[string]any{"id": "task_50"}},
+		{"get", func(m *team.Store) tool.Tool { return newTaskGet(m) }, map[string]any{"id": "task_50"}},
 		{"list", func(m *team.Store) tool.Tool { return TaskList(m) }, map[string]any{}},
 	} {
 		b.Run(c.name, func(b *testing.B) {
@@ -407,7 +407,7 @@ func overCodeSearch(b *testing.B) {
 	defer ws.Close()
 	for _, query := range []string{"maxReadLines", "lines shown to the model"} {
 		b.Run(map[bool]string{true: "words", false: "name"}[strings.Contains(query, " ")], func(b *testing.B) {
-			l := ledger{b: b, tool: CodeSearch(ws), dir: root}
+			l := ledger{b: b, tool: codeSearchTool(ws), dir: root}
 			l.repeat(map[string]any{"query": query})
 		})
 	}

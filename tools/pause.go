@@ -20,10 +20,10 @@ type pauseInput struct {
 	Reason string `json:"reason"`
 }
 
-// PauseForHuman returns the tool that waits until a person says how to continue. The agent
+// newPauseForHuman returns the tool that waits until a person says how to continue. The agent
 // decides who that is ([agent.Agent].AskUser); without anyone the model is told to continue
 // by itself.
-func PauseForHuman() tool.Tool {
+func newPauseForHuman() tool.Tool {
 	return tool.New(tool.Spec{
 		Name: "PauseForHuman", Title: "Wait for a person", Description: pauseText,
 		ReadOnly: true, NonDestructive: true, NeedsPerson: true, Timeout: -1,

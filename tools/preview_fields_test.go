@@ -15,13 +15,13 @@ func TestPreviewFields(t *testing.T) {
 		tool        tool.Tool
 		input, want string
 	}{
-		{Config(noSettings{}), `{"action":"set","key":"no_color","value":true}`, "setting: no_color\nvalue: true"},
-		{Config(noSettings{}), `{"action":"set","key":"no_color","value":null}`, "setting: no_color\nvalue: null"},
-		{Config(noSettings{}), `{"action":"list"}`, ""},
+		{newConfig(noSettings{}), `{"action":"set","key":"no_color","value":true}`, "setting: no_color\nvalue: true"},
+		{newConfig(noSettings{}), `{"action":"set","key":"no_color","value":null}`, "setting: no_color\nvalue: null"},
+		{newConfig(noSettings{}), `{"action":"list"}`, ""},
 		{CronCreate(Crontab{Dir: "/w"}), `{"name":"j","schedule":"@daily","zone":"Europe/Berlin","command":"make"}`, "job: j\nschedule: @daily\ntime zone: Europe/Berlin\nfolder: /w\ncommand: make"},
 		{CronCreate(Crontab{Dir: "/w"}), `{"name":"j","schedule":"@daily","prompt":"do\nschedule: never"}`, "job: j\nschedule: @daily\nfolder: /w\nprompt: do\n    schedule: never"},
-		{RemoteTrigger(Triggers{}), `{"action":"create","name":"n","prompt":"x","schedule":"@hourly","enabled":false}`, "action: create\ntrigger: n\nschedule: @hourly\nenabled: false\nprompt: x"},
-		{RemoteTrigger(Triggers{}), `{"action":"update","id":"i","schedule":"","url":"https://a.org","payload":{"a":1}}`, "action: update\nid: i\naddress: https://a.org\nschedule: none\npayload: {\"a\":1}"},
+		{newRemoteTrigger(Triggers{}), `{"action":"create","name":"n","prompt":"x","schedule":"@hourly","enabled":false}`, "action: create\ntrigger: n\nschedule: @hourly\nenabled: false\nprompt: x"},
+		{newRemoteTrigger(Triggers{}), `{"action":"update","id":"i","schedule":"","url":"https://a.org","payload":{"a":1}}`, "action: update\nid: i\naddress: https://a.org\nschedule: none\npayload: {\"a\":1}"},
 	} {
 		p, ok := tt.tool.(tool.Previewer)
 		if !ok {

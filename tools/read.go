@@ -40,7 +40,7 @@ type readInput struct {
 }
 
 // Read returns the tool that shows files and folders.
-func Read(files toolapi.Files) tool.Tool {
+func Read(files Workspace) tool.Tool {
 	return tool.New(tool.Spec{
 		Name: "Read", Title: "Read a file", Description: readText,
 		ReadOnly: true, NonDestructive: true, Idempotent: true, State: filesState,

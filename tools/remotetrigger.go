@@ -82,9 +82,9 @@ type triggerDetails struct {
 	Status   int                    `json:"status,omitempty"` // of the other side's answer
 }
 
-// RemoteTrigger returns the tool for signed triggers. The secrets of those that
+// newRemoteTrigger returns the tool for signed triggers. The secrets of those that
 // it makes are in the store, for the host to read; no result holds them.
-func RemoteTrigger(given Triggers) tool.Tool {
+func newRemoteTrigger(given Triggers) tool.Tool {
 	t := triggers{given, (*triggerstore.Handle)(given.Store).Records(), new(triggerstore.Client)}
 	if c := given.Client; c != nil {
 		t.client.HTTP, t.client.AllowPrivate = c.HTTP, c.AllowPrivate

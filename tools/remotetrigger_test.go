@@ -25,7 +25,7 @@ import (
 )
 
 func TestRemoteTriggerContract(t *testing.T) {
-	tooltest.Check(t, RemoteTrigger(Triggers{Store: trigger.Memory()}))
+	tooltest.Check(t, newRemoteTrigger(Triggers{Store: trigger.Memory()}))
 }
 
 // publicTriggers returns a store as programs pass it to the tool.
@@ -64,8 +64,8 @@ func TestRemoteTriggerBothSides(t *testing.T) {
 	server := httptest.NewServer(h)
 	defer server.Close()
 	there := new(triggerstore.Memory)
-	ours := RemoteTrigger(Triggers{Store: publicTriggers(here), Local: fireTo(h)})
-	theirs := RemoteTrigger(Triggers{Store: publicTriggers(there), Client: &trigger.Client{AllowPrivate: true}})
+	ours := newRemoteTrigger(Triggers{Store: publicTriggers(here), Local: fireTo(h)})
+	theirs := newRemoteTrigger(Triggers{Store: publicTriggers(there), Client: &trigger.Client{AllowPrivate: true}})
 	var shown []string
 	run := func(tl tool.Tool, input string) *tool.Result {
 		t.Helper()
@@ -127,7 +127,7 @@ func TestRemoteTriggerBothSides(t *testing.T) {
 }
 
 func TestRemoteTriggerRefusals(t *testing.T) {
-	tl := RemoteTrigger(Triggers{Store: trigger.Memory()})
+	tl := newRemoteTrigger(Triggers{Store: trigger.Memory()})
 	mine, _ := theTrigger(t, tooltest.Run(t, tl, `{"action":"create","name":"a","prompt":"x"}`))
 	remote, _ := theTrigger(t, tooltest.Run(t, tl, `{"action":"create","name":"b","url":"http://127.0.0.1:1/triggers/x"}`))
 	for input, want := range map[string]string{
@@ -169,7 +169,7 @@ func TestRemoteTriggerRefusals(t *testing.T) {
 }
 
 func TestRemoteTriggerClass(t *testing.T) {
-	tl := RemoteTrigger(Triggers{Store: trigger.Memory()})
+	tl := newRemoteTrigger(Triggers{Store: trigger.Memory()})
 	mine, _ := theTrigger(t, tooltest.Run(t, tl, `{"action":"create","name":"mine","prompt":"x"}`))
 	remote, _ := theTrigger(t, tooltest.Run(t, tl, `{"action":"create","name":"remote","url":"https://EXAMPLE.com/t"}`))
 	for input, want := range map[string]tool.Traits{
@@ -206,7 +206,7 @@ func named(kind permission.AccessKind, target string) tool.Traits {
 func TestRemoteTriggerSecretsElsewhere(t *testing.T) {
 	dir := t.TempDir()
 	store := &triggerstore.File{Path: filepath.Join(dir, "t.json")}
-	tl := RemoteTrigger(Triggers{Store: publicTriggers(store)})
+	tl := newRemoteTrigger(Triggers{Store: publicTriggers(store)})
 	mine, _ := theTrigger(t, tooltest.Run(t, tl, `{"action":"create","name":"a","prompt":"x"}`))
 	r, err := store.Get(t.Context(), mine.ID)
 	if err != nil {
@@ -232,7 +232,7 @@ func asked(kind permission.AccessKind, target string) tool.Traits {
 // another.
 func TestRemoteTriggerMoves(t *testing.T) {
 	store := new(triggerstore.Memory)
-	tl := RemoteTrigger(Triggers{Store: publicTriggers(store)})
+	tl := newRemoteTrigger(Triggers{Store: publicTriggers(store)})
 	remote, _ := theTrigger(t, tooltest.Run(t, tl, `{"action":"create","name":"b","url":"https://example.com/t"}`))
 	secret := func() triggerstore.Secret {
 		r, err := store.Get(t.Context(), remote.ID)
@@ -261,7 +261,7 @@ func TestRemoteTriggerMoves(t *testing.T) {
 func TestRemoteTriggerSchedule(t *testing.T) {
 	var told []string
 	store := new(triggerstore.Memory)
-	tl := RemoteTrigger(Triggers{Store: publicTriggers(store), Schedule: func(ctx context.Context, tr trigger.Trigger) error {
+	tl := newRemoteTrigger(Triggers{Store: publicTriggers(store), Schedule: func(ctx context.Context, tr trigger.Trigger) error {
 		if _, err := store.List(ctx); err != nil { // it may look
 			return err
 		}
@@ -299,7 +299,7 @@ func TestRemoteTriggerSending(t *testing.T) {
 		fmt.Fprint(w, strings.Repeat("x", 1<<20))
 	}))
 	defer s.Close()
-	tl := RemoteTrigger(Triggers{Store: trigger.Memory(), Client: &trigger.Client{AllowPrivate: true}})
+	tl := newRemoteTrigger(Triggers{Store: trigger.Memory(), Client: &trigger.Client{AllowPrivate: true}})
 	for _, name := range []string{"hang", "long"} {
 		theTrigger(t, tooltest.Run(t, tl, fmt.Sprintf(`{"action":"create","name":%q,"url":%q}`, name, s.URL+"/"+name)))
 	}
@@ -315,7 +315,7 @@ func TestRemoteTriggerSending(t *testing.T) {
 }
 
 func TestRemoteTriggerTwoAtOnce(t *testing.T) {
-	tl := RemoteTrigger(Triggers{Store: trigger.File(filepath.Join(t.TempDir(), "t.json"))})
+	tl := newRemoteTrigger(Triggers{Store: trigger.File(filepath.Join(t.TempDir(), "t.json"))})
 	var wg sync.WaitGroup
 	for i := range 10 {
 		wg.Go(func() { tooltest.Run(t, tl, fmt.Sprintf(`{"action":"create","name":"n%d","prompt":"x"}`, i)) })

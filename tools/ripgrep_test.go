@@ -19,7 +19,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/openagent-go/agent/internal/toolapi"
 	"github.com/openagent-go/agent/tool"
 	"github.com/openagent-go/agent/tools"
 	"github.com/openagent-go/agent/workspace"
@@ -32,7 +31,7 @@ const ripgrepRuns = "OPENAGENT_RIPGREP"
 // A duel is a search that Grep or Glob and ripgrep both run.
 type duel struct {
 	name  string
-	tool  func(toolapi.Finder) tool.Tool
+	tool  func(tools.Workspace) tool.Tool
 	input in
 	rg    []string // its arguments
 }

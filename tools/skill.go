@@ -11,7 +11,6 @@ import (
 	"github.com/openagent-go/agent/internal/policies"
 	"github.com/openagent-go/agent/internal/skillscope"
 	"github.com/openagent-go/agent/internal/text"
-	"github.com/openagent-go/agent/internal/toolapi"
 	"github.com/openagent-go/agent/permission"
 	"github.com/openagent-go/agent/tool"
 )
@@ -25,7 +24,7 @@ const (
 	maxSkillsFound = 20
 )
 
-// Skills are the skills that a model may run.
+// Skills are the skills that a model may run. A [skill.Registry] has them.
 type Skills interface {
 	// List returns those that models can run at the moment.
 	List() []skillscope.Info
@@ -49,7 +48,7 @@ type skillInput struct {
 // for it name skills, as Skill(commit), by their own name, not an alias. While a skill that
 // is limited to certain tools is in force, another one with more tools needs permission. Up
 // to four skills may be nested.
-func Skill(skills toolapi.Skills) tool.Tool {
+func Skill(skills Skills) tool.Tool {
 	return tool.New(tool.Spec{
 		Name: "Skill", Title: "Run a skill", Description: skillText + skillList(skills.List()), ReadOnly: true, NonDestructive: true, Barrier: true,
 	}, func(_ context.Context, call tool.Call, in skillInput) (*tool.Result, error) {
@@ -96,7 +95,7 @@ func skillBound(scopes []skillscope.Scope) *permission.Restriction {
 // skillName accepts a name as people type it, with a slash.
 func skillName(s string) string { return strings.TrimPrefix(strings.TrimSpace(s), "/") }
 
-func runSkill(skills toolapi.Skills, call tool.Call, in skillInput) *tool.Result {
+func runSkill(skills Skills, call tool.Call, in skillInput) *tool.Result {
 	name := skillName(in.Skill)
 	info, ok := skills.Find(name)
 	switch {

@@ -50,7 +50,7 @@ func TestTeamworkRun(t *testing.T) {
 	)
 	a := &agent.Agent{Name: "lead", Model: model, Permissions: permission.Policy{Deny: []permission.Rule{"Agent(general-*)"}}, Tools: []tool.Tool{
 		tools.TaskCreate(store), tools.TaskUpdate(store), tools.TaskList(store), tools.TeamCreate(store), tools.TeamDelete(store),
-		tools.SendMessage(store), tools.Agent(instantAgents{}),
+		tools.SendMessage(store), tools.NewAgent(instantAgents{}),
 	}}
 	if _, err := a.Prompt(t.Context(), "go"); err != nil {
 		t.Fatal(err)

@@ -34,8 +34,8 @@ func newOffice(t testing.TB, background ...toolapi.Background) *office {
 	o := &office{TB: t, store: &teamstore.Memory{}, tools: map[string]tool.Tool{}}
 	store := stored(o.store)
 	for _, x := range []tool.Tool{
-		TaskCreate(store), TaskGet(store, background...), TaskList(store), TaskUpdate(store), TaskStop(store, background...),
-		TaskOutput(store, background...), TeamCreate(store), TeamDelete(store), SendMessage(store),
+		TaskCreate(store), newTaskGet(store, background...), TaskList(store), TaskUpdate(store), newTaskStop(store, background...),
+		newTaskOutput(store, background...), TeamCreate(store), TeamDelete(store), SendMessage(store),
 	} {
 		o.tools[x.Spec().Name] = x
 	}

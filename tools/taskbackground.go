@@ -11,9 +11,9 @@ import (
 )
 
 // shellWork returns background commands as [Background].
-func shellWork(jobs toolapi.Jobs) toolapi.Background { return shells{jobs} }
+func shellWork(jobs Terminal) toolapi.Background { return shells{jobs} }
 
-type shells struct{ jobs toolapi.Jobs }
+type shells struct{ jobs Terminal }
 
 func (s shells) Output(ctx context.Context, call tool.Call, id string, wait time.Duration) (*tool.Result, error) {
 	start := time.Now()

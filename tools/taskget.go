@@ -16,8 +16,8 @@ type taskGetInput struct {
 	ID string `json:"id" jsonschema:"as task_1"`
 }
 
-// TaskGet returns the tool that shows a task, or how background work stands.
-func TaskGet(store *team.Store, background ...toolapi.Background) tool.Tool {
+// newTaskGet returns the tool that shows a task, or how background work stands.
+func newTaskGet(store *team.Store, background ...toolapi.Background) tool.Tool {
 	tasks := sharedOf(store)
 	return spelledTool(tool.Spec{
 		Name: "TaskGet", Title: "Show a task", Description: taskGetText, ReadOnly: true,

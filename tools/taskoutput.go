@@ -20,7 +20,11 @@ type taskOutputInput struct {
 
 // TaskOutput returns the tool that shows the output of tasks and of background
 // work.
-func TaskOutput(store *team.Store, background ...toolapi.Background) tool.Tool {
+func TaskOutput(store *team.Store, agents ...Spawner) tool.Tool {
+	return newTaskOutput(store, backgroundOf(agents...)...)
+}
+
+func newTaskOutput(store *team.Store, background ...toolapi.Background) tool.Tool {
 	tasks := sharedOf(store)
 	return spelledTool(tool.Spec{
 		Name: "TaskOutput", Title: "Show a task's output", Description: taskOutputText, ReadOnly: true,

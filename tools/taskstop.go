@@ -21,7 +21,11 @@ type taskStopInput struct {
 }
 
 // TaskStop returns the tool that cancels tasks and ends background work.
-func TaskStop(store *team.Store, background ...toolapi.Background) tool.Tool {
+func TaskStop(store *team.Store, agents ...Spawner) tool.Tool {
+	return newTaskStop(store, backgroundOf(agents...)...)
+}
+
+func newTaskStop(store *team.Store, background ...toolapi.Background) tool.Tool {
 	tasks := sharedOf(store)
 	return spelledTool(tool.Spec{
 		Name: "TaskStop", Title: "Stop a task", Description: taskStopText, Idempotent: true,

@@ -117,8 +117,8 @@ func TodoWrite() tool.Tool {
 	}).OnClassify(func(tool.Call, todoInput) tool.Traits { return tool.Traits{Internal: true, Touches: todoKeys} })
 }
 
-// TodoRead returns the tool that shows the list that [TodoWrite] keeps.
-func TodoRead() tool.Tool {
+// newTodoRead returns the tool that shows the list that [TodoWrite] keeps.
+func newTodoRead() tool.Tool {
 	return tool.New(tool.Spec{
 		Name: "TodoRead", Title: "Show steps", Description: todoReadText, State: todoState,
 		ReadOnly: true, NonDestructive: true, Idempotent: true,

@@ -32,7 +32,7 @@ func (p *pad) do(input string) *tool.Result {
 
 func (p *pad) list() string {
 	p.Helper()
-	return tooltest.RunCall(p, TodoRead(), tool.Call{State: p.state}).Text()
+	return tooltest.RunCall(p, newTodoRead(), tool.Call{State: p.state}).Text()
 }
 
 func TestTodos(t *testing.T) {
@@ -103,7 +103,7 @@ func TestTodosAreBounded(t *testing.T) {
 }
 
 func TestTodoContracts(t *testing.T) {
-	for _, tl := range []tool.Tool{TodoWrite(), TodoRead(), PauseForHuman(), AttemptCompletion()} {
+	for _, tl := range []tool.Tool{TodoWrite(), newTodoRead(), newPauseForHuman(), newAttemptCompletion()} {
 		tooltest.Check(t, tl)
 	}
 }
@@ -120,7 +120,7 @@ func TestTodosInARun(t *testing.T) {
 		llmtest.Call(add("d"), list), llmtest.Step{Text: "end"},
 		llmtest.Call(list), llmtest.Step{Text: "end"})
 	store := session.Memory()
-	a := &agent.Agent{Model: m, Tools: []tool.Tool{TodoWrite(), TodoRead()}, Sessions: store, Permissions: permission.Policy{Mode: permission.Plan}}
+	a := &agent.Agent{Model: m, Tools: []tool.Tool{TodoWrite(), newTodoRead()}, Sessions: store, Permissions: permission.Policy{Mode: permission.Plan}}
 	prompt := func(id string) string {
 		s := a.Session(id)
 		defer s.Close()

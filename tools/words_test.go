@@ -52,7 +52,7 @@ func TestOneOfAThing(t *testing.T) {
 	if r = tooltest.Run(t, TaskList(stored(newOffice(t).store)), nil); r.Title != "0 tasks" {
 		t.Errorf("got %q", r.Title)
 	}
-	if r = tooltest.Run(t, Config(&toolapi.SettingsFile{Settings: []toolapi.Setting{{Key: "a"}}}), `{"action":"list"}`); r.Title != "1 setting" {
+	if r = tooltest.Run(t, newConfig(&toolapi.SettingsFile{Settings: []toolapi.Setting{{Key: "a"}}}), `{"action":"list"}`); r.Title != "1 setting" {
 		t.Errorf("got %q", r.Title)
 	}
 }

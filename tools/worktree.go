@@ -16,6 +16,7 @@ import (
 	"github.com/openagent-go/agent/internal/toolapi"
 	"github.com/openagent-go/agent/permission"
 	"github.com/openagent-go/agent/tool"
+	"github.com/openagent-go/agent/workspace"
 )
 
 //go:embed enterworktree.md
@@ -96,7 +97,9 @@ func (in enterWorktreeInput) name(call tool.Call) string {
 // The folder is hidden from git. A worktree that was left with [ExitWorktree]'s keep is
 // entered again by its name. Any other name that exists is an error: a second session in
 // the same worktree would work on the same files.
-func EnterWorktree(files toolapi.Worktrees) tool.Tool {
+func EnterWorktree(ws *workspace.Workspace) tool.Tool { return newEnterWorktree(ws) }
+
+func newEnterWorktree(files toolapi.Worktrees) tool.Tool {
 	return tool.New(tool.Spec{
 		Name: "EnterWorktree", Title: "Enter a worktree", Description: enterWorktreeText, NonDestructive: true, Barrier: true, State: worktreeState,
 	}, func(ctx context.Context, call tool.Call, in enterWorktreeInput) (*tool.Result, error) {

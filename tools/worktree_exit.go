@@ -13,6 +13,7 @@ import (
 	"github.com/openagent-go/agent/internal/toolapi"
 	"github.com/openagent-go/agent/permission"
 	"github.com/openagent-go/agent/tool"
+	"github.com/openagent-go/agent/workspace"
 )
 
 type exitWorktreeInput struct {
@@ -33,7 +34,9 @@ const (
 
 // ExitWorktree returns the tool that leads out of a worktree, and removes one
 // that EnterWorktree made under the same folder if that loses nothing.
-func ExitWorktree(files toolapi.Worktrees) tool.Tool {
+func ExitWorktree(ws *workspace.Workspace) tool.Tool { return newExitWorktree(ws) }
+
+func newExitWorktree(files toolapi.Worktrees) tool.Tool {
 	return tool.New(tool.Spec{
 		Name: "ExitWorktree", Title: "Leave a worktree", Description: exitWorktreeText, Barrier: true, State: worktreeState,
 	}, func(ctx context.Context, call tool.Call, in exitWorktreeInput) (*tool.Result, error) {

@@ -36,7 +36,7 @@ func newRepo(t testing.TB) *repo {
 	}
 	ws := &workspace.Workspace{Root: top}
 	t.Cleanup(func() { ws.Close() })
-	r := &repo{TB: t, top: top, dir: top, files: ws, enter: EnterWorktree(ws), exit: ExitWorktree(ws)}
+	r := &repo{TB: t, top: top, dir: top, files: ws, enter: newEnterWorktree(ws), exit: newExitWorktree(ws)}
 	r.git("init", "-q", "-b", "main")
 	r.put("a.txt", "one\n")
 	r.put("sub/b.txt", "two\n")

@@ -22,8 +22,8 @@ import (
 func TestWorktreeContract(t *testing.T) {
 	ws := &workspace.Workspace{Root: t.TempDir()}
 	defer ws.Close()
-	tooltest.Check(t, EnterWorktree(ws))
-	tooltest.Check(t, ExitWorktree(ws))
+	tooltest.Check(t, newEnterWorktree(ws))
+	tooltest.Check(t, newExitWorktree(ws))
 }
 
 func TestWorktreeName(t *testing.T) {
@@ -196,7 +196,7 @@ func TestWorktreeOfSubfolder(t *testing.T) {
 	sub := filepath.Join(r.top, "sub")
 	ws := &workspace.Workspace{Root: sub} // the top is outside of what tools may use
 	defer ws.Close()
-	r.files, r.enter, r.exit, r.dir = ws, EnterWorktree(ws), ExitWorktree(ws), sub
+	r.files, r.enter, r.exit, r.dir = ws, newEnterWorktree(ws), newExitWorktree(ws), sub
 	r.ok(r.enter, `{"name":"x"}`)
 	if want := filepath.Join(sub, ".openagent", "worktrees", "x", "sub"); r.dir != want {
 		t.Errorf("in %s, want %s", r.dir, want)

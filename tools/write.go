@@ -21,7 +21,7 @@ type writeInput struct {
 }
 
 // Write returns the tool that creates files and replaces their content.
-func Write(files toolapi.Files) tool.Tool {
+func Write(files Workspace) tool.Tool {
 	return tool.New(tool.Spec{
 		Name: "Write", Title: "Write a file", Description: writeText, State: filesState,
 	}, func(ctx context.Context, call tool.Call, in writeInput) (*tool.Result, error) {

@@ -377,6 +377,7 @@ var rules = map[string][]string{
 	},
 	"mcp/resources": {
 		"mcp",
+		"tools",
 		"internal/toolapi",
 	},
 	"llm/anthropic": {

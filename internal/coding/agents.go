@@ -126,26 +126,36 @@ func (c *Coder) addManager(k *tools.Builtins) {
 	}
 	c.manager = m
 	if k.Agents == nil {
-		k.Agents = &guardedManager{m, c}
+		k.Agents = guardedManager{m, c}
 	}
-	k.Background = append(slices.Clip(k.Background), m)
 }
 
 // A guardedManager is a Manager that lets the model choose only models that are permitted. Trusted
 // definitions may name any.
 type guardedManager struct {
-	*subagent.Manager
+	manager *subagent.Manager
+	coder   *Coder
+}
+
+// Subagents implements [tools.Spawner].
+func (m guardedManager) Subagents() tools.Subagents {
+	inner := toolapi.Handle[toolapi.Spawner](m.manager.Subagents()).Value()
+	return tools.Subagents(toolapi.NewHandle[toolapi.Spawner](guardedSpawner{inner.(toolapi.Agents), m.coder}))
+}
+
+type guardedSpawner struct {
+	toolapi.Agents
 	coder *Coder
 }
 
 // Spawn implements [toolapi.Spawner].
-func (m *guardedManager) Spawn(ctx context.Context, s toolapi.Spawn) (*toolapi.Spawned, error) {
+func (m guardedSpawner) Spawn(ctx context.Context, s toolapi.Spawn) (*toolapi.Spawned, error) {
 	if permits := m.coder.models.Permits; permits != nil {
 		if err := permits(s.Model); err != nil {
 			return nil, err
 		}
 	}
-	return m.Manager.Spawn(ctx, s)
+	return m.Agents.Spawn(ctx, s)
 }
 
 // skillText returns the text of a skill for a sub-agent that starts with it.

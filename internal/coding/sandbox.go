@@ -10,9 +10,9 @@ import (
 
 	"github.com/openagent-go/agent/internal/config"
 	"github.com/openagent-go/agent/internal/parts"
-	"github.com/openagent-go/agent/internal/toolapi"
 	"github.com/openagent-go/agent/internal/tooloutput"
 	"github.com/openagent-go/agent/sandbox"
+	"github.com/openagent-go/agent/tools"
 )
 
 // newSandbox makes sandboxes. A test replaces it by a system that has none.
@@ -83,7 +83,7 @@ func (c *Coder) addSandboxDecider() {
 }
 
 // box returns the sandbox of Bash, or nil if commands are not confined.
-func (c *Coder) box() toolapi.Sandbox {
+func (c *Coder) box() tools.Sandbox {
 	if c.Sandbox == nil || c.Workspace.Confine == nil {
 		return nil
 	}

@@ -84,7 +84,7 @@ func (c *Coder) builtins() ([]tools.Entry, error) {
 	if k.Languages == nil {
 		k.Languages = c.languages
 	}
-	if k.Resources == nil && c.Servers != nil && len(c.Servers.Status()) > 0 {
+	if k.Resources == (tools.Resources{}) && c.Servers != nil && len(c.Servers.Status()) > 0 {
 		k.Resources = resources.Of(c.Servers)
 	}
 	if k.Skills == nil && c.Skills != nil {

@@ -85,3 +85,10 @@ type OwnerStopper interface {
 	// if that agent does not run here.
 	StopOwner(ctx context.Context, call tool.Call, owner string) (string, error)
 }
+
+// Agents are what a manager of sub-agents has for the tools.
+type Agents interface {
+	Spawner
+	Background
+	OwnerStopper
+}

@@ -11,11 +11,14 @@ import (
 
 	"github.com/openagent-go/agent/internal/toolapi"
 	"github.com/openagent-go/agent/mcp"
+	"github.com/openagent-go/agent/tools"
 )
 
 // Of returns the resources of servers, also of those that are connected later.
 // Templates are among them, and say so.
-func Of(servers *mcp.Servers) toolapi.Resources { return of{servers} }
+func Of(servers *mcp.Servers) tools.Resources {
+	return tools.Resources(toolapi.NewHandle[toolapi.Resources](of{servers}))
+}
 
 type of struct{ servers *mcp.Servers }
 

@@ -7,6 +7,7 @@ import (
 	"github.com/openagent-go/agent/cmd/openagent/internal/provider"
 	"github.com/openagent-go/agent/cron"
 	"github.com/openagent-go/agent/internal/cronstore"
+	"github.com/openagent-go/agent/internal/toolapi"
 	"github.com/openagent-go/agent/internal/triggerstore"
 	"github.com/openagent-go/agent/permission"
 	"github.com/openagent-go/agent/tool"
@@ -27,7 +28,7 @@ func (s *App) builtins(h *cli.IO) tools.Builtins {
 	if err != nil {
 		return tools.Builtins{}
 	}
-	k := tools.Builtins{Settings: provider.ToolSettings{H: h, Options: s.Options, Project: s.Project}, Triggers: s.remoteTriggers(home),
+	k := tools.Builtins{Settings: tools.Settings(toolapi.NewHandle[toolapi.Settings](provider.ToolSettings{H: h, Options: s.Options, Project: s.Project})), Triggers: s.remoteTriggers(home),
 		Crontab: &tools.Crontab{Jobs: (*cron.Store)(cronstore.NewHandle(CronFile(home))), Dir: s.Project}}
 	if s.Schedule != nil {
 		k.Crontab.Running = s.Schedule.Running

@@ -1,0 +1,7 @@
+package tools
+
+// The constructors that only Builtins calls.
+var (
+	NewSearch = codeSearchTool
+	NewAgent  = newAgent
+)
