@@ -41,6 +41,11 @@ type stage struct {
 	parts map[string]func(r *llmtest.Request) llmtest.Step
 }
 
+// spawnerOf returns what the tools have of a manager.
+func spawnerOf(m *subagent.Manager) toolapi.Agents {
+	return toolapi.Handle[toolapi.Spawner](m.Subagents()).Value().(toolapi.Agents)
+}
+
 func newStage(t *testing.T, kinds ...*agent.Agent) *stage {
 	s := &stage{t: t, dir: t.TempDir(), team: new(teamstore.Memory), parts: map[string]func(*llmtest.Request) llmtest.Step{}}
 	s.ws = &workspace.Workspace{Root: s.dir}
@@ -370,7 +375,7 @@ func TestManagerBounds(t *testing.T) {
 		return llmtest.Step{Text: "x"}
 	}, "end")
 	s.prompt("go")
-	if _, err := toolapi.Handle[toolapi.Spawner](s.manager.Subagents()).Value().Spawn(t.Context(), toolapi.Spawn{Call: tool.Call{ID: "c"}, Type: "Explore"}); err == nil || !strings.Contains(err.Error(), subagent.ErrNoRun.Error()) {
+	if _, err := spawnerOf(s.manager).Spawn(t.Context(), toolapi.Spawn{Call: tool.Call{ID: "c"}, Type: "Explore"}); err == nil || !strings.Contains(err.Error(), subagent.ErrNoRun.Error()) {
 		t.Errorf("outside of a run: %v", err)
 	}
 }

@@ -123,7 +123,7 @@ func TestStoppedWhileItStarts(t *testing.T) {
 				ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 				defer cancel()
 				for {
-					res, err := s.manager.Stop(ctx, tool.Call{Session: run.ID}, "ann")
+					res, err := spawnerOf(s.manager).Stop(ctx, tool.Call{Session: run.ID}, "ann")
 					if res != nil || ctx.Err() != nil {
 						stopped <- err
 						return
