@@ -82,7 +82,7 @@ func newDoc(t *testing.T) *doc {
 	kit.Skills, kit.Resources = skill.New(&skill.Skill{Name: "review"}), resourcesOf(oneServer{})
 	d.dir, d.tools = kit.Workspace.(*workspace.Workspace).Root, kit.Tools()
 	d.findNeeds(kit)
-	for _, dir := range []string{".", "custom", ".."} {
+	for _, dir := range []string{".", "../internal/customtools", ".."} {
 		d.findTests(dir)
 	}
 	return d
@@ -322,7 +322,7 @@ func (d *doc) constant(pkg, name string) int64 {
 }
 
 var codeFolders = map[string]string{
-	"tools": ".", "attach": "../attach", "custom": "custom", "engine": "../internal/engine", "team": "../internal/teamstore", "cron": "../internal/cronstore", "toolrun": "../internal/toolrun", "tooloutput": "../internal/tooloutput", "workspace": "../workspace",
+	"tools": ".", "attach": "../attach", "custom": "../internal/customtools", "engine": "../internal/engine", "team": "../internal/teamstore", "cron": "../internal/cronstore", "toolrun": "../internal/toolrun", "tooloutput": "../internal/tooloutput", "workspace": "../workspace",
 	"trigger": "../internal/triggerstore", "web": "../internal/web", "agent": "..",
 	"tool":    "../tool",
 	"toolapi": "../internal/toolapi",
