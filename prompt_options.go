@@ -91,11 +91,10 @@ func (s *Session) promptLimits(ctx context.Context, a *Agent, in *Input) (*promp
 	if err := a.check(); err != nil {
 		return nil, err
 	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.running {
-		return nil, errPromptRuns
+	if err := s.lockIdle(ctx); err != nil {
+		return nil, err
 	}
+	defer s.mu.Unlock()
 	if err := s.open(ctx, ""); err != nil {
 		return nil, err
 	}

@@ -73,7 +73,8 @@ var (
 )
 
 // ErrBusy is matched by the error for a session that is in use. A prompt is running in this
-// Session, or another Session or program has the session open. It is [session.ErrBusy].
+// Session, or another Session or program has the session open. It is [session.ErrBusy]. A
+// run whose [event.RunEnd] is visible is no such run: a new prompt waits until it is closed.
 var ErrBusy = session.ErrBusy
 
 // A promptRuns is the error for a Session in which a prompt is running.

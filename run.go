@@ -30,6 +30,7 @@ type activeRun struct {
 	poll   noticePoll
 	warned bool // about the budget
 	told   toldExecutor
+	over   atomic.Bool // the last fact is applied; anyone may read it
 
 	// The outcome. Other goroutines read it once the run is done.
 	result *Result // for the caller
@@ -92,6 +93,8 @@ func (l *activeRun) Applied(f event.Fact) {
 		l.touch(f.Call)
 	case event.PermissionsChanged, fact.Configured, event.Resumed:
 		l.takeRules()
+	case event.RunEnd:
+		l.over.Store(!l.ClosesEarlier())
 	}
 }
 

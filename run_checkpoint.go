@@ -36,11 +36,10 @@ var ErrNoCheckpoint = errors.New("the files were not kept")
 // not saved. This happens in a prompt without checkpoints, and in the middle of a prompt,
 // because files are saved before its first change.
 func (s *Session) CheckpointBefore(ctx context.Context, seq int64) (id string, err error) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.running {
-		return "", errPromptRuns
+	if err := s.lockIdle(ctx); err != nil {
+		return "", err
 	}
+	defer s.mu.Unlock()
 	if err := s.open(ctx, ""); err != nil {
 		return "", err
 	}
@@ -101,11 +100,10 @@ func changes(c tool.Traits) bool { return !c.ReadOnly && !c.Internal }
 // undo the call. This holds even if the program is killed. The conversation stays as it is:
 // see Rewind. restore must not use the Session.
 func (s *Session) RewindFiles(ctx context.Context, seq int64, restore func(ctx context.Context, id string, record func(undo string) error) error) error {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.running {
-		return errPromptRuns
+	if err := s.lockIdle(ctx); err != nil {
+		return err
 	}
+	defer s.mu.Unlock()
 	if err := s.open(ctx, ""); err != nil {
 		return err
 	}

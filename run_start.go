@@ -89,9 +89,6 @@ func (s *Session) newRun(ctx context.Context, in *Input, watched bool) (l *activ
 	if output != nil && x.Tool(engine.OutputTool) != nil {
 		return nil, nil, fmt.Errorf("agent: %w: a tool is named %s, which is reserved for answers of a schema; rename the tool", ErrConfig, engine.OutputTool)
 	}
-	if s.running {
-		return nil, nil, errPromptRuns
-	}
 	if err := s.open(ctx, x.Roots[0]); err != nil {
 		return nil, nil, err
 	}
@@ -141,7 +138,8 @@ func (s *Session) newRun(ctx context.Context, in *Input, watched bool) (l *activ
 }
 
 // prepareRun returns the setup of a run of the current agent, its tools and, for a prompt,
-// its notes. in is nil for a resumed run. If prepareRun succeeds, it leaves s.mu locked.
+// its notes. in is nil for a resumed run. If prepareRun succeeds, it leaves s.mu locked, and
+// the session has no run.
 func (s *Session) prepareRun(ctx context.Context, in *Input) (x *runSetup, offered []fact.Tool, notes []Note, err error) {
 	for {
 		s.mu.Lock()
@@ -159,7 +157,9 @@ func (s *Session) prepareRun(ctx context.Context, in *Input) (x *runSetup, offer
 			at.hide(x.Unreadable.Load())
 			notes = x.notes(ctx, at)
 		}
-		s.mu.Lock()
+		if err := s.lockIdle(ctx); err != nil {
+			return nil, nil, nil, err
+		}
 		if s.definition() == base {
 			return x, offered, notes, nil
 		}

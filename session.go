@@ -160,11 +160,10 @@ func (s *Session) Resume(ctx context.Context) iter.Seq2[event.Event, error] {
 // CanResume reports whether the last run was interrupted, so that Resume can continue it.
 // During a run it fails with [ErrBusy].
 func (s *Session) CanResume(ctx context.Context) (bool, error) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.running {
-		return false, errPromptRuns
+	if err := s.lockIdle(ctx); err != nil {
+		return false, err
 	}
+	defer s.mu.Unlock()
 	if err := s.open(ctx, ""); err != nil {
 		return false, err
 	}
@@ -181,11 +180,10 @@ func (s *Session) Result() *Result {
 
 // Messages returns the conversation so far. Do not change the messages.
 func (s *Session) Messages(ctx context.Context) ([]llm.Message, error) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.running {
-		return nil, errPromptRuns
+	if err := s.lockIdle(ctx); err != nil {
+		return nil, err
 	}
+	defer s.mu.Unlock()
 	if err := s.open(ctx, ""); err != nil {
 		return nil, err
 	}
@@ -213,11 +211,10 @@ func (s *Session) Fork(ctx context.Context, through int64) (*Session, error) {
 // Rewind lets the conversation continue from the fact with the given sequence number.
 // Later facts stay on record and no longer count.
 func (s *Session) Rewind(ctx context.Context, to int64) error {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.running {
-		return errPromptRuns
+	if err := s.lockIdle(ctx); err != nil {
+		return err
 	}
+	defer s.mu.Unlock()
 	if err := s.open(ctx, ""); err != nil {
 		return err
 	}

@@ -114,11 +114,10 @@ func (s *Session) look(ctx context.Context, at func(*conversation.Conversation))
 	if !errors.Is(err, ErrNotRunning) {
 		return err
 	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.running { // a prompt has just begun
-		return errPromptRuns
+	if err := s.lockIdle(ctx); err != nil { // a prompt has just begun
+		return err
 	}
+	defer s.mu.Unlock()
 	if err := s.open(ctx, ""); err != nil {
 		return err
 	}

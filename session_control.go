@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/openagent-go/agent/event"
+	"github.com/openagent-go/agent/internal/executor"
 	"github.com/openagent-go/agent/internal/fact"
 	"github.com/openagent-go/agent/internal/policies"
 	"github.com/openagent-go/agent/permission"
@@ -29,6 +30,30 @@ func (s *Session) withRun(ctx context.Context, do func(l *activeRun) error) erro
 		return ErrNotRunning
 	}
 	return err
+}
+
+// lockIdle locks s.mu while the session has no run, or fails with errPromptRuns. A run whose
+// end may be visible already is waited for, so that who sees the end can prompt. The wait
+// ends after some seconds, because the run itself may be the caller.
+func (s *Session) lockIdle(ctx context.Context) error {
+	for {
+		s.mu.Lock()
+		l := s.active
+		if !s.running {
+			return nil
+		}
+		s.mu.Unlock()
+		if !l.over.Load() {
+			return errPromptRuns
+		}
+		select {
+		case <-l.Done():
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-time.After(executor.Grace):
+			return errPromptRuns
+		}
+	}
 }
 
 // Steer sends a message to the running prompt. The model sees it after the current batch of

@@ -22,11 +22,10 @@ func (s *Session) waiting(ctx context.Context) ([]func() event.PermissionRequest
 	if err != nil {
 		return nil, err
 	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.running {
-		return nil, errPromptRuns // a run has just begun
+	if err := s.lockIdle(ctx); err != nil { // a run has just begun
+		return nil, err
 	}
+	defer s.mu.Unlock()
 	if err := s.open(ctx, ""); err != nil {
 		return nil, err
 	}
@@ -46,11 +45,10 @@ func (s *Session) decideLater(ctx context.Context, id string, d permission.Decis
 	if err != nil {
 		return err
 	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.running {
-		return errPromptRuns
+	if err := s.lockIdle(ctx); err != nil {
+		return err
 	}
+	defer s.mu.Unlock()
 	if err := s.open(ctx, ""); err != nil {
 		return err
 	}

@@ -60,9 +60,10 @@ func TestDocs(t *testing.T) {
 		"The JSON of an event is `{\"seq\":…,\"prev\":…,\"time\":…,\"session\":…,\"type\":…,\"data\":{…}}`; durations are nanoseconds.\n" +
 		"In the stream of a running prompt, `Event.Call` is the call that an event is about: the tool's name, the provider's id, the input. It is not part of the JSON.\n\n" +
 		"`Session.Watch` yields both for any number of observers, and `Agent.Watch` for all sessions of an agent: see [sessions.md](sessions.md#watching-a-session).\n" +
-		"The JSON of an event is `{\"seq\":…,\"prev\":…,\"time\":…,\"session\":…,\"type\":…,\"data\":{…}}`; durations are nanoseconds.\n\n" +
+		"Both yield [bookkeeping](#bookkeeping) too, and so does `Stream`. Do not send it to users: `Event.IsBookkeeping` tells it apart.\n\n" +
 		"## Facts\n\n" + facts.String() + "## Signals\n\n" + signals.String() +
-		"## Bookkeeping\n\nOnly the agent and its stores read these facts.\nTheir types are internal: a program in Go that meets one ignores it.\n\n" + hidden.String()
+		"## Bookkeeping\n\nOnly the agent and its stores read these facts.\nTheir types are internal: a program in Go that meets one ignores it.\n" +
+		"They hold the system prompt, the tools, prices and reservations. A program that forwards events drops them with `Event.IsBookkeeping`.\n\n" + hidden.String()
 	got = strings.TrimRight(got, "\n") + "\n"
 	golden.File(t, "../docs/events.md", got, *update)
 }

@@ -52,8 +52,21 @@ type Fact interface {
 }
 
 // Bookkeeping is in each fact that only the agent and its stores read. A program that meets
-// such a fact ignores it.
+// such a fact ignores it, see [Event.IsBookkeeping].
 type Bookkeeping struct{}
+
+func (Bookkeeping) bookkeeping() {}
+
+// IsBookkeeping reports whether e is a fact that only the agent and its stores read, or
+// such a fact of a sub-agent. Those facts hold the system prompt, prices and reservations:
+// do not send them to users. What remains still names folders, costs and models.
+func (e Event) IsBookkeeping() bool {
+	if a, ok := e.Data.(AgentEvent); ok && a.Event != nil {
+		return a.Event.IsBookkeeping()
+	}
+	_, is := e.Data.(interface{ bookkeeping() })
+	return is
+}
 
 // A Signal reports progress. It is shown and forgotten.
 type Signal interface {

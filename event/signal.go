@@ -30,6 +30,9 @@ type (
 	TextDelta struct {
 		Key  string `json:"key"`
 		Text string `json:"text"`
+		// Restart: Text is not a piece, but all of the attempt's text so far. A watcher gets
+		// it who joins during an answer, and after [Missed]. It replaces what you have.
+		Restart bool `json:"restart,omitempty"`
 	}
 	// ThinkingDelta is a piece of the model's reasoning.
 	ThinkingDelta struct {

@@ -27,8 +27,8 @@ func NewWindow(size int) *Window {
 }
 
 // Put adds an event. soFar, unless "", is the whole text of the answer that a text delta
-// belongs to. The observer gets it if the window lacks the text before the delta. The event
-// may be an AgentEvent with such a delta.
+// belongs to. The observer gets it, as a restart, if the window lacks the text before the
+// delta. The event may be an AgentEvent with such a delta.
 func (w *Window) Put(e event.Event, soFar string) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -79,6 +79,7 @@ func innermost(e *event.Event) *event.Event {
 func withText(e event.Event, text string) event.Event {
 	switch d := e.Data.(type) {
 	case event.TextDelta:
+		d.Restart = len(text) > len(d.Text)
 		d.Text = text
 		e.Data = d
 	case event.AgentEvent:

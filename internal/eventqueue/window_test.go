@@ -18,7 +18,11 @@ func said(w *Window) (string, event.Missed) {
 	for _, e := range events {
 		inner := innermost(&e)
 		if d, ok := inner.Data.(event.TextDelta); ok {
-			texts = append(texts, inner.Session+" "+d.Text)
+			from := " "
+			if d.Restart {
+				from = ": "
+			}
+			texts = append(texts, inner.Session+from+d.Text)
 		} else {
 			texts = append(texts, event.Type(inner.Data))
 		}
@@ -39,11 +43,11 @@ func TestWindowTexts(t *testing.T) {
 	w.Put(delta("a", "1", "b"), "ab")
 	w.Put(delta("a", "1", "c"), "abc")
 	w.Put(delta("b", "1", "x"), "x")
-	wants("a abc, b x", event.Missed{})
+	wants("a: abc, b x", event.Missed{})
 	w.Put(delta("a", "1", "d"), "abcd")
 	wants("a d", event.Missed{})
 	w.Put(delta("a", "2", "z"), "yz")
-	wants("a yz", event.Missed{})
+	wants("a: yz", event.Missed{})
 	below := delta("a", "2", "!")
 	w.Put(event.Event{Session: "b", Data: event.AgentEvent{Event: &below}}, "yz!")
 	wants("a !", event.Missed{})
@@ -55,7 +59,7 @@ func TestWindowTexts(t *testing.T) {
 	w.Put(delta("a", "2", "1"), "yz!1")
 	wants("journal_cut, journal_cut, journal_cut, journal_cut", event.Missed{Signals: 3, Facts: 1})
 	w.Put(delta("a", "2", "2"), "yz!12")
-	wants("a yz!12", event.Missed{})
+	wants("a: yz!12", event.Missed{})
 	w.Put(event.Event{Seq: 2, Session: "a", Data: event.AssistantMessage{Key: "2"}}, "")
 	if len(w.texts) != 0 {
 		t.Errorf("the window remembers %v", w.texts)
