@@ -22,10 +22,13 @@ import (
 // leave, keep the last sequence number, and continue with it later.
 //
 // Signals come too if the run is in this process and its Agent has the same session store.
-// The first [event.TextDelta] of an answer that you get has all of its text so far. Facts
-// and signals of a sub-agent come as [event.AgentEvent], as in [Session.Stream], in this
-// process only. To get the facts of a sub-agent elsewhere, watch its own session, which is
-// stored in session.Under(store, id).
+// The first [event.TextDelta] of an answer that you get has all of its text so far: see
+// its Restart. Facts and signals of a sub-agent come as [event.AgentEvent], as in
+// [Session.Stream], in this process only. To get the facts of a sub-agent elsewhere, watch
+// its own session, which is stored in session.Under(store, id).
+//
+// Facts for the agent alone come too. Before you send events to users, drop those of
+// [event.Event.IsBookkeeping].
 //
 // If you are slow, you lose signals. Then an [event.Missed] says how many.
 //

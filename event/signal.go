@@ -154,8 +154,8 @@ type (
 		Questions []tool.Question `json:"questions"`
 	}
 	// Missed means that a watcher was too slow, and that so many events were dropped here.
-	// Text of an answer that is being written begins again with the next [TextDelta]. A
-	// watcher of a session misses no facts.
+	// The next [TextDelta] of an answer is a restart, with all of its text so far. A watcher
+	// of a session misses no facts.
 	Missed struct {
 		Signals int64 `json:"signals,omitempty"`
 		Facts   int64 `json:"facts,omitempty"`

@@ -7,6 +7,7 @@ package main
 
 import (
 	"bufio"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -64,13 +65,20 @@ func (s *service) prompt(w http.ResponseWriter, r *http.Request) {
 // events sends the facts after Last-Event-ID, and then each event while it happens. Only
 // facts have ids. The Session here is not the one that runs.
 func (s *service) events(w http.ResponseWriter, r *http.Request) {
-	after, _ := strconv.ParseInt(r.Header.Get("Last-Event-ID"), 10, 64) // 0 for a new page
+	after, err := strconv.ParseInt(cmp.Or(r.Header.Get("Last-Event-ID"), "0"), 10, 64) // 0 for a new page
+	if err != nil {
+		http.Error(w, "bad Last-Event-ID", http.StatusBadRequest)
+		return
+	}
 	w.Header().Set("Content-Type", "text/event-stream")
 	w.Header().Set("Cache-Control", "no-store")
 	flush := http.NewResponseController(w).Flush
 	for e, err := range s.agent.Session(r.PathValue("id")).Watch(r.Context(), after) {
 		if err != nil {
 			return // the page has gone, or the chat was deleted
+		}
+		if e.IsBookkeeping() {
+			continue // the system prompt, prices: not for users
 		}
 		data, err := json.Marshal(e)
 		if err != nil {
@@ -154,9 +162,12 @@ func page(ctx context.Context, url string, last int64, done func(event.Event) bo
 		last = max(last, e.Seq)
 		switch d := e.Data.(type) {
 		case event.TextDelta:
-			text += d.Text // the first one has all text so far
-		case event.Missed, event.ModelFailed:
-			text = "" // it begins again
+			if d.Restart { // all text so far, because the page joined late or was slow
+				text = ""
+			}
+			text += d.Text
+		case event.ModelFailed:
+			text = "" // another try begins
 		case event.AssistantMessage:
 			text = d.Response.Message.Text()
 		}
