@@ -13,7 +13,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io/fs"
 	"path/filepath"
 	"time"
 
@@ -123,9 +122,9 @@ func changes(list []checkpoint.Change) []Change {
 }
 
 // Restore brings the files of a checkpoint back: exactly those that it covers, with their
-// bytes, permission bits and links. Files that were added since are removed. Ignored files
-// (by git now or then), .git and uncovered files are never touched, unless the checkpoint
-// has them. Files are replaced whole, by new ones that belong to the user of the program.
+// bytes, permission bits and links. Files that were added since are removed, also those that
+// only newer ignore files hide. Files that git ignored at the time of the checkpoint, .git and
+// uncovered files are never touched, unless the checkpoint has them. Files are replaced whole, by new ones that belong to the user of the program.
 //
 // The present files are recorded in a checkpoint of the same session first, with the
 // highest Seq that the session has: restoring it undoes the call. saved is called with its id
@@ -139,14 +138,7 @@ func changes(list []checkpoint.Change) []Change {
 // It fails with ErrNotFound if there is no such checkpoint.
 func (s *Store) Restore(ctx context.Context, session, id string, saved func(undo string) error) (Report, error) {
 	r, err := s.inner().Restore(ctx, session, id, checkpoint.Restoring{Kept: saved})
-	out := Report{Changes: changes(r.Changes)}
-	for _, list := range [][]checkpoint.Gap{r.Left, r.Gaps} {
-		for _, g := range list {
-			path := filepath.Join(g.Root, filepath.FromSlash(g.Path))
-			out.Left = append(out.Left, &fs.PathError{Op: "restore", Path: path, Err: errors.New(g.Reason)})
-		}
-	}
-	return out, err
+	return Report{Changes: changes(r.Changes), Left: r.Unrestored()}, err
 }
 
 // Fork gives the session to the checkpoints of the session from whose Seq is at

@@ -27,8 +27,10 @@ package coder
 import (
 	"context"
 	"iter"
+	"path/filepath"
 
 	"github.com/openagent-go/agent"
+	"github.com/openagent-go/agent/checkpoint"
 	"github.com/openagent-go/agent/event"
 	"github.com/openagent-go/agent/internal/coding"
 	"github.com/openagent-go/agent/llm"
@@ -79,10 +81,16 @@ func (c *Coder) Stream(ctx context.Context, text string, more ...llm.Block) iter
 
 // Rewind takes a session back to its state after fact number after: first the files, also those
 // that commands have changed, then the conversation. The fact before a prompt is that of its
-// UserMessage less one. It fails with [agent.ErrNoCheckpoint] if the files were not kept, as without
-// Sessions that [session.Dir] made.
-func (c *Coder) Rewind(ctx context.Context, s *agent.Session, after int64) error {
-	return c.inner.Rewind(ctx, s, after)
+// UserMessage less one; 0 stands for that before the first prompt. The report lists the changed
+// files and those that were left. It fails with [agent.ErrNoCheckpoint] if the files were not
+// kept, as without Sessions that [session.Dir] made.
+func (c *Coder) Rewind(ctx context.Context, s *agent.Session, after int64) (checkpoint.Report, error) {
+	r, err := c.inner.Rewind(ctx, s, after)
+	report := checkpoint.Report{Left: r.Unrestored()}
+	for _, ch := range r.Changes {
+		report.Changes = append(report.Changes, checkpoint.Change{Path: filepath.Join(ch.Root, filepath.FromSlash(ch.Path)), Kind: string(ch.Kind)})
+	}
+	return report, err
 }
 
 // Setting decodes the value of a setting into what to points to, and reports whether anything is

@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 	"reflect"
+	"strings"
 	"testing"
 
 	"github.com/openagent-go/agent"
@@ -106,14 +107,54 @@ func TestRewind(t *testing.T) {
 	if got := file(); got != "two<nil>" {
 		t.Fatal(got)
 	}
-	if err := c.Rewind(ctx, s, before); err != nil {
-		t.Fatal(err)
+	report, err := c.Rewind(ctx, s, before)
+	if err != nil || len(report.Left) > 0 || len(report.Changes) != 1 || filepath.Base(report.Changes[0].Path) != "f.txt" || report.Changes[0].Kind != "changed" {
+		t.Fatal(report, err)
 	}
 	if got := file(); got != "one<nil>" {
 		t.Errorf("the file is %s", got)
 	}
 	messages, err := s.Messages(ctx)
 	if err != nil || len(messages) == 0 || messages[len(messages)-1].Text() != "First." {
+		t.Errorf("%v, %v", messages, err)
+	}
+}
+
+// A session goes back to before its first prompt. Files that the agent hides go too, and the
+// report names what stays.
+func TestRewindAll(t *testing.T) {
+	ctx := t.Context()
+	dir, home := t.TempDir(), t.TempDir()
+	if err := os.WriteFile(filepath.Join(dir, "huge"), make([]byte, 33<<20), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	write := func(name, text string) llmtest.Step {
+		return llmtest.Call(llmtest.Use("", "Write", map[string]string{"file_path": name, "content": text}))
+	}
+	c, err := New(ctx, Options{Dir: dir, Home: home, Sandbox: Off, Without: []Part{Settings}, Agent: agent.Agent{
+		Model:       llmtest.Script(write(".gitignore", "evil*\n"), write("evil.go", "package evil\n"), llmtest.Say("First."), write("evil2/f", "x"), llmtest.Say("Second.")),
+		Permissions: permission.Policy{Mode: permission.AcceptEdits}, Sessions: session.Dir(filepath.Join(home, "sessions")),
+	}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer c.Close()
+	s := c.Session("s")
+	defer s.Close()
+	for _, text := range []string{"Begin.", "Go on."} {
+		if _, err := s.Prompt(ctx, text); err != nil {
+			t.Fatal(err)
+		}
+	}
+	report, err := c.Rewind(ctx, s, 0)
+	if err != nil || len(report.Changes) != 4 || len(report.Left) != 1 || !strings.Contains(report.Left[0].Error(), "huge") {
+		t.Error(report, err)
+	}
+	left, err := os.ReadDir(dir)
+	if err != nil || len(left) != 1 || left[0].Name() != "huge" {
+		t.Error(left, err)
+	}
+	if messages, err := s.Messages(ctx); err != nil || len(messages) > 0 {
 		t.Errorf("%v, %v", messages, err)
 	}
 }
@@ -127,7 +168,7 @@ func TestRewindNothing(t *testing.T) {
 	defer c.Close()
 	s := c.Session("")
 	defer s.Close()
-	if err := c.Rewind(t.Context(), s, 0); !errors.Is(err, agent.ErrNoCheckpoint) {
+	if _, err := c.Rewind(t.Context(), s, 0); !errors.Is(err, agent.ErrNoCheckpoint) {
 		t.Error(err)
 	}
 }

@@ -146,12 +146,12 @@ type presence struct {
 
 // present looks at the trees of a checkpoint, at all files that it has.
 func (s *Store) present(ctx context.Context, c Checkpoint) (*presence, error) {
-	also, err := s.paths(ctx, c)
+	pasts, err := s.pasts(ctx, c)
 	if err != nil {
 		return nil, err
 	}
 	p := &presence{lists: map[sum][]entry{}}
-	if p.scans, err = s.scans(roots(c), also, true); err != nil {
+	if p.scans, err = s.scans(roots(c), pasts, true); err != nil {
 		return nil, err
 	}
 	for _, scan := range p.scans {
@@ -187,44 +187,6 @@ func roots(c Checkpoint) (list []string) {
 		list = append(list, t.Root)
 	}
 	return list
-}
-
-// paths returns the kinds of all paths that a checkpoint covers, by tree.
-func (s *Store) paths(ctx context.Context, c Checkpoint) (also []map[string]kind, err error) {
-	for _, t := range c.Trees {
-		x, err := parseSum(t.Hash)
-		if err != nil {
-			return nil, err
-		}
-		kinds := make(map[string]kind, t.Files)
-		if err := s.gather(ctx, x, "", kinds); err != nil {
-			return nil, err
-		}
-		also = append(also, kinds)
-	}
-	return also, nil
-}
-
-func (s *Store) gather(ctx context.Context, x sum, path string, kinds map[string]kind) error {
-	if err := ctx.Err(); err != nil {
-		return err
-	}
-	in, err := s.list(x)
-	if err != nil {
-		return err
-	}
-	for _, e := range in {
-		at := join(path, e.name)
-		if e.kind.covered() {
-			kinds[at] = e.kind
-		}
-		if e.kind == folder {
-			if err := s.gather(ctx, e.sum, at, kinds); err != nil {
-				return err
-			}
-		}
-	}
-	return nil
 }
 
 // in returns the entries of a folder; none if e is nil.

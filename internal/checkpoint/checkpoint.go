@@ -99,6 +99,9 @@ type Checkpoint struct {
 	// is how many there are.
 	Gaps     []Gap `json:"gaps,omitempty"`
 	GapCount int   `json:"gapCount,omitempty"`
+	// Excludes are the texts of .git/info/exclude files, by the path of their repository. Nil:
+	// they were not recorded.
+	Excludes map[string]string `json:"excludes,omitzero"`
 }
 
 // A Tree is a working tree in a checkpoint.

@@ -116,7 +116,7 @@ func (r *reader) once(dir *os.Root, p place, last bool) error {
 // content reads, and stores, a file of about the given size.
 func (r *reader) content(f *os.File, size int64, path string) (x sum, n int64, err error) {
 	limit := r.maxFile()
-	if r.also[path] != 0 {
+	if r.past.kind(path) != 0 {
 		limit = size // a file that is still being written never ends
 	}
 	if size > smallFile {

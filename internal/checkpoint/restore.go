@@ -30,6 +30,15 @@ type Report struct {
 	GapCount int
 }
 
+// Unrestored returns the paths that were left as they are: Left, then Gaps. Each is an
+// [*fs.PathError] with an absolute path.
+func (r Report) Unrestored() (list []error) {
+	for _, g := range slices.Concat(r.Left, r.Gaps) {
+		list = append(list, &fs.PathError{Op: "restore", Path: filepath.Join(g.Root, filepath.FromSlash(g.Path)), Err: errors.New(g.Reason)})
+	}
+	return list
+}
+
 // A Restoring says how files are brought back. The zero value does it.
 type Restoring struct {
 	Dry bool // only report the changes
@@ -41,9 +50,9 @@ type Restoring struct {
 }
 
 // Restore brings the files of a checkpoint back: exactly those that it covers, with their
-// bytes, permission bits and links. Files that were added since are removed. Ignored files
-// (by git now or then), .git and the listed gaps are never touched, unless the checkpoint
-// has them. Files are replaced whole, by new ones that belong to the user of the program.
+// bytes, permission bits and links. Files that were added since are removed, also those that
+// only newer ignore files hide. Files that git ignored at the time of the checkpoint, .git and
+// the listed gaps are never touched, unless the checkpoint has them. Files are replaced whole, by new ones that belong to the user of the program.
 //
 // The present files are recorded in a checkpoint of the same session first, with the
 // highest Seq that the session has. All content is read and verified, and written to the
@@ -104,7 +113,7 @@ func (r *restore) run(ctx context.Context) error {
 			return err
 		}
 	}
-	also, err := r.store.paths(ctx, r.target)
+	pasts, err := r.store.pasts(ctx, r.target)
 	if err != nil {
 		return err
 	}
@@ -112,7 +121,7 @@ func (r *restore) run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	tops, err := r.store.take(ctx, &before, roots(r.target), also, r.target.ID)
+	tops, err := r.store.take(ctx, &before, roots(r.target), pasts, r.target.ID)
 	if err != nil {
 		return fmt.Errorf("recording the present files: %w", err)
 	}

@@ -50,8 +50,9 @@ type scan struct {
 	top   *os.Root
 	index index
 	apart []fs.FileInfo // folders that are not entered
-	// also holds the kinds of entries that are covered even if ignored or large.
-	also map[string]kind
+	// past is the state that the tree shall come back to; nil: there is none. Its files are
+	// covered even if they are ignored or large now, and its ignore files decide.
+	past *past
 	// dry scans store nothing, so they need not look whether content is stored.
 	dry bool
 
@@ -64,7 +65,8 @@ type scan struct {
 	unread []place
 	need   int64 // bytes that all files take in a store
 	gaps   []Gap
-	same   int // files of the index that are as it says
+	own    map[string][]byte // exclude files, by folder
+	same   int               // files of the index that are as it says
 }
 
 // walk lists the entries of the tree. The content of unread files is missing.
@@ -124,7 +126,7 @@ func (s *scan) folder(ctx context.Context, at *os.Root, n *node, v visit) {
 	}
 	slices.SortFunc(names, func(a, b fs.DirEntry) int { return strings.Compare(a.Name(), b.Name()) })
 	l := listing{scan: s, at: at, visit: v, full: join(v.prefix, v.path)}
-	l.rules = within(at, names, v.rules, l.full)
+	l.rules = l.within(names)
 	n.in = make([]*node, 0, len(names))
 	for i, e := range names {
 		if i%1024 == 1023 && (ctx.Err() != nil || s.failed()) {
@@ -177,20 +179,38 @@ func readNames(at *os.Root) ([]fs.DirEntry, error) {
 	return f.ReadDir(-1)
 }
 
-// within returns the rules in force in a folder: a repository within another
-// starts again.
-func within(at *os.Root, names []fs.DirEntry, rules *gitignore.Rules, full string) *gitignore.Rules {
+// within returns the rules in force in a folder: a repository within another starts again.
+func (l *listing) within(names []fs.DirEntry) *gitignore.Rules {
+	rules := l.rules
 	for _, e := range names {
 		if e.Name() == ".git" {
-			rules = (*gitignore.Rules)(nil).With(full, exclude(at))
+			if text, ok := l.exclude(); ok {
+				rules = (*gitignore.Rules)(nil).With(l.full, text)
+			}
 		}
+	}
+	if text, known := l.past.ignoreFile(l.path); known {
+		return rules.With(l.full, text)
 	}
 	for _, e := range names {
 		if e.Name() == ".gitignore" && e.Type().IsRegular() { // git reads no symlink either
-			rules = rules.With(full, ignoreFile(at, ".gitignore"))
+			rules = rules.With(l.full, ignoreFile(l.at, ".gitignore"))
 		}
 	}
 	return rules
+}
+
+// exclude returns the patterns of a repository's own folder that count, and whether the
+// repository does: not if it came later than the state to come back to.
+func (l *listing) exclude() (text []byte, ok bool) {
+	text = exclude(l.at)
+	l.mu.Lock()
+	if l.own == nil {
+		l.own = map[string][]byte{}
+	}
+	l.own[l.path] = text
+	l.mu.Unlock()
+	return l.past.exclude(l.path, text)
 }
 
 // exclude returns the ignore file in a repository's own folder.
@@ -238,7 +258,7 @@ func (l *listing) entry(ctx context.Context, e fs.DirEntry) *node {
 		return n
 	}
 	hidden := l.hidden || l.rules.Ignores(join(l.full, name), e.IsDir())
-	if hidden && l.also[path] == 0 {
+	if hidden && l.past.kind(path) == 0 {
 		return n
 	}
 	info, err := l.at.Lstat(name)
@@ -284,7 +304,7 @@ func special(mode fs.FileMode) error {
 }
 
 func (s *scan) tooLarge(path string, size int64) bool {
-	return size > s.maxFile() && s.also[path] == 0
+	return size > s.maxFile() && s.past.kind(path) == 0
 }
 
 func (s *scan) large() error { return fmt.Errorf("larger than %d bytes", s.maxFile()) }
@@ -311,7 +331,7 @@ func (l *listing) enter(ctx context.Context, n *node, path string, info fs.FileI
 			return n
 		}
 	}
-	if hidden && l.also[path] != folder {
+	if hidden && l.past.kind(path) != folder {
 		return n
 	}
 	if l.depth == maxDepth {

@@ -79,18 +79,18 @@ func resolve(roots []string) (trees []string, err error) {
 }
 
 // take takes c and makes room for it if need be, but not at the cost of the
-// checkpoint keep of the same session. also holds the kinds of paths by tree that
-// are covered in any case. The trees are locked.
-func (s *Store) take(ctx context.Context, c *Checkpoint, trees []string, also []map[string]kind, keep string) ([]*node, error) {
+// checkpoint keep of the same session. pasts are the states, by tree, that the trees shall come
+// back to. The trees are locked.
+func (s *Store) take(ctx context.Context, c *Checkpoint, trees []string, pasts []*past, keep string) ([]*node, error) {
 	kept := point{c.Session, keep}
-	tops, need, err := s.takeIfRoom(ctx, c, trees, also)
+	tops, need, err := s.takeIfRoom(ctx, c, trees, pasts)
 	if errors.Is(err, ErrQuota) && need <= s.quota() {
 		// A part may do, as most of the content may be there already.
 		for _, room := range []int64{min(need, s.quota()/4), need} {
 			if _, err := s.prune(ctx, room, kept); err != nil {
 				return nil, err
 			}
-			if tops, _, err = s.takeIfRoom(ctx, c, trees, also); !errors.Is(err, ErrQuota) {
+			if tops, _, err = s.takeIfRoom(ctx, c, trees, pasts); !errors.Is(err, ErrQuota) {
 				break
 			}
 		}
@@ -108,7 +108,7 @@ func (s *Store) take(ctx context.Context, c *Checkpoint, trees []string, also []
 
 // takeIfRoom takes c or fails with ErrQuota. It returns how many bytes the files
 // need in a store that has nothing else.
-func (s *Store) takeIfRoom(ctx context.Context, c *Checkpoint, trees []string, also []map[string]kind) (tops []*node, need int64, err error) {
+func (s *Store) takeIfRoom(ctx context.Context, c *Checkpoint, trees []string, pasts []*past) (tops []*node, need int64, err error) {
 	l, err := s.acquire(ctx, durable.Shared, "lock")
 	if err != nil {
 		return nil, 0, err
@@ -119,7 +119,7 @@ func (s *Store) takeIfRoom(ctx context.Context, c *Checkpoint, trees []string, a
 		return nil, 0, err
 	}
 	c.Trees, c.Gaps, c.GapCount = nil, nil, 0
-	scans, err := s.scans(trees, also, false)
+	scans, err := s.scans(trees, pasts, false)
 	if err != nil {
 		return nil, 0, err
 	}
@@ -143,6 +143,7 @@ func (s *Store) takeIfRoom(ctx context.Context, c *Checkpoint, trees []string, a
 		c.Trees = append(c.Trees, scan.tree(tops[i]))
 		c.addGaps(scan.gaps)
 	}
+	c.Excludes = excludes(scans)
 	// First, so that nothing can fail once the checkpoint is there.
 	if err := s.addUsage(left.taken.Load() + recordSize(*c)); err != nil {
 		return nil, need, err
@@ -192,7 +193,7 @@ func (s *scan) finish(ctx context.Context, top *node, left *counter) error {
 }
 
 // scans prepares a look at each tree.
-func (s *Store) scans(trees []string, also []map[string]kind, dry bool) (list []*scan, err error) {
+func (s *Store) scans(trees []string, pasts []*past, dry bool) (list []*scan, err error) {
 	var apart []fs.FileInfo
 	for i, path := range slices.Concat(trees, []string{s.Dir}, s.Apart) {
 		info, err := os.Stat(path)
@@ -211,8 +212,8 @@ func (s *Store) scans(trees []string, also []map[string]kind, dry bool) (list []
 			return nil, err
 		}
 		one := &scan{Store: s, root: root, top: top, index: s.loadIndex(root), apart: apart, dry: dry}
-		if also != nil {
-			one.also = also[i]
+		if pasts != nil {
+			one.past = pasts[i]
 		}
 		list = append(list, one)
 	}

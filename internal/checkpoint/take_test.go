@@ -79,8 +79,7 @@ func TestUnchangedFilesAreNotRead(t *testing.T) {
 	}
 }
 
-// Files that git ignores are not covered and never touched, by the old .gitignore or the
-// new one.
+// Files that git ignored at the time of a checkpoint are not covered and never touched.
 func TestIgnored(t *testing.T) {
 	root := t.TempDir()
 	s := newStore(t)
@@ -121,12 +120,61 @@ func TestIgnored(t *testing.T) {
 
 	// An ignored folder is in the way of a former file.
 	must(t, os.Remove(filepath.Join(root, "new")))
-	plant(t, root, map[string]string{".gitignore": "*.log\n", "new/file": "3", "new/z.log": "precious"})
+	plant(t, root, map[string]string{".gitignore": "*.log\n", "new/file": "3", "new/z": "precious"})
 	r = restore(t, s, r.Undo)
 	if len(r.Left) != 1 || r.Left[0].Path != "new" {
 		t.Errorf("%+v", r)
 	}
-	check(map[string]string{"new/file": "3", "new/z.log": "precious"})
+	check(map[string]string{"new/file": "3", "new/z": "precious"})
+}
+
+// Files that only newer ignore files hide are removed like all new files.
+func TestIgnoredLater(t *testing.T) {
+	root := t.TempDir()
+	s := newStore(t)
+	plant(t, root, map[string]string{"a": "1", ".git/HEAD": "ref", ".git/info/exclude": "*.tmp\n", "old.tmp": "ignored", "own/.gitignore": "*.log\n", "own/old.log": "ignored"})
+	before := state(t, root, nil)
+	c := take(t, s, root)
+	plant(t, root, map[string]string{
+		".gitignore": "evil*\n.gitignore\n", "evil.go": "evil", "evil/deep/file": "evil",
+		".git/info/exclude": "hidden\n", "hidden/file": "evil",
+		"own/.gitignore": "*\n", "own/file": "evil",
+		"nested/.gitignore": "*\n", "nested/file": "evil",
+	})
+	after := state(t, root, nil)
+	dry, err := s.Restore(t.Context(), session, c.ID, checkpoint.Restoring{Dry: true})
+	must(t, err)
+	r := restore(t, s, c.ID)
+	if len(r.Left) > 0 || kinds(dry.Changes) != kinds(r.Changes) {
+		t.Errorf("left %v; changed\n%s\nnot\n%s", r.Left, kinds(r.Changes), kinds(dry.Changes))
+	}
+	plant(t, root, map[string]string{".git/info/exclude": "*.tmp\n"}) // never touched
+	if got := state(t, root, nil); got != before {
+		t.Errorf("want:\n%s\ngot:\n%s", before, got)
+	}
+	plant(t, root, map[string]string{".git/info/exclude": "hidden\n"})
+	restore(t, s, r.Undo)
+	if got := state(t, root, nil); got != after {
+		t.Errorf("undone; want:\n%s\ngot:\n%s", after, got)
+	}
+}
+
+// A repository that is newer than a checkpoint hides nothing; its own folder stays.
+func TestRepositoryLater(t *testing.T) {
+	root := t.TempDir()
+	s := newStore(t)
+	plant(t, root, map[string]string{".gitignore": "*.log\n", "a": "1"})
+	c := take(t, s, root)
+	plant(t, root, map[string]string{"new/.git/info/exclude": "*\n", "new/file": "evil", "new/x.log": "ignored"})
+	r := restore(t, s, c.ID)
+	if len(r.Left) != 1 || r.Left[0].Path != "new" {
+		t.Errorf("%+v", r)
+	}
+	for path, stays := range map[string]bool{"new/file": false, "new/x.log": true, "new/.git/info/exclude": true} {
+		if _, err := os.Stat(filepath.Join(root, path)); stays != (err == nil) {
+			t.Error(path, err)
+		}
+	}
 }
 
 // Large files are gaps, unless the checkpoint to be restored has them.

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/openagent-go/agent"
+	"github.com/openagent-go/agent/event"
 	"github.com/openagent-go/agent/internal/checkpoint"
 	"github.com/openagent-go/agent/internal/parts"
 	"github.com/openagent-go/agent/internal/sessiondir"
@@ -74,18 +75,37 @@ func (k *checkpointer) take(ctx context.Context, at agent.CheckpointPlace) (stri
 }
 
 // Rewind takes a session back to its state after fact number after: its files, then its conversation.
-func (c *Coder) Rewind(ctx context.Context, s *agent.Session, after int64) error {
+// 0 is the state before its first prompt.
+func (c *Coder) Rewind(ctx context.Context, s *agent.Session, after int64) (report checkpoint.Report, err error) {
 	if sessiondir.Path(c.Agent.Sessions) == "" || c.Checkpoints == nil {
-		return fmt.Errorf("rewinding session %s: %w: its files are not kept", s.ID, agent.ErrNoCheckpoint)
+		return report, fmt.Errorf("rewinding session %s: %w: its files are not kept", s.ID, agent.ErrNoCheckpoint)
 	}
-	restore := func(ctx context.Context, id string, record func(undo string) error) error {
-		_, err := c.Checkpoints.Restore(ctx, parts.CheckpointName(c.Agent.Sessions, s.ID), id, checkpoint.Restoring{Kept: record})
+	if after == 0 {
+		if after, err = beforeFirstPrompt(ctx, c.Agent.Sessions, s.ID); err != nil {
+			return report, err
+		}
+	}
+	restore := func(ctx context.Context, id string, record func(undo string) error) (err error) {
+		report, err = c.Checkpoints.Restore(ctx, parts.CheckpointName(c.Agent.Sessions, s.ID), id, checkpoint.Restoring{Kept: record})
 		return err
 	}
 	if err := s.RewindFiles(ctx, after, restore); err != nil {
-		return err
+		return report, err
 	}
-	return s.Rewind(ctx, after)
+	return report, s.Rewind(ctx, after)
+}
+
+// beforeFirstPrompt returns the number of the fact before the first prompt of a session.
+func beforeFirstPrompt(ctx context.Context, store session.Store, id string) (int64, error) {
+	for e, err := range store.Read(ctx, id, 0) {
+		if err != nil {
+			return 0, fmt.Errorf("rewinding session %s: %w", id, err)
+		}
+		if m, ok := e.Data.(event.UserMessage); ok && m.Delivery == event.AsPrompt {
+			return e.Seq - 1, nil
+		}
+	}
+	return 0, fmt.Errorf("rewinding session %s: it has no prompt", id)
 }
 
 // trees returns the folders to save: the agent's folders and its current worktree, which git
