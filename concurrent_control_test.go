@@ -40,8 +40,8 @@ func shores() []shore {
 			llm.Verbatim{Provider: "anthropic", Raw: json.RawMessage(`{"type":"web_search_tool_result","tool_use_id":"srvtoolu_1","content":[]}`)},
 		}},
 		{"responses", "", func(h *http.Client) llm.Model {
-			return (&responses.Client{APIKey: "k", HTTP: h, BaseURL: responses.DefaultBaseURL}).Model("gpt-5.2")
-		}, llm.Blocks{llm.Verbatim{Provider: responses.Provider, Raw: json.RawMessage(`{"type":"web_search_call","id":"ws_1","status":"completed"}`)}}},
+			return (&responses.Client{APIKey: "k", HTTP: h, BaseURL: "https://api.openai.com/v1"}).Model("gpt-5.2")
+		}, llm.Blocks{llm.Verbatim{Provider: "openai-responses", Raw: json.RawMessage(`{"type":"web_search_call","id":"ws_1","status":"completed"}`)}}},
 		{"openai", "openai", chat("https://api.openai.com/v1", "gpt-5.2"), nil},
 		{"deepseek", "deepseek", chat("https://api.deepseek.com", "deepseek-v4-pro"), nil},
 		{"kimi", "kimi", chat("https://api.moonshot.ai/v1", "kimi-k2.6"), nil},

@@ -46,7 +46,7 @@ func TestFaultsOfPlatforms(t *testing.T) {
 	busy := llmtest.Step{Status: 503}
 	cut := llmtest.Step{Text: "half of it", Pieces: 4, CutAfter: 4}
 	broken := cut
-	broken.Cut, broken.Status = llmtest.CutError, 529
+	broken.Cut, broken.Status = "error", 529
 	for _, tt := range []struct {
 		name     string
 		steps    []llmtest.Step

@@ -55,3 +55,6 @@ const (
 
 // MaxCost is where costs saturate, in USD, so that sums of them are numbers.
 const MaxCost = 1e15
+
+// DefaultModel is the model to use if none is named.
+const DefaultModel = "claude-sonnet-4-6"

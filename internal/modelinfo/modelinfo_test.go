@@ -55,9 +55,9 @@ func TestOf(t *testing.T) {
 }
 
 func TestOfEntry(t *testing.T) {
-	e, _ := catalog.Embedded().Lookup("", catalog.DefaultModel)
+	e, _ := catalog.Embedded().Lookup("", llmconst.DefaultModel)
 	i := modelinfo.OfEntry(e)
-	if i.Value != catalog.DefaultModel || i.DisplayName == "" || !i.Adaptive || !slices.Equal(i.Efforts, []string{"low", "medium", "high", "max"}) || i.Window != e.Window || i.Assumed || i.Date == "" {
+	if i.Value != llmconst.DefaultModel || i.DisplayName == "" || !i.Adaptive || !slices.Equal(i.Efforts, []string{"low", "medium", "high", "max"}) || i.Window != e.Window || i.Assumed || i.Date == "" {
 		t.Errorf("%+v", i)
 	}
 	i.Efforts[0] = "changed"

@@ -8,14 +8,13 @@ import (
 	"github.com/openagent-go/agent/internal/bedrock"
 	"github.com/openagent-go/agent/internal/chat"
 	"github.com/openagent-go/agent/internal/vertex"
-	"github.com/openagent-go/agent/llm/responses"
 )
 
 // Names of providers.
 const (
 	AnthropicName = "anthropic"
 	OpenAIName    = "openai"
-	ResponsesName = responses.Provider
+	ResponsesName = "openai-responses"
 	BedrockName   = bedrock.Name
 	VertexName    = vertex.Name
 	AzureName     = "azure"

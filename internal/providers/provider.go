@@ -17,6 +17,7 @@ import (
 	"github.com/openagent-go/agent/internal/bedrock"
 	"github.com/openagent-go/agent/internal/chat"
 	"github.com/openagent-go/agent/internal/claude"
+	"github.com/openagent-go/agent/internal/llmconst"
 	"github.com/openagent-go/agent/internal/pace"
 	"github.com/openagent-go/agent/internal/text"
 	"github.com/openagent-go/agent/internal/vertex"
@@ -120,7 +121,7 @@ func DefaultModel(provider string) Setting {
 	if slices.Contains(Hosts, provider) {
 		return Setting{}
 	}
-	return Setting{Value: catalog.DefaultModel, Source: "default"}
+	return Setting{Value: llmconst.DefaultModel, Source: "default"}
 }
 
 // FirstModel is the model of p if none is named: that of its variable, else the default.

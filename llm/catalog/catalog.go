@@ -21,9 +21,6 @@ import (
 	"github.com/openagent-go/agent/llm"
 )
 
-// DefaultModel is the model to use if none is named.
-const DefaultModel = "claude-sonnet-4-6"
-
 // An Entry describes a model. Only Name is required; zero fields are unknown,
 // and false says that the model is not known to refuse anything.
 type Entry struct {

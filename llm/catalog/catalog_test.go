@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/openagent-go/agent/internal/llmconst"
 	"github.com/openagent-go/agent/llm"
 )
 
@@ -42,7 +43,7 @@ func TestLookup(t *testing.T) {
 }
 
 func TestEmbedded(t *testing.T) {
-	if e, ok := Embedded().Lookup("anthropic", DefaultModel); !ok || e.Price == nil {
+	if e, ok := Embedded().Lookup("anthropic", llmconst.DefaultModel); !ok || e.Price == nil {
 		t.Fatal("the default model is not in the table")
 	}
 	for _, e := range Embedded().Entries() {

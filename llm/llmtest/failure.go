@@ -77,7 +77,7 @@ type refusal struct {
 
 // fails reports whether the step is a failure and not an answer.
 func (s Step) fails() bool {
-	return (s.Err != nil || s.Status >= 400) && s.Raw == nil && (s.Cut != CutError || s.CutAfter <= 0)
+	return (s.Err != nil || s.Status >= 400) && s.Raw == nil && (s.Cut != cutError || s.CutAfter <= 0)
 }
 
 // refusal returns the step's failure for the wire, from Status and Err.
@@ -124,13 +124,13 @@ func (s Step) failure() error {
 func (s Step) cutFailure() error {
 	e := &llm.APIError{Class: llm.Truncated, Provider: provider, Message: "the stream ended without a final event", RetryAfter: -1}
 	switch {
-	case s.CutAfter < 0 || s.Cut == CutReset:
+	case s.CutAfter < 0 || s.Cut == cutReset:
 		e.Class, e.Message = llm.Network, "connection reset"
-	case s.Cut == CutError && s.Err != nil:
+	case s.Cut == cutError && s.Err != nil:
 		return s.Err
-	case s.Cut == CutError:
+	case s.Cut == cutError:
 		return Step{Status: cmp.Or(s.Status, 529)}.failure()
-	case s.Cut == CutGarbage:
+	case s.Cut == cutGarbage:
 		e.Class, e.Message = llmconst.Protocol, "an event is not JSON"
 	}
 	return e

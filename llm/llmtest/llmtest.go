@@ -59,9 +59,14 @@ func Reply(answer func(*llm.Request) llm.Response) Step { return Step{Reply: ans
 // stepFor returns the step for the nth request.
 func stepFor(steps []Step, rule Rule, r *Request, n int) Step {
 	if rule == nil || n < len(steps) {
-		return Steps(steps...)(r, n)
+		rule = Steps(steps...)
 	}
-	return rule(r, n)
+	step := rule(r, n)
+	switch step.Cut {
+	case cutClose, cutReset, cutEnd, cutError, cutGarbage:
+		return step
+	}
+	return Fail(fmt.Errorf("llmtest: Step.Cut is %q; it must be empty, %s, %s, %s or %s", step.Cut, cutReset, cutEnd, cutError, cutGarbage))
 }
 
 // wait sleeps for d, or until ctx is done, and returns ctx's error then.

@@ -178,3 +178,11 @@ func TestContractOfEachProtocol(t *testing.T) {
 		})
 	}
 }
+
+// A misspelt way to break off is told, and not taken for another.
+func TestUnknownCut(t *testing.T) {
+	_, err := llm.Collect(t.Context(), llmtest.Script(llmtest.Step{Text: "a", CutAfter: 1, Cut: "rest"}), &llm.Request{})
+	if err == nil || !strings.Contains(err.Error(), `Step.Cut is "rest"`) {
+		t.Error(err)
+	}
+}

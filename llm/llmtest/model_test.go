@@ -128,12 +128,12 @@ func TestModelFaults(t *testing.T) {
 		class  llm.Class
 	}{
 		{"close", Step{Text: "abcd", CutAfter: 2}, 2, llm.Truncated},
-		{"end", Step{Text: "abcd", CutAfter: 3, Cut: CutEnd}, 3, llm.Truncated},
-		{"reset", Step{Text: "abcd", CutAfter: 2, Cut: CutReset}, 2, llm.Network},
-		{"error", Step{Text: "abcd", CutAfter: 2, Cut: CutError}, 2, llm.Overloaded},
-		{"own error", Step{Text: "abcd", CutAfter: 2, Cut: CutError, Err: &llm.APIError{Class: llm.RateLimit}}, 2, llm.RateLimit},
-		{"garbage", Step{Text: "abcd", CutAfter: 2, Cut: CutGarbage}, 2, llmconst.Protocol},
-		{"at once", Step{Text: "abcd", CutAfter: AtOnce}, 0, llm.Network},
+		{"end", Step{Text: "abcd", CutAfter: 3, Cut: cutEnd}, 3, llm.Truncated},
+		{"reset", Step{Text: "abcd", CutAfter: 2, Cut: cutReset}, 2, llm.Network},
+		{"error", Step{Text: "abcd", CutAfter: 2, Cut: cutError}, 2, llm.Overloaded},
+		{"own error", Step{Text: "abcd", CutAfter: 2, Cut: cutError, Err: &llm.APIError{Class: llm.RateLimit}}, 2, llm.RateLimit},
+		{"garbage", Step{Text: "abcd", CutAfter: 2, Cut: cutGarbage}, 2, llmconst.Protocol},
+		{"at once", Step{Text: "abcd", CutAfter: atOnce}, 0, llm.Network},
 		{"raw", Step{Raw: []byte("<html>")}, 0, llmconst.Protocol},
 		{"429", Step{Status: 429}, 0, llm.RateLimit},
 		{"599", Step{Status: 599}, 0, llm.ServerError},

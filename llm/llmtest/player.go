@@ -85,7 +85,7 @@ func (s *Server) newID(prefix string) string { return fmt.Sprintf("%s%06d", pref
 // playBody sends a body that is not a stream of events.
 func (p player) playBody(body []byte, contentType string) {
 	size := len(body)
-	if p.step.CutAfter > 0 && p.step.Cut == CutEnd {
+	if p.step.CutAfter > 0 && p.step.Cut == cutEnd {
 		size = -1
 	}
 	p.writeHeader(contentType, size)
@@ -151,15 +151,15 @@ func (p player) write(n int, events bool, unit func(int) []byte) {
 // cut cuts the reply as the step says and reports whether it is over.
 func (p player) cut(events bool) bool {
 	switch {
-	case p.step.Cut == CutEnd:
+	case p.step.Cut == cutEnd:
 		return true
-	case p.step.Cut == CutError && events:
+	case p.step.Cut == cutError && events:
 		r := p.step.refusal()
 		r.status = cmp.Or(r.status, 529)
 		r.message = cmp.Or(r.message, faultOf(r.status).message)
 		p.w.Write(p.api.failureEvent(r)) // a client that left does not read it
 		return true
-	case p.step.Cut == CutGarbage && events:
+	case p.step.Cut == cutGarbage && events:
 		p.w.Write([]byte("data: {\"type\": \"content_bl\n\n"))
 		return false
 	}
@@ -169,7 +169,7 @@ func (p player) cut(events bool) bool {
 
 // hangUp closes the connection, or resets it, at once.
 func (p player) hangUp() {
-	if tcp, ok := p.ctx.Value(connKey{}).(*net.TCPConn); ok && p.step.Cut == CutReset {
+	if tcp, ok := p.ctx.Value(connKey{}).(*net.TCPConn); ok && p.step.Cut == cutReset {
 		tcp.SetLinger(0) // this turns closing into a reset; without it a plain close remains
 	}
 	panic(http.ErrAbortHandler)

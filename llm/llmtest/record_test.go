@@ -79,7 +79,7 @@ func steps() []llmtest.Step {
 		{Thinking: "hm", Text: "Yes."},
 		llmtest.Fail(&llm.APIError{Class: llm.RateLimit, Message: "slow down, " + org, RetryAfter: 7 * time.Second}),
 		{Text: "half of an answer", CutAfter: 3},
-		{Text: "never", CutAfter: llmtest.AtOnce},
+		{Text: "never", CutAfter: -1},
 		llmtest.Say("Bye \U0001F600."),
 	}
 }

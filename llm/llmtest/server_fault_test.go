@@ -26,25 +26,25 @@ func TestFaults(t *testing.T) {
 		whole bool // the body ends properly
 		right func(got string, err error) bool
 	}{
-		{"at once", Step{CutAfter: AtOnce}, false, func(got string, err error) bool { return got == "" }},
+		{"at once", Step{CutAfter: atOnce}, false, func(got string, err error) bool { return got == "" }},
 		{"network", Fail(&llm.APIError{Class: llm.Network}), false, func(got string, err error) bool { return got == "" }},
 		{"close", Step{Text: "abcdefgh", CutAfter: 3}, false, events(3)},
-		{"reset", Step{Text: "abcdefgh", CutAfter: 3, Cut: CutReset}, false, events(3)},
-		{"end", Step{Text: "abcdefgh", CutAfter: 3, Cut: CutEnd}, true, events(3)},
-		{"error", Step{Text: "abcdefgh", CutAfter: 3, Cut: CutError}, true, func(got string, err error) bool {
+		{"reset", Step{Text: "abcdefgh", CutAfter: 3, Cut: cutReset}, false, events(3)},
+		{"end", Step{Text: "abcdefgh", CutAfter: 3, Cut: cutEnd}, true, events(3)},
+		{"error", Step{Text: "abcdefgh", CutAfter: 3, Cut: cutError}, true, func(got string, err error) bool {
 			return events(4)(got, err) && strings.Contains(got, "event: error") && strings.Contains(got, "overloaded_error")
 		}},
-		{"own error", Step{Text: "abcdefgh", CutAfter: 3, Cut: CutError, Err: errors.New("out of tape")}, true, func(got string, err error) bool {
+		{"own error", Step{Text: "abcdefgh", CutAfter: 3, Cut: cutError, Err: errors.New("out of tape")}, true, func(got string, err error) bool {
 			return strings.Contains(got, "out of tape") && strings.Contains(got, "api_error")
 		}},
-		{"garbage", Step{Text: "abcdefgh", CutAfter: 3, Cut: CutGarbage}, true, func(got string, err error) bool {
+		{"garbage", Step{Text: "abcdefgh", CutAfter: 3, Cut: cutGarbage}, true, func(got string, err error) bool {
 			return strings.Contains(got, "content_bl\n") && strings.Contains(got, "message_stop")
 		}},
 		{"beyond the end", Step{Text: "abcdefgh", CutAfter: 99}, true, events(10)},
 		{"pieces", Step{Text: "abcdefgh", Pieces: 8}, true, events(14)},
 		{"raw", Step{Raw: []byte("<html>")}, true, func(got string, err error) bool { return got == "<html>" }},
 		{"raw, cut", Step{Raw: []byte("<html>"), CutAfter: 2}, false, func(got string, err error) bool { return got == "<h" }},
-		{"raw, ended", Step{Raw: []byte("<html>"), CutAfter: 2, Cut: CutEnd}, true, func(got string, err error) bool { return got == "<h" }},
+		{"raw, ended", Step{Raw: []byte("<html>"), CutAfter: 2, Cut: cutEnd}, true, func(got string, err error) bool { return got == "<h" }},
 		{"status", Step{Status: 529}, true, func(got string, err error) bool { return strings.Contains(got, "overloaded_error") }},
 	} {
 		t.Run(c.name, func(t *testing.T) {

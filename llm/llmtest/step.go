@@ -31,10 +31,14 @@ type Step struct {
 	StallAfter int
 
 	// CutAfter breaks the answer off in the way that Cut says, after that many
-	// events of a stream, bytes of any other body, or deltas of a [Model].
-	// Before the reply's header: [AtOnce].
+	// events of a stream, bytes of any other body, or deltas of a [Model]. -1 closes or
+	// resets the connection before the reply's header.
 	CutAfter int
-	Cut      Cut
+	// Cut is a way to break a stream off. "": the connection is closed. reset: it is reset,
+	// where it is TCP. end: the body ends as if it were complete. error: an error event says
+	// Err, by default that the model is overloaded, and the body ends. garbage: an event that
+	// is not JSON comes, and the stream continues.
+	Cut string
 
 	// Instead of an answer: a failure (see [Fail]), or a status (with the
 	// provider's usual words, or Err's), or a raw body.
@@ -45,19 +49,17 @@ type Step struct {
 	ContentType string      // of Raw; default text/html
 }
 
-// A Cut is a way to break a stream off.
-type Cut int
-
+// Values of [Step].Cut.
 const (
-	CutClose   Cut = iota // the connection is closed
-	CutReset              // the connection is reset, where it is TCP
-	CutEnd                // the body ends as if it were complete
-	CutError              // an error event says Err, by default that the model is overloaded, and the body ends
-	CutGarbage            // an event that is not JSON comes, and the stream continues
+	cutClose   = ""
+	cutReset   = "reset"
+	cutEnd     = "end"
+	cutError   = "error"
+	cutGarbage = "garbage"
 )
 
-// AtOnce as CutAfter closes or resets the connection before the reply's header.
-const AtOnce = -1
+// atOnce as CutAfter closes or resets the connection before the reply's header.
+const atOnce = -1
 
 const defaultPieces = 4
 

@@ -14,9 +14,9 @@ import (
 // testTruncated cuts a stream after each event. The shorter API streams this
 // text in 7 events, 4 of them before the first that could be taken for an end.
 func testTruncated(s *suite) {
-	for _, cut := range []Cut{CutClose, CutReset, CutEnd} {
+	for _, cut := range []string{cutClose, cutReset, cutEnd} {
 		for n := 1; n <= 8; n++ {
-			if n == 8 && cut == CutReset {
+			if n == 8 && cut == cutReset {
 				continue // a reset may overtake the data
 			}
 			step := Say("whole text")
@@ -26,20 +26,20 @@ func testTruncated(s *suite) {
 			var e *llm.APIError
 			switch {
 			case err == nil && n <= 4:
-				s.Errorf("cut %d after event %d: taken for complete: %+v", cut, n, h.done)
+				s.Errorf("cut %q after event %d: taken for complete: %+v", cut, n, h.done)
 			case err == nil && (h.done == nil || h.done.Message.Text() != "whole text"):
-				s.Errorf("cut %d after event %d: incomplete: %+v", cut, n, h.done)
+				s.Errorf("cut %q after event %d: incomplete: %+v", cut, n, h.done)
 			case err != nil && n == 8:
-				s.Errorf("cut %d after the last event: %v", cut, err)
+				s.Errorf("cut %q after the last event: %v", cut, err)
 			case err != nil && (!errors.As(err, &e) || !e.Retryable()):
-				s.Errorf("cut %d after event %d: got %v, want a retryable *llm.APIError", cut, n, err)
+				s.Errorf("cut %q after event %d: got %v, want a retryable *llm.APIError", cut, n, err)
 			}
 			s.server.Close()
 		}
 	}
 	for n := 3; n <= 6; n++ {
 		step := Call(Use("t1", "add", strictapi.Object{"a": 1, "b": 2}))
-		step.CutAfter, step.Cut = n, CutEnd
+		step.CutAfter, step.Cut = n, cutEnd
 		s.start(step)
 		if e := s.mustFail(ask("Add.", addTool)); !e.Retryable() {
 			s.Errorf("cut in a tool call, after event %d: %v is not retryable", n, e)
@@ -48,28 +48,28 @@ func testTruncated(s *suite) {
 }
 
 func testTruncatedBody(s *suite) {
-	for _, cut := range []Cut{CutClose, CutEnd} {
+	for _, cut := range []string{cutClose, cutEnd} {
 		step := Say("whole text")
 		step.CutAfter, step.Cut = 60, cut
 		s.start(step)
 		req := ask("Go on.")
 		req.Blocking = true
 		if e := s.mustFail(req); !e.Retryable() {
-			s.Errorf("cut %d: %v is not retryable", cut, e)
+			s.Errorf("cut %q: %v is not retryable", cut, e)
 		}
 	}
-	s.start(Step{CutAfter: AtOnce})
+	s.start(Step{CutAfter: atOnce})
 	if e := s.mustFail(ask("Go on.")); !e.Retryable() || !errors.Is(e, llm.ErrUnavailable) {
 		s.Errorf("connection closed before the reply: %v", e)
 	}
 }
 
 func testStreamError(s *suite) {
-	s.start(Step{Text: "some text", CutAfter: 4, Cut: CutError})
+	s.start(Step{Text: "some text", CutAfter: 4, Cut: cutError})
 	if e := s.mustFail(ask("Go on.")); !e.Retryable() || !strings.Contains(e.Error(), "Overloaded") {
 		s.Errorf("an error event that says Overloaded gave %v (retryable %v)", e, e.Retryable())
 	}
-	s.start(Step{Text: "some text", CutAfter: 4, Cut: CutGarbage})
+	s.start(Step{Text: "some text", CutAfter: 4, Cut: cutGarbage})
 	s.mustFail(ask("Go on."))
 }
 

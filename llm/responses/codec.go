@@ -125,7 +125,7 @@ func (c codec) verbatim(t *wire.Turn, v llm.Verbatim) {
 		Phase string `json:"phase"`
 		ID    string `json:"id"`
 	}
-	if v.Provider != Provider || json.Unmarshal(v.Raw, &head) != nil || head.Type == "" {
+	if v.Provider != provider || json.Unmarshal(v.Raw, &head) != nil || head.Type == "" {
 		t.AddWords(v.Shown)
 		return
 	}

@@ -216,12 +216,12 @@ func (d *decoder) mark(it *item) error {
 
 func (it *item) phaseBlock() llm.Verbatim {
 	raw := wire.AppendString([]byte(`{"type":"`+phaseType+`","phase":`), it.phase)
-	return llm.Verbatim{Provider: Provider, Raw: append(raw, '}')}
+	return llm.Verbatim{Provider: provider, Raw: append(raw, '}')}
 }
 
 // verbatim returns an item of one of the provider's tools.
 func (it *item) verbatim() llm.Verbatim {
-	return llm.Verbatim{Provider: Provider, Raw: wire.AppendJSON(nil, it.final)}
+	return llm.Verbatim{Provider: provider, Raw: wire.AppendJSON(nil, it.final)}
 }
 
 // content returns the finished blocks of an item, none if it is empty.
@@ -233,7 +233,7 @@ func (it *item) content() llm.Blocks {
 	case "message":
 		switch {
 		case it.cited:
-			return llm.Blocks{llm.Verbatim{Provider: Provider, Shown: it.text.String(), Raw: it.message()}}
+			return llm.Blocks{llm.Verbatim{Provider: provider, Shown: it.text.String(), Raw: it.message()}}
 		case it.marker:
 			return llm.Blocks{llm.Text{Text: it.text.String()}, it.phaseBlock()}
 		}

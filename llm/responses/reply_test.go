@@ -130,7 +130,7 @@ func TestStream(t *testing.T) {
 				if want := (llm.Usage{Input: 5, Output: 7, CacheRead: 4, CacheWrite: 1, Reasoning: 3}); got.Usage != want || got.ID != "resp_1" || got.Model != "gpt-5.2-2025-12-11" {
 					t.Errorf("got %+v, %s, %s", got.Usage, got.ID, got.Model)
 				}
-				encoded(t, &Client{}, DefaultBaseURL, "gpt-5.2", &llm.Request{Messages: append([]llm.Message{llm.UserText("a")}, got.Message, llm.UserText("b"))})
+				encoded(t, &Client{}, defaultBaseURL, "gpt-5.2", &llm.Request{Messages: append([]llm.Message{llm.UserText("a")}, got.Message, llm.UserText("b"))})
 			}
 		})
 	}

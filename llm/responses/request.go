@@ -62,7 +62,7 @@ func (m *model) body(req *llm.Request, at host, counted bool) ([][]byte, error) 
 		return nil, invalid("a request needs at least one message")
 	}
 	c := codec{model: m.ID, own: at.own, images: !m.Entry.NoImages, files: at.own && !m.Entry.NoPDF}
-	t := req.Memo.Load(fmt.Sprint(Provider, c), func() any {
+	t := req.Memo.Load(fmt.Sprint(provider, c), func() any {
 		c.seen = set{}
 		return &transcript{history: wire.History{Codec: c, IDs: toolIDs}}
 	}).(*transcript)
@@ -181,7 +181,7 @@ func encodeFormat(f json.RawMessage) []byte {
 }
 
 var toolForm = wire.ToolForm{
-	Provider: Provider, Most: maxTools, Name: maxName, Open: `{"type":"function",`, Schema: `,"parameters":`, Close: `,"strict":false}`, // without it, strict would be true
+	Provider: provider, Most: maxTools, Name: maxName, Open: `{"type":"function",`, Schema: `,"parameters":`, Close: `,"strict":false}`, // without it, strict would be true
 	None: `"none"`, Any: `"required"`, One: `{"type":"function","name":`, OneEnd: `}`,
 }
 

@@ -24,11 +24,11 @@ import (
 )
 
 const (
-	// Provider names this API in [llm.Info], in errors and in [llm.Verbatim].
-	Provider = "openai-responses"
+	// provider names this API in [llm.Info], in errors and in [llm.Verbatim].
+	provider = "openai-responses"
 	vendor   = "openai" // the catalogue's provider of the models
-	// DefaultBaseURL is used where neither Client nor OPENAI_BASE_URL names one.
-	DefaultBaseURL = "https://api.openai.com/v1"
+	// defaultBaseURL is used where neither Client nor OPENAI_BASE_URL names one.
+	defaultBaseURL = "https://api.openai.com/v1"
 )
 
 // A Client connects to a Responses API. The zero Client is ready to use. Do not change its
@@ -36,7 +36,7 @@ const (
 type Client struct {
 	APIKey  string         // "": OPENAI_API_KEY. A loopback BaseURL needs none
 	Key     llm.KeyFunc    // called for each request, instead of APIKey
-	BaseURL string         // "": OPENAI_BASE_URL, else DefaultBaseURL. /responses is appended, before a query
+	BaseURL string         // "": OPENAI_BASE_URL, else https://api.openai.com/v1. /responses is appended, before a query
 	HTTP    *http.Client   // nil: http.DefaultClient. Redirects to other hosts are never followed
 	Header  http.Header    // sent too; they replace headers of the same name
 	Catalog *catalog.Table // nil: catalog.Embedded()
@@ -68,7 +68,7 @@ func (c *Client) Model(name string) llm.Model {
 	}
 	base := c.base()
 	entry.Formats = entry.Formats && hostOf(base).own
-	return &model{client: c, Model: wire.Model{ID: name, Provider: Provider, Entry: entry, Local: entry.Window == 0 && wire.Loopback(wire.Host(base))}}
+	return &model{client: c, Model: wire.Model{ID: name, Provider: provider, Entry: entry, Local: entry.Window == 0 && wire.Loopback(wire.Host(base))}}
 }
 
 type model struct {
@@ -78,7 +78,7 @@ type model struct {
 }
 
 func (c *Client) base() string {
-	return wire.First(c.BaseURL, os.Getenv("OPENAI_BASE_URL"), DefaultBaseURL)
+	return wire.First(c.BaseURL, os.Getenv("OPENAI_BASE_URL"), defaultBaseURL)
 }
 
 // Secrets returns the secrets of the client: its key, and the credentials in its headers
@@ -145,7 +145,7 @@ var keys = []string{"OPENAI_API_KEY"}
 // place returns the place of the client's requests.
 func (c *Client) place(base string, at host) wire.Place {
 	p := wire.Place{
-		Provider: Provider, URL: wire.Join(base, "/responses"), HTTP: c.HTTP, Header: c.Header,
+		Provider: provider, URL: wire.Join(base, "/responses"), HTTP: c.HTTP, Header: c.Header,
 		Ask: c.Key, Entra: true, Wanted: keys,
 		HeaderTimeout: c.HeaderTimeout, IdleTimeout: c.IdleTimeout, TotalTimeout: c.TotalTimeout, BlockingTimeout: c.BlockingTimeout,
 	}
@@ -158,4 +158,4 @@ func (c *Client) place(base string, at host) wire.Place {
 	return p
 }
 
-func invalid(format string, args ...any) error { return wire.Invalid(Provider, format, args...) }
+func invalid(format string, args ...any) error { return wire.Invalid(provider, format, args...) }

@@ -117,7 +117,7 @@ func (k *chaos) answer(t *conversation) llmtest.Step {
 	case k.faults.inject(rateLimit):
 		return llmtest.Step{Status: http.StatusTooManyRequests, Header: http.Header{"Retry-After": {strconv.Itoa(int(chaosAfter.Seconds()))}}}
 	case k.faults.inject(cutStream):
-		return llmtest.Step{Text: "These words are on their way when the connection breaks, and nobody will", CutAfter: 7, Cut: llmtest.CutClose}
+		return llmtest.Step{Text: "These words are on their way when the connection breaks, and nobody will", CutAfter: 7, Cut: ""}
 	case !t.has("broken"):
 		k.faults.inject(brokenInput)
 		return llmtest.Step{Text: "I begin with the orders.", Calls: uses(llm.ToolUse{ID: "broken", Name: "Read", Invalid: `{"file_path": "` + chaosOrders + `", "lim`})}

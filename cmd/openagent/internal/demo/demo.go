@@ -18,6 +18,7 @@ import (
 	"github.com/openagent-go/agent/cmd/openagent/internal/cli"
 	"github.com/openagent-go/agent/cmd/openagent/internal/settings"
 	"github.com/openagent-go/agent/event"
+	"github.com/openagent-go/agent/internal/llmconst"
 	"github.com/openagent-go/agent/llm"
 	"github.com/openagent-go/agent/llm/anthropic"
 	"github.com/openagent-go/agent/llm/catalog"
@@ -31,7 +32,7 @@ const (
 	demoRules  = "demo-rules"
 	demoBackup = "demo-rules-backup" // answers where demoRules does not
 	// demoPrices is the model whose prices a demo reckons with.
-	demoPrices = catalog.DefaultModel
+	demoPrices = llmconst.DefaultModel
 	demoSystem = "This is a demo: rules answer in the place of a model."
 	// demoPace is how long a terminal waits for each piece of an answer, and
 	// demoPiece how long such a piece is in bytes.
