@@ -66,6 +66,7 @@ var (
 	ErrClosed       = errors.New("agent: the session is closed")
 	ErrNotRunning   = errors.New("agent: no prompt is running in this session")
 	ErrNotResumable = errors.New("agent: the last run of the session has ended, there is nothing to resume")
+	ErrDetached     = errors.New("agent: the run was detached before its end; resume it to continue")
 	ErrNoQuestion   = errors.New("agent: the session does not wait for a decision on this call")
 	// ErrToolStuck is matched when a tool does not return after its cancellation. Its
 	// goroutine may still run.

@@ -199,6 +199,9 @@ func (l *activeRun) Closed() {
 	l.s.mu.Lock()
 	defer l.s.mu.Unlock()
 	l.s.running = false
+	if l.Left() {
+		l.left()
+	}
 	if failed != nil {
 		l.reportLost(failed)
 	}

@@ -32,6 +32,7 @@ type Session struct {
 	state         *sessionState // nil while the session is not open
 	prompted      bool          // a prompt began in this Session, not only in the journal
 	closed        bool
+	detached      bool // closed by Detach
 	ended         bool // its SessionEnd hooks were called
 	told          bool // those who watch the agent know that it is closed
 	running       bool // active is running
@@ -227,7 +228,8 @@ func (s *Session) Rewind(ctx context.Context, to int64) error {
 	return s.restore(ctx, s.state.log)
 }
 
-// Close cancels a running prompt and waits for its end. It ends the shell and the
+// Close cancels a running prompt and waits for its end. To resume the prompt later, call
+// [Session.Detach] instead. Close ends the shell and the
 // background commands of the session, and releases its lock. You may close twice. Do not
 // call it from a tool, a hook or a callback of the session, because it waits for them.
 func (s *Session) Close() error {

@@ -127,6 +127,10 @@ func (p *parentRun) Run(ctx context.Context, c child) (*Result, error) {
 		return nil, stopCause(ctx, err)
 	}
 	res, err := w.do(ctx)
+	if errors.Is(err, ErrDetached) {
+		p.repeatCall(w)
+		return res, err
+	}
 	if w.suspended(res) && p.suspendCall(w) {
 		return res, err
 	}

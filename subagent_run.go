@@ -27,11 +27,24 @@ type subagentTask struct {
 	over       bool // its end is on record
 }
 
-// do runs the task, or the rest of it.
+// do runs the task, or the rest of it. It fails with [ErrDetached] if the parent's session
+// is detached.
 func (w *subagentTask) do(ctx context.Context) (*Result, error) {
 	if w.over {
 		return w.recall(ctx)
 	}
+	if w.parent.session.isDetached() {
+		return nil, ErrDetached
+	}
+	res, err := w.work(ctx)
+	if res == nil && errors.Is(err, ErrClosed) && w.parent.session.isDetached() {
+		err = ErrDetached
+	}
+	return res, err
+}
+
+// work is do for a task without a recorded end.
+func (w *subagentTask) work(ctx context.Context) (*Result, error) {
 	defer w.session.Close()
 	open, err := w.session.CanResume(ctx)
 	if err != nil {
@@ -106,7 +119,7 @@ func (s *Session) settle(w *subagentTask, res *Result, err error) {
 		if _, ended := f.State.Agents().Worked(w.key); ended {
 			return nil
 		}
-		if w.suspended(res) {
+		if w.suspended(res) || errors.Is(err, ErrDetached) {
 			return record(w.suspendedFact())
 		}
 		if n := subagents.Notice(w.key, w.name, end, text); !f.State.Known(n.ID) {

@@ -80,6 +80,8 @@ func (p *progress) apply(s step) {
 		p.settle(s.Call)
 	case typeAgent:
 		p.Agents = append(p.Agents, atWork{s.Key, s.Session, s.Agent})
+	case typeAgentWaits: // an agent that outlasts the run; after others the run ends too
+		p.Suspended = true
 	case typeAgentEnd:
 		p.Agents = slices.DeleteFunc(p.Agents, func(a atWork) bool { return a.Key == s.Key })
 	case typeRunEnd:
@@ -114,6 +116,7 @@ var (
 	typeAmended    = event.Type(fact.ToolAmended{})
 	typeResult     = event.Type(event.ToolResult{})
 	typeAgentEnd   = event.Type(event.AgentEnd{})
+	typeAgentWaits = event.Type(fact.AgentSuspended{})
 	typeRunEnd     = event.Type(event.RunEnd{})
 	typeRewound    = event.Type(event.Rewound{})
 )
@@ -148,6 +151,8 @@ func stepOf(d event.Data) (s step, ok bool) {
 		s.typ, s.Call = typeResult, d.Call
 	case event.AgentStart:
 		s.typ, s.Key, s.Session, s.Agent = typeAgent, d.Key, d.Session, d.Agent
+	case fact.AgentSuspended:
+		s.typ = typeAgentWaits
 	case event.AgentEnd:
 		s.typ, s.Key = typeAgentEnd, d.Key
 	case event.RunEnd:
@@ -185,7 +190,7 @@ func tells(r *record) bool {
 		return bytes.Contains(r.Data, []byte(`"behavior":"ask"`)) || bytes.Contains(r.Data, []byte(`"behavior":"defer"`))
 	case typeDone:
 		return bytes.Contains(r.Data, []byte(`"questions":[`))
-	case typeUser, typeCompaction, typeResumed, typeStopped, typeAnswered, typeAmended, typeResult, typeAgent, typeAgentEnd, typeRunEnd, typeRewound:
+	case typeUser, typeCompaction, typeResumed, typeStopped, typeAnswered, typeAmended, typeResult, typeAgent, typeAgentWaits, typeAgentEnd, typeRunEnd, typeRewound:
 		return true
 	}
 	return false

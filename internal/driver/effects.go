@@ -168,7 +168,7 @@ func (r *Run) complete(f *pendingEffect) bool {
 // collect applies the facts of the completed effects.
 func (r *Run) collect() {
 	completed := r.completed.take()
-	if len(completed) > 0 && r.ctx.Err() != nil && !r.stopped && !r.ending { // their facts may result from the cancellation
+	if len(completed) > 0 && r.ctx.Err() != nil && !r.stopped && !r.ending && (r.detached == nil || !r.detached.holds()) { // their facts may result from the cancellation
 		r.stop()
 	}
 	var facts []event.Fact
@@ -177,7 +177,10 @@ func (r *Run) collect() {
 			continue
 		}
 		r.pending.drop(f)
-		if instead := r.takeInstead(f); len(instead) > 0 {
+		if f.cancelled && r.detached != nil {
+			f.fact = r.detached.outcome(f)
+		}
+		if instead, ok := r.takeInstead(f); ok {
 			facts = append(facts, instead...)
 		} else if f.fact != nil && f.wanted && !r.ending && !r.arrivedLate(f.fact) {
 			facts = append(append(facts, f.fact), f.input.More...)
@@ -192,24 +195,28 @@ func (r *Run) collect() {
 }
 
 // RecordInstead records a fact in place of the result of a running call, once the call has
-// returned.
+// returned. With a nil fact it records nothing, as if the program had died during the call.
 func (r *Run) RecordInstead(call string, f event.Fact) {
 	r.instead = append(r.instead, insteadOf{call, f})
 }
 
-// takeInstead returns the facts to record in place of the result of a call.
-func (r *Run) takeInstead(f *pendingEffect) (facts []event.Fact) {
-	e, ok := f.input.Effect.(engine.RunTool)
-	if !ok || len(r.instead) == 0 {
-		return nil
+// takeInstead returns the facts to record in place of the result of a call. ok is false if
+// the result counts.
+func (r *Run) takeInstead(f *pendingEffect) (facts []event.Fact, ok bool) {
+	e, is := f.input.Effect.(engine.RunTool)
+	if !is || len(r.instead) == 0 {
+		return nil, false
 	}
 	r.instead = slices.DeleteFunc(r.instead, func(in insteadOf) bool {
 		if in.call == e.Call && f.wanted && !r.ending {
-			facts = append(facts, in.fact)
+			ok = true
+			if in.fact != nil {
+				facts = append(facts, in.fact)
+			}
 		}
 		return in.call == e.Call
 	})
-	return facts
+	return facts, ok
 }
 
 // arrivedLate reports whether a decision or checkpoint comes too late to count.

@@ -48,6 +48,7 @@ type Run struct {
 	next      []event.Fact    // first facts of this run, to commit after an earlier run is closed
 	stopped   bool            // the end of ctx is on record
 	ending    bool            // the run only waits for pending effects
+	detached  detacher        // nil: the run goes on to its end
 
 	completed completedEffects // has its own lock
 }
@@ -188,6 +189,10 @@ func (r *Run) advance() (mine *pendingEffect) {
 			switch {
 			case r.committer.failed != nil:
 				r.wrapUp()
+			case r.detached != nil && r.detached.holds():
+				if waits := r.detached.rest(); waits {
+					return nil
+				}
 			case r.conv.State.Running():
 				if resting := r.step(&mine); resting {
 					return nil

@@ -68,6 +68,10 @@ func (r *Run) giveUp() error {
 			fact = f.broken(toolrun.Stuck, fmt.Sprintf("it timed out after %v and did not stop", f.limit))
 		}
 		f.ctx.span.End(fact)
+		if r.detached != nil {
+			f.fact = fact
+			fact = r.detached.outcome(f)
+		}
 		r.x.Complain("an effect did not end in time", "effect", f.key, "name", f.input.Name())
 		if fact != nil && f.wanted && !r.ending {
 			facts = append(facts, fact)

@@ -133,6 +133,8 @@ func (s *State) modelFailed(seq int64, f event.ModelFailed) bool {
 	case s.stop != nil:
 	case s.model.changed: // another one is wanted by now
 		s.model.changed, s.model.tries = false, 0
+	case f.Class == llmconst.Detached: // not the model's failure
+		s.model.tries--
 	case f.Retry && s.model.tries <= s.settings.cfg.Retries:
 		s.model.wait = &wait{key("wait", seq, 0, 0), f.RetryAt}
 	case s.settings.fallBack(f):

@@ -43,6 +43,8 @@ func (s *State) summaryFailed(seq int64, f event.ModelFailed) bool {
 	switch {
 	case s.stop != nil:
 		c.doing = ""
+	case f.Class == llmconst.Detached:
+		c.tries--
 	case f.Retry && c.tries <= s.settings.cfg.Retries:
 		s.model.wait = &wait{key("wait", seq, 0, 0), f.RetryAt}
 	case (f.Class == llm.TooLong || f.Class == llmconst.TooLarge) && c.less < maxLess:

@@ -11,6 +11,7 @@ const (
 	Oversized   = "oversized_answer" // an answer above [MaxAnswer] or [MaxBlocks]
 	TLS         = "tls"              // bad certificate: trying again does not help
 	Unavailable = "unavailable"      // retry-after is longer than the caller waits
+	Detached    = "detached"         // the run was detached: the resumed run repeats the call
 )
 
 // Reasons why a model stopped that only some providers have.

@@ -30,8 +30,9 @@ type Registry[S any] struct {
 // work is a running task.
 type work[S any] struct {
 	Work
-	child  S // zero until Attach
-	cancel context.CancelCauseFunc
+	child    S // zero until Attach
+	attached bool
+	cancel   context.CancelCauseFunc
 }
 
 // A Work describes a task.
@@ -112,7 +113,7 @@ func (r *Registry[S]) Attach(key string, child S) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if w, ok := r.works[key]; ok {
-		w.child = child
+		w.child, w.attached = child, true
 		r.works[key] = w
 	}
 }
@@ -124,6 +125,18 @@ func (r *Registry[S]) Child(key string) (child S, works bool) {
 	defer r.mu.Unlock()
 	w, ok := r.works[key]
 	return w.child, ok
+}
+
+// Children returns the sessions of the running tasks.
+func (r *Registry[S]) Children() (list []S) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for _, w := range r.works {
+		if w.attached {
+			list = append(list, w.child)
+		}
+	}
+	return list
 }
 
 // Has reports whether a task is running in this program.
