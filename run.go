@@ -199,9 +199,6 @@ func (l *activeRun) Closed() {
 	l.s.mu.Lock()
 	defer l.s.mu.Unlock()
 	l.s.running = false
-	if l.Left() {
-		l.left()
-	}
 	if failed != nil {
 		l.reportLost(failed)
 	}

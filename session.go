@@ -151,15 +151,17 @@ func (s *Session) StreamInput(ctx context.Context, in Input) iter.Seq2[event.Eve
 	return s.stream(ctx, &in)
 }
 
-// Resume continues a run that was interrupted by a crash or by a deferred question. It does
-// not repeat calls that may have changed something when the program died. The model learns
-// that their outcome is unknown.
+// Resume continues a run that a crash cut short, or that was detached or suspended, see
+// [Session.Detach] and [ErrSuspended]. A run that was interrupted has ended: prompt again.
+// Resume does not repeat calls that may have changed something when the program died. The
+// model learns that their outcome is unknown.
 func (s *Session) Resume(ctx context.Context) iter.Seq2[event.Event, error] {
 	return s.stream(ctx, nil)
 }
 
-// CanResume reports whether the last run was interrupted, so that Resume can continue it.
-// During a run it fails with [ErrBusy].
+// CanResume reports whether the last run can be resumed: a crash cut it short, or it was
+// detached or suspended. A run that was interrupted by its context, by Interrupt or by Close
+// has ended. During a run it fails with [ErrBusy].
 func (s *Session) CanResume(ctx context.Context) (bool, error) {
 	if err := s.lockIdle(ctx); err != nil {
 		return false, err

@@ -2,6 +2,7 @@ package agent
 
 import (
 	"context"
+	"errors"
 	"sync"
 )
 
@@ -31,7 +32,7 @@ func (s *Session) Detach(ctx context.Context) error {
 	l, running := s.active, s.running
 	s.mu.Unlock()
 	if running {
-		defer l.Detach(ctx)()
+		defer l.Detach(ctx, l.left)()
 	}
 	if b := s.startedAgents(); b != nil {
 		var children sync.WaitGroup
@@ -53,13 +54,14 @@ func (s *Session) isDetached() bool {
 	return s.detached
 }
 
-// left sets the outcome of a detached run for its caller. The caller of left holds the
-// session's lock.
+// left sets the outcome of a detached run for its caller.
 func (l *activeRun) left() {
 	end, _ := l.conv.State.SoFar()
 	end.Reason, end.Message = "", ErrDetached.Error()
-	l.result = newResult(l.s.ID, end)
-	l.s.last, l.err = l.result, ErrDetached
+	l.result, l.err = newResult(l.s.ID, end), errors.Join(ErrDetached, l.Stuck())
+	l.s.mu.Lock()
+	defer l.s.mu.Unlock()
+	l.s.last = l.result
 }
 
 // repeatCall leaves the parent's call without a result, so that the resumed run repeats it

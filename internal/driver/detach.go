@@ -22,17 +22,18 @@ type detacher interface {
 	outcome(*pendingEffect) event.Fact
 	// hurry cancels all pending effects.
 	hurry()
-	// left reports whether the run is over, and can be resumed.
-	left() bool
+	// closed is called at the end of the run, after [Host.Closed].
+	closed()
 }
 
 // Detach stops the run without recording an end. No new effect starts. A model call, a
 // question and a wait are cancelled; other pending effects may end until ctx ends. Detach
-// does not wait for the end of the run. Call release when the run is over.
-func (r *Run) Detach(ctx context.Context) (release func() bool) {
+// does not wait for the end of the run. If it detaches the run before its end, left is
+// called, after [Host.Closed]. Call release when the run is over.
+func (r *Run) Detach(ctx context.Context, left func()) (release func() bool) {
 	ok, _ := r.With(context.Background(), func() error {
 		if r.detached == nil {
-			r.detached = &detachment{run: r}
+			r.detached = &detachment{run: r, left: left}
 		}
 		return nil
 	})
@@ -47,14 +48,12 @@ func (r *Run) Detach(ctx context.Context) (release func() bool) {
 	})
 }
 
-// Left reports whether the run was detached before its end.
-func (r *Run) Left() bool { return r.detached != nil && r.detached.left() }
-
 // A detachment implements [detacher]. Only the goroutine that holds the run's token uses it.
 type detachment struct {
 	run  *Run
+	left func()
 	late bool // the time for pending effects is over
-	over bool
+	over bool // the run was detached before its end
 }
 
 // holds implements [detacher]. A run that still closes an earlier one, or that is being
@@ -116,4 +115,8 @@ func (d *detachment) outcome(f *pendingEffect) event.Fact {
 
 func (d *detachment) hurry() { d.late = true }
 
-func (d *detachment) left() bool { return d.over }
+func (d *detachment) closed() {
+	if d.over && d.run.committer.failed == nil {
+		d.left()
+	}
+}

@@ -306,6 +306,9 @@ func (r *Run) close() {
 	r.watchdog.stop()
 	r.committer.release()
 	r.host.Closed()
+	if r.detached != nil {
+		r.detached.closed()
+	}
 	if r.events != nil {
 		r.events.Close()
 	}
