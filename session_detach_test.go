@@ -108,7 +108,7 @@ func TestDetachAnywhere(t *testing.T) {
 // A model call is cancelled at once. It counts for what it can have cost, the quota has its
 // reservation back, and it is no failed attempt.
 func TestDetachModelCall(t *testing.T) {
-	account := &quota.Account{Store: new(quota.Memory), Key: "ann", USD: 5}
+	account := &quota.Account{Store: quota.Memory(), Key: "ann", USD: 5}
 	store := session.Memory()
 	m := &llmtest.Model{Facts: llm.Info{Price: &llm.Price{Input: 3, Output: 15}}, Rule: func(_ *llmtest.Request, n int) llmtest.Step {
 		if n == 0 {
