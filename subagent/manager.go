@@ -101,6 +101,9 @@ func (c *Manager) Subagents() tools.Subagents {
 // A spawner serves the tools.
 type spawner struct{ c *Manager }
 
+// EndSession implements [toolapi.Agents].
+func (s spawner) EndSession(session string) error { return s.c.EndSession(session) }
+
 // Offer implements [toolapi.Spawner].
 func (s spawner) Offer() toolapi.Offer {
 	c := s.c

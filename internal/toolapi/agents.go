@@ -91,4 +91,6 @@ type Agents interface {
 	Spawner
 	Background
 	OwnerStopper
+	// EndSession ends the agents of a session and forgets it.
+	EndSession(session string) error
 }
