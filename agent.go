@@ -52,8 +52,9 @@ type Agent struct {
 	// characters. Its cost counts towards the budget. Nil: results stay as they are.
 	SmallModel    llm.Model
 	SummarizeOver int // in characters; 0: no text is shortened for its length alone
-	// Models returns the model with the given name, for skills that name one. If it is nil
-	// or returns an error, they use the agent's model.
+	// Models returns the model with the given name, for skills and [Input].Model. If it is nil
+	// or returns an error, skills use the agent's model, and a prompt that names a model
+	// fails with [ErrConfig].
 	Models         func(name string) (llm.Model, error)
 	System         string   // instructions
 	Dir            string   // working directory of tools; "" is the process's

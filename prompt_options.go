@@ -252,16 +252,32 @@ func (a *Agent) promptTools() [][]string {
 	return a.bound.limits.Tools
 }
 
+// A subagentStarter is a tool that starts sub-agents with tools of their own.
+type subagentStarter interface {
+	SubagentTools(do func(kind string, tools []string))
+}
+
 // checkPromptTools returns an error if the option Tools of a new prompt names a tool that
-// the agent does not have. A server of MCP may be connected later.
+// neither the agent nor a kind of sub-agents has. A server of MCP may be connected later. It
+// warns of kinds that lose all their tools.
 func (a *Agent) checkPromptTools(all []tool.Tool) error {
 	if a.bound == nil || a.bound.limits.names == nil {
 		return nil
 	}
 	var names []string
 	for _, t := range all {
-		if s := t.Spec(); a.offers(s) {
-			names = append(append(names, s.Name), s.Aliases...)
+		s := t.Spec()
+		if !a.offers(s) {
+			continue
+		}
+		names = append(append(names, s.Name), s.Aliases...)
+		if starter, ok := t.(subagentStarter); ok && a.advertises(s) {
+			starter.SubagentTools(func(kind string, own []string) {
+				names = append(names, own...)
+				if !slices.ContainsFunc(own, func(name string) bool { return listed(a.promptTools(), tool.Spec{Name: name}) }) {
+					a.logger().Warn("the prompt's Tools leave a sub-agent without any tool", "agent", kind, "lost", own)
+				}
+			})
 		}
 	}
 	for _, name := range a.bound.limits.names {

@@ -20,8 +20,10 @@ import (
 	"github.com/openagent-go/agent/tool"
 )
 
-// A Session is a conversation with an agent. One prompt runs at a time. You may call the
-// methods of session_control.go during a run, also inside the loop over a stream.
+// A Session is a conversation with an agent. One prompt runs at a time. During a run, also
+// inside the loop over a stream, you may call the methods that control it: Steer, FollowUp,
+// Interrupt, Pending, Decide and Answer, Compact, Watch, Close, and those that change
+// settings. Methods that need the whole conversation, such as Messages, fail with [ErrBusy].
 type Session struct {
 	ID    string
 	agent atomic.Pointer[Agent] // the current agent; to change it, hold mu and store another Agent
@@ -75,8 +77,11 @@ type Input struct {
 	// Budget limits the prompt. In each field, the smaller limit of it and of the agent's
 	// Budget counts.
 	Budget Budget
-	// Tools names the only tools of the prompt, as [Agent].AllowedTools does. A name that no
-	// tool of the agent has is an error, except of MCP tools, whose servers may connect later.
+	// Tools names the only tools of the prompt, as [Agent].AllowedTools does. They bound
+	// sub-agents too, also those with tools of their own: name these tools as well. A name that
+	// no tool of the agent or of a sub-agent's definition has is an error, except of MCP tools,
+	// whose servers may connect later. [Agent].Log gets a warning about a definition that
+	// loses all its tools.
 	// Nil: all tools of the agent; empty: none.
 	Tools []string
 	// Mode is the permission mode. It must not permit more than the mode of the session, and

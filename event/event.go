@@ -266,7 +266,8 @@ type (
 		Models     map[string]Spending `json:"models,omitempty"`
 		Duration   time.Duration       `json:"duration,omitempty"`
 	}
-	// RunEnd is the end of a run, always its last fact.
+	// RunEnd is the end of a run and its last fact. A run that ended as [Suspended] may be
+	// resumed: it continues with [Resumed], and its next RunEnd is about all of it.
 	RunEnd struct {
 		Reason  EndReason `json:"reason"`
 		Message string    `json:"message,omitempty"` // the error, in words

@@ -46,7 +46,7 @@ type APIError struct {
 	Type       string        // the provider's error type or code
 	Message    string        // the provider's words, keys masked
 	RequestID  string        //
-	RetryAfter time.Duration // as the provider asked; negative: it did not
+	RetryAfter time.Duration // as the provider asked; negative or 0: it did not say, and the agent chooses the pause
 	Err        error         // the cause, if any
 }
 

@@ -316,6 +316,10 @@ type Model interface {
 	// Stream yields deltas as they arrive. A successful stream ends with a
 	// delta whose Done field is set; a failed one ends with an error, which is
 	// an [*APIError] unless ctx was cancelled. Leaving the loop ends the call.
+	// Done has the tokens that the provider counted: budgets and compaction rely
+	// on them. A client limits the time of a silent connection itself, and fails
+	// then with an error of a class that is tried again: the agent waits as long
+	// as Stream does.
 	Stream(ctx context.Context, req *Request) iter.Seq2[Delta, error]
 }
 

@@ -31,9 +31,11 @@ type Manager struct {
 	// two of one name the first counts.
 	Agents      []*agent.Agent
 	Definitions []Definition
-	MaxDepth    int // agents of agents of …; 0: 1, children start none
-	MaxAgents   int // at work at a time for one session at the root; 0: 100
-	Turns       int // of an agent, unless it or its definition says; 0: 10
+	// NoBuiltin leaves [Builtin] out: the only kinds are yours.
+	NoBuiltin bool
+	MaxDepth  int // agents of agents of …; 0: 1, children start none
+	MaxAgents int // at work at a time for one session at the root; 0: 100
+	Turns     int // of an agent, unless it or its definition says; 0: 10
 	// Worktrees makes git worktrees for agents that are to be apart, such as a
 	// [workspace.Workspace]. Nil: there are none.
 	Worktrees *workspace.Workspace
@@ -82,8 +84,13 @@ func (c *Manager) definitions() []Definition {
 	for _, a := range c.Agents {
 		add(Definition{Agent: a})
 	}
-	for _, d := range slices.Concat(c.Definitions, Builtin()) {
+	for _, d := range c.Definitions {
 		add(d)
+	}
+	if !c.NoBuiltin {
+		for _, d := range Builtin() {
+			add(d)
+		}
 	}
 	general := Builtin()[0].Agent.Name
 	if i := slices.IndexFunc(all, func(d Definition) bool { return d.Agent.Name == general }); i > 0 {
@@ -109,12 +116,20 @@ func (s spawner) Offer() toolapi.Offer {
 	c := s.c
 	o := toolapi.Offer{Background: true}
 	for _, d := range c.definitions() {
-		o.Types = append(o.Types, toolapi.AgentType{Name: d.Agent.Name, Description: d.Description, ReadOnly: d.ReadOnly && d.Isolation == ""})
+		o.Types = append(o.Types, toolapi.AgentType{Name: d.Agent.Name, Description: d.Description, ReadOnly: d.ReadOnly && d.Isolation == "", Tools: toolNames(d.Agent.Tools)})
 	}
 	if c.Worktrees != nil {
 		o.Isolations = []string{worktreeIsolation}
 	}
 	return o
+}
+
+func toolNames(ts []tool.Tool) []string {
+	var names []string
+	for _, t := range ts {
+		names = append(names, t.Spec().Name)
+	}
+	return names
 }
 
 // ErrNoRun is matched where an agent is to be started outside of a run.

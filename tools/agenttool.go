@@ -65,7 +65,7 @@ func Agent(agents Spawner) tool.Tool { return newAgent(spawnerOf(agents)) }
 
 func newAgent(spawner toolapi.Spawner) tool.Tool {
 	offer := spawner.Offer()
-	return agentTool{spawner: spawner, spelled: spelledTool(tool.Spec{
+	return agentTool{spawner: spawner, types: offer.Types, spelled: spelledTool(tool.Spec{
 		Name: "Agent", Aliases: []string{"Task", "new_task"}, Title: "Start an agent", Description: agentText + listedTypes(offer.Types),
 		Idempotent: true, // a call that is repeated after a crash finds its agent
 		Timeout:    -1,   // turns, budget and its caller's context bound it
@@ -99,6 +99,16 @@ func newAgent(spawner toolapi.Spawner) tool.Tool {
 type agentTool struct {
 	spelled[agentInput]
 	spawner toolapi.Spawner
+	types   []toolapi.AgentType
+}
+
+// SubagentTools calls do with each kind of agents that brings tools of its own along.
+func (t agentTool) SubagentTools(do func(kind string, tools []string)) {
+	for _, typ := range t.types {
+		if len(typ.Tools) > 0 {
+			do(typ.Name, typ.Tools)
+		}
+	}
 }
 
 // EndSession ends the spawner's work for a session.

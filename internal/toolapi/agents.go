@@ -35,6 +35,7 @@ type AgentType struct {
 	// ReadOnly: its tools change nothing. Such agents run beside others, in plan mode,
 	// and again after a crash.
 	ReadOnly bool
+	Tools    []string // names of the tools that it brings along; nil: it has its parent's
 }
 
 // A Spawn asks for an agent. Empty fields leave the choice to the [Spawner].

@@ -22,7 +22,7 @@ type Step struct {
 	Content llm.Blocks                      // instead of the three above: any blocks in any order
 	Reply   func(*llm.Request) llm.Response // instead of all above: made from the request
 	Stop    llm.StopReason                  // default: tool_use if there are calls, else end_turn
-	Usage   llm.Usage                       // default: counted at four bytes a token
+	Usage   llm.Usage                       // as the provider counted; default: four bytes a token, of request and answer
 	Pieces  int                             // pieces that a text or tool input is streamed in; default 4
 
 	Delay      time.Duration // before anything is answered
