@@ -6,11 +6,13 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"sync"
 	"syscall"
 	"time"
 
 	"github.com/openagent-go/agent/internal/durable"
+	"github.com/openagent-go/agent/internal/plainfile"
 )
 
 // A ghost keeps a path from being created: an empty folder that exists while the process
@@ -19,9 +21,6 @@ import (
 // commondir is an exception: git fails on such a folder, and a file with the text "."
 // changes nothing. Our processes that need the same ghost share it by a lock. The time of a
 // ghost shows that a killed process has left it.
-
-// ghostTime marks a ghost.
-var ghostTime = time.Unix(1, 0)
 
 const (
 	fileGhost        = "commondir"
@@ -94,7 +93,7 @@ func firstMissing(name string) (string, error) {
 }
 
 func isGhost(info fs.FileInfo) bool {
-	return (info.IsDir() || info.Mode().IsRegular()) && info.ModTime().Equal(ghostTime)
+	return (info.IsDir() || info.Mode().IsRegular()) && info.ModTime().Equal(plainfile.PlaceholderTime)
 }
 
 // make makes a ghost and holds it. Another process may be about to remove its
@@ -102,7 +101,7 @@ func isGhost(info fs.FileInfo) bool {
 func (g *ghosts) make(name string) error {
 	for range 100 {
 		if err := makeGhost(name); err == nil {
-			if err := os.Chtimes(name, ghostTime, ghostTime); err != nil {
+			if err := os.Chtimes(name, plainfile.PlaceholderTime, plainfile.PlaceholderTime); err != nil {
 				return err
 			}
 		} else if !errors.Is(err, fs.ErrExist) {
@@ -163,7 +162,7 @@ func removeGhost(f *os.File, info fs.FileInfo) {
 		return
 	}
 	b := make([]byte, len(fileGhostContent)+1)
-	if n, _ := f.ReadAt(b, 0); string(b[:n]) == fileGhostContent && info.ModTime().Equal(ghostTime) {
+	if n, _ := f.ReadAt(b, 0); string(b[:n]) == fileGhostContent && info.ModTime().Equal(plainfile.PlaceholderTime) {
 		_ = syscall.Unlink(f.Name())
 	}
 }
@@ -179,6 +178,24 @@ func (g ghosts) release() {
 	}
 	ghostMu.Lock()
 	defer ghostMu.Unlock()
+	g.drop()
+}
+
+// removeAbandoned removes the ghosts that killed processes have left, and none that a process holds.
+func removeAbandoned(p confinement) {
+	p, err := p.normal()
+	if err != nil {
+		return // the first command says why
+	}
+	ghostMu.Lock()
+	defer ghostMu.Unlock()
+	var g ghosts
+	for _, name := range slices.Concat(p.ReadOnly, p.Hidden) {
+		first, err := firstMissing(name)
+		if err == nil && first != "" && p.of(filepath.Dir(first)) == writes {
+			_, _ = g.hold(first) // what cannot be held stays
+		}
+	}
 	g.drop()
 }
 

@@ -3,7 +3,9 @@ package sandbox
 import (
 	"bufio"
 	"bytes"
+	"errors"
 	"io"
+	"io/fs"
 	"net"
 	"os"
 	"os/exec"
@@ -14,6 +16,8 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"github.com/openagent-go/agent/internal/plainfile"
 )
 
 // run runs a line of bash confined.
@@ -165,7 +169,7 @@ func TestGhosts(t *testing.T) {
 	}
 	// Ghosts of a killed process are taken over; content that a person has put there stays.
 	must(t, os.Mkdir(dir+"/a", 0o755))
-	must(t, os.Chtimes(dir+"/a", ghostTime, ghostTime))
+	must(t, os.Chtimes(dir+"/a", plainfile.PlaceholderTime, plainfile.PlaceholderTime))
 	third, _, err := makeGhosts(p)
 	must(t, err)
 	must(t, os.WriteFile(dir+"/commondir", []byte("elsewhere"), 0o644))
@@ -186,6 +190,45 @@ func TestGhosts(t *testing.T) {
 		})
 	}
 	all.Wait()
+}
+
+// New removes what a killed process has left in the folder, and nothing that another sandbox holds or
+// that somebody has put there. In the place of a file, what it left counts as missing.
+func TestAbandonedGhosts(t *testing.T) {
+	dir := realDir(t)
+	open := func() *Sandbox {
+		box, err := New(Settings{Enabled: true}, Place{Dir: dir})
+		if errors.Is(err, ErrUnavailable) {
+			t.Skip(err)
+		}
+		must(t, err)
+		return box
+	}
+	box := open()
+	defer box.Close()
+	p, err := box.policy.normal()
+	must(t, err)
+	held, _, err := makeGhosts(p) // as for a command that runs
+	must(t, err)
+	if !exists(dir + "/.mcp.json") {
+		t.Fatal("no ghost was made")
+	}
+	if _, err := plainfile.ReadFile(dir+"/.mcp.json", 1); !errors.Is(err, fs.ErrNotExist) {
+		t.Error(err)
+	}
+	must(t, open().Close())
+	if !exists(dir + "/.mcp.json") {
+		t.Error("New removed a ghost that a command needs")
+	}
+	for _, f := range held { // as if the process had been killed
+		must(t, f.Close())
+	}
+	must(t, os.WriteFile(dir+"/.vscode/mine", nil, 0o600))
+	must(t, open().Close())
+	names, err := os.ReadDir(dir)
+	if err != nil || len(names) != 1 || names[0].Name() != ".vscode" {
+		t.Errorf("%v, %v", names, err)
+	}
 }
 
 // The proxy's socket is reached through the loopback, although it is hidden.

@@ -87,6 +87,7 @@ func (s *Sandbox) open(settings Settings, p Place) (err error) {
 		}
 	}
 	s.policy, s.unsearched = s.rules.policy()
+	removeAbandoned(s.policy)
 	if s.proxy != nil {
 		s.policy.Proxy = s.proxy.Socket()
 		s.policy.Loopback, s.policy.ProxyLoopback = settings.Network.rules().Loopback()

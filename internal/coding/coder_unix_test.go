@@ -21,6 +21,7 @@ import (
 	"github.com/openagent-go/agent/hook"
 	"github.com/openagent-go/agent/internal/coding"
 	"github.com/openagent-go/agent/internal/config"
+	"github.com/openagent-go/agent/internal/plainfile"
 	"github.com/openagent-go/agent/llm"
 	"github.com/openagent-go/agent/llm/llmtest"
 	"github.com/openagent-go/agent/models"
@@ -640,5 +641,49 @@ func TestClose(t *testing.T) {
 		if err := syscall.Kill(n, 0); err == nil {
 			t.Errorf("the process of %s is still there", name)
 		}
+	}
+}
+
+// New warns of deny rules that bind tools but not programs, where programs need no permission.
+func TestDenyRulesBeyondSandbox(t *testing.T) {
+	home(t)
+	for mode, want := range map[coding.Sandbox][]string{coding.Require: {"Edit(*_test.go)", "Read(.env)"}, coding.Off: nil} {
+		o := confined(t, t.TempDir(), llmtest.Script())
+		o.Sandbox = mode
+		o.Agent.Permissions.Deny = []permission.Rule{"Edit(/tests/**)", "Edit(*_test.go)", "Read(.env)", "Bash(rm *)", "WebFetch"}
+		var got []string
+		o.Warn = func(p coding.Part, err error) {
+			if p == coding.Confinement && strings.Contains(err.Error(), "deny rule") {
+				_, rule, _ := strings.Cut(err.Error(), "deny rule ")
+				rule, _, _ = strings.Cut(rule, ":")
+				got = append(got, rule)
+			}
+		}
+		open(t, o)
+		if !slices.Equal(got, want) {
+			t.Errorf("%q: warned of %q, want %q", mode, got, want)
+		}
+	}
+}
+
+// A folder that a confined command puts in the place of a missing file is no mistake of the project.
+func TestPlaceholderIsMissing(t *testing.T) {
+	home(t)
+	dir := t.TempDir()
+	o := confined(t, dir, llmtest.Script())
+	if err := os.Mkdir(filepath.Join(dir, ".mcp.json"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	o.Warn = func(p coding.Part, err error) {
+		if p == coding.Servers {
+			t.Error(err)
+		}
+	}
+	if err := os.Chtimes(filepath.Join(dir, ".mcp.json"), plainfile.PlaceholderTime, plainfile.PlaceholderTime); err != nil {
+		t.Fatal(err)
+	}
+	open(t, o)
+	if names, err := os.ReadDir(dir); runtime.GOOS == "linux" && (err != nil || len(names) > 0) {
+		t.Errorf("%v, %v", names, err)
 	}
 }

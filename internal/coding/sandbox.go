@@ -10,6 +10,7 @@ import (
 
 	"github.com/openagent-go/agent/internal/config"
 	"github.com/openagent-go/agent/internal/parts"
+	"github.com/openagent-go/agent/internal/rules"
 	"github.com/openagent-go/agent/internal/tooloutput"
 	"github.com/openagent-go/agent/sandbox"
 	"github.com/openagent-go/agent/tools"
@@ -90,9 +91,19 @@ func (c *Coder) box() tools.Sandbox {
 	return c.Sandbox
 }
 
-// warnOfSandbox warns if commands are not confined although they should be.
+// warnOfSandbox warns if commands are not confined although they should be, and of rules that the
+// sandbox cannot hold.
 func (c *Coder) warnOfSandbox() {
 	if text := parts.SandboxWarning(c.Sandbox); text != "" {
 		c.warn(Confinement, errors.New(text))
+	}
+	if c.box() == nil {
+		return // commands that may change something need permission
+	}
+	for _, r := range c.Agent.Permissions.Deny {
+		if rules.Rule(r).EscapesSandbox() {
+			c.warn(Confinement, fmt.Errorf("the sandbox cannot hold the deny rule %s: it binds tools, but a confined program reaches the files; "+
+				"for writing, deny a file or folder, such as Edit(/tests/**); for reading, use deniedPaths of the sandbox", r))
+		}
 	}
 }

@@ -82,7 +82,10 @@ func ReadServerFile(dir string) (*ServerFile, error) {
 	if err != nil {
 		return nil, err
 	}
-	data, err := readFile(place, MaxServersFile)
+	data, err := plainfile.ReadFile(place, MaxServersFile)
+	if errors.Is(err, fs.ErrNotExist) { // a placeholder of a sandbox
+		return nil, nil
+	}
 	if err != nil {
 		return nil, err
 	}

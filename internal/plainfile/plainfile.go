@@ -8,7 +8,12 @@ import (
 	"io"
 	"io/fs"
 	"os"
+	"time"
 )
+
+// PlaceholderTime marks an empty folder with which a sandbox keeps a missing path from being made.
+// In place of a file, such a folder counts as missing.
+var PlaceholderTime = time.Unix(1, 0)
 
 // Read returns up to limit bytes of the file at name in root, and whether that is all
 // of it. Symlinks are followed within root; devices, pipes and folders are refused
@@ -51,6 +56,9 @@ func Read(root *os.Root, name string, limit int) (data []byte, whole bool, err e
 }
 
 func regular(info fs.FileInfo) error {
+	if info.IsDir() && info.ModTime().Equal(PlaceholderTime) {
+		return fs.ErrNotExist
+	}
 	if !info.Mode().IsRegular() {
 		return fmt.Errorf("it is %s, not a regular file; put a file in its place, or name another one", kind(info.Mode()))
 	}

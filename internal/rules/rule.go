@@ -170,6 +170,17 @@ func (r Rule) ProtectedPath() (string, bool) {
 	return x.path.Plain()
 }
 
+// EscapesSandbox reports whether a rule that denies is about files that no sandbox keeps from
+// programs: a rule for Edit without a ProtectedPath, or a rule for Read.
+func (r Rule) EscapesSandbox() bool {
+	x, err := r.parse()
+	if err != nil || x.pattern == "" {
+		return false
+	}
+	_, held := r.ProtectedPath()
+	return !held && (x.tool == "Edit" || x.tool == "Read")
+}
+
 // names reports whether the rule is for the tool.
 func (x *rule) names(tool string) bool {
 	if x.tool == tool {
