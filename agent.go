@@ -107,7 +107,8 @@ type Agent struct {
 
 	Budget Budget
 	// Quota limits the cost of model calls beyond one prompt, such as that of a user in a
-	// day. It counts all calls of the agent and its sub-agents. Nil: there is no such limit.
+	// day. It counts all calls of the agent and its sub-agents. For an agent that serves many
+	// users, see [quota.By]. Nil: there is no such limit.
 	Quota Quota
 	// AwaitAgents: a run does not complete while its background agents work. It delivers
 	// their results first. Prompt, Do and Stream of an Agent always wait.

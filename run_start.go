@@ -97,7 +97,7 @@ func (s *Session) newRun(ctx context.Context, in *Input, watched bool) (l *activ
 	case in == nil && !state.Running() && !state.Pending():
 		return nil, nil, ErrNotResumable
 	case in == nil:
-		first = append(append(s.resumption(x), s.callbackChanged()...), s.recoverAbandoned(ctx, false)...)
+		first = append(append(s.resumption(x), s.callbackChanged()...), s.recoverAbandoned(ctx, x, false)...)
 	case in.ID != "" && state.Known(in.ID):
 		return nil, nil, nil
 	case in.Compact && !state.Running() && state.Pending():
@@ -106,8 +106,9 @@ func (s *Session) newRun(ctx context.Context, in *Input, watched bool) (l *activ
 		if err := x.limits.inMode(s.modeInForce(), x.base); err != nil {
 			return nil, nil, err
 		}
-		first = slices.Concat([]event.Fact{s.configured(x, offered, output)}, s.callbackChanged(), x.opening(state, notes), []event.Fact{x.beginning(in)}, s.recoverAbandoned(ctx, true))
+		first = slices.Concat([]event.Fact{s.configured(x, offered, output)}, s.callbackChanged(), x.opening(state, notes), []event.Fact{x.beginning(in)}, s.recoverAbandoned(ctx, x, true))
 	}
+	x.settleBroken(ctx, s.ID, state)
 	var events *eventqueue.Queue
 	if watched {
 		events = eventqueue.New(s.reread)
@@ -150,6 +151,9 @@ func (s *Session) prepareRun(ctx context.Context, in *Input) (x *runSetup, offer
 			return nil, nil, nil, err
 		}
 		if x, offered, err = prepareSetup(ctx, s, base, limits, first); err != nil {
+			return nil, nil, nil, err
+		}
+		if err := x.checkQuota(ctx); err != nil {
 			return nil, nil, nil, err
 		}
 		if in != nil && !in.Compact {

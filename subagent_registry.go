@@ -97,14 +97,17 @@ func (s *Session) boundAgents(ctx context.Context, budget fact.Limits, work []ev
 }
 
 // recoverAbandoned returns the end facts of agents that were working when the program died.
+// It settles the quota of their calls.
 // The caller holds s.mu.
-func (s *Session) recoverAbandoned(ctx context.Context, prompt bool) []event.Fact {
+func (s *Session) recoverAbandoned(ctx context.Context, x *runSetup, prompt bool) []event.Fact {
 	if len(s.state.State.Agents().AtWork()) == 0 {
 		return nil
 	}
 	b := s.subagentsLocked()
 	return subagents.Abandoned(s.state.State, prompt, b.Has, func(at event.AgentStart) (event.AgentEnd, string, string) {
-		return subagents.LastResult(ctx, b.storeFor(s.ID, s.store()), at)
+		end, text, dir, state := subagents.Recover(ctx, b.storeFor(s.ID, s.store()), at)
+		x.settleBroken(ctx, at.Session, state)
+		return end, text, dir
 	})
 }
 

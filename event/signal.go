@@ -142,7 +142,9 @@ type (
 		Ahead  int           `json:"ahead,omitempty"` // requests that are served first
 		Least  time.Duration `json:"least,omitempty"` // that it takes, as far as it is known
 	}
-	// BudgetWarning means that four fifths of a limit in USD are spent.
+	// BudgetWarning means that four fifths of a limit in USD are spent. The session whose
+	// call crossed them shows it, at the end of that call. Like all signals it is not on
+	// record.
 	BudgetWarning struct {
 		Account  string  `json:"account,omitempty"` // key of the quota; "": the prompt's own budget
 		SpentUSD float64 `json:"spent_usd"`

@@ -12,6 +12,30 @@ func Memory() Store { return new(memory) }
 type memory struct {
 	mu    sync.Mutex
 	books map[string]*ledger
+	waits map[string]chan struct{} // by book; closed when a call is settled
+}
+
+// settled implements [notifier].
+func (m *memory) settled(book string) <-chan struct{} {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	c := m.waits[book]
+	if c == nil {
+		c = make(chan struct{})
+		if m.waits == nil {
+			m.waits = map[string]chan struct{}{}
+		}
+		m.waits[book] = c
+	}
+	return c
+}
+
+// wake tells all who wait for the book. The caller holds mu.
+func (m *memory) wake(book string) {
+	if c := m.waits[book]; c != nil {
+		close(c)
+		delete(m.waits, book)
+	}
 }
 
 func (m *memory) with(book string, do func(*ledger)) {
@@ -36,7 +60,7 @@ func (m *memory) Reserve(_ context.Context, r Reservation) (b Balance, err error
 
 // Settle implements [Store].
 func (m *memory) Settle(_ context.Context, book, id string, usd float64) error {
-	m.with(book, func(l *ledger) { l.settle(id, usd) })
+	m.with(book, func(l *ledger) { l.settle(id, usd); m.wake(book) })
 	return nil
 }
 

@@ -8,18 +8,41 @@ package quota
 import (
 	"context"
 	"errors"
+	"fmt"
 	"time"
 )
 
 // ErrExhausted is matched by the error of a prompt whose next model call does not fit an
-// account.
+// account. The error has an [ExhaustedError] with the amounts.
 var ErrExhausted = errors.New("the quota is used up")
+
+// An ExhaustedError says why a call does not fit an account. It matches [ErrExhausted].
+//
+// If the spent and the needed amount together are within the limit, other calls had the rest
+// reserved for longer than [Account].Wait. Try again later. Otherwise wait for the next
+// period, or raise the limit.
+type ExhaustedError struct {
+	Key         string  // of the account
+	NeededUSD   float64 // the least that the call could cost at worst
+	SpentUSD    float64
+	ReservedUSD float64 // by other calls
+	LimitUSD    float64
+}
+
+func (e *ExhaustedError) Error() string {
+	return fmt.Sprintf("%v: %s has spent $%.4g of $%.4g, other calls have reserved $%.4g, and the next call needs $%.4g",
+		ErrExhausted, e.Key, e.SpentUSD, e.LimitUSD, e.ReservedUSD, e.NeededUSD)
+}
+
+// Is reports whether target is [ErrExhausted].
+func (e *ExhaustedError) Is(target error) bool { return target == ErrExhausted }
 
 // A Store keeps the books of accounts. Each call is atomic, also between processes. It is
 // safe for concurrent use.
 type Store interface {
 	// Reserve reserves the cost of a call, as much of it as fits. Nothing is reserved
-	// (Granted is 0) if less than r.Least fits. Reserving an id again changes nothing.
+	// (Granted is 0) if less than r.Least fits. Reserving an id again changes nothing and
+	// returns what was granted to it, whatever the limit of r is.
 	Reserve(ctx context.Context, r Reservation) (Balance, error)
 	// Settle replaces a reservation by the cost of the call, which may be 0. The cost of an
 	// id that is not reserved is added. Settling an id twice is an error of the caller.

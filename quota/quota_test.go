@@ -132,7 +132,7 @@ func TestAccount(t *testing.T) {
 			prompts++
 		}
 		var end *agent.EndError
-		if !errors.As(last, &end) || end.Reason != event.MaxBudget || !errors.Is(last, quota.ErrExhausted) || !errors.Is(last, agent.ErrLimit) || !strings.Contains(last.Error(), "ada has $") {
+		if !errors.As(last, &end) || end.Reason != event.MaxBudget || !errors.Is(last, quota.ErrExhausted) || !errors.Is(last, agent.ErrLimit) || !strings.Contains(last.Error(), "ada has spent $") {
 			t.Errorf("%s: got %v", name, last)
 		}
 		b, err := account.Balance(t.Context())
@@ -166,8 +166,11 @@ func TestBrokenCall(t *testing.T) {
 // TestMain lets the test be another process that works on an account until it is killed.
 func TestMain(m *testing.M) {
 	dir := os.Getenv("QUOTA_DIR")
-	if dir == "" {
+	switch {
+	case dir == "":
 		os.Exit(m.Run())
+	case os.Getenv("QUOTA_SESSIONS") != "":
+		hangInSession(dir, os.Getenv("QUOTA_SESSIONS"), os.Getenv("QUOTA_PLACE"))
 	}
 	hang, _ := strconv.Atoi(os.Getenv("QUOTA_HANG"))
 	account := &quota.Account{Store: quota.Dir(dir), Key: "ada", USD: 0.5, Expiry: time.Second}

@@ -50,6 +50,7 @@ var rules = map[string][]string{
 		"internal/toolrun",
 		"internal/hookrun",
 		"internal/hookctx",
+		"internal/metering",
 		"internal/modelcall",
 		"internal/policies",
 		"internal/rules",
@@ -428,6 +429,7 @@ var rules = map[string][]string{
 	"quota": {
 		"internal/quotawarning",
 		"llm",
+		"internal/metering",
 		"internal/durable",
 		"internal/plainfile",
 		"internal/modelcall",
@@ -480,8 +482,10 @@ var rules = map[string][]string{
 		"trace",
 		"internal/toolrun",
 		"internal/pace",
+		"internal/metering",
 	},
-	"internal/durable": {},
+	"internal/metering": {},
+	"internal/durable":  {},
 	// Not session, and not the root: effects do not depend on the driver and the store.
 	"internal/executor": {
 		"internal/fact",

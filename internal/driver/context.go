@@ -9,6 +9,7 @@ import (
 	"github.com/openagent-go/agent/event"
 	"github.com/openagent-go/agent/internal/executor"
 	"github.com/openagent-go/agent/internal/fact"
+	"github.com/openagent-go/agent/internal/metering"
 	"github.com/openagent-go/agent/internal/pace"
 	"github.com/openagent-go/agent/internal/quotawarning"
 	"github.com/openagent-go/agent/internal/safecall"
@@ -26,6 +27,7 @@ type Context struct {
 	muted  atomic.Bool       // its signals are no longer shown
 	span   executor.OpenSpan // span of the effect, begun by the tracing code
 	call   *event.Call       // that the effect is about; nil: none, or no reader
+	meter  *metering.Call    // for the quota; nil: none, or no model call
 }
 
 // Value lets tools find the host of the run, see [HostOf].
@@ -37,6 +39,8 @@ func (n *Context) Value(key any) any {
 		return pace.NoticeFunc(n.waits)
 	case quotawarning.Listener{}:
 		return n.warns
+	case metering.CallKey:
+		return n.meter
 	}
 	return n.Context.Value(key)
 }

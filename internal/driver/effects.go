@@ -1,6 +1,7 @@
 package driver
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"runtime/debug"
@@ -11,6 +12,7 @@ import (
 	"github.com/openagent-go/agent/internal/engine"
 	"github.com/openagent-go/agent/internal/executor"
 	"github.com/openagent-go/agent/internal/fact"
+	"github.com/openagent-go/agent/internal/metering"
 	"github.com/openagent-go/agent/internal/toolrun"
 )
 
@@ -90,6 +92,9 @@ func (r *Run) startEffects(effects []engine.Effect) (mine *pendingEffect, failed
 	if r.Commit(intents...) != nil {
 		return nil, true
 	}
+	if r.x.Meter != nil {
+		r.meter(ready)
+	}
 	for _, f := range ready {
 		r.register(f)
 		if f.timer != nil {
@@ -105,6 +110,17 @@ func (r *Run) startEffects(effects []engine.Effect) (mine *pendingEffect, failed
 		mine = f
 	}
 	return mine, false
+}
+
+// meter tells the quota which effects are model calls. Their starts are on record.
+func (r *Run) meter(ready []*pendingEffect) {
+	for _, c := range r.conv.State.OpenCalls() {
+		for _, f := range ready {
+			if f.key == c.Key {
+				f.ctx.meter = metering.NewCall(r.x.Session, cmp.Or(r.x.Root, r.x.Session), c.Key, c.Since)
+			}
+		}
+	}
 }
 
 // register makes an effect pending.

@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"github.com/openagent-go/agent/event"
+	"github.com/openagent-go/agent/llm"
 )
 
 // outputRate is how many tokens of output a second a call is taken to have written at most,
@@ -48,21 +49,48 @@ func (s *State) brokeOff(f event.ModelFailed, reserved float64) {
 	}
 }
 
+// An OpenCall is a model call whose outcome is not on record.
+type OpenCall struct {
+	Key      string
+	InputUSD float64   // cost of its input, by estimate
+	Since    time.Time // of the latest fact before the start
+	input    int       // tokens, estimated
+	reserved reservation
+}
+
+func (s *State) openCall(key string, r reservation, input int) OpenCall {
+	c := OpenCall{Key: key, Since: r.since, input: input, reserved: r}
+	if p := s.settings.info(r.model).Price; p != nil {
+		c.InputUSD = p.Cost(llm.Usage{Input: input})
+	}
+	return c
+}
+
+// OpenCalls returns the model calls that have started and have no outcome. After a crash
+// they are those that broke off.
+func (s *State) OpenCalls() []OpenCall {
+	var open []OpenCall
+	if m := &s.model; m.calling {
+		open = append(open, s.openCall(m.key(), m.reserved, s.context.size.tokens(m.reserved.model)))
+	}
+	if c := s.context.compact; c != nil && c.calling {
+		open = append(open, s.openCall(s.compactor().key(c.doing), c.reserved, s.context.size.tokens(c.reserved.model)))
+	}
+	for i := range s.calls.list {
+		if c := &s.calls.list[i]; c.phase == digesting && c.started {
+			open = append(open, s.openCall(c.key("digest"), c.reserved, c.tokens))
+		}
+	}
+	return open
+}
+
 // settleBroken counts the calls that were under way when the program died. Their outcome is
 // not known: each can have cost what fits the time until now.
 func (s *State) settleBroken(now time.Time) {
 	b := s.budget()
 	lost := 0.0
-	if m := &s.model; m.calling {
-		lost = plus(lost, b.broken(m.reserved.model, s.context.size.tokens(m.reserved.model), m.reserved.after(now), m.reserved.usd))
-	}
-	if c := s.context.compact; c != nil && c.calling {
-		lost = plus(lost, b.broken(c.reserved.model, s.context.size.tokens(c.reserved.model), c.reserved.after(now), c.reserved.usd))
-	}
-	for i := range s.calls.list {
-		if c := &s.calls.list[i]; c.phase == digesting && c.started {
-			lost = plus(lost, b.broken(c.reserved.model, c.tokens, c.reserved.after(now), c.reserved.usd))
-		}
+	for _, c := range s.OpenCalls() {
+		lost = plus(lost, b.broken(c.reserved.model, c.input, c.reserved.after(now), c.reserved.usd))
 	}
 	s.run.lose(lost)
 }

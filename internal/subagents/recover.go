@@ -66,18 +66,24 @@ type Reader interface {
 // LastResult reads the end of a child's task from its own session, with the text of the
 // last answer and its folder. Without a key in at, it reads the last task.
 func LastResult(ctx context.Context, store Reader, at event.AgentStart) (end event.AgentEnd, text, dir string) {
+	end, text, dir, _ = Recover(ctx, store, at)
+	return end, text, dir
+}
+
+// Recover is LastResult, and returns the child's state too.
+func Recover(ctx context.Context, store Reader, at event.AgentStart) (end event.AgentEnd, text, dir string, state *engine.State) {
 	end = event.AgentEnd{Key: at.Key, Session: at.Session, Agent: at.Agent, Reason: event.Internal, Message: msgProcessDied}
-	var state engine.State
+	state = new(engine.State)
 	var last *event.RunEnd
 	mine := false
 	for e, err := range store.Read(ctx, at.Session, 0) {
 		if errors.Is(err, session.ErrNotFound) { // the child had not begun
 			end.Reason, end.CostUSD = event.Interrupted, new(float64)
-			return end, "", ""
+			return end, "", "", state
 		}
 		if err != nil {
 			end.Message = err.Error()
-			return end, "", ""
+			return end, "", "", state
 		}
 		state.Apply(e)
 		switch f := e.Data.(type) {
@@ -99,10 +105,10 @@ func LastResult(ctx context.Context, store Reader, at event.AgentStart) (end eve
 	}
 	if last == nil {
 		end.Reason, end.CostUSD = event.Interrupted, new(float64)
-		return end, "", state.Dir()
+		return end, "", state.Dir(), state
 	}
 	end.Reason, end.Message = last.Reason, last.Message
 	end.Turns, end.AgentTurns, end.ModelCalls, end.Usage, end.CostUSD, end.LostUSD = last.Turns, last.AgentTurns, last.ModelCalls, last.Usage, last.CostUSD, last.LostUSD
 	end.Models, end.Duration = last.Models, last.Duration
-	return end, last.Text, state.Dir()
+	return end, last.Text, state.Dir(), state
 }
