@@ -105,7 +105,7 @@ type Agent struct {
 	// Nil: it may add any.
 	AllowRuleGrant func(permission.Rule) error
 
-	Budget Budget
+	Budget Budget // limits of each prompt; the zero value has none
 	// Quota limits the cost of model calls beyond one prompt, such as that of a user in a
 	// day. It counts all calls of the agent and its sub-agents. For an agent that serves many
 	// users, see [quota.By]. Nil: there is no such limit.
@@ -113,13 +113,13 @@ type Agent struct {
 	// AwaitAgents: a run does not complete while its background agents work. It delivers
 	// their results first. Prompt, Do and Stream of an Agent always wait.
 	AwaitAgents      bool
-	Retry            *Retry      // nil: the defaults
-	Compaction       *Compaction // nil: the defaults
-	Loop             event.Loop  // when the run ends, or asks, because a call repeats itself
-	MaxTokens        int         // of one answer, thinking included; 0: 16,384, or less if the model allows less
-	Thinking         llm.Thought
-	Cache            llm.Cache // how long providers keep the prompt; zero: five minutes after each use
-	Temperature      *float64
+	Retry            *Retry         // nil: the defaults
+	Compaction       *Compaction    // nil: the defaults
+	Loop             event.Loop     // when the run ends, or asks, because a call repeats itself
+	MaxTokens        int            // of one answer, thinking included; 0: 16,384, or less if the model allows less
+	Thinking         llm.Thought    // whether and how much the model thinks first
+	Cache            llm.Cache      // how long providers keep the prompt; zero: five minutes after each use
+	Temperature      *float64       // nil: the model's default
 	ToolChoice       llm.ToolChoice // of the first answer to a prompt
 	Stop             []string       // stop sequences
 	MaxParallelCalls int            // independent calls that run at the same time; 0: 10

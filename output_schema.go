@@ -24,6 +24,7 @@ type OutputError struct {
 	Problem string // what is wrong with it, in the words that the model gets for a correction
 }
 
+// Error says what is wrong with the answer.
 func (e *OutputError) Error() string { return "the answer does not satisfy the schema: " + e.Problem }
 
 // Is matches [ErrOutputInvalid].

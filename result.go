@@ -15,28 +15,28 @@ import (
 // A Result is the outcome of a prompt. Every run has one, however it ended. It includes the
 // work done before a failure.
 type Result struct {
-	Session string
+	Session string // the id of the session
 	Text    string // the final answer, all its text blocks
 	// Output is the answer to a prompt with a schema, which it satisfies. Nil: there was no
 	// schema, or the run ended in another way.
 	Output     json.RawMessage
-	Partial    string // text of an answer that was cut off
-	Usage      llm.Usage
+	Partial    string                    // text of an answer that was cut off
+	Usage      llm.Usage                 // tokens, those of sub-agents included
 	CostUSD    *float64                  // nil: the price of a model is unknown
 	Models     map[string]event.Spending // usage and cost by model, sub-agents included
 	Agents     map[string]event.Spending // usage and cost of sub-agents, by name
 	Turns      int                       // answers of the model
-	Reason     event.EndReason
-	Message    string                   // what went wrong, in words
-	Denials    []event.Denial           // calls that were refused
-	Queued     []string                 // ids of messages that wait for the next prompt
-	Tools      map[string]event.ToolUse // calls that ran, by tool
-	modelCalls int                      // requests to models
-	agentTurns int                      // answers of models to sub-agents, at any depth
-	lostUSD    float64                  // the most that cancelled calls can have cost beyond CostUSD
-	class      llm.Class                // of the model's error; "": there was none
-	status     int                      // likewise
-	requestID  string                   // likewise
+	Reason     event.EndReason           // why the run ended
+	Message    string                    // what went wrong, in words
+	Denials    []event.Denial            // calls that were refused
+	Queued     []string                  // ids of messages that wait for the next prompt
+	Tools      map[string]event.ToolUse  // calls that ran, by tool
+	modelCalls int                       // requests to models
+	agentTurns int                       // answers of models to sub-agents, at any depth
+	lostUSD    float64                   // the most that cancelled calls can have cost beyond CostUSD
+	class      llm.Class                 // of the model's error; "": there was none
+	status     int                       // likewise
+	requestID  string                    // likewise
 	// Duration is the wall time. APIDuration is the part of it spent in model calls.
 	// FirstDelta is the time until the model first answered.
 	Duration, APIDuration, FirstDelta time.Duration
@@ -90,8 +90,8 @@ var errPromptRuns error = promptRuns{}
 // An EndError is the error of a run that ended with any reason but completed, tool_ended or
 // max_tokens.
 type EndError struct {
-	Reason  event.EndReason
-	Message string
+	Reason  event.EndReason // why the run ended
+	Message string          // in words
 	// Err is the cause; nil if there is none. In the process that ran the prompt it is the
 	// model's own error, the errors of a hook, or the cause of the context's end. Secrets in
 	// it are not masked. For a run that another process recorded it is an [*llm.APIError]
@@ -109,6 +109,7 @@ func (e *EndError) Error() string {
 	return fmt.Sprintf("agent: run ended: %s: %s", e.Reason, words)
 }
 
+// Unwrap returns Err.
 func (e *EndError) Unwrap() error { return e.Err }
 
 // Is matches the sentinels of this package.

@@ -14,7 +14,7 @@ import (
 
 // A CheckpointPlace says which files a checkpoint saves.
 type CheckpointPlace struct {
-	Session string
+	Session string   // the id of the session
 	Prompt  int64    // sequence number of the prompt's fact
 	Roots   []string // the folders in which the agent works, absolute
 	Dir     string   // its current folder: in a root, or in a worktree

@@ -21,7 +21,7 @@ type ContextFunc func(ctx context.Context, at Place) []Note
 
 // A Place is where an agent works.
 type Place struct {
-	Session, Dir string
+	Session, Dir string // the id of the session, and the working folder
 	// Start: a prompt is about to begin.
 	Start bool
 	// Touched are the files that calls have read or changed since the previous call of the
@@ -37,7 +37,7 @@ type Note struct {
 	// ID identifies the text of the note. The model gets each ID once in a session, so
 	// change it with the text.
 	ID    string
-	Text  string
+	Text  string               // what the model is told
 	Files []event.Instructions // the files in the note, for hooks
 }
 

@@ -25,7 +25,7 @@ import (
 // Interrupt, Pending, Decide and Answer, Compact, Watch, Close, and those that change
 // settings. Methods that need the whole conversation, such as Messages, fail with [ErrBusy].
 type Session struct {
-	ID    string
+	ID    string                // names the session in its store
 	agent atomic.Pointer[Agent] // the current agent; to change it, hold mu and store another Agent
 
 	mu            sync.Mutex

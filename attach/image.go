@@ -46,7 +46,7 @@ func ImageType(data []byte) string {
 // A Picture is an image as models take it, with its size in pixels before and now.
 type Picture struct {
 	llm.Image
-	Was, Is image.Point
+	Was, Is image.Point // the size in pixels before and after scaling
 }
 
 // Image returns an image of any type that models accept. The content, not the name, decides

@@ -49,9 +49,9 @@ type Store struct {
 
 // A Checkpoint is a state of one or several working trees.
 type Checkpoint struct {
-	ID   string // unique and, in a session, ascending
-	Seq  int64  // the place in the session, as given to Take
-	Time time.Time
+	ID   string    // unique and, in a session, ascending
+	Seq  int64     // the place in the session, as given to Take
+	Time time.Time // when it was taken
 }
 
 // A Change is a difference at one path.

@@ -39,7 +39,7 @@ type Job struct {
 	// run makes up for all of them. "skip": they are left out. "all": each is run, one after
 	// the other, the latest 100 at most.
 	Missed   string `json:"missed,omitempty"`
-	Disabled bool   `json:"disabled,omitempty"`
+	Disabled bool   `json:"disabled,omitempty"` // it does not run
 	// Next is the next tick. The store sets it. It is zero for a job that is disabled or cannot
 	// run.
 	Next time.Time `json:"next,omitzero"`

@@ -13,7 +13,7 @@ import (
 // are missed while the machine sleeps or if the clock is set forward. If the clock is set
 // back, nothing runs a second time.
 type Scheduler struct {
-	Store *Store
+	Store *Store // where the jobs are
 	// Fire runs a job. The note is one line about the result and is stored with the job. A
 	// panic is a failure. A job has one call at a time, however many schedulers serve the
 	// store.

@@ -36,16 +36,16 @@ type (
 	}
 	// ThinkingDelta is a piece of the model's reasoning.
 	ThinkingDelta struct {
-		Key  string `json:"key"`
-		Text string `json:"text"`
+		Key  string `json:"key"`  // of the model call
+		Text string `json:"text"` // that is added
 	}
 	// ToolInputDelta is a piece of the input of a tool call being written. ID is
 	// the provider's id of the call.
 	ToolInputDelta struct {
-		Key  string `json:"key"`
+		Key  string `json:"key"` // of the model call
 		ID   string `json:"id"`
-		Tool string `json:"tool"`
-		Text string `json:"text"`
+		Tool string `json:"tool"` // its name
+		Text string `json:"text"` // that is added to the input's JSON
 	}
 	// ToolProgress is the status of a call: a whole snapshot, in which everything
 	// reported so far is merged. Seq grows from one snapshot to the next, so that a
@@ -53,17 +53,17 @@ type (
 	ToolProgress struct {
 		Call    string        `json:"call,omitempty"` // "" while the input is being written
 		ID      string        `json:"id"`             // the provider's id of the call
-		Tool    string        `json:"tool"`
+		Tool    string        `json:"tool"`           // its name
 		Seq     int64         `json:"seq"`
-		Phase   ToolPhase     `json:"phase"`
-		Status  tool.Status   `json:"status"`
+		Phase   ToolPhase     `json:"phase"`             // what happens to the call now
+		Status  tool.Status   `json:"status"`            // what the tool reports
 		Error   string        `json:"error,omitempty"`   // with ToolFailed
 		Elapsed time.Duration `json:"elapsed,omitempty"` // since the tool was started
 	}
 	// PermissionRequest means that the run waits for someone's decision.
 	PermissionRequest struct {
-		Call        tool.Call         `json:"call"`
-		Reason      string            `json:"reason,omitempty"`
+		Call        tool.Call         `json:"call"`                  // that is asked about
+		Reason      string            `json:"reason,omitempty"`      // why a person is asked
 		Suggestions []permission.Rule `json:"suggestions,omitempty"` // rules that would allow it from now on
 		Preview     string            `json:"preview,omitempty"`     // a diff, for edits
 		// Widths are rules that allow less or more than the Suggestions, which are
@@ -76,9 +76,9 @@ type (
 	// the answered request could use, and says why. It comes after the answer, if anyone
 	// reads the stream.
 	CacheBroken struct {
-		Key     string     `json:"key"` // of the model call
-		Model   string     `json:"model"`
-		Cause   CacheCause `json:"cause"`
+		Key     string     `json:"key"`                // of the model call
+		Model   string     `json:"model"`              // its name
+		Cause   CacheCause `json:"cause"`              // what changed
 		Text    string     `json:"text"`               // the cause, in words
 		Held    int        `json:"held"`               // tokens that the cache held
 		Read    int        `json:"read"`               // and those that were read of it
@@ -87,7 +87,7 @@ type (
 		// Byte is the first byte of its text that differs, Was and Is the texts there.
 		Tool    string `json:"tool,omitempty"`
 		Message int    `json:"message"`
-		Block   int    `json:"block,omitempty"`
+		Block   int    `json:"block,omitempty"` // the index of the first block of it that differs
 		Byte    int    `json:"byte,omitempty"`
 		Was     string `json:"was,omitempty"`
 		Is      string `json:"is,omitempty"`
@@ -96,48 +96,48 @@ type (
 	// crash, and that this record was cut off when the session was opened. It is not part
 	// of the session; its bytes are stored beside the journal.
 	JournalCut struct {
-		Bytes int64 `json:"bytes"`
+		Bytes int64 `json:"bytes"` // that were cut off
 	}
 	// HookStarted means that a hook is being called. ID is the same in the signals that
 	// follow.
 	HookStarted struct {
 		ID    string     `json:"id"`
-		Event hook.Event `json:"event"`
-		Name  string     `json:"name"`
-		Call  string     `json:"call,omitempty"`
+		Event hook.Event `json:"event"`          // that runs the hook
+		Name  string     `json:"name"`           // of the hook
+		Call  string     `json:"call,omitempty"` // that it is about; may be empty
 	}
 	// HookProgress is a line that a hook has written in the meantime.
 	HookProgress struct {
-		ID    string     `json:"id"`
-		Event hook.Event `json:"event"`
-		Line  string     `json:"line"`
+		ID    string     `json:"id"`    // of the run of the hook
+		Event hook.Event `json:"event"` // that runs the hook
+		Line  string     `json:"line"`  // of its output
 	}
 	// HookResponse is the answer of a hook.
 	HookResponse struct {
-		ID           string        `json:"id"`
-		Event        hook.Event    `json:"event"`
-		Name         string        `json:"name"`
-		Call         string        `json:"call,omitempty"`
-		Blocks       bool          `json:"blocks,omitempty"`
-		Reason       string        `json:"reason,omitempty"`
-		Message      string        `json:"message,omitempty"` // for people
-		Notification *hook.Notice  `json:"notification,omitempty"`
-		Error        string        `json:"error,omitempty"` // it failed
-		Duration     time.Duration `json:"duration,omitempty"`
+		ID           string        `json:"id"`                     // of the run of the hook
+		Event        hook.Event    `json:"event"`                  // that ran the hook
+		Name         string        `json:"name"`                   // of the hook
+		Call         string        `json:"call,omitempty"`         // that it is about; may be empty
+		Blocks       bool          `json:"blocks,omitempty"`       // it forbids what was to happen
+		Reason       string        `json:"reason,omitempty"`       // why
+		Message      string        `json:"message,omitempty"`      // for people
+		Notification *hook.Notice  `json:"notification,omitempty"` // for the person; may be nil
+		Error        string        `json:"error,omitempty"`        // it failed
+		Duration     time.Duration `json:"duration,omitempty"`     // of its run
 	}
 	// AgentEvent is an event of a sub-agent of the run: a fact of its own session, a
 	// signal, or an AgentEvent of a sub-agent of that.
 	AgentEvent struct {
-		Call  string `json:"call"`  // the call that has started the agent
-		ID    string `json:"id"`    // the provider's id of the call
-		Agent string `json:"agent"` // its name
-		Event *Event `json:"event,omitempty"`
+		Call  string `json:"call"`            // the call that has started the agent
+		ID    string `json:"id"`              // the provider's id of the call
+		Agent string `json:"agent"`           // its name
+		Event *Event `json:"event,omitempty"` // of the agent's session
 	}
 	// RateLimitWait means that a request waits before it is sent, so that the provider
 	// does not refuse it.
 	RateLimitWait struct {
-		Key    string        `json:"key"`
-		Model  string        `json:"model"`
+		Key    string        `json:"key"`             // of the model call
+		Model  string        `json:"model"`           // its name
 		Reason string        `json:"reason"`          // requests, input_tokens, output_tokens, tokens, retry_after, concurrent or first_reply
 		Ahead  int           `json:"ahead,omitempty"` // requests that are served first
 		Least  time.Duration `json:"least,omitempty"` // that it takes, as far as it is known
@@ -147,20 +147,20 @@ type (
 	// record.
 	BudgetWarning struct {
 		Account  string  `json:"account,omitempty"` // key of the quota; "": the prompt's own budget
-		SpentUSD float64 `json:"spent_usd"`
-		LimitUSD float64 `json:"limit_usd"`
+		SpentUSD float64 `json:"spent_usd"`         // in the period of the quota
+		LimitUSD float64 `json:"limit_usd"`         // of the period
 	}
 	// UserQuestion means that the run waits for a person's answers.
 	UserQuestion struct {
-		Call      tool.Call       `json:"call"`
-		Questions []tool.Question `json:"questions"`
+		Call      tool.Call       `json:"call"`      // of the tool that asks
+		Questions []tool.Question `json:"questions"` // in order
 	}
 	// Missed means that a watcher was too slow, and that so many events were dropped here.
 	// The next [TextDelta] of an answer is a restart, with all of its text so far. A watcher
 	// of a session misses no facts.
 	Missed struct {
 		Signals int64 `json:"signals,omitempty"`
-		Facts   int64 `json:"facts,omitempty"`
+		Facts   int64 `json:"facts,omitempty"` // that this watcher was not shown
 	}
 	// SessionBegan means that the first run of a session begins in this program. Only those
 	// who watch an agent get it.

@@ -19,14 +19,14 @@ type Func func(ctx context.Context, in *Input) (Output, error)
 // late blocks the action that it guards; at other events the failure is reported and changes nothing. A hook may
 // be called again for the same moment after a crash.
 type Hook struct {
-	On Event
+	On Event // the event that runs the hook
 	// Match selects by the subject of the event, such as the name of the tool: names with | between
 	// them, as "Edit|Write", or else a regular expression that matches a part of it, as
 	// "^mcp__". "" and "*" match everything.
 	Match   string
 	Timeout time.Duration // 0: 60 s
-	Func    Func
-	Name    string // what the hook is called in reports; "" is "function"
+	Func    Func          // decides; see [Func]
+	Name    string        // what the hook is called in reports; "" is "function"
 }
 
 // An Outcome is the joint answer of the hooks of one event.

@@ -10,13 +10,13 @@ import (
 // An Input is the data for a hook. The first members are set at every event, the others at
 // the events that they name. Its JSON is the form that hooks of Claude Code read.
 type Input struct {
-	Event      Event           `json:"hook_event_name"`
-	Session    string          `json:"session_id"`
-	Transcript string          `json:"transcript_path"` // the session's journal; "" if it is not in a file
-	Dir        string          `json:"cwd"`
-	Mode       permission.Mode `json:"permission_mode,omitempty"`
-	Agent      string          `json:"agent_type,omitempty"` // the agent's name; of one that works for another, its kind
-	AgentID    string          `json:"agent_id,omitempty"`   // the session of an agent that works for another
+	Event      Event           `json:"hook_event_name"`           // what happened
+	Session    string          `json:"session_id"`                // the id of the session
+	Transcript string          `json:"transcript_path"`           // the session's journal; "" if it is not in a file
+	Dir        string          `json:"cwd"`                       // the working folder
+	Mode       permission.Mode `json:"permission_mode,omitempty"` // the permission mode in force
+	Agent      string          `json:"agent_type,omitempty"`      // the agent's name; of one that works for another, its kind
+	AgentID    string          `json:"agent_id,omitempty"`        // the session of an agent that works for another
 
 	// Events of tools. Call is our own id of the call.
 	Tool        string            `json:"tool_name,omitempty"`
@@ -74,17 +74,17 @@ type Input struct {
 
 	// MessageDisplay.
 	MessageID string `json:"message_id,omitempty"`
-	Delta     string `json:"delta,omitempty"`
-	Final     bool   `json:"final,omitempty"`
+	Delta     string `json:"delta,omitempty"` // the text that was added
+	Final     bool   `json:"final,omitempty"` // the message is complete
 }
 
 // A Call is one of the calls that an answer made, with its result.
 type Call struct {
-	Tool    string          `json:"tool_name"`
-	Input   json.RawMessage `json:"tool_input"`
-	ID      string          `json:"tool_use_id"`
-	Result  string          `json:"tool_response"`
-	IsError bool            `json:"is_error,omitempty"`
+	Tool    string          `json:"tool_name"`          // its name
+	Input   json.RawMessage `json:"tool_input"`         // a JSON object
+	ID      string          `json:"tool_use_id"`        // of the call
+	Result  string          `json:"tool_response"`      // the text of the result
+	IsError bool            `json:"is_error,omitempty"` // the call failed
 }
 
 // MarshalJSON writes Claude Code's form: suggestions are updates of permissions.

@@ -47,7 +47,7 @@ type Output struct {
 
 // A Notice is for people.
 type Notice struct {
-	Title string `json:"title,omitempty"`
-	Body  string `json:"body,omitempty"`
+	Title string `json:"title,omitempty"` // a headline
+	Body  string `json:"body,omitempty"`  // the text
 	Level string `json:"level,omitempty"` // info, warning or error
 }

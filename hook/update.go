@@ -11,16 +11,16 @@ import (
 type UpdateType string
 
 const (
-	AddRules     UpdateType = "addRules"
+	AddRules     UpdateType = "addRules"     // adds rules
 	ReplaceRules UpdateType = "replaceRules" // those that hooks have added with the behavior
 	RemoveRules  UpdateType = "removeRules"  // of those that hooks have added with the behavior
-	SetMode      UpdateType = "setMode"
+	SetMode      UpdateType = "setMode"      // sets the permission mode
 )
 
 // An Update changes permissions for the rest of the session. Rules that deny or ask still
 // override rules that an update adds.
 type Update struct {
-	Type        UpdateType          `json:"type"`
+	Type        UpdateType          `json:"type"`               // what is changed
 	Behavior    permission.Behavior `json:"behavior,omitempty"` // with rules: allow, ask or deny
 	Rules       []permission.Rule   `json:"-"`
 	Mode        permission.Mode     `json:"mode,omitempty"`        // with SetMode

@@ -40,7 +40,7 @@ var (
 
 // An APIError is a failed call to a model.
 type APIError struct {
-	Class      Class
+	Class      Class         // what went wrong; it decides whether the call is tried again
 	Provider   string        // anthropic, openai …
 	Status     int           // HTTP status, 0 if there was none
 	Type       string        // the provider's error type or code
@@ -69,6 +69,7 @@ func (e *APIError) Error() string {
 	return b.String()
 }
 
+// Unwrap returns Err.
 func (e *APIError) Unwrap() error { return e.Err }
 
 // Is matches the sentinels of this package.

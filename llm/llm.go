@@ -18,14 +18,14 @@ import (
 type Role string
 
 const (
-	User      Role = "user"
-	Assistant Role = "assistant"
+	User      Role = "user"      // the user, and results of tools
+	Assistant Role = "assistant" // the model
 )
 
 // A Message is one turn of a conversation.
 type Message struct {
-	Role    Role   `json:"role"`
-	Content Blocks `json:"content"`
+	Role    Role   `json:"role"`    // who speaks
+	Content Blocks `json:"content"` // texts, images, calls and results
 	// Model is the model that made the message, by the name that it was asked by.
 	// Its thoughts go back to this model only: providers bind them to it. Sessions
 	// set it in their requests, from the facts. Empty: not known, the thoughts go
@@ -100,7 +100,7 @@ type (
 	// Thinking is the model's reasoning. Signature is opaque; the provider that
 	// made it wants the block back unchanged, others never see it.
 	Thinking struct {
-		Text      string `json:"text"`
+		Text      string `json:"text"` // what the model thought; may be empty
 		Signature string `json:"signature,omitempty"`
 		// Extra holds data that the provider needs back beside the text, such as
 		// OpenRouter's reasoning_details (a JSON array). Nil for most.
@@ -108,26 +108,26 @@ type (
 	}
 	// RedactedThinking is reasoning that the provider has encrypted.
 	RedactedThinking struct {
-		Data string `json:"data"`
+		Data string `json:"data"` // encrypted by the provider
 	}
 	// Image is inline image data: image/png, image/jpeg, image/gif or image/webp.
 	Image struct {
-		MediaType string `json:"media_type"`
-		Data      []byte `json:"data"`
+		MediaType string `json:"media_type"` // such as image/png
+		Data      []byte `json:"data"`       // the file itself
 	}
 	// Document is an inline document: application/pdf or text/plain.
 	Document struct {
-		MediaType string `json:"media_type"`
-		Title     string `json:"title,omitempty"`
-		Data      []byte `json:"data"`
+		MediaType string `json:"media_type"`      // such as application/pdf
+		Title     string `json:"title,omitempty"` // shown to the model; may be empty
+		Data      []byte `json:"data"`            // the file itself
 	}
 	// ToolUse asks for a tool to be called. Input is a JSON object; where the
 	// model wrote broken JSON it is {} and Invalid holds the text as written.
 	// Extra is an object that the provider wants back with the call, as Gemini
 	// does; nil for most.
 	ToolUse struct {
-		ID      string          `json:"id"`
-		Name    string          `json:"name"`
+		ID      string          `json:"id"`   // the model's name of the call, which its result repeats
+		Name    string          `json:"name"` // of the tool
 		Input   json.RawMessage `json:"input"`
 		Invalid string          `json:"invalid,omitempty"`
 		Extra   json.RawMessage `json:"extra,omitempty"`
@@ -135,16 +135,16 @@ type (
 	// ToolResult answers the ToolUse with the same ID.
 	ToolResult struct {
 		ID      string `json:"id"`
-		Content Blocks `json:"content"`
-		IsError bool   `json:"is_error,omitempty"`
+		Content Blocks `json:"content"`            // what the tool returned
+		IsError bool   `json:"is_error,omitempty"` // the call failed
 	}
 	// Verbatim is a block that only its provider understands (server tools and
 	// their results, text with citations). It is replayed to that provider as it
 	// came; others see Shown, the text in it, if any.
 	Verbatim struct {
-		Provider string          `json:"provider"`
+		Provider string          `json:"provider"` // whose API the block is of
 		Shown    string          `json:"shown,omitempty"`
-		Raw      json.RawMessage `json:"raw"`
+		Raw      json.RawMessage `json:"raw"` // as that API sent it
 	}
 )
 
@@ -159,24 +159,24 @@ func (Verbatim) block()         {}
 
 // A Tool describes a tool to the model. Input is a JSON Schema of type object.
 type Tool struct {
-	Name        string          `json:"name"`
-	Description string          `json:"description"`
+	Name        string          `json:"name"`        // letters, digits, _ and -, at most 64
+	Description string          `json:"description"` // tells the model what the tool does
 	Input       json.RawMessage `json:"input_schema"`
 }
 
 // A Request is one call to a [Model]. Clients clamp or leave out values that their provider
 // refuses; the zero value of each field means the provider's default.
 type Request struct {
-	System      string
+	System      string // instructions; "": none
 	Messages    []Message
-	Tools       []Tool
-	MaxTokens   int // 0: the model's default
-	Temperature *float64
-	ToolChoice  ToolChoice
-	Stop        []string
-	Thinking    Thought
-	Blocking    bool // ask for one reply instead of a stream
-	Cache       Cache
+	Tools       []Tool     // that the model may call
+	MaxTokens   int        // 0: the model's default
+	Temperature *float64   // nil: the model's default
+	ToolChoice  ToolChoice // whether the model has to call a tool
+	Stop        []string   // texts that end the answer
+	Thinking    Thought    // whether and how much the model thinks first
+	Blocking    bool       // ask for one reply instead of a stream
+	Cache       Cache      // which parts the provider keeps for the next request
 	// Session is the same in the requests of one conversation, for providers that find
 	// the cached prompt by it. "" for none.
 	Session string
@@ -192,7 +192,7 @@ type Request struct {
 
 // A ToolChoice restricts which tool the model may call. The zero value is auto.
 type ToolChoice struct {
-	Mode ToolChoiceMode `json:"mode,omitempty"`
+	Mode ToolChoiceMode `json:"mode,omitempty"` // "": the model decides
 	Name string         `json:"name,omitempty"` // with ChooseTool
 }
 
@@ -211,7 +211,7 @@ const (
 // instead. Clients translate one into the other where the model knows only one:
 // 1,024, 5,120, 10,240, 32,768 tokens.
 type Thought struct {
-	Mode   ThinkingMode `json:"mode,omitempty"`
+	Mode   ThinkingMode `json:"mode,omitempty"` // "": the model's default
 	Budget int          `json:"budget,omitempty"`
 	Effort string       `json:"effort,omitempty"`
 }
@@ -277,7 +277,7 @@ type Cache struct {
 // A Counter is a [Model] that can ask its provider how many tokens the input of a
 // request counts, before it is sent. Its errors are those of Stream.
 type Counter interface {
-	CountTokens(ctx context.Context, req *Request) (int, error)
+	CountTokens(ctx context.Context, req *Request) (int, error) // returns the input tokens of a request
 }
 
 // A StopReason says why a model stopped. Others are stop_sequence, pause_turn and
@@ -285,20 +285,20 @@ type Counter interface {
 type StopReason string
 
 const (
-	EndTurn   StopReason = "end_turn"
-	UseTools  StopReason = "tool_use"
-	MaxTokens StopReason = "max_tokens"
-	Refusal   StopReason = "refusal"
+	EndTurn   StopReason = "end_turn"   // the answer is complete
+	UseTools  StopReason = "tool_use"   // the model waits for results of tools
+	MaxTokens StopReason = "max_tokens" // the answer reached the limit and is cut off
+	Refusal   StopReason = "refusal"    // the model or the provider refuses to answer
 )
 
 // A Response is the result of one call to a [Model].
 type Response struct {
 	ID        string     `json:"id,omitempty"` // the provider's id of the message
 	Model     string     `json:"model"`
-	Message   Message    `json:"message"`
-	Stop      StopReason `json:"stop"`
-	Usage     Usage      `json:"usage"`
-	RequestID string     `json:"request_id,omitempty"`
+	Message   Message    `json:"message"`              // the answer
+	Stop      StopReason `json:"stop"`                 // why it ended
+	Usage     Usage      `json:"usage"`                // its tokens
+	RequestID string     `json:"request_id,omitempty"` // the provider's name of the request, for its support
 }
 
 // A Delta is one increment of a streamed [Response].
@@ -338,13 +338,13 @@ func Collect(ctx context.Context, m Model, req *Request) (*Response, error) {
 
 // Info describes a model. Zero fields are unknown.
 type Info struct {
-	Provider  string `json:"provider,omitempty"` // anthropic, openai …
-	Window    int    `json:"window,omitempty"`   // context window in tokens
-	MaxOutput int    `json:"max_output,omitempty"`
-	Price     *Price `json:"price,omitempty"`   // nil: unknown, and so is the cost
-	Patches   bool   `json:"patches,omitempty"` // changes files by patches better than by replacing text
-	Assumed   bool   `json:"assumed,omitempty"` // Window is not known, but taken for this; see [Info.Room]
-	Formats   bool   `json:"formats,omitempty"` // host and model take a [Request].Format, beside tools too
+	Provider  string `json:"provider,omitempty"`   // anthropic, openai …
+	Window    int    `json:"window,omitempty"`     // context window in tokens
+	MaxOutput int    `json:"max_output,omitempty"` // tokens of an answer at most; 0: not known
+	Price     *Price `json:"price,omitempty"`      // nil: unknown, and so is the cost
+	Patches   bool   `json:"patches,omitempty"`    // changes files by patches better than by replacing text
+	Assumed   bool   `json:"assumed,omitempty"`    // Window is not known, but taken for this; see [Info.Room]
+	Formats   bool   `json:"formats,omitempty"`    // host and model take a [Request].Format, beside tools too
 	// ThinksInside: thinking counts as output, so that MaxTokens must be above its
 	// budget. A Request with less is raised by the budget.
 	ThinksInside bool `json:"thinks_inside,omitempty"`

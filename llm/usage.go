@@ -8,7 +8,7 @@ import "github.com/openagent-go/agent/internal/llmconst"
 type Usage struct {
 	Input      int `json:"input,omitempty"`
 	Output     int `json:"output,omitempty"`
-	CacheRead  int `json:"cache_read,omitempty"`
+	CacheRead  int `json:"cache_read,omitempty"` // input tokens that came from the cache
 	CacheWrite int `json:"cache_write,omitempty"`
 	Reasoning  int `json:"reasoning,omitempty"`
 
@@ -34,9 +34,9 @@ func (u Usage) Context() int { return u.Input + u.CacheRead + u.CacheWrite }
 
 // A Price is in USD per million tokens. Reasoning tokens are billed as output.
 type Price struct {
-	Input      float64 `json:"input"`
-	Output     float64 `json:"output"`
-	CacheRead  float64 `json:"cache_read"`
+	Input      float64 `json:"input"`      // of tokens that no cache holds
+	Output     float64 `json:"output"`     // of tokens of the answer
+	CacheRead  float64 `json:"cache_read"` // of input tokens that come from the cache
 	CacheWrite float64 `json:"cache_write"`
 	// CacheWriteHour is for what is kept for an hour. 0: 1.6 times CacheWrite, as
 	// with Anthropic's models, where it is twice the input beside 1.25 times.

@@ -40,7 +40,7 @@ type Config struct {
 	Type string `json:"type,omitempty"`
 
 	Command string   `json:"command,omitempty"` // looked up in PATH
-	Args    []string `json:"args,omitempty"`
+	Args    []string `json:"args,omitempty"`    // of Command
 	// Env are variables for the server beside those that every server gets: HOME,
 	// LANG, LC_ALL, LOGNAME, PATH, SHELL, TERM, TMPDIR, TZ and USER.
 	Env map[string]string `json:"env,omitempty"`
@@ -81,7 +81,7 @@ type Config struct {
 	// Sampling lets the server put requests to the agent's model during calls of its
 	// tools. Each needs permission, as a call of the tool mcp__server__sampling would.
 	Sampling bool `json:"sampling,omitempty"`
-	Disabled bool `json:"disabled,omitempty"`
+	Disabled bool `json:"disabled,omitempty"` // do not connect
 }
 
 const (

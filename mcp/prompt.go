@@ -24,7 +24,7 @@ var ErrNoPrompt = errors.New("there is no such prompt")
 // A Prompt is a text that a server offers to users.
 type Prompt struct {
 	Name        string // mcp__server__prompt, as the names of tools
-	Title       string
+	Title       string // for people; may be empty
 	Description string // at most 2 KB
 
 	server    string

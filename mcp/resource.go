@@ -20,9 +20,9 @@ const (
 // A Resource is something that a server lets others read.
 type Resource struct {
 	URI         string
-	Name        string
-	Description string
-	MIMEType    string
+	Name        string // for programs and people
+	Description string // may be empty
+	MIMEType    string // such as text/plain; may be empty
 	// Template: the URI is a template of RFC 6570, whose parts in braces are to be
 	// filled in before it is read.
 	Template bool
@@ -30,9 +30,9 @@ type Resource struct {
 
 // A Content is a part of a resource: text, or bytes if Blob is not nil.
 type Content struct {
-	URI      string
-	MIMEType string
-	Text     string
+	URI      string // of the resource
+	MIMEType string // such as text/plain; may be empty
+	Text     string // of the resource, if it is a text
 	Blob     []byte
 }
 

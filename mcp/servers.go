@@ -75,16 +75,16 @@ const (
 
 // A Status describes a server.
 type Status struct {
-	Name     string   `json:"name"`
-	Type     string   `json:"type"`
-	State    State    `json:"status"`
-	Error    string   `json:"error,omitempty"`
+	Name     string   `json:"name"`               // of the server
+	Type     string   `json:"type"`               // stdio, http or sse
+	State    State    `json:"status"`             // of the connection
+	Error    string   `json:"error,omitempty"`    // why it failed; "": it did not
 	Tools    []string `json:"tools"`              // as the model calls them, while it is connected
 	Problems []string `json:"problems,omitempty"` // with its tools
 	// Of a connected server: its own name, and the version of the protocol.
 	ServerName    string `json:"serverName,omitempty"`
-	ServerVersion string `json:"serverVersion,omitempty"`
-	Protocol      string `json:"protocol,omitempty"`
+	ServerVersion string `json:"serverVersion,omitempty"` // as the server says
+	Protocol      string `json:"protocol,omitempty"`      // the version that both sides speak
 	// Instructions are the server's text for models: a foreign text, cut to 2 KB.
 	Instructions string `json:"instructions,omitempty"`
 }
@@ -352,9 +352,9 @@ func (all *Servers) put(old, s *server) {
 
 // A Change lists the effects of [Servers.Set], by name.
 type Change struct {
-	Added   []string          `json:"added"` // new ones, and those with a new configuration
-	Removed []string          `json:"removed"`
-	Errors  map[string]string `json:"errors"` // of configurations that are wrong
+	Added   []string          `json:"added"`   // new ones, and those with a new configuration
+	Removed []string          `json:"removed"` // names of servers
+	Errors  map[string]string `json:"errors"`  // of configurations that are wrong
 }
 
 // Set replaces all servers by configs. Servers whose configuration is the same stay

@@ -166,7 +166,7 @@ func (e noKeyError) Is(target error) bool { return target == ErrNoKey }
 
 // A Provider describes a provider whose models Open knows.
 type Provider struct {
-	Name string
+	Name string // as in "NAME/model"
 	// Keys are the environment variables that may hold the key. The first one that is set
 	// counts. There are none for bedrock and vertex: AWS's and Google's own programs say
 	// where credentials are.

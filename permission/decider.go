@@ -43,6 +43,7 @@ const fromPolicy Source = "policy"
 // others. Without names it denies every call. A name may hold "*" for any text.
 type AllowList []string
 
+// Decide implements [Decider].
 func (l AllowList) Decide(r Request) Decision {
 	if rules.NamesTool(l, r.Tool, r.Aliases...) {
 		return Decision{Behavior: Allowed, Source: fromPolicy, Reason: fmt.Sprintf("%s is one of the tools that the policy allows", r.Tool)}
@@ -57,6 +58,7 @@ func (l AllowList) Decide(r Request) Decision {
 // about others. A name may hold "*" for any text.
 type DenyList []string
 
+// Decide implements [Decider].
 func (l DenyList) Decide(r Request) Decision {
 	if !rules.NamesTool(l, r.Tool, r.Aliases...) {
 		return Decision{}
@@ -69,6 +71,7 @@ func (l DenyList) Decide(r Request) Decision {
 // all of its commands are known to be.
 type ReadOnly struct{}
 
+// Decide implements [Decider].
 func (ReadOnly) Decide(r Request) Decision {
 	call := r.engine()
 	if why := call.WhyWrites(); why != "" {
@@ -98,6 +101,7 @@ func (l Composite) ConcealsIn(folder string) bool {
 	})
 }
 
+// Decide implements [Decider].
 func (l Composite) Decide(r Request) Decision {
 	var best Decision
 	for _, j := range l {

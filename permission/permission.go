@@ -44,9 +44,9 @@ type Source string
 
 // A Decision settles a call and explains itself.
 type Decision struct {
-	Behavior Behavior        `json:"behavior"`
+	Behavior Behavior        `json:"behavior"`         // allowed, asked, denied or deferred
 	Reason   string          `json:"reason,omitempty"` // in words, for the model and for people
-	Source   Source          `json:"source,omitempty"`
+	Source   Source          `json:"source,omitempty"` // what decided
 	Rule     string          `json:"rule,omitempty"`   // the rule that decided, as it was written
 	Origin   string          `json:"origin,omitempty"` // where the rule was written, see [Origin]
 	Input    json.RawMessage `json:"input,omitempty"`  // replaces the call's input; judged again
@@ -87,8 +87,8 @@ const (
 
 // An Access is one thing that a call is going to touch. Rules match accesses.
 type Access struct {
-	Kind   AccessKind `json:"kind"`
-	Target string     `json:"target"`
+	Kind   AccessKind `json:"kind"`   // what is done with the target
+	Target string     `json:"target"` // an absolute path, a URL or a command line, by Kind
 	// Dir is where a command line runs, absolute: a shell has a directory of its
 	// own. The Dir of the [Request] if empty.
 	Dir string `json:"dir,omitempty"`
@@ -112,7 +112,7 @@ type Request struct {
 	// Rules do not look at them.
 	Session, Root, Agent string
 
-	Tool           string
+	Tool           string          // its name
 	Aliases        []string        // its other names, which rules may use as well
 	Input          json.RawMessage // for judges of one's own; rules look at Access alone
 	Access         []Access        // what the call touches; nil if the tool does not say
@@ -173,7 +173,7 @@ type Restriction struct {
 
 // An Origin says where a rule was written. Of two with one rule the first counts.
 type Origin struct {
-	Behavior Behavior `json:"behavior"` // Allowed, Asked or Denied
-	Rule     Rule     `json:"rule"`
+	Behavior Behavior `json:"behavior"`       // Allowed, Asked or Denied
+	Rule     Rule     `json:"rule"`           // as it was written
 	From     string   `json:"from,omitempty"` // such as a file with its line, or the name of a flag
 }

@@ -57,7 +57,7 @@ type File struct {
 	Kind string // "User", "Project", or "Local" for the user in this project alone
 	// reason is session_start, or nested_traversal for a file below the working directory.
 	reason string
-	Text   string
+	Text   string // its content
 	// imports are the files that the text imports, and those that they do.
 	imports []string
 	// Problem says why the file cannot be read; nil where it was. A pipe in its place is

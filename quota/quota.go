@@ -53,9 +53,9 @@ type Store interface {
 
 // A Reservation is the cost that a call can have.
 type Reservation struct {
-	Book        string // key and period of the account
-	ID          string // of the call
-	Least, Most float64
+	Book        string  // key and period of the account
+	ID          string  // of the call
+	Least, Most float64 // in USD: below Least nothing is reserved, above Most nothing more
 	Limit       float64 // that all costs and reservations of the book keep to
 	// From Expires on, the call counts as broken: its cost is Expected.
 	Expires  time.Time
@@ -64,7 +64,7 @@ type Reservation struct {
 
 // A Balance is the state of a book, in USD.
 type Balance struct {
-	Spent    float64
+	Spent    float64 // in USD, in this period
 	Reserved float64 // by calls that have not ended, Granted included
 	Granted  float64 // to the reservation of this call of Reserve
 }

@@ -28,6 +28,7 @@ type DeniedError struct {
 	doubt bool // the command may change a file that it opens, and is not known to
 }
 
+// Error says what was denied, and by which rule.
 func (e *DeniedError) Error() string {
 	subject := e.Path
 	if subject == "" {

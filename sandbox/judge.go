@@ -88,6 +88,7 @@ func (s *Sandbox) Conceals(path string) bool {
 	return s.known().rules.conceals(path)
 }
 
+// ConcealsIn reports whether a rule hides something in a folder.
 func (s *Sandbox) ConcealsIn(folder string) bool { return s.now().rules.concealsIn(folder) }
 
 // unconfined asks about command lines that would run outside of a sandbox that

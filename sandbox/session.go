@@ -226,7 +226,7 @@ func (s *Sandbox) AutoAllow() bool {
 
 // A State describes how commands are confined.
 type State struct {
-	Enabled bool `json:"enabled"`
+	Enabled bool `json:"enabled"` // commands are confined
 	// Backend is native, bubblewrap, landlock or sandbox-exec; "": nothing does.
 	Backend string `json:"backend,omitempty"`
 	// Lacks lists in words the settings that the backend cannot enforce, and the folders

@@ -55,8 +55,8 @@ type Settings struct {
 	// together; one that takes more is killed. 0: [DefaultMemory].
 	MemoryMB int `json:"memoryMB,omitempty"`
 
-	Network    Network    `json:"network,omitzero"`
-	Filesystem Filesystem `json:"filesystem,omitzero"`
+	Network    Network    `json:"network,omitzero"`    // hosts that commands may reach
+	Filesystem Filesystem `json:"filesystem,omitzero"` // folders that commands may read and write
 
 	protected []string // by the deny rules of a place
 }
@@ -139,10 +139,13 @@ func (s Settings) relative() bool {
 // A SettingError says which of the settings cannot be used, and why.
 type SettingError struct {
 	Setting string // as "network.allowedDomains"
-	Err     error
+	Err     error  // what is wrong
 }
 
+// Error names the setting.
 func (e *SettingError) Error() string { return "sandbox: " + e.Setting + ": " + e.Err.Error() }
+
+// Unwrap returns Err.
 func (e *SettingError) Unwrap() error { return e.Err }
 
 // Check reports the first thing that is wrong with the settings, a [*SettingError].

@@ -17,9 +17,9 @@ import (
 
 // A Hit is a fact in which [Search] has found the words.
 type Hit struct {
-	Session Info      `json:"session"`
-	Seq     int64     `json:"seq"`
-	Time    time.Time `json:"time"`
+	Session Info      `json:"session"` // where the text is
+	Seq     int64     `json:"seq"`     // the number of the fact
+	Time    time.Time `json:"time"`    // of the fact
 	Type    string    `json:"type"`    // of the fact
 	Snippet string    `json:"snippet"` // the place with the text around it, in one line
 	At      int       `json:"at"`      // where in the snippet the words begin, in bytes

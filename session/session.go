@@ -58,8 +58,8 @@ type Log interface {
 
 // A Header is the first line of a session.
 type Header struct {
-	Session string     `json:"session"`
-	Created time.Time  `json:"created"`
+	Session string     `json:"session"` // the id
+	Created time.Time  `json:"created"` // when the session was made
 	Dir     string     `json:"cwd,omitempty"`
 	Branch  string     `json:"branch,omitempty"` // of git in Dir; [Dir] finds it out for a new session
 	Parent  *Position  `json:"parent,omitempty"` // the session that it was forked from
@@ -76,14 +76,14 @@ type ParentRef struct {
 
 // A Position is a place in a session.
 type Position struct {
-	Session string `json:"session"`
-	Seq     int64  `json:"seq"`
+	Session string `json:"session"` // the id
+	Seq     int64  `json:"seq"`     // the number of the fact
 }
 
 // Info is the summary of a session for lists.
 type Info struct {
 	Header
-	Updated  time.Time `json:"updated"`
+	Updated  time.Time `json:"updated"`          // the time of the last fact
 	Title    string    `json:"title,omitempty"`  // given by [Rename]
 	Tag      string    `json:"tag,omitempty"`    // given by [SetTag]
 	Prompt   string    `json:"prompt,omitempty"` // the first prompt, its first line, at most 200 characters

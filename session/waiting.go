@@ -21,10 +21,10 @@ type Question struct {
 	Session string          `json:"session"`         // the session that you resume, also for a sub-agent's question
 	Call    string          `json:"call"`            // for Decide of an agent's session; a sub-agent's begins with its session and "/"
 	Agent   string          `json:"agent,omitempty"` // name of the sub-agent
-	Tool    string          `json:"tool"`
+	Tool    string          `json:"tool"`            // its name
 	Input   json.RawMessage `json:"input,omitempty"` // of the call, as the model wrote it
 	Text    string          `json:"text"`            // why it is asked, or what the tool asks
-	Since   time.Time       `json:"since"`
+	Since   time.Time       `json:"since"`           // when it was asked
 	// Asks: the call is permitted, and the tool asks for an answer.
 	Asks bool `json:"asks,omitempty"`
 }

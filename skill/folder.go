@@ -71,9 +71,9 @@ func Folders(home, project string) []Folder {
 
 // Found is the content of a folder.
 type Found struct {
-	Dir      string   // free of symlinks; "" if there is no such folder
-	Skills   []*Skill // by name
-	Problems []*Problem
+	Dir      string     // free of symlinks; "" if there is no such folder
+	Skills   []*Skill   // by name
+	Problems []*Problem // skills that are left out, and why
 	// Sum, of a pinned folder, stands for the contents of all SKILL.md files.
 	Sum string
 }

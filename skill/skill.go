@@ -19,11 +19,11 @@ import (
 // A Skill is instructions for a kind of work, with settings that are in force while they
 // are followed. It must not be changed once it is in a [Registry].
 type Skill struct {
-	Name        string
-	Description string
+	Name        string // by which it is called
+	Description string // tells the model when to use it
 	// When says when a model should run it, beside the description.
 	When    string
-	Aliases []string
+	Aliases []string // other names
 	// Hint shows people the arguments, such as "[message]".
 	Hint string
 	// Tools are the only ones that may be used while it is in force, see
@@ -64,13 +64,14 @@ func (s *Skill) info() skillscope.Info {
 // A Problem is something that is wrong with a file or a folder of skills. Error has
 // file and line.
 type Problem struct {
-	File string
-	Line int // from 1; 0: the file as a whole
-	Text string
+	File string // its path
+	Line int    // from 1; 0: the file as a whole
+	Text string // what is wrong
 	// Skipped: the skill is left out.
 	Skipped bool
 }
 
+// Error names the file.
 func (p *Problem) Error() string {
 	if p.Line == 0 {
 		return p.File + ": " + p.Text

@@ -53,12 +53,13 @@ func Folders(base string, project bool) []Folder {
 
 // A Problem is something wrong with a file.
 type Problem struct {
-	File    string
-	Line    int // 0: all of it
-	Text    string
-	Skipped bool // the file does not count
+	File    string // its path
+	Line    int    // 0: all of it
+	Text    string // what is wrong
+	Skipped bool   // the file does not count
 }
 
+// Error names the file.
 func (p *Problem) Error() string {
 	place := p.File
 	if p.Line > 0 {
@@ -75,8 +76,8 @@ type Found struct {
 	Dir         string       // free of symlinks; "" if there is no such folder
 	Files       []string     // their names
 	Definitions []Definition // by name
-	Problems    []*Problem
-	Sum         string // stands for the names and contents of all files
+	Problems    []*Problem   // definitions that are left out, and why
+	Sum         string       // stands for the names and contents of all files
 }
 
 // Load reads the folders and returns their kinds of agents, by name. If two have one name,

@@ -12,28 +12,28 @@ import (
 type Status string
 
 const (
-	Pending    Status = "pending"
-	InProgress Status = "in_progress"
-	Completed  Status = "completed"
-	Failed     Status = "failed"
-	Cancelled  Status = "cancelled"
+	Pending    Status = "pending"     // nobody works on it yet
+	InProgress Status = "in_progress" // its owner works on it
+	Completed  Status = "completed"   // it is done
+	Failed     Status = "failed"      // it could not be done
+	Cancelled  Status = "cancelled"   // it is not wanted any more
 )
 
 // A Task is a piece of work. BlockedBy and Blocks are two sides of one thing and
 // always agree. A task in progress has an owner, and it and a completed one wait
 // for nothing: all of BlockedBy is completed.
 type Task struct {
-	ID          string                     `json:"id"` // task_1, task_2, … in the order of creation
-	Subject     string                     `json:"subject"`
-	Description string                     `json:"description,omitempty"`
-	Status      Status                     `json:"status"`
-	Owner       string                     `json:"owner,omitempty"` // the agent whose task it is
-	Output      string                     `json:"output,omitempty"`
-	BlockedBy   []string                   `json:"blockedBy,omitempty"` // ids of tasks to be completed first
-	Blocks      []string                   `json:"blocks,omitempty"`    // ids of tasks that wait for this one
-	Metadata    map[string]json.RawMessage `json:"metadata,omitempty"`
-	CreatedAt   time.Time                  `json:"createdAt"`
-	UpdatedAt   time.Time                  `json:"updatedAt"`
+	ID          string                     `json:"id"`                    // task_1, task_2, … in the order of creation
+	Subject     string                     `json:"subject"`               // a short title
+	Description string                     `json:"description,omitempty"` // what is to be done
+	Status      Status                     `json:"status"`                // how far it is
+	Owner       string                     `json:"owner,omitempty"`       // the agent whose task it is
+	Output      string                     `json:"output,omitempty"`      // the result in words
+	BlockedBy   []string                   `json:"blockedBy,omitempty"`   // ids of tasks to be completed first
+	Blocks      []string                   `json:"blocks,omitempty"`      // ids of tasks that wait for this one
+	Metadata    map[string]json.RawMessage `json:"metadata,omitempty"`    // values of your own
+	CreatedAt   time.Time                  `json:"createdAt"`             // when it was made
+	UpdatedAt   time.Time                  `json:"updatedAt"`             // when it last changed
 	// LeaseUntil is when a task in progress is pending again, without an owner,
 	// unless its lease is renewed. Zero: never.
 	LeaseUntil time.Time `json:"leaseUntil,omitzero"`
@@ -53,9 +53,9 @@ func public(t teamstore.Task, err error) (Task, error) { return taskOf(t), err }
 
 // A Change lists the new values for a task. Zero fields change nothing.
 type Change struct {
-	Subject     *string
-	Description *string
-	Output      *string
+	Subject     *string // nil: no change
+	Description *string // nil: no change
+	Output      *string // nil: no change
 	// Owner: "" means no owner, which is an error for a task in progress.
 	Owner *string
 	// Status. To start a task, InProgress, is to claim it: it must be pending,
@@ -89,10 +89,10 @@ type Message struct {
 	// ID tells copies of a message apart from new ones: a mailbox takes a message of
 	// an id once. A sender that may have to send again chooses it; "" is replaced.
 	ID      string    `json:"id"`
-	From    string    `json:"from"`
-	To      string    `json:"to"` // in a mailbox the name of its owner, even in a message to everyone
-	Content string    `json:"content"`
-	Time    time.Time `json:"time"`
+	From    string    `json:"from"`    // the name of the sender
+	To      string    `json:"to"`      // in a mailbox the name of its owner, even in a message to everyone
+	Content string    `json:"content"` // a text
+	Time    time.Time `json:"time"`    // when it was sent
 	// Type is "text", "shutdown_request", "shutdown_response" or "plan_approval_response". ""
 	// is "text".
 	Type string `json:"type"`

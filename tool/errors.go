@@ -22,7 +22,7 @@ var ErrDeclined = errors.New("the request is declined")
 // An InputError describes the mistakes in a call's input. A tool may return one for rules
 // that its schema cannot express; it counts as invalid input, not as a failure of the tool.
 type InputError struct {
-	Tool     string
+	Tool     string   // its name
 	Problems []string // each names a member and the rule that it breaks
 	Form     string   // the form expected, "" if not known
 }

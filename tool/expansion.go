@@ -4,9 +4,9 @@ import "github.com/openagent-go/agent/internal/skillscope"
 
 // An Expansion is the result of a command of the user, such as "/review HEAD~1".
 type Expansion struct {
-	Kind string `json:"kind"` // for hooks: SlashCommand or ServerPrompt
-	Name string `json:"name"` // of the skill, or of the prompt
-	Args string `json:"args,omitempty"`
+	Kind string `json:"kind"`           // for hooks: SlashCommand or ServerPrompt
+	Name string `json:"name"`           // of the skill, or of the prompt
+	Args string `json:"args,omitempty"` // what follows the name of the command
 	// Text is the text for the model.
 	Text string `json:"-"`
 	// Scope, unless nil, is in force for the run: what the skill permits.

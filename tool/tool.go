@@ -20,21 +20,21 @@ import (
 // error [Result]; an error returned by Run becomes one. Run must return soon after ctx
 // ends. A Tool is safe for concurrent use.
 type Tool interface {
-	Spec() Spec
+	Spec() Spec // describes the tool; it is always the same
 	Run(ctx context.Context, call Call) (*Result, error)
 }
 
 // A Set is a group of tools that may change over time. It is asked at the
 // start of each prompt.
 type Set interface {
-	Tools(ctx context.Context) ([]Tool, error)
+	Tools(ctx context.Context) ([]Tool, error) // returns the tools of the next prompt
 }
 
 // An Instructor is a Set with instructions for models about its tools. It is called after
 // Tools, and its text comes after the agent's System.
 type Instructor interface {
 	Set
-	Instructions() string
+	Instructions() string // returns a text for the model; "": none
 }
 
 // A Versioned is a Set that reports changes. Version returns another number once Tools or
@@ -77,7 +77,7 @@ type Traits struct {
 // one sees the partial inputs and the one execution. It has the Factory's Spec.
 type Factory interface {
 	Tool
-	Make() Tool
+	Make() Tool // returns a new tool
 }
 
 // A Spec describes a tool. Only Name is required. It must not change during a prompt.
@@ -127,14 +127,14 @@ type Spec struct {
 // resumes, so it can serve as an idempotency key.
 type Call struct {
 	ID      string          `json:"id"`
-	Name    string          `json:"name"`
-	Input   json.RawMessage `json:"input"`
+	Name    string          `json:"name"`  // of the tool
+	Input   json.RawMessage `json:"input"` // a JSON object
 	Session string          `json:"session,omitempty"`
 	// Root is the session at the root of the tree of agents, "" where Session is it.
 	Root  string          `json:"root,omitempty"`
-	Agent string          `json:"agent,omitempty"`
-	Dir   string          `json:"dir,omitempty"` // working directory, absolute; "" where the run has none
-	Mode  permission.Mode `json:"mode,omitempty"`
+	Agent string          `json:"agent,omitempty"` // the name of the sub-agent that calls; "": the main agent
+	Dir   string          `json:"dir,omitempty"`   // working directory, absolute; "" where the run has none
+	Mode  permission.Mode `json:"mode,omitempty"`  // the permission mode in force
 	// State is the content of the tool's state slot: a JSON object, or nil.
 	State json.RawMessage `json:"-"`
 	// Scopes are the skills in force, the innermost last.
@@ -152,11 +152,11 @@ func (c Call) Hides(path string) bool {
 
 // A Result is a tool's answer.
 type Result struct {
-	Content llm.Blocks      `json:"content,omitempty"` // for the model: text, images, documents
-	Details json.RawMessage `json:"details,omitempty"` // for programs and people: a JSON object
-	Title   string          `json:"title,omitempty"`   // a line for people
-	IsError bool            `json:"is_error,omitempty"`
-	Patch   Patch           `json:"patch,omitzero"` // changes to the run, made when the result is recorded
+	Content llm.Blocks      `json:"content,omitempty"`  // for the model: text, images, documents
+	Details json.RawMessage `json:"details,omitempty"`  // for programs and people: a JSON object
+	Title   string          `json:"title,omitempty"`    // a line for people
+	IsError bool            `json:"is_error,omitempty"` // the call failed; the model is told why
+	Patch   Patch           `json:"patch,omitzero"`     // changes to the run, made when the result is recorded
 	// Digest, unless empty, is a question about the content. Where the agent has a
 	// small model it answers the question, and its answer takes the content's place.
 	Digest string `json:"digest,omitempty"`
@@ -169,23 +169,23 @@ type Result struct {
 
 // A Question is put to a person.
 type Question struct {
-	Text     string   `json:"text"`
-	Header   string   `json:"header,omitempty"` // a word or two
-	Options  []Option `json:"options,omitempty"`
+	Text     string   `json:"text"`               // the question itself
+	Header   string   `json:"header,omitempty"`   // a word or two
+	Options  []Option `json:"options,omitempty"`  // to choose from; none: the answer is a text
 	Multiple bool     `json:"multiple,omitempty"` // several options may be chosen
 }
 
 // An Option is a suggested answer.
 type Option struct {
-	Label       string `json:"label"`
-	Description string `json:"description,omitempty"`
+	Label       string `json:"label"`                 // the short text that the person sees
+	Description string `json:"description,omitempty"` // what choosing it means
 }
 
 // An Answer is a person's answer to a [Question]: labels of options, their own words, or
 // both.
 type Answer struct {
-	Options []string `json:"options,omitempty"`
-	Text    string   `json:"text,omitempty"`
+	Options []string `json:"options,omitempty"` // labels of the chosen options
+	Text    string   `json:"text,omitempty"`    // an answer in the person's own words
 }
 
 // Text returns the text blocks of the content joined together.
@@ -193,7 +193,7 @@ func (r *Result) Text() string { return r.Content.Text() }
 
 // A Patch is a change that a tool asks its run to make. Zero fields change nothing.
 type Patch struct {
-	Mode   permission.Mode `json:"mode,omitempty"`
+	Mode   permission.Mode `json:"mode,omitempty"`    // the new permission mode; "": the same as before
 	Dir    string          `json:"dir,omitempty"`     // absolute
 	EndRun bool            `json:"end_run,omitempty"` // the run ends; its text is this result's
 	// Enable names deferred tools that the model sees from the next request on.
@@ -212,8 +212,8 @@ type Patch struct {
 // A SideEvent is something that a call has brought about: a hook event, such as
 // TaskCreated, with the texts of its input by their names in JSON.
 type SideEvent struct {
-	Event  string            `json:"event"`
-	Fields map[string]string `json:"fields,omitempty"`
+	Event  string            `json:"event"`            // what happened; its words are the tool's
+	Fields map[string]string `json:"fields,omitempty"` // what the program is told, by name
 }
 
 // Text returns a Result holding s.

@@ -158,7 +158,7 @@ func (t *Typed[In]) TakesPartial() bool { return t.has().partial != nil }
 // [Typed.OnPartial]. input is valid JSON: the part written so far, with everything open
 // closed.
 type Partial interface {
-	TakesPartial() bool
+	TakesPartial() bool // reports whether Input may be a part of the JSON
 	Partial(ctx context.Context, input json.RawMessage)
 }
 
@@ -202,7 +202,9 @@ func (t *Typed[In]) Validate(call Call) error {
 // A Validator is a Tool that knows whether it can read the input of a call. The
 // error, an [*InputError], is for the model. A call that does not pass is neither
 // judged nor run.
-type Validator interface{ Validate(call Call) error }
+type Validator interface {
+	Validate(call Call) error // an error tells the model what is wrong
+}
 
 // A Repairer is a Tool that may use another input than the one of the call, such as a
 // number in the place of "42". Repair returns the input that it uses, or the call's own if

@@ -106,7 +106,9 @@ type Sandbox interface {
 }
 
 // A Spawner starts sub-agents. A [subagent.Manager] is one.
-type Spawner interface{ Subagents() Subagents }
+type Spawner interface {
+	Subagents() Subagents // returns what the tools work with
+}
 
 // Subagents are what a [Spawner] has for the tools.
 type Subagents toolapi.Handle[toolapi.Spawner]
@@ -139,8 +141,8 @@ func backgroundOf(spawners ...Spawner) []toolapi.Background {
 
 // An Entry is a tool of a [Builtins].
 type Entry struct {
-	Tool tool.Tool
-	Tier Tier
+	Tool tool.Tool // the tool itself
+	Tier Tier      // how commonly it is needed
 }
 
 // Tools returns the tools, in the order in which models are shown them: tier by

@@ -33,7 +33,7 @@ const (
 
 // A Crontab holds the store and the clock of the Cron tools.
 type Crontab struct {
-	Jobs *cron.Store
+	Jobs *cron.Store // where the jobs are
 	// Dir is the folder, absolute, whose jobs are seen, and in which new ones work.
 	// "": all jobs are seen, and a new one works in the directory of the call.
 	Dir string

@@ -15,9 +15,9 @@ import (
 
 // A LanguageServer says which files a language server is for and how it is started.
 type LanguageServer struct {
-	Name    string   `json:"name"`
-	Command string   `json:"command"` // a name that is looked up in PATH, or an absolute path
-	Args    []string `json:"args,omitempty"`
+	Name    string   `json:"name"`           // for messages
+	Command string   `json:"command"`        // a name that is looked up in PATH, or an absolute path
+	Args    []string `json:"args,omitempty"` // of the command
 	// Extensions are the ends of the names of its files (".go"), each with the
 	// language id that the protocol has for it ("go").
 	Extensions map[string]string `json:"extensions"`

@@ -36,7 +36,7 @@ const (
 
 // Triggers are the triggers that RemoteTrigger works on.
 type Triggers struct {
-	Store *trigger.Store
+	Store *trigger.Store // where the triggers are
 	// Local starts a run of one of ours and returns its id, as [trigger.Handler.Fire] does.
 	// Nil: they cannot be started by the tool.
 	Local func(t trigger.Trigger, body []byte) (run string, err error)

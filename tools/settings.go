@@ -8,7 +8,7 @@ import (
 
 // A Setting describes a setting that the tool Config offers.
 type Setting struct {
-	Key string
+	Key string // its name in settings files
 	// Type is the JSON type of values: "string", "boolean", "integer", "number",
 	// "array" or "object"; "" is any.
 	Type        string

@@ -14,10 +14,10 @@ import (
 
 // A Worktree is a git worktree of an agent that works apart from others.
 type Worktree struct {
-	Name   string
+	Name   string // of the worktree
 	Path   string // of the worktree
 	Dir    string // the folder in it that stands for the one it was made from
-	Branch string
+	Branch string // of git, that is checked out there
 
 	tree worktree
 	git  git

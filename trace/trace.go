@@ -31,7 +31,7 @@ const (
 
 // A Span is a piece of work that begins.
 type Span struct {
-	Kind    Kind
+	Kind    Kind   // what the span covers
 	Name    string // of the model, the tool, the hook event, the reason for the wait
 	Key     string // of what is done, as the facts of the session have it; "" for runs
 	Session string
@@ -46,12 +46,12 @@ type Span struct {
 	// Of a run: that it continues with one that was cut short, and, for an agent in the
 	// background, the context of the call that has started it.
 	Resumed bool
-	Origin  context.Context
+	Origin  context.Context // the context of the call that began the run
 
 	// Content, which may be private: of a model and of a tool. It is not to be changed,
 	// and not to be looked at once the span has ended.
 	Request *llm.Request
-	Input   json.RawMessage
+	Input   json.RawMessage // of a tool
 }
 
 // An End is the result of a span.

@@ -17,7 +17,7 @@ import (
 //
 // Set the fields before the first call.
 type Handler struct {
-	Store *Store
+	Store *Store // where the triggers are
 	// Run does the work of a trigger. Its context ends when the handler is closed, not with
 	// the request, which is answered before. run is the id of the run, body that of the
 	// request. A [Client] sends what its caller gives it. Everyone with the secret can send a

@@ -36,16 +36,16 @@ import (
 // A Trigger is something that can be started: one of ours by others, or one of
 // others by us.
 type Trigger struct {
-	ID     string `json:"id"`   // given by [Store.Put], safe in URLs
-	Name   string `json:"name"` // 1 to 100 bytes of printable text
-	Prompt string `json:"prompt,omitempty"`
+	ID     string `json:"id"`               // given by [Store.Put], safe in URLs
+	Name   string `json:"name"`             // 1 to 100 bytes of printable text
+	Prompt string `json:"prompt,omitempty"` // what the agent is told
 	// URL is where a trigger of others is started, http or https. It is empty for
 	// one of ours.
 	URL string `json:"url,omitempty"`
 	// Schedule says when the trigger is started by itself. Its form is the host's,
 	// who does the starting.
 	Schedule string `json:"schedule,omitempty"`
-	Enabled  bool   `json:"enabled"`
+	Enabled  bool   `json:"enabled"` // false: calls are refused
 }
 
 func (t Trigger) inner() triggerstore.Trigger {

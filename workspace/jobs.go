@@ -211,7 +211,7 @@ func (w *Workspace) StopJob(ctx context.Context, session, id string) (*Outcome, 
 type RunningJob struct {
 	Session string // whose job it is: a session's, or an agent's that works for it
 	ID      string // unique in its session
-	Command string
+	Command string // the line as it was given
 }
 
 // RunningJobs lists the jobs of all sessions that have not ended, by session and in the

@@ -52,7 +52,7 @@ const maxState = 4 << 20
 
 // A CommandLine is a command line for the shell of a session.
 type CommandLine struct {
-	Session string
+	Session string // whose shell runs it; "": one of its own
 	Command string // any script that the shell understands
 	// Bash marks a Command that only bash reads correctly. Without bash, the line does not
 	// run.

@@ -20,8 +20,8 @@ const maxTotal = 256 << 20
 
 // A Content is the new state of a file in [Workspace.UpdateAll].
 type Content struct {
-	Data   []byte
-	Remove bool // there is to be no file
+	Data   []byte // the bytes of the file
+	Remove bool   // there is to be no file
 	// Like is the name of one of the given files, whose mode and owner a new file takes. ""
 	// means the system's defaults for new files.
 	Like string

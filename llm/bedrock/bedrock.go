@@ -39,8 +39,8 @@ type Client struct {
 
 // Credentials are those of an AWS identity.
 type Credentials struct {
-	AccessKeyID     string
-	SecretAccessKey string
+	AccessKeyID     string    // names the key to AWS
+	SecretAccessKey string    // signs the requests
 	SessionToken    string    // of temporary credentials
 	Expires         time.Time // zero: never
 }

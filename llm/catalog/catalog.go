@@ -24,9 +24,9 @@ import (
 // An Entry describes a model. Only Name is required; zero fields are unknown,
 // and false says that the model is not known to refuse anything.
 type Entry struct {
-	Name      string     `json:"name"`     // as its provider knows it, without a date
-	Provider  string     `json:"provider"` // anthropic, openai …; "" stands for any
-	Aliases   []string   `json:"aliases,omitempty"`
+	Name      string     `json:"name"`                 // as its provider knows it, without a date
+	Provider  string     `json:"provider"`             // anthropic, openai …; "" stands for any
+	Aliases   []string   `json:"aliases,omitempty"`    // other names of the model
 	Window    int        `json:"window,omitempty"`     // context window in tokens
 	MaxOutput int        `json:"max_output,omitempty"` // most output tokens of a reply
 	Price     *llm.Price `json:"price,omitempty"`      // nil: unknown

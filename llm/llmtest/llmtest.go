@@ -20,10 +20,10 @@ import (
 
 // TB is the part of testing.TB that this package needs.
 type TB interface {
-	Helper()
-	Cleanup(func())
-	Errorf(format string, args ...any)
-	Fatalf(format string, args ...any)
+	Helper()                           // as in testing.TB
+	Cleanup(func())                    // as in testing.TB
+	Errorf(format string, args ...any) // as in testing.TB
+	Fatalf(format string, args ...any) // as in testing.TB
 }
 
 // A Rule answers the nth request, counted from 0, where no list of steps does. Several

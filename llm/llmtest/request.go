@@ -27,9 +27,9 @@ type Request struct {
 
 // A Result is the result of a tool call, with the call.
 type Result struct {
-	Use     llm.ToolUse
-	Text    string
-	IsError bool
+	Use     llm.ToolUse // the call
+	Text    string      // of the result
+	IsError bool        // the call failed
 }
 
 // Results returns the tool results in the user's last message, in order.

@@ -16,7 +16,7 @@ type Step struct {
 	// The model's output, in this order. Thinking gets a signature by which a [Server] sees
 	// later whether the text was changed.
 	Thinking string
-	Text     string
+	Text     string        // of the answer
 	Calls    []llm.ToolUse // a call with Invalid set streams that text as its input
 
 	Content llm.Blocks                      // instead of the three above: any blocks in any order

@@ -11,4 +11,5 @@ type Violation struct {
 	Request int    // which request of a [Server] broke it, from 0
 }
 
+// String returns the rule and the message.
 func (v Violation) String() string { return v.Rule + ": " + v.Message }

@@ -40,7 +40,7 @@ type Client struct {
 
 // A Token is an access token of Google Cloud.
 type Token struct {
-	Value   string
+	Value   string    // sent as a bearer token
 	Expires time.Time // zero: never
 }
 

@@ -26,10 +26,10 @@ const maxSessions = 1000
 
 // An Outcome is the result of a prompt, the structured content of the tool's result.
 type Outcome struct {
-	Session string          `json:"session"` // a later call with it continues the session
-	Result  string          `json:"result"`
-	Reason  event.EndReason `json:"reason"`
-	Turns   int             `json:"turns"`
+	Session string          `json:"session"`            // a later call with it continues the session
+	Result  string          `json:"result"`             // the text of the answer
+	Reason  event.EndReason `json:"reason"`             // why the run ended
+	Turns   int             `json:"turns"`              // answers of the model
 	CostUSD *float64        `json:"cost_usd,omitempty"` // nil: the price of a model is not known
 }
 

@@ -25,13 +25,13 @@ import (
 
 // Options configure a [Server]. Only Name is required.
 type Options struct {
-	Name         string // of the server; it must not hold "__"
-	Title        string // for people
-	Version      string // "" is "0"
-	Instructions string // text for the clients' models
-	Tools        []tool.Tool
-	Dir          string // [tool.Call].Dir of the calls
-	PageSize     int    // of the list of tools; 0: 1,000
+	Name         string      // of the server; it must not hold "__"
+	Title        string      // for people
+	Version      string      // "" is "0"
+	Instructions string      // text for the clients' models
+	Tools        []tool.Tool // that the server offers
+	Dir          string      // [tool.Call].Dir of the calls
+	PageSize     int         // of the list of tools; 0: 1,000
 	// Patience is how long a client may take to answer a question. 0: 10 minutes.
 	Patience time.Duration
 	Log      *slog.Logger // nil: no logs

@@ -47,7 +47,7 @@ var ErrUntrusted = customtools.ErrUntrusted
 
 // A Folder is a place where tools are looked for. One that is not there has none.
 type Folder struct {
-	Path string
+	Path string // of the folder
 	// Trusted: the folder is the user's own. Of any other the tools are loaded, and
 	// their files started, only if [Set].Trusted agrees.
 	Trusted bool

@@ -26,7 +26,7 @@ import (
 
 // A Query describes a search.
 type Query struct {
-	Text    string
+	Text    string   // what is searched for
 	Count   int      // of results wanted; 0: 8; at most 20
 	Allowed []string // domains: only results from these and the domains below them; nil: from any
 	Blocked []string // domains: no results from these and the domains below them
@@ -34,16 +34,16 @@ type Query struct {
 
 // A Hit is a result of a search. Its texts are plain, a line each.
 type Hit struct {
-	Title   string `json:"title"`
-	URL     string `json:"url"` // http or https
-	Snippet string `json:"snippet,omitempty"`
-	Date    string `json:"date,omitempty"` // as the engine gives it
+	Title   string `json:"title"`             // of the page
+	URL     string `json:"url"`               // http or https
+	Snippet string `json:"snippet,omitempty"` // a part of the page; may be empty
+	Date    string `json:"date,omitempty"`    // as the engine gives it
 }
 
 // A Client searches with one engine. It is safe for concurrent use and does not repeat
 // failed requests. Its errors are an [*Error] or that of ctx.
 type Client interface {
-	Search(ctx context.Context, q Query) ([]Hit, error)
+	Search(ctx context.Context, q Query) ([]Hit, error) // returns what an engine finds
 }
 
 // Options are what clients have in common.
@@ -55,7 +55,7 @@ type Options struct {
 
 // An Error is a failure that an engine reports. It never contains keys.
 type Error struct {
-	Engine string
+	Engine string // its name
 	// Reason tells the program how to react: "no key" (none was configured), "key refused"
 	// (it is wrong or not entitled), "rate limited" (or the quota is used up), "blocked" (the
 	// engine takes the request for a robot's), "bad answer" or "unreachable".
