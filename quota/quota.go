@@ -24,11 +24,12 @@ var ErrExhausted = errors.New("the quota is used up")
 type ExhaustedError struct {
 	Key         string  // of the account
 	NeededUSD   float64 // the least that the call could cost at worst
-	SpentUSD    float64
+	SpentUSD    float64 // in this period
 	ReservedUSD float64 // by other calls
-	LimitUSD    float64
+	LimitUSD    float64 // of this period
 }
 
+// Error says what the call needs and what there is.
 func (e *ExhaustedError) Error() string {
 	return fmt.Sprintf("%v: %s has spent $%.4g of $%.4g, other calls have reserved $%.4g, and the next call needs $%.4g",
 		ErrExhausted, e.Key, e.SpentUSD, e.LimitUSD, e.ReservedUSD, e.NeededUSD)
