@@ -51,7 +51,7 @@ func PromptAs[T any](ctx context.Context, p interface {
 		target = &answer
 	}
 	res, err := p.Do(ctx, Input{Text: prompt, Blocks: more, Output: schema.JSON()})
-	if err != nil || res == nil {
+	if err != nil {
 		return answer.Value, res, err
 	}
 	if err := json.Unmarshal(res.Output, target); err != nil {

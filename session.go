@@ -43,8 +43,11 @@ type Session struct {
 
 // An Input is a prompt, or a message to a running prompt.
 type Input struct {
-	// ID lets you send an input twice: an input with a known id is ignored. "" makes a new
-	// id.
+	// ID lets you send an input twice, for example the id of a message in a queue. It is
+	// worked on once in its session. If you prompt with a known ID again, [Session.Do]
+	// returns the result of the first time, or continues the run if it is unfinished; the
+	// other fields do not count. A run that failed or was interrupted is not repeated: take
+	// another ID for that. Steer and FollowUp ignore a known ID. "" makes a new ID.
 	ID     string
 	Text   string
 	Blocks []llm.Block // images, documents; after the text
@@ -134,15 +137,19 @@ func (s *Session) Stream(ctx context.Context, text string, more ...llm.Block) it
 	return s.StreamInput(ctx, Input{Text: text, Blocks: more})
 }
 
-// Do is Prompt with an Input. If the input's id is known, it does nothing and returns the
-// result of the session's last prompt.
+// Do is Prompt with an Input. If the session knows the input's ID, Do returns the result of
+// that prompt, with the error that its run ended with. If that run is unfinished, Do
+// continues it as [Session.Resume] does, and returns its result.
 func (s *Session) Do(ctx context.Context, in Input) (*Result, error) {
 	l, err := s.start(ctx, &in, false)
+	if err == nil && l == nil { // a known input
+		var run recordedRun
+		if run, l, err = s.again(ctx, in.ID, false); l == nil {
+			return run.end, err
+		}
+	}
 	if err != nil {
 		return nil, err
-	}
-	if l == nil { // a known input
-		return s.Result(), nil
 	}
 	<-l.Done()
 	if !l.Began() {
@@ -151,7 +158,9 @@ func (s *Session) Do(ctx context.Context, in Input) (*Result, error) {
 	return l.result, l.err
 }
 
-// StreamInput is Stream with an Input.
+// StreamInput is Stream with an Input. If the session knows the input's ID, StreamInput
+// yields the recorded facts of that prompt's run, and the error that the run ended with. If
+// that run is unfinished, it continues, and its new events follow.
 func (s *Session) StreamInput(ctx context.Context, in Input) iter.Seq2[event.Event, error] {
 	return s.stream(ctx, &in)
 }
@@ -316,14 +325,14 @@ func (s *Session) store() session.Store { return s.definition().Sessions }
 
 // restore replays the facts on the path to the last one.
 func (s *Session) restore(ctx context.Context, log session.Log) error {
-	var facts []event.Event
+	facts, err := s.facts(ctx)
+	if err != nil {
+		return err
+	}
 	var before *Result
 	var named *event.SessionNamed
 	rewound := false
-	for e, err := range s.store().Read(ctx, s.ID, 0) {
-		if err != nil {
-			return fmt.Errorf("agent: reading session %s: %w", s.ID, err)
-		}
+	for _, e := range facts {
 		switch d := e.Data.(type) {
 		case event.Rewound:
 			rewound = true
@@ -334,7 +343,6 @@ func (s *Session) restore(ctx context.Context, log session.Log) error {
 				before = newResult(s.ID, d)
 			}
 		}
-		facts = append(facts, e)
 	}
 	if s.last == nil {
 		s.last = before
@@ -354,6 +362,17 @@ func (s *Session) restore(ctx context.Context, log session.Log) error {
 	}
 	s.state.Named = named
 	return nil
+}
+
+// facts returns all facts of the session, in the order of the store.
+func (s *Session) facts(ctx context.Context) (all []event.Event, err error) {
+	for e, err := range s.store().Read(ctx, s.ID, 0) {
+		if err != nil {
+			return nil, fmt.Errorf("agent: reading session %s: %w", s.ID, err)
+		}
+		all = append(all, e)
+	}
+	return all, nil
 }
 
 // reread yields the facts after the given one from the store, for a slow reader of a
@@ -395,11 +414,25 @@ func (s *Session) stream(ctx context.Context, in *Input) iter.Seq2[event.Event, 
 			yield(event.Event{}, err)
 			return
 		}
+		var known recordedRun
 		if l == nil { // a known input
+			known, l, err = s.again(ctx, in.ID, true)
+		}
+		if l != nil {
+			defer func() { <-l.Done() }()
+			defer l.Cancel(context.Canceled)
+		}
+		for _, e := range known.facts {
+			if !yield(e, nil) {
+				return
+			}
+		}
+		if l == nil {
+			if err != nil {
+				yield(event.Event{}, err)
+			}
 			return
 		}
-		defer func() { <-l.Done() }()
-		defer l.Cancel(context.Canceled)
 		for {
 			e, ok := l.Events().Next()
 			if !ok {

@@ -86,12 +86,9 @@ func (s *Session) repeatCall(ctx context.Context, x *runSetup, at event.AgentSta
 
 // callOf returns a started call from the journal.
 func (s *Session) callOf(ctx context.Context, id string) (tool.Call, error) {
-	var facts []event.Event
-	for e, err := range s.store().Read(ctx, s.ID, 0) {
-		if err != nil {
-			return tool.Call{}, err
-		}
-		facts = append(facts, e)
+	facts, err := s.facts(ctx)
+	if err != nil {
+		return tool.Call{}, err
 	}
 	if len(facts) == 0 {
 		return tool.Call{}, fmt.Errorf("reading the call %s: %w", id, session.ErrNotFound)
