@@ -201,6 +201,9 @@ type Quota interface {
 // A Budget limits one prompt, with all its sub-agents. A sub-agent gets a share of the
 // rest, which stays reserved until it ends. So agents that work at once cannot exceed the
 // budget together. Zero means no limit. A negative number is an error.
+//
+// A run keeps the Budget that it began with. A resumed run does too, also if the Agent has
+// another Budget by then. To change it, call [Session.SetBudget] before or during the run.
 type Budget struct {
 	Turns      int // answers of models
 	ModelCalls int // requests to models, retries included

@@ -4,7 +4,9 @@ import (
 	"context"
 	"fmt"
 	"iter"
+	"runtime"
 	"slices"
+	"sync/atomic"
 
 	"github.com/openagent-go/agent/event"
 	"github.com/openagent-go/agent/internal/watchers"
@@ -19,9 +21,13 @@ type Feed struct {
 	Types []string
 }
 
-// Watch yields the events of all sessions of the agent that run in this process, from now
-// on, and those of their sub-agents. [event.Event].Session tells them apart. These are the
-// sessions of every Agent with the same session store.
+// Watch yields the events of all sessions of the agent that run in this process, from the
+// call of Watch on, and those of their sub-agents. [event.Event].Session tells them apart.
+// These are the sessions of every Agent with the same session store: the same value of it,
+// not another value for the same folder. To follow sessions of other processes or of another
+// store value, use [Session.Watch], which reads the store. To find them, list the store.
+//
+// Call Watch before you prompt. You may range over its events later, in another goroutine.
 //
 // An [event.SessionBegan] comes before the first event of a session that begins, and an
 // [event.SessionEnded] when a session is closed. Events of one session come in their order. Text
@@ -33,13 +39,20 @@ type Feed struct {
 // Watch ends with the error of ctx when ctx ends. It fails with [ErrConfig] if the Agent has
 // no session store, or if the Feed names an unknown type.
 func (a *Agent) Watch(ctx context.Context, f Feed) iter.Seq2[event.Event, error] {
+	key, err := f.key(a.Sessions)
+	if err != nil {
+		return func(yield func(event.Event, error) bool) { yield(event.Event{}, err) }
+	}
+	early := &subscription{}
+	w := watchers.Join(key, f.wants)
+	early.watcher.Store(w)
+	runtime.AddCleanup(early, (*watchers.Watcher).Leave, w) // nobody ranges over the events
 	return func(yield func(event.Event, error) bool) {
-		key, err := f.key(a.Sessions)
-		if err != nil {
-			yield(event.Event{}, err)
-			return
+		defer runtime.KeepAlive(early) // its cleanup would end the watcher
+		w := early.watcher.Swap(nil)
+		if w == nil { // the second range begins now
+			w = watchers.Join(key, f.wants)
 		}
-		w := watchers.Join(key, f.wants)
 		defer w.Leave()
 		for {
 			events, missed := w.Take()
@@ -62,6 +75,11 @@ func (a *Agent) Watch(ctx context.Context, f Feed) iter.Seq2[event.Event, error]
 			}
 		}
 	}
+}
+
+// A subscription holds the watcher of [Agent.Watch] until someone ranges over the events.
+type subscription struct {
+	watcher atomic.Pointer[watchers.Watcher]
 }
 
 // key returns the key of those who watch an agent with the given store.

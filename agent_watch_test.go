@@ -4,14 +4,17 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"runtime"
 	"strings"
 	"sync"
 	"testing"
 	"testing/synctest"
+	"time"
 
 	"github.com/openagent-go/agent"
 	"github.com/openagent-go/agent/event"
 	"github.com/openagent-go/agent/internal/fact"
+	"github.com/openagent-go/agent/internal/watchers"
 	"github.com/openagent-go/agent/llm/llmtest"
 	"github.com/openagent-go/agent/session"
 	"github.com/openagent-go/agent/tool"
@@ -238,5 +241,31 @@ func BenchmarkWatched(b *testing.B) {
 			}
 			b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N*turns), "ns/turn")
 		})
+	}
+}
+
+// Watch begins with its call, so that no event is missed before the first range. A watcher
+// that nobody ranges over leaves when it is collected.
+func TestWatchBeginsWithCall(t *testing.T) {
+	a := &agent.Agent{Model: llmtest.Script(say("one"), say("two")), Sessions: session.Memory()}
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	events := a.Watch(ctx, agent.Feed{Types: []string{"run_end"}})
+	if _, err := a.Prompt(t.Context(), "go"); err != nil {
+		t.Fatal(err)
+	}
+	for e, err := range events {
+		if end, ok := e.Data.(event.RunEnd); !ok || end.Text != "one" || err != nil {
+			t.Errorf("got %+v, %v", e, err)
+		}
+		break
+	}
+	before := watchers.Any()
+	func() { a.Watch(ctx, agent.Feed{}) }()
+	for end := time.Now().Add(10 * time.Second); watchers.Any() && time.Now().Before(end); time.Sleep(time.Millisecond) {
+		runtime.GC()
+	}
+	if before || watchers.Any() {
+		t.Errorf("there are watchers: %v before, %v after", before, watchers.Any())
 	}
 }
