@@ -50,7 +50,7 @@ func Prompts(a *agent.Agent, description string, o server.Options) (server.Serve
 		return nil, errors.New("serving an agent: Options.Tools must be empty, because the agent provides them")
 	}
 	p := &prompts{agent: *a}
-	o.Tools = []tool.Tool{promptTool(cmp.Or(description, "Gives a task to an agent, which works on it with tools of its own and answers when it is done."))}
+	o.Tools = []tool.Tool{p.tool(cmp.Or(description, "Gives a task to an agent, which works on it with tools of its own and answers when it is done."))}
 	return open(o, mcpserver.Callbacks{Call: p.call})
 }
 
@@ -69,11 +69,12 @@ type promptInput struct {
 	Session string `json:"session,omitempty" jsonschema:"a session of an earlier answer, to go on with it"`
 }
 
-// promptTool describes the tool; call carries it out, since it knows the client.
-func promptTool(description string) tool.Tool {
+// tool returns the tool. Calls of clients go to p.call; those of this program, which have no client,
+// to p.prompt.
+func (p *prompts) tool(description string) tool.Tool {
 	spec := tool.Spec{Name: PromptTool, Title: "Prompt the agent", Description: description, Output: outcomeSchema, OpenWorld: true, Timeout: -1}
-	return tool.New(spec, func(context.Context, tool.Call, promptInput) (*tool.Result, error) {
-		return nil, errors.New("only the server can prompt the agent")
+	return tool.New(spec, func(ctx context.Context, _ tool.Call, in promptInput) (*tool.Result, error) {
+		return p.prompt(ctx, p.agent, "", in)
 	})
 }
 
@@ -82,19 +83,27 @@ func (p *prompts) call(ctx context.Context, client *mcpserver.Client, call tool.
 		return tool.Errorf("%v", err), nil
 	}
 	var in promptInput
-	if err := json.Unmarshal(call.Input, &in); err != nil || strings.TrimSpace(in.Prompt) == "" {
+	if err := json.Unmarshal(call.Input, &in); err != nil {
 		return tool.Errorf("the prompt is empty"), nil
-	}
-	if in.Session != "" && !p.owns(begun{client.Session(), in.Session}) {
-		return tool.Errorf("there is no session %q of this client to go on with; leave it out for a new one", in.Session), nil
 	}
 	a := p.agent
 	a.CanUseTool, a.AskUser = judges(p.agent.CanUseTool, client), client.AskUser
+	return p.prompt(ctx, a, client.Session(), in)
+}
+
+// prompt prompts the agent for a client; "" is this program.
+func (p *prompts) prompt(ctx context.Context, a agent.Agent, client string, in promptInput) (*tool.Result, error) {
+	if strings.TrimSpace(in.Prompt) == "" {
+		return tool.Errorf("the prompt is empty"), nil
+	}
+	if in.Session != "" && !p.owns(begun{client, in.Session}) {
+		return tool.Errorf("there is no session %q of this client to go on with; leave it out for a new one", in.Session), nil
+	}
 	id := cmp.Or(in.Session, session.NewID())
 	s := a.Session(id)
 	defer s.Close()
 	if a.Sessions != nil {
-		p.remember(begun{client.Session(), id})
+		p.remember(begun{client, id})
 	}
 	var failed error
 	for e, err := range s.Stream(ctx, in.Prompt) {
