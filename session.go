@@ -168,8 +168,12 @@ func (s *Session) StreamInput(ctx context.Context, in Input) iter.Seq2[event.Eve
 // Resume continues a run that a crash cut short, or that was detached or suspended, see
 // [Session.Detach] and [ErrSuspended]. A run that was interrupted has ended: prompt again.
 // Resume does not repeat calls that may have changed something when the program died. The
-// model learns that their outcome is unknown. The run keeps the Budget that it began with;
-// [Session.SetBudget] changes it.
+// model learns that their outcome is unknown. A question whose time is over is denied. The
+// run keeps the Budget that it began with; [Session.SetBudget] changes it.
+//
+// Resume fails with [ErrNotResumable] if there is no such run, with [ErrBusy] if the session
+// is in use, with [ErrSuspended] if a question still waits, and otherwise like
+// [Session.Prompt].
 func (s *Session) Resume(ctx context.Context) iter.Seq2[event.Event, error] {
 	return s.stream(ctx, nil)
 }

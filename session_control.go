@@ -158,6 +158,10 @@ func (s *Session) Pending(ctx context.Context) ([]event.PermissionRequest, error
 //
 // Without a run, Decide records the answer to a question of the last run or of its agents.
 // [Session.Resume] then continues the run, also in another process.
+//
+// Decide fails with [ErrNoQuestion] if the call does not wait for a decision, such as after
+// an answer, or if its question has expired. It fails with [ErrBusy] if another process or
+// another Session has the session open.
 func (s *Session) Decide(ctx context.Context, call string, d permission.Decision) error {
 	if d.Input != nil && !json.Valid(d.Input) {
 		return fmt.Errorf("agent: deciding about call %s: the input is not JSON", call)

@@ -52,9 +52,6 @@ func (s *Session) decideLater(ctx context.Context, id string, d permission.Decis
 	if err := s.open(ctx, ""); err != nil {
 		return err
 	}
-	if len(s.state.State.Asking()) == 0 {
-		return ErrNotRunning
-	}
 	call, key, ok := s.state.Question(x.Executor, id)
 	if !ok {
 		return ErrNoQuestion

@@ -72,6 +72,9 @@ func TestApprovalsBetweenProcesses(t *testing.T) {
 		if pending, err = s.Pending(t.Context()); !errors.Is(err, agent.ErrNotRunning) {
 			t.Errorf("%+v, %v", pending, err)
 		}
+		if err := s.Decide(t.Context(), "c2.0", permission.Allow()); !errors.Is(err, agent.ErrNoQuestion) {
+			t.Errorf("answering when nothing waits: %v", err)
+		}
 		return
 	}
 	dir = t.TempDir()
