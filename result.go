@@ -28,7 +28,7 @@ type Result struct {
 	Turns      int                       // answers of the model
 	Reason     event.EndReason           // why the run ended
 	Message    string                    // what went wrong, in words
-	Denials    []event.Denial            // calls that were refused
+	Denials    []event.Denial            // refused calls of the agent; those of a sub-agent are in its event.RunEnd
 	Queued     []string                  // ids of messages that wait for the next prompt
 	Tools      map[string]event.ToolUse  // calls that ran, by tool
 	modelCalls int                       // requests to models

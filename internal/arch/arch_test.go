@@ -258,6 +258,7 @@ var rules = map[string][]string{
 	// With everything that a coding agent works with; the command is built on it.
 	"coder": {
 		"",
+		"checkpoint",
 		"internal/coding",
 		"internal/config",
 		"event",
@@ -270,6 +271,7 @@ var rules = map[string][]string{
 		"workspace",
 	},
 	"internal/coding": {
+		"internal/rules",
 		"internal/sessiondir",
 		"",
 		"internal/checkpoint",
