@@ -280,6 +280,7 @@ var rules = map[string][]string{
 		"hook/shell",
 		"internal/parts",
 		"internal/providers",
+		"internal/rules",
 		"internal/trusted",
 		"internal/web",
 		"internal/wire",
