@@ -133,12 +133,16 @@ func TestApprovalExpiresInRun(t *testing.T) {
 // A question that nobody answers in time is denied: while the callback is asked, and when a
 // suspended run is resumed. It cannot be allowed any more.
 func TestQuestionExpires(t *testing.T) {
-	store := session.Memory()
+	t.Run("memory", func(t *testing.T) { testQuestionExpires(t, session.Memory()) })
+	t.Run("folder", func(t *testing.T) { testQuestionExpires(t, session.Dir(t.TempDir())) })
+}
+
+func testQuestionExpires(t *testing.T, store session.Store) {
 	w := write(func(context.Context, tool.Call, int) (*tool.Result, error) {
 		t.Error("the call ran")
 		return tool.Text("ok"), nil
 	})
-	until := time.Now().Add(50 * time.Millisecond)
+	until := time.Now().Add(time.Second)
 	a := &agent.Agent{Model: llmtest.Script(uses("write"), say("end")), Tools: []tool.Tool{w}, Sessions: store,
 		CanUseTool: func(_ context.Context, _ tool.Call, v permission.Decision) (permission.Decision, error) {
 			if v.Behavior != permission.Asked {
@@ -155,7 +159,22 @@ func TestQuestionExpires(t *testing.T) {
 	if err != nil || len(pending) != 1 || !pending[0].Expires.Equal(until) {
 		t.Fatalf("%+v, %v", pending, err)
 	}
+	listed := func(want session.State, questions int) {
+		t.Helper()
+		info, err := session.Stat(t.Context(), store, "s")
+		waiting, failed := session.Waiting(t.Context(), store)
+		if err != nil || failed != nil || info.State != want || len(waiting) != questions {
+			t.Errorf("%v with %+v, %v, %v; want %v with %d questions", info.State, waiting, err, failed, want, questions)
+		}
+		for _, q := range waiting {
+			if !q.Expires.Equal(until) {
+				t.Errorf("the question ends %v, want %v", q.Expires, until)
+			}
+		}
+	}
+	listed(session.StateWaiting, 1)
 	time.Sleep(time.Until(until) + 5*time.Millisecond)
+	listed(session.StateUnfinished, 0)
 	if err := s.Decide(t.Context(), pending[0].Call.ID, permission.Allow()); !errors.Is(err, agent.ErrNoQuestion) {
 		t.Errorf("allowed too late: %v", err)
 	}

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"slices"
+	"time"
 
 	"github.com/openagent-go/agent/event"
 	"github.com/openagent-go/agent/internal/fact"
@@ -22,7 +23,8 @@ const (
 	// all its answers. Resuming the session continues it.
 	StateUnfinished State = "unfinished"
 	// StateWaiting: a question of the session or of one of its sub-agents waits for a person.
-	// The run is suspended, interrupted, or asks right now. [Waiting] lists the questions.
+	// The run is suspended, interrupted, or asks right now. [Waiting] lists the questions. A
+	// question that has expired does not count: Resume denies its call.
 	StateWaiting State = "waiting"
 )
 
@@ -31,8 +33,10 @@ type progress struct {
 	Open      bool     `json:"open,omitempty"`      // a run has no end
 	Suspended bool     `json:"suspended,omitempty"` // its end says that it goes on
 	Asking    []string `json:"asking,omitempty"`    // calls that wait for a person
-	Agents    []atWork `json:"agents,omitempty"`    // sub-agents without an end
-	unknown   bool     // the conversation was rewound: all facts have to be looked at
+	// Expires says when questions end, by call. Questions that are not in it have no end.
+	Expires map[string]time.Time `json:"expires,omitempty"`
+	Agents  []atWork             `json:"agents,omitempty"` // sub-agents without an end
+	unknown bool                 // the conversation was rewound: all facts have to be looked at
 }
 
 // An atWork is a piece of work of a sub-agent.
@@ -49,8 +53,11 @@ type step struct {
 	Delivery                           event.Delivery
 	Reason                             event.EndReason
 	Key, Call, Session, Agent, Invalid string
-	Decision                           struct{ Behavior permission.Behavior }
-	Result                             struct{ Questions []json.RawMessage }
+	Decision                           struct {
+		Behavior permission.Behavior
+		Expires  time.Time
+	}
+	Result struct{ Questions []json.RawMessage }
 }
 
 // apply takes in a step.
@@ -62,15 +69,18 @@ func (p *progress) apply(s step) {
 		p.Open, p.Suspended = true, false
 	case typeStopped:
 		if s.Reason != event.Suspended {
-			p.Asking = nil
+			p.Asking, p.Expires = nil, nil
 		}
 	case typeAuthorized:
 		if s.Invalid == "" && asks(s.Decision.Behavior) {
 			p.ask(s.Call)
+			p.expire(s.Call, s.Decision.Expires)
 		}
 	case typeAnswered:
 		if s.Decision.Behavior != permission.Deferred {
 			p.settle(s.Call)
+		} else if slices.Contains(p.Asking, s.Call) {
+			p.expire(s.Call, s.Decision.Expires)
 		}
 	case typeDone:
 		if len(s.Result.Questions) > 0 {
@@ -87,7 +97,7 @@ func (p *progress) apply(s step) {
 	case typeRunEnd:
 		p.Open, p.Suspended = false, s.Reason == event.Suspended
 		if !p.Suspended {
-			p.Asking = nil
+			p.Asking, p.Expires = nil, nil
 		}
 	case typeRewound:
 		p.unknown = true
@@ -103,6 +113,28 @@ func (p *progress) ask(call string) {
 
 func (p *progress) settle(call string) {
 	p.Asking = slices.DeleteFunc(p.Asking, func(c string) bool { return c == call })
+	delete(p.Expires, call)
+}
+
+// expire notes when a question ends, unless that is never.
+func (p *progress) expire(call string, at time.Time) {
+	if at.IsZero() {
+		return
+	}
+	if p.Expires == nil {
+		p.Expires = map[string]time.Time{}
+	}
+	p.Expires[call] = at
+}
+
+// waiting returns the calls that a person can still decide about.
+func (p *progress) waiting(now time.Time) (calls []string) {
+	for _, call := range p.Asking {
+		if end := p.Expires[call]; end.IsZero() || now.Before(end) {
+			calls = append(calls, call)
+		}
+	}
+	return calls
 }
 
 // The names of the facts that matter here.
@@ -140,9 +172,9 @@ func stepOf(d event.Data) (s step, ok bool) {
 	case fact.Stopped:
 		s.typ, s.Reason = typeStopped, d.Reason
 	case fact.Authorized:
-		s.typ, s.Call, s.Invalid, s.Decision.Behavior = typeAuthorized, d.Call, d.Invalid, d.Decision.Behavior
+		s.typ, s.Call, s.Invalid, s.Decision.Behavior, s.Decision.Expires = typeAuthorized, d.Call, d.Invalid, d.Decision.Behavior, d.Decision.Expires
 	case fact.Answered:
-		s.typ, s.Call, s.Decision.Behavior = typeAnswered, d.Call, d.Decision.Behavior
+		s.typ, s.Call, s.Decision.Behavior, s.Decision.Expires = typeAnswered, d.Call, d.Decision.Behavior, d.Decision.Expires
 	case fact.ToolDone:
 		s.typ, s.Call, s.Result.Questions = typeDone, d.Call, make([]json.RawMessage, len(d.Result.Questions))
 	case fact.ToolAmended:
@@ -250,7 +282,7 @@ func readProgress(s *scanner, id string) (progress, error) {
 // waits whether a sub-agent waits for a person.
 func (p *progress) state(held func() bool, waits func(agent string) bool) State {
 	switch {
-	case len(p.Asking) > 0, slices.ContainsFunc(p.Agents, func(a atWork) bool { return CheckID(a.Session) == nil && waits(a.Session) }):
+	case len(p.waiting(time.Now())) > 0, slices.ContainsFunc(p.Agents, func(a atWork) bool { return CheckID(a.Session) == nil && waits(a.Session) }):
 		return StateWaiting
 	case p.Open && held():
 		return StateRunning

@@ -18,19 +18,21 @@ import (
 
 // A Question is a call that waits for a person.
 type Question struct {
-	Session string          `json:"session"`         // the session that you resume, also for a sub-agent's question
-	Call    string          `json:"call"`            // for Decide of an agent's session; a sub-agent's begins with its session and "/"
-	Agent   string          `json:"agent,omitempty"` // name of the sub-agent
-	Tool    string          `json:"tool"`            // its name
-	Input   json.RawMessage `json:"input,omitempty"` // of the call, as the model wrote it
-	Text    string          `json:"text"`            // why it is asked, or what the tool asks
-	Since   time.Time       `json:"since"`           // when it was asked
+	Session string          `json:"session"`          // the session that you resume, also for a sub-agent's question
+	Call    string          `json:"call"`             // for Decide of an agent's session; a sub-agent's begins with its session and "/"
+	Agent   string          `json:"agent,omitempty"`  // name of the sub-agent
+	Tool    string          `json:"tool"`             // its name
+	Input   json.RawMessage `json:"input,omitempty"`  // of the call, as the model wrote it
+	Text    string          `json:"text"`             // why it is asked, or what the tool asks
+	Since   time.Time       `json:"since"`            // when it was asked
+	Expires time.Time       `json:"expires,omitzero"` // when the call is denied if nobody answers; zero: never
 	// Asks: the call is permitted, and the tool asks for an answer.
 	Asks bool `json:"asks,omitempty"`
 }
 
 // Waiting returns the questions that wait for a person, the oldest first: those of all
-// sessions in the store, or of the named ones. Questions of sub-agents are included. It
+// sessions in the store, or of the named ones. Questions of sub-agents are included, and those
+// that have expired are not: resume their sessions, which are [StateUnfinished]. It
 // takes no lock. It reads only sessions whose state is [StateWaiting], or not known.
 func Waiting(ctx context.Context, s Store, ids ...string) ([]Question, error) {
 	all, err := waiting(ctx, s, ids)
@@ -99,9 +101,9 @@ func questionsOf(ctx context.Context, s Store, id string, nested bool) ([]Questi
 		return nil, err
 	}
 	var all []Question
-	for _, call := range a.progress.Asking {
+	for _, call := range a.progress.waiting(time.Now()) {
 		q := a.asked[call]
-		q.Session, q.Call = id, call
+		q.Session, q.Call, q.Expires = id, call, a.progress.Expires[call]
 		q.Tool, q.Input = a.called(call)
 		all = append(all, q)
 	}
