@@ -71,7 +71,7 @@ func TestCommand(t *testing.T) {
 	} {
 		for _, e := range []hook.Event{hook.PreToolUse, hook.PostToolUse} {
 			limit := 30 * time.Second
-			if strings.Contains(c.failure, "longer") {
+			if strings.Contains(c.failure, "did not end") {
 				limit = 300 * time.Millisecond
 			}
 			out := run(t, ws, limit, c.line, hook.Input{Event: e, Dir: ws.Root, Tool: "Bash"})
