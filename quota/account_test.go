@@ -83,8 +83,7 @@ func TestWaitEnds(t *testing.T) {
 	})
 }
 
-// A call that waits goes on when the period ends, in the new one, and when a reservation
-// expires.
+// A waiting call is made when a new period begins, and when a reservation expires.
 func TestWaitForPeriod(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		store := quota.Memory()

@@ -7,7 +7,7 @@ import (
 )
 
 // A past is a tree of a checkpoint, for scans before it is restored. What was ignored then decides,
-// because whoever adds files can also add ignore files. Methods of nil know nothing.
+// because whoever adds files can also add ignore files. A nil *past is valid: its methods report that nothing is known.
 type past struct {
 	kinds   map[string]kind   // of all paths that it covers
 	ignore  map[string][]byte // its .gitignore files, by folder

@@ -48,7 +48,7 @@ type Run struct {
 	next      []event.Fact    // first facts of this run, to commit after an earlier run is closed
 	stopped   bool            // the end of ctx is on record
 	ending    bool            // the run only waits for pending effects
-	detached  detacher        // nil: the run goes on to its end
+	detached  detacher        // nil: nobody has asked the run to stop early
 
 	completed completedEffects // has its own lock
 }

@@ -83,7 +83,7 @@ func ReadServerFile(dir string) (*ServerFile, error) {
 		return nil, err
 	}
 	data, err := plainfile.ReadFile(place, MaxServersFile)
-	if errors.Is(err, fs.ErrNotExist) { // a placeholder of a sandbox
+	if errors.Is(err, fs.ErrNotExist) { // an empty folder, which a sandbox has put in the place of the file
 		return nil, nil
 	}
 	if err != nil {

@@ -35,8 +35,8 @@ func (c *Compiled) Denies(r permission.Request) (permission.Decision, bool) {
 	return decision(d), ok
 }
 
-// Waits reports whether mode Plan, of the policy or of a parent, keeps a call from running,
-// whatever a person answers. The decision denies the call.
+// Waits reports whether mode Plan, of the policy or of a parent, stops a call, so that a
+// person cannot allow it. The decision denies the call.
 func (c *Compiled) Waits(r permission.Request) (permission.Decision, bool) {
 	d, ok := c.rules.Waits(request(r))
 	return decision(d), ok

@@ -151,8 +151,8 @@ func planned(b Behavior, about *call, why string) Decision {
 	return decide(b, FromMode, nil, "%s has to wait in mode plan because %s; it can run once the plan is approved", about.String(), why)
 }
 
-// Waits reports whether mode [Plan], of the policy or of a ceiling, keeps a call from
-// running, whatever a person answers. The decision denies the call.
+// Waits reports whether mode [Plan], of the policy or of a ceiling, stops a call, so
+// that a person cannot allow it. The decision denies the call.
 func (c *Compiled) Waits(r Request) (Decision, bool) {
 	if !c.Plans() {
 		return Decision{}, false

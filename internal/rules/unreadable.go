@@ -140,8 +140,8 @@ func (u *Unreadable) Under(folder string) *Unreadable {
 	return &narrow
 }
 
-// UnreadableOf returns the files that a call in the folder dir must not show, whatever says
-// so: an Unreadable, or a function of the program.
+// UnreadableOf returns the files that a call in the folder dir must not show. h is an
+// Unreadable, or a value of the program that answers for one path at a time.
 func UnreadableOf(h interface{ Hides(path, dir string) bool }, dir string) *Unreadable {
 	switch u := h.(type) {
 	case nil:
