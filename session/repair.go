@@ -31,7 +31,7 @@ func (r *Repaired) MarshalJSON() ([]byte, error) { return plainJSON(r.done) }
 type repaired struct {
 	Before    report `json:"before"`           // the damage
 	Kept      int64  `json:"kept"`             // facts that are as they were
-	Rewritten int64  `json:"anew"`             // facts made from the journal after the first gap
+	Rewritten int64  `json:"rewritten"`        // facts made from the journal after the first gap
 	Backup    string `json:"backup,omitempty"` // the damaged journal; "": nothing had to be repaired
 }
 

@@ -40,7 +40,7 @@ type problem struct {
 	Seq    int64  `json:"seq,omitempty"` // of the fact, where there is one
 	Kind   string `json:"kind"`          // such as "checksum", for a line that was altered
 	Text   string `json:"text"`
-	Usable bool   `json:"harmless,omitempty"` // the session can still be read and opened
+	Usable bool   `json:"usable,omitempty"` // the session can still be read and opened
 }
 
 // errNoFolder is the error for a store of another kind.

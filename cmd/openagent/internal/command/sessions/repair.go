@@ -34,7 +34,7 @@ func holding(ctx context.Context, h *cli.IO, o *sessionsOptions, id string) (ses
 // repaired are the counts of a [session.Repaired].
 type repaired struct {
 	Kept      int64 `json:"kept"`
-	Rewritten int64 `json:"anew"`
+	Rewritten int64 `json:"rewritten"`
 }
 
 func repairSessions(ctx context.Context, h *cli.IO, o *sessionsOptions, ids []string) error {

@@ -34,7 +34,7 @@ type problem struct {
 	Seq    int64  `json:"seq,omitempty"`
 	Kind   string `json:"kind"`
 	Text   string `json:"text"`
-	Usable bool   `json:"harmless,omitempty"`
+	Usable bool   `json:"usable,omitempty"`
 }
 
 // decode reads the JSON of a report of package session.
