@@ -275,6 +275,9 @@ func (p *parentRun) prepareSubagent(ctx context.Context, c child, id string, bac
 	agents := p.session.subagents()
 	err := p.session.withSession(ctx, func(f *conversation.Conversation, record func(...event.Fact) error) error {
 		w.toolID = f.ProviderID(c.Call)
+		if c.Session != "" && subagents.Suspended(f.State, id, w.key) {
+			return fmt.Errorf("agent: sending %s back to work: %w about one of its calls; the agent continues after that", id, ErrSuspended)
+		}
 		own := inherit(p.run.x.definition(), c.Agent.copied(), c.Mode, p.now(f))
 		own.Sessions = store
 		own.Name = name

@@ -110,8 +110,9 @@ func (w *subagentTask) ended(res *Result, err error) (event.AgentEnd, string) {
 
 // settle records the end of a background task, with the notice about it.
 func (s *Session) settle(w *subagentTask, res *Result, err error) {
+	waits := w.suspended(res) || errors.Is(err, ErrDetached) // a resumed run continues it
 	end, text := w.ended(res, err)
-	if w.note != nil {
+	if w.note != nil && !waits {
 		text = strings.TrimSpace(text + "\n\n" + safecall.Or(w.note, ""))
 	}
 	text = w.parent.run.x.Finish(tool.Call{ID: w.call, Session: s.ID}, tool.Text(text)).Text()
@@ -119,7 +120,7 @@ func (s *Session) settle(w *subagentTask, res *Result, err error) {
 		if _, ended := f.State.Agents().Worked(w.key); ended {
 			return nil
 		}
-		if w.suspended(res) || errors.Is(err, ErrDetached) {
+		if waits {
 			return record(w.suspendedFact())
 		}
 		if n := subagents.Notice(w.key, w.name, end, text); !f.State.Known(n.ID) {

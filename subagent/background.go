@@ -29,9 +29,10 @@ func (c *Manager) start(ctx context.Context, p parentrun.Run, j *job, child pare
 func (c *Manager) work(ctx context.Context, p parentrun.Run, j *job, child parentrun.Child, ended func(*agent.Result)) (string, error) {
 	j.mu.Lock()
 	rest := make(chan struct{})
-	j.parent, j.began, j.rest, j.result, j.err = p, time.Now(), rest, nil, nil
+	j.parent, j.began, j.rest, j.result, j.err, j.waits = p, time.Now(), rest, nil, nil, false
 	j.mu.Unlock()
 	id, err := p.Start(ctx, child, func(res *agent.Result, err error) {
+		waits := j.keeps(res, err)
 		j.mu.Lock()
 		j.result, j.err = res, err
 		j.stopped = j.stopped || errors.Is(err, agent.ErrAgentStopped)
@@ -40,7 +41,7 @@ func (c *Manager) work(ctx context.Context, p parentrun.Run, j *job, child paren
 		if ended != nil {
 			ended(res)
 		}
-		if j.team == "" || !c.idle(p, j, child) {
+		if waits || j.team == "" || !c.idle(p, j, child) { // one that waits continues with its call
 			c.release(j)
 		}
 	})

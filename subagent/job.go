@@ -3,6 +3,7 @@ package subagent
 import (
 	"cmp"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -32,6 +33,7 @@ type job struct {
 	leaving bool          // it has agreed to end
 	stopped bool          // someone ends it
 	rouse   func()        // ends its waiting for mail; nil: it does not wait
+	waits   bool          // for a decision, or for its session to be resumed
 	ends    []func()
 	note    string // notes to append to its answer
 	ended   bool
@@ -110,6 +112,22 @@ func (j *job) finish() {
 	}
 }
 
+// keeps takes in how a piece of work came to its end. If a resumed run continues the work,
+// the agent keeps its worktree.
+func (j *job) keeps(res *agent.Result, err error) (waits bool) {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	j.waits = res != nil && res.Reason == event.Suspended || errors.Is(err, agent.ErrDetached)
+	return j.waits
+}
+
+// paused reports whether a resumed run continues the agent's work.
+func (j *job) paused() bool {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	return j.waits
+}
+
 // wake ends the agent's waiting for mail.
 func (j *job) wake() {
 	j.mu.Lock()
@@ -144,6 +162,7 @@ func (j *job) say(note string) {
 
 // spawned is the result of the tool Agent for an agent that has ended.
 func (j *job) spawned(res *agent.Result, err error) *toolapi.Spawned {
+	j.keeps(res, err)
 	j.cleanup()
 	j.mu.Lock()
 	defer j.mu.Unlock()
@@ -166,6 +185,8 @@ func (j *job) standing() string {
 	switch {
 	case j.stopped && !j.working():
 		b.WriteString(" was stopped")
+	case j.waits && !j.working():
+		b.WriteString(" waits for a decision; it continues when the session is resumed")
 	case j.result != nil && !j.working():
 		fmt.Fprintf(&b, " is done: %s", j.result.Reason)
 	case j.err != nil && !j.working():

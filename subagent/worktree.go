@@ -64,6 +64,9 @@ func (c *Manager) isolate(ctx context.Context, at location, asked bool, j *job, 
 	a.Dir = w.Dir
 	a.System += fmt.Sprintf("\n\nYou work in a git worktree of your own, %s, on the branch %s. Change nothing outside of it.", w.Dir, w.Branch)
 	j.atEnd(func() {
+		if j.paused() {
+			return
+		}
 		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), tidying)
 		defer cancel()
 		j.say(c.tidy(ctx, w))

@@ -56,6 +56,9 @@ func (g *Subagents) LastWork(agent string) (at event.AgentStart, end *event.Agen
 	return at, end, ok
 }
 
+// Waits reports whether the agent with the given key waits for a decision.
+func (g *Subagents) Waits(key string) bool { return g.waits[key] }
+
 // Waiting returns the agents in the background that wait for a decision.
 func (g *Subagents) Waiting() (list []event.AgentStart) {
 	for _, a := range g.list {

@@ -42,6 +42,14 @@ func Waits(state *engine.State, key string) bool {
 	return slices.ContainsFunc(state.Agents().Waiting(), func(w event.AgentStart) bool { return w.Key == key })
 }
 
+// Suspended reports whether the agent of a session waits for a deferred decision in other
+// work than that with the given key. New work would close its question.
+func Suspended(state *engine.State, session, key string) bool {
+	return slices.ContainsFunc(state.Agents().AtWork(), func(w event.AgentStart) bool {
+		return w.Session == session && w.Key != key && state.Agents().Waits(w.Key)
+	})
+}
+
 // Notice returns the message for the parent's model about the end of a background task.
 func Notice(key, name string, end event.AgentEnd, text string) event.UserMessage {
 	var b strings.Builder
