@@ -3,7 +3,7 @@
 // ignore. Each content is stored once, however many checkpoints have it.
 //
 //	store := &checkpoint.Store{Dir: dir}
-//	before, err := store.Take(ctx, "session", 1, project)
+//	before, err := store.Take(ctx, "session", 1, folder)
 //	report, err := store.Restore(ctx, "session", before, nil)
 //
 // Give Take to an agent as its Checkpoint function, and Restore to Session.RewindFiles.

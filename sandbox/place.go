@@ -24,8 +24,8 @@ type Place struct {
 	Temp string
 	// Private belongs to the program: it is neither read nor written.
 	Private []string
-	// Deny are the deny rules of the agent. What a rule for Edit names, see
-	// [permission.Rule.ProtectedPath], is not written.
+	// Deny are the deny rules of the agent. A file or folder that a rule for Edit names is
+	// not written.
 	Deny []permission.Rule
 	// Readable may be read even if the settings do not allow it, unless they deny it.
 	Readable []string

@@ -34,9 +34,10 @@ type Settings struct {
 	// ExcludedCommands run outside of the sandbox and are judged as without one:
 	// names such as "docker", or patterns as in Bash rules, such as "docker compose *".
 	ExcludedCommands []string `json:"excludedCommands,omitempty"`
-	AllowNested      bool     `json:"allowNestedSandbox,omitempty"` // see [Policy].Nested
-	// WeakerNested accepts a weaker sandbox where this program is itself in a
-	// container; see [confinement].Weaker.
+	// AllowNested lets confined programs create namespaces, as a sandbox inside does.
+	AllowNested bool `json:"allowNestedSandbox,omitempty"`
+	// WeakerNested accepts a weaker sandbox where this program is itself in a container
+	// that forbids a private /proc.
 	WeakerNested bool `json:"enableWeakerNestedSandbox,omitempty"`
 
 	// AllowedReadPaths may be read in addition to the writable paths. Empty: everything

@@ -1,7 +1,7 @@
 // Package session stores the facts of sessions: [Memory] as long as the program runs,
 // [Dir] in files.
 //
-//	a.Sessions = session.folderStore{Path: "/home/me/.myapp/sessions"}
+//	a.Sessions = session.Dir("/home/me/.myapp/sessions")
 //	latest, err := session.Latest(ctx, a.Sessions)
 //	s := a.Session(latest.Session)
 package session

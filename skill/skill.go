@@ -26,8 +26,7 @@ type Skill struct {
 	Aliases []string // other names
 	// Hint shows people the arguments, such as "[message]".
 	Hint string
-	// Tools are the only ones that may be used while it is in force, see
-	// [skillscope.Scope]; nil or empty is any.
+	// Tools are the only ones that may be used while it is in force; nil or empty is any.
 	Tools []permission.Rule
 	Model string // that answers while the skill works; "" is the agent's
 	// Hidden: people cannot run it by its name; Manual: models cannot run it.

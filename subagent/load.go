@@ -81,7 +81,7 @@ type Found struct {
 }
 
 // Load reads the folders and returns their kinds of agents, by name. If two have one name,
-// that of the later folder counts. The errors are [Problem]s; a mistake in one file spoils
+// that of the later folder counts. Each error is a [*Problem]; a mistake in one file spoils
 // no other.
 func Load(folders ...Folder) ([]Definition, []error) {
 	var all []Definition

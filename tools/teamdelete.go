@@ -18,8 +18,8 @@ type teamDeleteInput struct {
 	ID string `json:"id" jsonschema:"id or name of the team"`
 }
 
-// TeamDelete returns the tool with which a leader disbands its team. If teams has the
-// methods of [teamstore.Agents], the result names members that are still running.
+// TeamDelete returns the tool with which a leader disbands its team. The result
+// names members that are still running.
 func TeamDelete(store *team.Store) tool.Tool {
 	teams := sharedOf(store)
 	return tool.New(tool.Spec{

@@ -68,8 +68,7 @@ func (w *Workspace) openRoot(dir, name string) (*os.Root, string, error) {
 // Update replaces the content of the file at name by the result of change, or creates it
 // with its folders; change gets nil if there is no file. No reader sees a half-written
 // file; mode and owner stay. Updates of one file happen one after the other. If change
-// fails, Update returns its error and writes nothing. Files of more than [maxFile] bytes
-// are refused.
+// fails, Update returns its error and writes nothing. Files of more than 64 MB are refused.
 func (w *Workspace) Update(ctx context.Context, dir, name string, change func(old []byte) ([]byte, error)) error {
 	if far := w.elsewhere(); far != nil {
 		return far.updateOne(ctx, dir, name, change)

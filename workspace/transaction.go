@@ -37,8 +37,8 @@ type Content struct {
 // machine can leave a part of the changes. A place elsewhere makes the changes as a whole even
 // if the connection breaks. An error of change is returned as it is.
 //
-// Two names for one file are an error, and so are files larger than [maxFile] or
-// together larger than [maxTotal].
+// Two names for one file are an error, and so are files larger than 64 MB, or
+// than 256 MB together.
 func (w *Workspace) UpdateAll(ctx context.Context, dir string, names []string, change func(old [][]byte) ([]Content, error)) error {
 	if far := w.elsewhere(); far != nil {
 		return far.update(ctx, dir, names, change)

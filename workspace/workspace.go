@@ -20,9 +20,9 @@ import (
 // process's working directory. Its fields must not change after the first use;
 // it is safe for concurrent use.
 //
-//	&workspace.Workspace{Root: "/home/me/project"}                                                       // on this machine
-//	&workspace.Workspace{Root: "/work", Exec: workspace.ExecThrough("docker", "exec", "-i", "box", "sh", "-c")} // in a container
-//	&workspace.Workspace{InMemory: true}                                                                 // in memory
+//	here := &workspace.Workspace{Root: "/home/me/project"}
+//	container := &workspace.Workspace{Root: "/work", Exec: workspace.ExecThrough("docker", "exec", "-i", "box", "sh", "-c")}
+//	memory := &workspace.Workspace{InMemory: true}
 type Workspace struct {
 	Root string            // working directory; "" is the process's
 	Dirs []string          // further folders that tools may use

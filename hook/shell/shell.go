@@ -26,7 +26,7 @@ import (
 )
 
 // A Command is a shell command as a hook. Its exit codes: 0 is an answer on
-// standard output (see [hookrun.Parse]), 2 blocks with standard error as the reason,
+// standard output (docs/hooks.md describes it), 2 blocks with standard error as the reason,
 // any other is a failure. It gets no secrets of the environment, but the variables
 // of its Workspace, and HOOK_EVENT, HOOK_TOOL_NAME, HOOK_SESSION_ID, HOOK_CWD and
 // CLAUDE_PROJECT_DIR. All that it has started is ended with it.

@@ -66,6 +66,13 @@ type publicPackage struct {
 // programs, and not the packages of tests alone, which have nothing to compile.
 func publicPackages(t *testing.T) []publicPackage {
 	t.Helper()
+	all, _ := compiled(t)
+	return all
+}
+
+// compiled returns the public packages, and what imports them and all that they are made of.
+func compiled(t *testing.T) ([]publicPackage, types.Importer) {
+	t.Helper()
 	list := exec.Command("go", "list", "-deps", "-export", "-json=ImportPath,Name,Dir,Export,GoFiles,Standard", "./...")
 	list.Dir = filepath.Join("..", "..")
 	list.Stderr = os.Stderr
@@ -110,7 +117,7 @@ func publicPackages(t *testing.T) []publicPackage {
 	if len(all) < 30 {
 		t.Fatalf("%d public packages: this test does not see them all", len(all))
 	}
-	return all
+	return all, load
 }
 
 // isInternal reports whether programs outside the module cannot import a package.

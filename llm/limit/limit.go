@@ -81,9 +81,9 @@ type waiter struct {
 	given permit
 }
 
-// Wait implements [pace.Limiter]: the clients call it. It waits until a call may be sent. It fails with ctx's error, and with an
-// [*llm.APIError] of class [llm.RateLimit] if it would have to wait for longer than Hold or
-// with too many others. A nil Limiter permits everything.
+// Wait waits until a call may be sent. The clients call it. It fails with ctx's error, and
+// with an [*llm.APIError] of class [llm.RateLimit] if it would have to wait for longer than
+// Hold or with too many others. A nil Limiter permits everything.
 func (l *Limiter) Wait(ctx context.Context, c pace.Call) (pace.Permit, error) {
 	if l == nil {
 		return &permit{}, nil

@@ -21,13 +21,13 @@ import (
 //	llmtest.RunContract(t, func(t *testing.T, steps ...llmtest.Step) llm.Model {
 //		server := httptest.NewServer(play(steps))
 //		t.Cleanup(server.Close)
-//		return mymodel.Open(server.URL)
+//		return newModel(server.URL)
 //	})
 //
 // The server has to play these fields of a [Step]: Text, Calls, Usage and Stop; Err, an
-// [*llm.APIError] whose Class the model reports; Delay; and CutAfter with [CutClose], which
-// breaks the stream off after that many pieces. For a client of the Messages API, Chat
-// Completions or Responses, [RunModelTests] checks more.
+// [*llm.APIError] whose Class and Message the model reports; Delay; and CutAfter, after
+// that many pieces of the stream. For a client of the Messages API, Chat Completions or
+// Responses, [RunModelTests] checks more.
 func RunContract[T interface {
 	TB
 	Run(name string, f func(T)) bool
