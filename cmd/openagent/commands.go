@@ -5,6 +5,7 @@ import (
 
 	"github.com/openagent-go/agent/cmd/openagent/internal/cli"
 	"github.com/openagent-go/agent/cmd/openagent/internal/command/agents"
+	"github.com/openagent-go/agent/cmd/openagent/internal/command/auth"
 	"github.com/openagent-go/agent/cmd/openagent/internal/command/config"
 	"github.com/openagent-go/agent/cmd/openagent/internal/command/cron"
 	"github.com/openagent-go/agent/cmd/openagent/internal/command/doctor"
@@ -22,14 +23,14 @@ import (
 // root returns the command tree. Help lists the commands in this order.
 func root(h *cli.IO) cli.Command {
 	c := promptCommand(h)
-	c.Subcommands = []cli.Command{demo.Command(h), sessions.Command(h), cron.Command(h), triggers.Command(h), tools.Command(h), skills.Command(h), agents.Command(h),
+	c.Subcommands = []cli.Command{demo.Command(h), auth.Command(h), sessions.Command(h), cron.Command(h), triggers.Command(h), tools.Command(h), skills.Command(h), agents.Command(h),
 		trust.Command(h), permissions.Command(h), mcp.Command(h), models.Command(h), config.Command(h), doctor.Command(h), completionCommand(h), versionCommand(h)}
 	c.Subcommands = append(c.Subcommands, helpCommand(h, c.Names()))
 	return c
 }
 
 const environmentHelp = `Environment (the first variable that is set counts):
-  key       OPENAGENT_API_KEY, ANTHROPIC_API_KEY or OPENAI_API_KEY
+  key       OPENAGENT_API_KEY, ANTHROPIC_API_KEY or OPENAI_API_KEY; else the one that openagent auth login stored
   model     OPENAGENT_MODEL, ANTHROPIC_MODEL or OPENAI_MODEL
   small     OPENAGENT_SMALL_MODEL, the model that summarises web pages (default: a cheap model of the provider)
   search    BRAVE_API_KEY, TAVILY_API_KEY, EXA_API_KEY or SEARXNG_URL, for the tool WebSearch

@@ -758,6 +758,13 @@ var rules = map[string][]string{
 	},
 
 	"cmd/openagent/internal/term": {"internal/terminal"},
+	"cmd/openagent/internal/keys": {
+		"cmd/openagent/internal/cli",
+		"internal/config",
+		"internal/parts",
+		"internal/plainfile",
+		"internal/providers",
+	},
 	"cmd/openagent/internal/ratelimit": {
 		"internal/config",
 		"llm/limit",
@@ -824,8 +831,10 @@ var outside = map[string][]string{
 	"internal/rules/shellword": {"mvdan.cc/sh/v3/syntax"},
 	"internal/rules/shellscan": {"mvdan.cc/sh/v3/syntax"},
 
-	"cmd/...":      {"golang.org/x/...", "mvdan.cc/sh/v3/..."},
-	"examples/...": {"github.com/modelcontextprotocol/go-sdk/..."},
+	"cmd/...": {"golang.org/x/...", "mvdan.cc/sh/v3/..."},
+	// Only the command stores keys.
+	"cmd/openagent/internal/keys": {"github.com/zalando/go-keyring"},
+	"examples/...":                {"github.com/modelcontextprotocol/go-sdk/..."},
 }
 
 // everywhere lists the internal packages that every package may import. They import

@@ -15,7 +15,7 @@ import (
 var commandLayers = [][]string{
 	{"term", "ratelimit"},
 	{"cli"},
-	{"settings"},
+	{"settings", "keys"},
 	{"provider"},
 	{"preview", "sessionstore"},
 	{"app"},

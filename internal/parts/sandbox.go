@@ -76,7 +76,7 @@ func PrivatePaths(home string) []string {
 		return nil // nothing is stored
 	}
 	var out []string
-	for _, name := range []string{"triggers.json", "trust.json", "cron", "sessions", "checkpoints", LoginsName} {
+	for _, name := range []string{"triggers.json", "trust.json", "cron", "sessions", "checkpoints", LoginsName, KeysName} {
 		out = append(out, filepath.Join(home, name))
 	}
 	return out

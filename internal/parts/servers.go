@@ -24,6 +24,7 @@ const (
 	UserServersName  = "mcp.json"       // in the home folder
 	LocalServersName = "mcp-local.json" // in the home folder: the user's servers by the project's folder
 	LoginsName       = "mcp-logins"     // in the home folder: logins to servers
+	KeysName         = "keys.json"      // in the home folder: API keys of providers
 	MaxServersFile   = 1 << 20          // bytes
 )
 

@@ -47,6 +47,27 @@ func (p Provider) KeyVariables() []string {
 	return names
 }
 
+// StoredKey returns the key that the user has stored for the provider, or for the known host at
+// its address.
+func (p Provider) StoredKey() Setting {
+	if IsPlatform(p.Name.Value) {
+		return Setting{}
+	}
+	if host := p.profile(); host != nil && host.Name != p.Name.Value && host.Name != "" {
+		if s := p.stored(host.Name); s.Value != "" {
+			return s
+		}
+	}
+	return p.stored(p.Name.Value)
+}
+
+func (p Provider) stored(name string) Setting {
+	if p.Stored == nil {
+		return Setting{}
+	}
+	return p.Stored(name)
+}
+
 // inPrompt returns m with its tools in the prompt, if that was asked for.
 func (p Provider) inPrompt(m llm.Model) llm.Model {
 	if p.ToolsInPrompt {

@@ -116,6 +116,9 @@ func (p Provider) OtherProvider(name string) (Provider, error) {
 	if names := other.KeyVariables(); len(names) > 1 {
 		other.Key = other.Key.Or(p.Environ.First(names[1:]...))
 	}
+	if other.Key.Value == "" {
+		other.Key = other.StoredKey()
+	}
 	if name != AzureName {
 		other.BaseURL = other.BaseURL.Or(DefaultBase(name))
 	} else if err := other.checkAzure(); err != nil {

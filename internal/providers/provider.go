@@ -75,6 +75,10 @@ type Provider struct {
 	Tagged  bool      // names may be a family and a tag, such as mistral:7b
 	Demo    llm.Model // the model of the provider demo; nil: there is no such provider
 
+	// Stored returns the key that the user has stored for a provider, and where. It comes after
+	// variables. Nil: none is stored.
+	Stored func(provider string) Setting
+
 	// What the program says of providers, by their names. It comes before variables.
 	Keys     map[string]string
 	KeyFuncs map[string]llm.KeyFunc
@@ -174,10 +178,14 @@ func (p *Provider) Guess() Setting {
 		}
 		return Setting{Value: name, Source: "model"}
 	}
-	for _, suffix := range []string{"API_KEY", "BASE_URL", "MODEL"} {
+	for _, suffix := range []string{"API_KEY", "BASE_URL", "MODEL", "stored"} {
 		has := map[string]Setting{}
 		for _, name := range []string{AnthropicName, OpenAIName} {
-			if s := p.Environ.First(strings.ToUpper(name) + "_" + suffix); s.Value != "" {
+			s := p.Environ.First(strings.ToUpper(name) + "_" + suffix)
+			if suffix == "stored" {
+				s = p.stored(name)
+			}
+			if s.Value != "" {
 				has[name] = s
 			}
 		}

@@ -2,9 +2,11 @@ package provider
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/openagent-go/agent/cmd/openagent/internal/cli"
+	"github.com/openagent-go/agent/cmd/openagent/internal/settings"
 	"github.com/openagent-go/agent/internal/chat"
 	"github.com/openagent-go/agent/internal/providers"
 )
@@ -14,13 +16,17 @@ import (
 type missingKeyError struct {
 	provider string
 	looked   []string
+	stores   bool   // a key can be stored for the provider
 	other    string // what would reach a host whose key is at hand, and which key
 }
 
 func (e *missingKeyError) Error() string {
 	try := "openagent demo"
+	if e.stores {
+		try = "openagent auth login " + e.provider + "; or " + try
+	}
 	if e.other != "" {
-		try = e.other + "; or " + try
+		try = e.other + "; " + try
 	}
 	return fmt.Sprintf("openagent: no API key for the provider %s\nlooked at: %s\ntry: %s", e.provider, strings.Join(e.looked, ", "), try)
 }
@@ -37,7 +43,7 @@ func (p Provider) MissingKey() *missingKeyError {
 	if !p.Fixed && p.VendorOf(p.Model.Value) == "" || p.Model.Source == "default" && !p.Fixed {
 		looked = append(looked, "OPENAI_API_KEY")
 	}
-	return &missingKeyError{p.Name.Value, looked, p.elsewhere()}
+	return &missingKeyError{p.Name.Value, looked, slices.Contains(settings.Providers, p.Name.Value), p.elsewhere()}
 }
 
 // elsewhere says how a host whose key is at hand is reached, "" if there is none or
@@ -48,12 +54,16 @@ func (p Provider) elsewhere() string {
 	}
 	for _, name := range providers.Hosts {
 		host, _ := chat.ProfileOf(name)
-		if key := p.Environ.First(host.Keys...); key.Value != "" {
+		key, set := p.Environ.First(host.Keys...), "set"
+		if key.Value == "" && p.Stored != nil && p.Stored(name).Value != "" {
+			key, set = providers.Setting{Value: name, Source: "a key of " + name}, "stored"
+		}
+		if key.Value != "" {
 			flags := "--provider " + name
 			if p.Model.Source == "default" {
 				flags += " --model NAME"
 			}
-			return fmt.Sprintf("%s, as %s is set", flags, key.Source)
+			return fmt.Sprintf("%s, as %s is %s", flags, key.Source, set)
 		}
 	}
 	return ""

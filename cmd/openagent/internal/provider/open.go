@@ -2,8 +2,10 @@ package provider
 
 import (
 	"slices"
+	"sync"
 
 	"github.com/openagent-go/agent/cmd/openagent/internal/cli"
+	"github.com/openagent-go/agent/cmd/openagent/internal/keys"
 	"github.com/openagent-go/agent/cmd/openagent/internal/settings"
 	"github.com/openagent-go/agent/internal/chat"
 	"github.com/openagent-go/agent/internal/parts"
@@ -14,7 +16,9 @@ import (
 
 // Open finds out which provider is meant by options that are configured.
 func Open(h *cli.IO, o *settings.Options) (Provider, error) {
-	p, err := New(o, h.Getenv, o.ProviderSettings())
+	files := o.ProviderSettings()
+	files.Stored = stored(h)
+	p, err := New(o, h.Getenv, files)
 	p.Limiter = func(provider, base, key string) *limit.Limiter {
 		return h.Limits.For([3]string{provider, base, key}, o.Rates)
 	}
@@ -22,6 +26,31 @@ func Open(h *cli.IO, o *settings.Options) (Provider, error) {
 		err = p.reached(o)
 	}
 	return p, err
+}
+
+// stored returns the function that finds stored keys. It reads each one once, and warns of one that
+// cannot be read.
+func stored(h *cli.IO) func(provider string) providers.Setting {
+	var mu sync.Mutex
+	found := map[string]providers.Setting{}
+	return func(provider string) providers.Setting {
+		mu.Lock()
+		defer mu.Unlock()
+		name := keys.NameOf(provider)
+		if s, ok := found[name]; ok || name == "" {
+			return s
+		}
+		store, err := keys.Open(h)
+		if err != nil {
+			return providers.Setting{} // without a home folder nothing is stored
+		}
+		key, place, err := store.Get(name)
+		if err != nil {
+			h.Warn("%v", err)
+		}
+		found[name] = providers.Setting{Value: key, Source: string(place)}
+		return found[name]
+	}
 }
 
 // reached adds what settings say of how models are reached.
@@ -43,18 +72,18 @@ func (p *Provider) reached(o *settings.Options) error {
 
 // Secrets are the keys at hand.
 func (p Provider) Secrets() []string {
-	keys := slices.Clone(p.hidden)
+	all := slices.Clone(p.hidden)
 	names := append([]string{"OPENAGENT_API_KEY", providers.OldVariables["OPENAGENT_API_KEY"], "ANTHROPIC_API_KEY", "OPENAI_API_KEY", "AZURE_OPENAI_API_KEY", "AZURE_API_KEY", "AWS_SECRET_ACCESS_KEY", "AWS_SESSION_TOKEN", "AWS_BEARER_TOKEN_BEDROCK"}, web.SearchVariables[:3]...)
 	for _, host := range chat.Profiles() { // any of them may be gone over to
 		names = append(names, host.Keys...)
 	}
 	for _, name := range names {
-		if v := p.Environ.First(name).Value; v != "" && !slices.Contains(keys, v) {
-			keys = append(keys, v)
+		if v := p.Environ.First(name).Value; v != "" && !slices.Contains(all, v) {
+			all = append(all, v)
 		}
 	}
-	if p.Key.Value != "" && !slices.Contains(keys, p.Key.Value) {
-		keys = append(keys, p.Key.Value)
+	if p.Key.Value != "" && !slices.Contains(all, p.Key.Value) {
+		all = append(all, p.Key.Value)
 	}
-	return keys
+	return all
 }

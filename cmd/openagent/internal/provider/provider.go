@@ -17,7 +17,7 @@ type Provider struct {
 
 // New finds out which provider is meant. It asks for no key.
 func New(o *settings.Options, env providers.Environ, files settings.ProviderSettings) (Provider, error) {
-	p := Provider{Provider: providers.Provider{Environ: env, Models: files.Models, ToolsInPrompt: o.ToolsInPrompt, Fast: o.Fast, Demo: DemoModel()}}
+	p := Provider{Provider: providers.Provider{Environ: env, Models: files.Models, ToolsInPrompt: o.ToolsInPrompt, Fast: o.Fast, Demo: DemoModel(), Stored: files.Stored}}
 	p.Model = files.Model.OverrideOr(settings.FlagSetting("model", o.Model).Or(env.First(providers.Variables("MODEL", "")...)))
 	if p.Model.Value == "" && env.First(providers.Variables("MODEL", providers.AnthropicName)...).Or(env.First(providers.Variables("MODEL", providers.OpenAIName)...)).Value == "" {
 		p.Model = files.Model.Setting
@@ -57,7 +57,7 @@ func New(o *settings.Options, env providers.Environ, files settings.ProviderSett
 		return p, p.azure(settings.FlagSetting("base-url", o.BaseURL), files)
 	}
 	p.BaseURL = files.Base.OverrideOr(settings.FlagSetting("base-url", o.BaseURL).Or(env.First(providers.Variables("BASE_URL", name)...)).Or(files.Base.Setting).Or(providers.DefaultBase(name)))
-	p.Key = env.First(p.KeyVariables()...)
+	p.Key = p.ownKey(p.KeyVariables())
 	if p.Model.Value == "" {
 		return p, cli.Usagef("%s: %w", p.Name.Source, NoModelError(name))
 	}
@@ -75,7 +75,7 @@ func New(o *settings.Options, env providers.Environ, files settings.ProviderSett
 // azure finds the resource and its key.
 func (p *Provider) azure(flag providers.Setting, files settings.ProviderSettings) error {
 	p.BaseURL = files.Base.OverrideOr(flag.Or(p.Environ.First(providers.Variables("BASE_URL", providers.AzureName)...)).Or(files.Base.Setting))
-	p.Key = p.Environ.First(providers.Variables("API_KEY", providers.AzureName)...)
+	p.Key = p.ownKey(providers.Variables("API_KEY", providers.AzureName))
 	p.Small = files.Small.OverrideOr(p.Environ.First("OPENAGENT_SMALL_MODEL").Or(files.Small.Setting).Or(p.DefaultSmall()))
 	if p.BaseURL.Value == "" {
 		return cli.Usagef("--provider azure: set AZURE_OPENAI_ENDPOINT, or --base-url, to the endpoint of the resource, such as https://my-resource.openai.azure.com")
@@ -84,6 +84,14 @@ func (p *Provider) azure(flag providers.Setting, files settings.ProviderSettings
 		return cli.Usagef("%s: %v", p.BaseURL.Source, err)
 	}
 	return nil
+}
+
+// ownKey returns the key from the first of these variables that is set, else the stored one.
+func (p *Provider) ownKey(variables []string) providers.Setting {
+	if key := p.Environ.First(variables...); key.Value != "" {
+		return key
+	}
+	return p.StoredKey()
 }
 
 // begin takes the provider off the name of the model that a run begins with. With fixed

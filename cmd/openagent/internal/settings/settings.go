@@ -280,6 +280,8 @@ func (o *Options) Managed(key string) (config.Value, bool) {
 type ProviderSettings struct {
 	Model, Small, Name, Base FileSetting
 	Models                   *catalog.Table // nil: not set
+	// Stored returns the key that the user has stored for a provider. Nil: none.
+	Stored func(provider string) providers.Setting
 }
 
 // A FileSetting is a setting from a file. Managed settings and --settings override flags and

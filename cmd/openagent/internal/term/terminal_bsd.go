@@ -19,3 +19,8 @@ func DropInput(f *os.File) error {
 	const read = 1 // FREAD of <sys/fcntl.h>
 	return unix.IoctlSetPointerInt(int(f.Fd()), unix.TIOCFLUSH, read)
 }
+
+// HideInput stops a terminal from showing what is typed. Call restore to end it.
+func HideInput(f *os.File) (restore func() error, err error) {
+	return hideInput(int(f.Fd()), unix.TIOCGETA, unix.TIOCSETA)
+}

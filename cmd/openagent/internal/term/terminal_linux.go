@@ -14,3 +14,8 @@ func IsTerminal(f *os.File) bool {
 
 // DropInput forgets what was typed on a terminal and has not been read.
 func DropInput(f *os.File) error { return unix.IoctlSetInt(int(f.Fd()), unix.TCFLSH, unix.TCIFLUSH) }
+
+// HideInput stops a terminal from showing what is typed. Call restore to end it.
+func HideInput(f *os.File) (restore func() error, err error) {
+	return hideInput(int(f.Fd()), unix.TCGETS, unix.TCSETS)
+}

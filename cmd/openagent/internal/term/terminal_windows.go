@@ -16,3 +16,17 @@ func IsTerminal(f *os.File) bool {
 func DropInput(f *os.File) error {
 	return windows.FlushConsoleInputBuffer(windows.Handle(f.Fd()))
 }
+
+// HideInput stops a console from showing what is typed. Call restore to end it.
+func HideInput(f *os.File) (restore func() error, err error) {
+	h := windows.Handle(f.Fd())
+	var before uint32
+	if err := windows.GetConsoleMode(h, &before); err != nil {
+		return nil, err
+	}
+	hidden := before&^windows.ENABLE_ECHO_INPUT | windows.ENABLE_LINE_INPUT | windows.ENABLE_PROCESSED_INPUT
+	if err := windows.SetConsoleMode(h, hidden); err != nil {
+		return nil, err
+	}
+	return func() error { return windows.SetConsoleMode(h, before) }, nil
+}

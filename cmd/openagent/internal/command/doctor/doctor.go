@@ -236,7 +236,7 @@ func examineProvider(ctx context.Context, h *cli.IO) finding {
 	detail := fmt.Sprintf("%s, model %s, %s", p.Name.Value, p.Model.Value, p.BaseURL.Value)
 	switch {
 	case p.NeedsKey():
-		return finding{Name: name, OK: false, Detail: detail + ", no key: set " + strings.Join(p.MissingKey().Own(), " or ") + ", or try openagent demo"}
+		return finding{Name: name, OK: false, Detail: detail + ", no key: set " + strings.Join(p.MissingKey().Own(), " or ") + ", store one with openagent auth login, or try openagent demo"}
 	case p.Helper != nil:
 		return finding{Name: name, OK: true, Detail: detail + ", key from the apiKeyHelper command"}
 	case p.Key.Value == "":
