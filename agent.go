@@ -299,6 +299,11 @@ func (a *Agent) check() error {
 	if err := modelcall.CheckCache(a.Cache); err != nil {
 		return configError("Cache: %v", err)
 	}
+	switch a.ToolChoice.Mode {
+	case "", llm.ChooseAny, llm.ChooseNone, llm.ChooseTool:
+	default:
+		return configError("ToolChoice: unknown mode %q; it is auto (empty), any, none or tool", a.ToolChoice.Mode)
+	}
 	if a.Loop.Repeats < 0 || a.Loop.Failures < 0 {
 		return configError("a Loop must not have negative numbers: %+v", a.Loop)
 	}

@@ -392,6 +392,18 @@ func TestErrors(t *testing.T) {
 	}
 }
 
+// A denial in mode dontAsk names the mode once.
+func TestDontAskReason(t *testing.T) {
+	a := &agent.Agent{Model: llmtest.Script(uses("write"), say("done")), Tools: []tool.Tool{write(nil)}, Permissions: permission.Policy{Mode: permission.DontAsk}}
+	res, err := a.Prompt(t.Context(), "go")
+	if err != nil || len(res.Denials) != 1 {
+		t.Fatal(res, err)
+	}
+	if want := "denied in mode dontAsk: write needs permission because write is not known to be read-only; the rule write would allow it"; res.Denials[0].Reason != want {
+		t.Errorf("got %q, want %q", res.Denials[0].Reason, want)
+	}
+}
+
 func TestPermissions(t *testing.T) {
 	ran := 0
 	w := write(func(context.Context, tool.Call, int) (*tool.Result, error) { ran++; return tool.Text("ok"), nil })

@@ -71,6 +71,18 @@ func TestEndErrorCause(t *testing.T) {
 			t.Errorf("got %v", err)
 		}
 	})
+	t.Run("of the caller", func(t *testing.T) {
+		ctx, cancel := context.WithCancelCause(t.Context())
+		slow := &llmtest.Model{Rule: func(*llmtest.Request, int) llmtest.Step {
+			cancel(own)
+			return llmtest.Step{Text: "late", Delay: time.Hour}
+		}}
+		_, err := (&agent.Agent{Model: slow}).Prompt(ctx, "go")
+		var got *ownError
+		if !errors.Is(err, context.Canceled) || !errors.As(err, &got) || got != own || !errors.Is(err, agent.ErrInterrupted) {
+			t.Errorf("got %#v", err)
+		}
+	})
 	t.Run("of no one", func(t *testing.T) { // an earlier failure is no cause
 		s := (&agent.Agent{Model: llmtest.Script(llmtest.Fail(own), uses("step"), uses("step")), Tools: []tool.Tool{plain("step")}}).Session("")
 		defer s.Close()

@@ -93,8 +93,8 @@ type EndError struct {
 	Reason  event.EndReason // why the run ended
 	Message string          // in words
 	// Err is the cause; nil if there is none. In the process that ran the prompt it is the
-	// model's own error, the errors of a hook, or the cause of the context's end. Secrets in
-	// it are not masked. For a run that another process recorded it is an [*llm.APIError]
+	// model's own error, the errors of a hook, or the cause of the context's end, which also
+	// matches the context's error. Secrets in it are not masked. For a run that another process recorded it is an [*llm.APIError]
 	// with its class, provider, status and request.
 	Err error
 }

@@ -153,7 +153,7 @@ func (l *activeRun) warn() {
 func (l *activeRun) ended(end event.RunEnd) {
 	cause := l.x.Cause(end.Message)
 	if end.Reason == event.Interrupted || end.Reason == event.TimedOut {
-		cause = context.Cause(l.Context())
+		cause = endOf(l.Context())
 	}
 	l.err = endError(end, cause)
 	if l.span != nil {
@@ -164,6 +164,22 @@ func (l *activeRun) ended(end event.RunEnd) {
 	l.s.last = l.result
 	l.s.mu.Unlock()
 }
+
+// endOf returns the cause of a context's end. It also matches the context's error.
+func endOf(ctx context.Context) error {
+	cause, err := context.Cause(ctx), ctx.Err()
+	if cause == nil || errors.Is(cause, err) {
+		return cause
+	}
+	return &contextEnd{cause, err}
+}
+
+// A contextEnd is the cause of a context's end. Its words are those of the cause.
+type contextEnd struct{ cause, err error }
+
+func (e *contextEnd) Error() string { return e.cause.Error() }
+
+func (e *contextEnd) Unwrap() []error { return []error{e.cause, e.err} }
 
 // takeRules gives the executor the rules that hooks have added, and the restriction of
 // skills.

@@ -13,6 +13,7 @@ import (
 	"github.com/openagent-go/agent/internal/rules"
 	"github.com/openagent-go/agent/internal/text"
 	"github.com/openagent-go/agent/internal/toolnames"
+	"github.com/openagent-go/agent/llm"
 	"github.com/openagent-go/agent/permission"
 	"github.com/openagent-go/agent/tool"
 )
@@ -22,7 +23,8 @@ import (
 // tool, of a tool of an MCP server, or one of [permission.Policy].KnownTools.
 //
 // The error, which matches [ErrConfig], is about an unknown name that should forbid
-// something: in AllowedTools, DisallowedTools, and rules that deny or ask. The first prompt
+// something: in AllowedTools, DisallowedTools, and rules that deny or ask. It is also about a
+// ToolChoice that names no tool of the agent. The first prompt
 // of a Session fails with it as well. The warnings are about other unknown names: in allow
 // rules and restrictions, DeferredTools and the Match of hooks; and about lists that leave no tool. The first
 // prompt logs them.
@@ -65,6 +67,9 @@ func (a *Agent) checkNames(all []tool.Tool) (warnings []string, err error) {
 	for _, name := range by.DeferredTools {
 		warn("DeferredTools", name)
 	}
+	if why := chosenTool(by.ToolChoice, all); why != "" {
+		errs = append(errs, configError("%s", why))
+	}
 	checkRules(by.Permissions, guard, warn)
 	for _, h := range by.Hooks {
 		for _, name := range matchedTools(h) {
@@ -75,6 +80,23 @@ func (a *Agent) checkNames(all []tool.Tool) (warnings []string, err error) {
 		warnings = append(warnings, "AllowedTools and DisallowedTools leave the agent without a tool")
 	}
 	return warnings, errors.Join(errs...)
+}
+
+// chosenTool says what is wrong with the tool that the model has to call, "" for nothing.
+// The tool of a server may be connected later.
+func chosenTool(c llm.ToolChoice, all []tool.Tool) string {
+	if c.Mode != llm.ChooseTool || strings.HasPrefix(c.Name, "mcp__") || slices.ContainsFunc(all, func(t tool.Tool) bool { return t.Spec().Name == c.Name }) {
+		return ""
+	}
+	var names []string
+	for _, t := range all {
+		names = append(names, t.Spec().Name)
+	}
+	why := fmt.Sprintf("ToolChoice names %q, which is no tool of the agent", c.Name)
+	if near := text.Nearest(c.Name, names); near != "" {
+		why += "; did you mean " + near + "?"
+	}
+	return why
 }
 
 // tellNames logs the warnings of checkNames and returns its error.
@@ -98,7 +120,7 @@ func (a *Agent) definedBy() *Agent {
 // namesTools reports whether the agent has any rule or list with names of tools.
 func (a *Agent) namesTools() bool {
 	p := &a.Permissions
-	return len(a.AllowedTools)+len(a.DisallowedTools)+len(a.DeferredTools)+len(a.Hooks)+len(p.Allow)+len(p.Ask)+len(p.Deny)+len(p.Parents) > 0 || p.Restriction != nil
+	return a.ToolChoice.Mode == llm.ChooseTool || len(a.AllowedTools)+len(a.DisallowedTools)+len(a.DeferredTools)+len(a.Hooks)+len(p.Allow)+len(p.Ask)+len(p.Deny)+len(p.Parents) > 0 || p.Restriction != nil
 }
 
 // checkRules passes the names in a policy's rules on.

@@ -10,6 +10,7 @@ import (
 
 	"github.com/openagent-go/agent"
 	"github.com/openagent-go/agent/hook"
+	"github.com/openagent-go/agent/llm"
 	"github.com/openagent-go/agent/llm/llmtest"
 	"github.com/openagent-go/agent/permission"
 	"github.com/openagent-go/agent/tool"
@@ -46,6 +47,9 @@ func TestNamesOfTools(t *testing.T) {
 		"of a tool set":         {a: agent.Agent{Toolsets: []tool.Set{&growingSet{tools: []tool.Tool{named("later")}}}, Permissions: permission.Policy{Ask: rules("later")}}},
 		"of a server":           {a: agent.Agent{Permissions: permission.Policy{Deny: rules("mcp__tickets", "mcp__tickets__delete", "mcp__*")}}},
 		"known of other agents": {a: agent.Agent{Permissions: permission.Policy{Deny: rules("billing_report", "crm_delete"), KnownTools: []string{"billing_report", "crm_*"}}}},
+		"tool choice":           {a: agent.Agent{ToolChoice: llm.ToolChoice{Mode: llm.ChooseTool, Name: "mien"}}, fail: `ToolChoice names "mien", which is no tool of the agent; did you mean mine?`},
+		"tool choice, known":    {a: agent.Agent{ToolChoice: llm.ToolChoice{Mode: llm.ChooseTool, Name: "mine"}}},
+		"tool choice, server":   {a: agent.Agent{ToolChoice: llm.ToolChoice{Mode: llm.ChooseTool, Name: "mcp__tickets__open"}}},
 		"everything":            {a: agent.Agent{Permissions: permission.Policy{Deny: rules("mine*"), Allow: rules("*")}}},
 	} {
 		t.Run(name, func(t *testing.T) {

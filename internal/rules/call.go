@@ -389,7 +389,9 @@ func (c *call) byMode(mode Mode, why string) Decision {
 			return decide(Allowed, FromMode, nil, "%s is not known to be dangerous, which the mode %s allows", c.String(), mode)
 		}
 		why = trouble
-	case Plan, DontAsk:
+	case Plan:
+	case DontAsk: // the denial names the mode
+		return decide(Asked, FromMode, nil, "%s needs permission because %s%s", c.String(), why, c.remedy())
 	default:
 		mode = Default
 	}

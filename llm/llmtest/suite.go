@@ -13,7 +13,7 @@ import (
 
 // RunModelTests checks that a client of the Anthropic Messages API or of an
 // OpenAI-compatible API keeps the contract of llm.Model against a strict [Server]. newModel
-// returns a client with any key, without retries and with the given base URL: of the form
+// returns a client with a key of at least 8 characters, without retries and with the given base URL: of the form
 // http://127.0.0.1:1234, to which both APIs' paths may be appended. Do not run it beside
 // other tests, because it looks for goroutines left behind. t is a *testing.T.
 func RunModelTests[T interface {

@@ -124,6 +124,9 @@ func testNoServer(s *suite) {
 	}
 }
 
+// shortestKey is how long a key must be for a client to hide it in texts.
+const shortestKey = 8
+
 func testKeyInErrors(s *suite) {
 	key := ""
 	s.startRule(func(r *Request, _ int) Step {
@@ -131,6 +134,9 @@ func testKeyInErrors(s *suite) {
 		return Fail(&llm.APIError{Status: 401, Message: "bad key " + key})
 	})
 	e := s.mustFail(ask("Hello."))
+	if key != "" && len(key) < shortestKey {
+		s.Fatalf("the client's key has %d characters; give it one of at least %d", len(key), shortestKey)
+	}
 	if key != "" && (strings.Contains(e.Error(), key) || strings.Contains(e.Message, key)) {
 		s.Errorf("the error shows the key")
 	}
