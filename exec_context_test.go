@@ -36,8 +36,8 @@ func TestContext(t *testing.T) {
 		return notes
 	}
 	var loaded []string
-	watch := hook.Hook{On: hook.InstructionsLoaded, Func: func(_ context.Context, in *hook.Input) (hook.Output, error) {
-		loaded = append(loaded, in.Memory+" "+in.Loaded+" "+filepath.Base(in.File))
+	watch := hook.Hook{On: "InstructionsLoaded", Func: func(_ context.Context, in *hook.Input) (hook.Output, error) {
+		loaded = append(loaded, in.Fields["memory_type"]+" "+in.Fields["load_reason"]+" "+filepath.Base(in.Fields["file_path"]))
 		return hook.Output{}, nil
 	}}
 	store := session.Memory()

@@ -103,7 +103,7 @@ func TestHookRulesAfterResume(t *testing.T) {
 		}
 		var updates []hook.Update
 		if rule != "" {
-			updates = []hook.Update{{Type: hook.AddRules, Behavior: permission.Denied, Rules: []permission.Rule{rule}}}
+			updates = []hook.Update{{Type: "addRules", Behavior: permission.Denied, Rules: []permission.Rule{rule}}}
 		}
 		a := &agent.Agent{Model: llmtest.Script(llmtest.Call(llmtest.Use("", "Bash", line{"make"}))), Permissions: permission.Policy{}, Sessions: store, Tools: []tool.Tool{lines(&ran)},
 			Hooks: []hook.Hook{on(hook.UserPromptSubmit, hook.Output{Updates: updates})}, CanUseTool: deferring}
@@ -264,9 +264,9 @@ func TestHooksOnceUnderReplay(t *testing.T) {
 func TestHookRulesOfHost(t *testing.T) {
 	var ran []string
 	updates := []hook.Update{
-		{Type: hook.AddRules, Behavior: permission.Allowed, Rules: []permission.Rule{"Bash(touch *)", "Bash(make *)"}},
-		{Type: hook.ReplaceRules, Behavior: permission.Allowed, Rules: []permission.Rule{"Bash(touch *)", "Bash(make *)"}},
-		{Type: hook.AddRules, Behavior: permission.Denied, Rules: []permission.Rule{"Bash(make b)"}},
+		{Type: "addRules", Behavior: permission.Allowed, Rules: []permission.Rule{"Bash(touch *)", "Bash(make *)"}},
+		{Type: "replaceRules", Behavior: permission.Allowed, Rules: []permission.Rule{"Bash(touch *)", "Bash(make *)"}},
+		{Type: "addRules", Behavior: permission.Denied, Rules: []permission.Rule{"Bash(make b)"}},
 	}
 	a := &agent.Agent{Tools: []tool.Tool{lines(&ran)}, Hooks: []hook.Hook{on(hook.UserPromptSubmit, hook.Output{Updates: updates})},
 		Model: llmtest.Script(llmtest.Call(llmtest.Use("", "Bash", line{"touch a"}), llmtest.Use("", "Bash", line{"make a"}), llmtest.Use("", "Bash", line{"make b"})), say("end")),

@@ -155,14 +155,14 @@ var moments = []moment{
 	}},
 	{hook.SubagentStart, "helper", `{"agent_type":"helper","agent_id":"*"}`, helperWorks},
 	{hook.SubagentStop, "helper", `{"agent_type":"helper","agent_id":"*","reason":"completed","last_assistant_message":"done","stop_hook_active":false}`, helperWorks},
-	{hook.TeammateIdle, "", `{"teammate_name":"ann","team_name":"team_1"}`, func(t *testing.T, w *stage) {
+	{"TeammateIdle", "", `{"teammate_name":"ann","team_name":"team_1"}`, func(t *testing.T, w *stage) {
 		mates := team.Memory()
 		manager := &subagent.Manager{Team: mates, Agents: []*agent.Agent{{Name: "helper", Model: llmtest.Script(say("done"))}}}
 		if _, err := mates.CreateTeam(t.Context(), "s", "red", "main", nil, ""); err != nil {
 			t.Fatal(err)
 		}
 		idle := make(chan struct{}, 2)
-		w.agent.Hooks = append(w.agent.Hooks, hook.Hook{On: hook.TeammateIdle, Func: func(context.Context, *hook.Input) (hook.Output, error) {
+		w.agent.Hooks = append(w.agent.Hooks, hook.Hook{On: "TeammateIdle", Func: func(context.Context, *hook.Input) (hook.Output, error) {
 			idle <- struct{}{}
 			return hook.Output{}, nil
 		}})
@@ -177,17 +177,17 @@ var moments = []moment{
 	}},
 	{hook.PreCompact, "manual", `{"trigger":"manual","custom_instructions":"mind the tests"}`, compacts},
 	{hook.PostCompact, "manual", `{"trigger":"manual","compact_summary":"All is well."}`, compacts},
-	{hook.CwdChanged, "", `{"old_cwd":"DIR","new_cwd":"DIR/sub"}`, func(t *testing.T, w *stage) {
+	{"CwdChanged", "", `{"old_cwd":"DIR","new_cwd":"DIR/sub"}`, func(t *testing.T, w *stage) {
 		w.tool(t, tool.New(tool.Spec{Name: "go"}, func(context.Context, tool.Call, number) (*tool.Result, error) {
 			r := tool.Text("there")
 			r.Patch.Dir = filepath.Join(w.dir, "sub")
 			return r, nil
 		}), number{})
 	}},
-	{hook.FileChanged, `a\.txt`, `{"file_path":"DIR/a.txt","event":"change"}`, func(t *testing.T, w *stage) {
+	{"FileChanged", `a\.txt`, `{"file_path":"DIR/a.txt","event":"change"}`, func(t *testing.T, w *stage) {
 		w.tool(t, tools.Write(w.ws), map[string]string{"file_path": "a.txt", "content": "x"})
 	}},
-	{hook.DirectoryAdded, "", `{"directory":"DIR/sub"}`, func(t *testing.T, w *stage) {
+	{"DirectoryAdded", "", `{"directory":"DIR/sub"}`, func(t *testing.T, w *stage) {
 		w.agent.Sessions = session.Memory()
 		w.agent.Model = llmtest.Script(say("a"), say("b"))
 		for _, dirs := range [][]string{nil, {filepath.Join(w.dir, "sub")}} {
@@ -199,7 +199,7 @@ var moments = []moment{
 			s.Close()
 		}
 	}},
-	{hook.ConfigChange, "user_settings", `{"source":"user_settings","name":"model"}`, func(t *testing.T, w *stage) {
+	{"ConfigChange", "user_settings", `{"source":"user_settings","name":"model"}`, func(t *testing.T, w *stage) {
 		w.agent.CanUseTool = answer(permission.Allow())
 		var config tool.Tool
 		settings := tools.Settings(toolapi.NewHandle[toolapi.Settings](new(oneSetting)))
@@ -210,11 +210,11 @@ var moments = []moment{
 		}
 		w.tool(t, config, map[string]any{"action": "set", "key": "model", "value": "x"})
 	}},
-	{hook.WorktreeCreate, "", `{"name":"w1","worktree_path":"*"}`, worktrees},
-	{hook.WorktreeRemove, "", `{"name":"w1","worktree_path":"*"}`, worktrees},
-	{hook.TaskCreated, "", `{"task_id":"*","task_subject":"a task"}`, tasks},
-	{hook.TaskCompleted, "", `{"task_id":"*","task_subject":"a task"}`, tasks},
-	{hook.InstructionsLoaded, "session_start", `{"file_path":"DIR/AGENTS.md","memory_type":"Project","load_reason":"session_start"}`, func(t *testing.T, w *stage) {
+	{"WorktreeCreate", "", `{"name":"w1","worktree_path":"*"}`, worktrees},
+	{"WorktreeRemove", "", `{"name":"w1","worktree_path":"*"}`, worktrees},
+	{"TaskCreated", "", `{"task_id":"*","task_subject":"a task"}`, tasks},
+	{"TaskCompleted", "", `{"task_id":"*","task_subject":"a task"}`, tasks},
+	{"InstructionsLoaded", "session_start", `{"file_path":"DIR/AGENTS.md","memory_type":"Project","load_reason":"session_start"}`, func(t *testing.T, w *stage) {
 		w.agent.Context = func(_ context.Context, at agent.Place) []agent.Note {
 			return []agent.Note{{ID: "a", Text: "x", Files: []event.Instructions{{File: filepath.Join(at.Dir, "AGENTS.md"), Type: "Project", Reason: "session_start"}}}}
 		}
@@ -468,7 +468,7 @@ func TestPromptKeptAway(t *testing.T) {
 
 // What a hook permits lifts no rule that forbids or asks.
 func TestHookUpdates(t *testing.T) {
-	allow := hook.Update{Type: hook.AddRules, Behavior: permission.Allowed, Rules: []permission.Rule{"write"}}
+	allow := hook.Update{Type: "addRules", Behavior: permission.Allowed, Rules: []permission.Rule{"write"}}
 	for _, c := range []struct {
 		name   string
 		policy permission.Policy
@@ -481,10 +481,10 @@ func TestHookUpdates(t *testing.T) {
 		{"allow against deny", permission.Policy{Deny: []permission.Rule{"write"}}, []hook.Update{allow}, 0, permission.Default},
 		{"allow against ask", permission.Policy{Ask: []permission.Rule{"write"}}, []hook.Update{allow}, 0, permission.Default},
 		{"allow in plan mode", permission.Policy{Mode: permission.Plan}, []hook.Update{allow}, 0, permission.Plan},
-		{"deny", bypass, []hook.Update{{Type: hook.AddRules, Behavior: permission.Denied, Rules: []permission.Rule{"write"}}}, 0, permission.Bypass},
-		{"taken back", permission.Policy{}, []hook.Update{allow, {Type: hook.RemoveRules, Behavior: permission.Allowed, Rules: []permission.Rule{"write"}}}, 0, permission.Default},
-		{"mode", permission.Policy{}, []hook.Update{{Type: hook.SetMode, Mode: permission.DontAsk}}, 0, permission.DontAsk},
-		{"mode that is not for hooks", permission.Policy{}, []hook.Update{{Type: hook.SetMode, Mode: permission.Bypass}}, 0, permission.Default},
+		{"deny", bypass, []hook.Update{{Type: "addRules", Behavior: permission.Denied, Rules: []permission.Rule{"write"}}}, 0, permission.Bypass},
+		{"taken back", permission.Policy{}, []hook.Update{allow, {Type: "removeRules", Behavior: permission.Allowed, Rules: []permission.Rule{"write"}}}, 0, permission.Default},
+		{"mode", permission.Policy{}, []hook.Update{{Type: "setMode", Mode: permission.DontAsk}}, 0, permission.DontAsk},
+		{"mode that is not for hooks", permission.Policy{}, []hook.Update{{Type: "setMode", Mode: permission.Bypass}}, 0, permission.Default},
 	} {
 		ran := 0
 		var mode permission.Mode

@@ -91,7 +91,7 @@ func TestSkillBoundEscapes(t *testing.T) {
 		{name: "ending more than there is", calls: []llm.ToolUse{end, skill("reader"), call("Write", none)}},
 		{name: "the user's skill is not the model's to end", byUser: "reader", calls: []llm.ToolUse{end, call("Write", none), skill("writer"), end, end, call("Write", none), call("Read", none)}, ran: []string{"Read"}},
 		{name: "a hook's permission", hooks: []hook.Hook{on(hook.PreToolUse, hook.Output{Permission: permission.Allowed})}, calls: []llm.ToolUse{skill("reader"), call("Write", none)}},
-		{name: "a hook's rule", hooks: []hook.Hook{on(hook.PreToolUse, hook.Output{Updates: []hook.Update{{Type: hook.AddRules, Behavior: permission.Allowed, Rules: []permission.Rule{"Write"}}}})},
+		{name: "a hook's rule", hooks: []hook.Hook{on(hook.PreToolUse, hook.Output{Updates: []hook.Update{{Type: "addRules", Behavior: permission.Allowed, Rules: []permission.Rule{"Write"}}}})},
 			calls: []llm.ToolUse{skill("reader"), call("Write", none)}},
 		{name: "a hook's input", hooks: []hook.Hook{on(hook.PreToolUse, hook.Output{Input: json.RawMessage(`{"command":"touch x"}`)})}, calls: []llm.ToolUse{call("Bash", line{"git diff"})}, byUser: "reader"},
 		{name: "the callback's permission", can: func(context.Context, tool.Call, permission.Decision) (permission.Decision, error) { return allow, nil },
@@ -289,7 +289,7 @@ func TestPromptExpansionHook(t *testing.T) {
 		a := &agent.Agent{Model: model, Hooks: []hook.Hook{note, second}}
 		s := a.Session("")
 		res, err := s.Do(t.Context(), agent.Input{Expansion: &tool.Expansion{Kind: tool.SlashCommand, Name: "review", Args: "HEAD", Text: "Review HEAD."}})
-		if len(seen) != 1 || seen[0].Command != "review" || seen[0].Args != "HEAD" || seen[0].Expansion != tool.SlashCommand || seen[0].Prompt != "Review HEAD." {
+		if len(seen) != 1 || seen[0].Fields["command_name"] != "review" || seen[0].Fields["command_args"] != "HEAD" || seen[0].Fields["expansion_type"] != tool.SlashCommand || seen[0].Prompt != "Review HEAD." {
 			t.Fatalf("hooks were told %+v", seen)
 		}
 		if blocks {

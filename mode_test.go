@@ -78,7 +78,7 @@ func TestRulesOfNextSession(t *testing.T) {
 		w := write(func(context.Context, tool.Call, int) (*tool.Result, error) { ran++; return tool.Text("ok"), nil })
 		a := &agent.Agent{Sessions: session.Memory(), Program: "p", Model: llmtest.Script(uses("write"), say("end"), uses("write"), say("end")), Tools: []tool.Tool{w},
 			Hooks: []hook.Hook{{On: hook.PreToolUse, Func: func(context.Context, *hook.Input) (hook.Output, error) {
-				return hook.Output{Updates: []hook.Update{{Type: hook.AddRules, Behavior: permission.Allowed, Rules: []permission.Rule{"write"}}}}, nil
+				return hook.Output{Updates: []hook.Update{{Type: "addRules", Behavior: permission.Allowed, Rules: []permission.Rule{"write"}}}}, nil
 			}}}}
 		for _, own := range []string{"p", program} {
 			a.Program = own

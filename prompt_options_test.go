@@ -403,7 +403,7 @@ func TestModeChangesInPromptWithMode(t *testing.T) {
 				a.Hooks = []hook.Hook{{On: hook.PreToolUse, Func: func(_ context.Context, in *hook.Input) (hook.Output, error) {
 					modes = append(modes, in.Mode)
 					if by == "hook" && !c.host {
-						return hook.Output{Updates: []hook.Update{{Type: hook.SetMode, Mode: c.to}}}, nil
+						return hook.Output{Updates: []hook.Update{{Type: "setMode", Mode: c.to}}}, nil
 					}
 					return hook.Output{}, nil
 				}}}

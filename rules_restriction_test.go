@@ -25,7 +25,7 @@ func TestRestrictionOutlivesRulesOfHooks(t *testing.T) {
 		t.Fatalf("without hooks: %v, ran %q", err, ran)
 	}
 	a.Model = llmtest.Script(llmtest.Call(llmtest.Use("", "Bash", line{"touch a"})), llmtest.Call(llmtest.Use("", "Bash", line{"touch b"})), say("end"))
-	a.Hooks = []hook.Hook{on(hook.PreToolUse, hook.Output{Updates: []hook.Update{{Type: hook.AddRules, Behavior: permission.Denied, Rules: []permission.Rule{"WebFetch"}}}})}
+	a.Hooks = []hook.Hook{on(hook.PreToolUse, hook.Output{Updates: []hook.Update{{Type: "addRules", Behavior: permission.Denied, Rules: []permission.Rule{"WebFetch"}}}})}
 	if _, err := a.Prompt(t.Context(), "go"); err != nil {
 		t.Fatal(err)
 	}

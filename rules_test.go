@@ -370,7 +370,7 @@ func TestEveryEvent(t *testing.T) {
 	})
 	witness := hook.Hook{On: hook.PostToolUse, Func: func(ctx context.Context, _ *hook.Input) (hook.Output, error) {
 		hook.Progress(ctx, "half-way")
-		return hook.Output{Updates: []hook.Update{{Type: hook.AddRules, Behavior: permission.Denied, Rules: []permission.Rule{"Nothing"}}}}, nil
+		return hook.Output{Updates: []hook.Update{{Type: "addRules", Behavior: permission.Denied, Rules: []permission.Rule{"Nothing"}}}}, nil
 	}}
 	last := hook.Hook{On: hook.Stop, Func: func(context.Context, *hook.Input) (hook.Output, error) { return hook.Output{}, nil }}
 	store := session.Memory()

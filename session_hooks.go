@@ -47,7 +47,7 @@ func (s *Session) Hook(ctx context.Context, in hook.Input) (hook.Outcome, error)
 		known = secrets.Of(a.Secrets, a.Tools, a.models())
 	}
 	x := newRunSetup(s, a, set, known, nil, nil, nil)
-	return x.CallHooks(ctx, in, nil), nil
+	return x.CallHooks(ctx, in, nil).Outcome, nil
 }
 
 // journalOf returns the path of a session's journal file, "" if the store has none.

@@ -12,6 +12,7 @@ import (
 
 	"github.com/openagent-go/agent/hook"
 	"github.com/openagent-go/agent/internal/golden"
+	"github.com/openagent-go/agent/internal/hookconst"
 	"github.com/openagent-go/agent/internal/hookrun"
 )
 
@@ -24,13 +25,15 @@ func TestDocs(t *testing.T) {
 
 func eventTable(t *testing.T) string {
 	docs := map[hook.Event]string{}
-	ast.Inspect(parse(t, "event.go"), func(n ast.Node) bool {
-		if v, ok := n.(*ast.ValueSpec); ok && v.Doc != nil {
-			_, text, _ := strings.Cut(strings.Join(strings.Fields(v.Doc.Text()), " "), ": ")
-			docs[hook.Event(v.Names[0].Name)] = text
-		}
-		return true
-	})
+	for _, file := range []string{"event.go", changes} {
+		ast.Inspect(parse(t, file), func(n ast.Node) bool {
+			if v, ok := n.(*ast.ValueSpec); ok && v.Doc != nil {
+				_, text, _ := strings.Cut(strings.Join(strings.Fields(v.Doc.Text()), " "), ": ")
+				docs[hook.Event(v.Names[0].Name)] = text
+			}
+			return true
+		})
+	}
 	var b strings.Builder
 	b.WriteString("| event | when it runs, and its powers | matched | a failure |\n|---|---|---|---|\n")
 	for _, e := range hook.Events {
@@ -49,6 +52,9 @@ func eventTable(t *testing.T) string {
 	return b.String()
 }
 
+// changes is the file with the events that have no constant in package hook.
+const changes = "../internal/hookconst/hookconst.go"
+
 func inputTable(t *testing.T) string {
 	var b strings.Builder
 	b.WriteString("| member | in Go | events and meaning |\n|---|---|---|\n")
@@ -59,8 +65,14 @@ func inputTable(t *testing.T) string {
 		}
 		for _, f := range spec.Type.(*ast.StructType).Fields.List {
 			name, _, _ := strings.Cut(reflect.StructTag(strings.Trim(f.Tag.Value, "`")).Get("json"), ",")
-			if name == "-" {
+			switch f.Names[0].Name {
+			case "Suggestions":
 				name = "permission_suggestions"
+			case "Fields":
+				for _, m := range hookconst.Fields {
+					fmt.Fprintf(&b, "| `%s` | `Fields[\"%s\"]` | %s |\n", m.Name, m.Name, m.About)
+				}
+				continue
 			}
 			fmt.Fprintf(&b, "| `%s` | `%s` | %s |\n", name, f.Names[0].Name, strings.TrimSpace(f.Comment.Text()))
 		}

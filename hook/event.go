@@ -5,7 +5,11 @@
 //	a.Hooks = []hook.Hook{{On: hook.PreToolUse, Match: "Edit|Write", Func: check}}
 package hook
 
-// An Event is a moment at which hooks are called.
+import "github.com/openagent-go/agent/internal/hookconst"
+
+// An Event is a moment at which hooks are called. Those that only report a change around a
+// run, such as "FileChanged" and "TaskCompleted", have no constant: write the
+// text.
 type Event string
 
 // Tools.
@@ -59,28 +63,10 @@ const (
 	// SubagentStop: before a sub-agent ends, in place of Stop, for any reason. May make
 	// a complete one continue, at most 8 times.
 	SubagentStop Event = "SubagentStop"
-	// TeammateIdle: a member of a team is done and waits for messages.
-	TeammateIdle Event = "TeammateIdle"
 )
 
-// Changes around a run.
+// Commands and servers.
 const (
-	// CwdChanged: a call changed the working directory.
-	CwdChanged Event = "CwdChanged"
-	// FileChanged: a call changed a file. Files that commands change are not seen.
-	FileChanged Event = "FileChanged"
-	// DirectoryAdded: a prompt has one more working folder than the one before it.
-	DirectoryAdded Event = "DirectoryAdded"
-	// ConfigChange: a call changed a setting.
-	ConfigChange Event = "ConfigChange"
-	// WorktreeCreate: a call made a worktree.
-	WorktreeCreate Event = "WorktreeCreate"
-	// WorktreeRemove: a call removed a worktree.
-	WorktreeRemove Event = "WorktreeRemove"
-	// TaskCreated: a call added a task to the list.
-	TaskCreated Event = "TaskCreated"
-	// TaskCompleted: a call completed a task of the list.
-	TaskCompleted Event = "TaskCompleted"
 	// UserPromptExpansion: before a slash command or a prompt of a server becomes a
 	// prompt. May stop it.
 	UserPromptExpansion Event = "UserPromptExpansion"
@@ -90,8 +76,6 @@ const (
 	// ElicitationResult: before the user's answer goes to the server. May change or stop
 	// it.
 	ElicitationResult Event = "ElicitationResult"
-	// InstructionsLoaded: the model receives a file of instructions, such as AGENTS.md.
-	InstructionsLoaded Event = "InstructionsLoaded"
 )
 
 // Compaction.
@@ -104,12 +88,12 @@ const (
 	PostCompact Event = "PostCompact"
 )
 
-// Events lists all events, in the order of their description.
+// Events lists all events, in the order of their description in docs/hooks.md.
 var Events = []Event{
 	PreToolUse, PostToolUse, PostToolUseFailure, PostToolBatch, PermissionRequest, PermissionDenied,
 	Setup, SessionStart, SessionEnd, UserPromptSubmit, Stop, StopFailure, Notification, MessageDisplay,
-	SubagentStart, SubagentStop, TeammateIdle,
-	CwdChanged, FileChanged, DirectoryAdded, ConfigChange, WorktreeCreate, WorktreeRemove, TaskCreated, TaskCompleted, UserPromptExpansion, Elicitation, ElicitationResult,
-	InstructionsLoaded,
+	SubagentStart, SubagentStop, hookconst.TeammateIdle,
+	hookconst.CwdChanged, hookconst.FileChanged, hookconst.DirectoryAdded, hookconst.ConfigChange, hookconst.WorktreeCreate, hookconst.WorktreeRemove, hookconst.TaskCreated, hookconst.TaskCompleted, UserPromptExpansion, Elicitation, ElicitationResult,
+	hookconst.InstructionsLoaded,
 	PreCompact, PostCompact,
 }

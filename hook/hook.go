@@ -8,10 +8,6 @@ import (
 	"github.com/openagent-go/agent/internal/hookctx"
 )
 
-// A Func is called at the moment that its [Hook] names. The input is not to be
-// changed. It should return when ctx ends; one that does not is left behind.
-type Func func(ctx context.Context, in *Input) (Output, error)
-
 // A Hook is called at an event. Hooks of one moment run one after the other, in order, all
 // of them, and each sees the changes of those before it. Hooks of different tool calls may
 // run at once. A hook of PreToolUse, PermissionRequest, UserPromptSubmit,
@@ -25,15 +21,16 @@ type Hook struct {
 	// "^mcp__". "" and "*" match everything.
 	Match   string
 	Timeout time.Duration // 0: 60 s
-	Func    Func          // decides; see [Func]
-	Name    string        // what the hook is called in reports; "" is "function"
+	// Func is called at the event. The input is not to be changed. Func should return when
+	// ctx ends; one that does not is left behind.
+	Func func(ctx context.Context, in *Input) (Output, error)
+	Name string // what the hook is called in reports; "" is "function"
 }
 
 // An Outcome is the joint answer of the hooks of one event.
 type Outcome struct {
 	Output         // the joint answer; Context and Message hold a line of each hook
 	Errors []error // of those that failed
-	By     string  // name of the hook whose Permission counts
 }
 
 // ErrDepth is the error of a run whose hooks have started too many runs inside each other.

@@ -3,6 +3,7 @@ package hook
 import (
 	"encoding/json"
 
+	"github.com/openagent-go/agent/internal/hookconst"
 	"github.com/openagent-go/agent/permission"
 	"github.com/openagent-go/agent/tool"
 )
@@ -29,23 +30,20 @@ type Input struct {
 	Suggestions []permission.Rule `json:"-"`                       // PermissionRequest: rules that would allow it
 
 	// Prompts and runs.
-	Prompt    string `json:"prompt,omitempty"`                 // UserPromptSubmit, UserPromptExpansion
-	Source    string `json:"source,omitempty"`                 // SessionStart: startup, resume or fork; UserPromptSubmit: prompt, steer or follow_up; ConfigChange: user_settings, …
-	Trigger   string `json:"trigger,omitempty"`                // Setup: init; PreCompact, PostCompact: auto or manual
-	Wishes    string `json:"custom_instructions,omitempty"`    // PreCompact: of who wants the compaction
-	Summary   string `json:"compact_summary,omitempty"`        // PostCompact: "" where only old results were cleared
-	Model     string `json:"model,omitempty"`                  // SessionStart
-	Reason    string `json:"reason,omitempty"`                 // Stop, SessionEnd, PermissionDenied
-	Active    bool   `json:"stop_hook_active,omitempty"`       // Stop: the run continues because of a Stop hook
-	Last      string `json:"last_assistant_message,omitempty"` // Stop, StopFailure
-	Error     string `json:"error,omitempty"`                  // PostToolUseFailure, StopFailure
-	Details   string `json:"error_details,omitempty"`          // StopFailure
-	Message   string `json:"message,omitempty"`                // Notification, Elicitation, ElicitationResult
-	Title     string `json:"title,omitempty"`                  // Notification
-	Kind      string `json:"notification_type,omitempty"`      // Notification: permission_prompt or question
-	Expansion string `json:"expansion_type,omitempty"`         // UserPromptExpansion: slash_command or mcp_prompt
-	Command   string `json:"command_name,omitempty"`           // UserPromptExpansion
-	Args      string `json:"command_args,omitempty"`           // UserPromptExpansion
+	Prompt  string `json:"prompt,omitempty"`                 // UserPromptSubmit, UserPromptExpansion
+	Source  string `json:"source,omitempty"`                 // SessionStart: startup, resume or fork; UserPromptSubmit: prompt, steer or follow_up; ConfigChange: user_settings, …
+	Trigger string `json:"trigger,omitempty"`                // Setup: init; PreCompact, PostCompact: auto or manual
+	Wishes  string `json:"custom_instructions,omitempty"`    // PreCompact: of who wants the compaction
+	Summary string `json:"compact_summary,omitempty"`        // PostCompact: "" where only old results were cleared
+	Model   string `json:"model,omitempty"`                  // SessionStart
+	Reason  string `json:"reason,omitempty"`                 // Stop, SessionEnd, PermissionDenied
+	Active  bool   `json:"stop_hook_active,omitempty"`       // Stop: the run continues because of a Stop hook
+	Last    string `json:"last_assistant_message,omitempty"` // Stop, StopFailure
+	Error   string `json:"error,omitempty"`                  // PostToolUseFailure, StopFailure
+	Details string `json:"error_details,omitempty"`          // StopFailure
+	Message string `json:"message,omitempty"`                // Notification, Elicitation, ElicitationResult
+	Title   string `json:"title,omitempty"`                  // Notification
+	Kind    string `json:"notification_type,omitempty"`      // Notification: permission_prompt or question
 
 	// MCP servers: Elicitation, ElicitationResult.
 	Server      string          `json:"mcp_server_name,omitempty"`  // Elicitation, ElicitationResult
@@ -56,21 +54,9 @@ type Input struct {
 	Action      string          `json:"action,omitempty"`           // ElicitationResult: accept, decline or cancel
 	Content     json.RawMessage `json:"content,omitempty"`          // ElicitationResult: the content of the form
 
-	// Changes around a run.
-	OldDir   string `json:"old_cwd,omitempty"`          // CwdChanged
-	NewDir   string `json:"new_cwd,omitempty"`          // CwdChanged
-	File     string `json:"file_path,omitempty"`        // FileChanged, ConfigChange, InstructionsLoaded
-	Change   string `json:"event,omitempty"`            // FileChanged: change
-	Folder   string `json:"directory,omitempty"`        // DirectoryAdded
-	Memory   string `json:"memory_type,omitempty"`      // InstructionsLoaded: User, Project or Local
-	Loaded   string `json:"load_reason,omitempty"`      // InstructionsLoaded: session_start, nested_traversal or include
-	Name     string `json:"name,omitempty"`             // WorktreeCreate, WorktreeRemove; ConfigChange: the setting
-	Worktree string `json:"worktree_path,omitempty"`    // WorktreeCreate, WorktreeRemove
-	Task     string `json:"task_id,omitempty"`          // TaskCreated, TaskCompleted
-	Subject  string `json:"task_subject,omitempty"`     // TaskCreated, TaskCompleted
-	About    string `json:"task_description,omitempty"` // TaskCreated, TaskCompleted
-	Teammate string `json:"teammate_name,omitempty"`    // TeammateIdle
-	Team     string `json:"team_name,omitempty"`        // TeammateIdle
+	// Fields are the texts of events that report a change, such as "file_path", by their
+	// names in JSON: see docs/hooks.md. Names that no event has are left out of the JSON.
+	Fields map[string]string `json:"-"`
 
 	// MessageDisplay.
 	MessageID string `json:"message_id,omitempty"`
@@ -99,7 +85,13 @@ func (in Input) MarshalJSON() ([]byte, error) {
 		out.Active = &in.Active
 	}
 	if len(in.Suggestions) > 0 {
-		out.Suggestions = []Update{{Type: AddRules, Behavior: permission.Allowed, Rules: in.Suggestions, Destination: "session"}}
+		out.Suggestions = []Update{{Type: hookconst.AddRules, Behavior: permission.Allowed, Rules: in.Suggestions, destination: "session"}}
 	}
-	return json.Marshal(out)
+	fields := hookconst.Known(in.Fields)
+	text, err := json.Marshal(out)
+	if err != nil || fields == nil {
+		return text, err
+	}
+	more, err := json.Marshal(fields)
+	return append(append(text[:len(text)-1], ','), more[1:]...), err
 }

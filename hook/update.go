@@ -7,24 +7,17 @@ import (
 	"github.com/openagent-go/agent/permission"
 )
 
-// An UpdateType is the kind of an [Update].
-type UpdateType string
-
-const (
-	AddRules     UpdateType = "addRules"     // adds rules
-	ReplaceRules UpdateType = "replaceRules" // those that hooks have added with the behavior
-	RemoveRules  UpdateType = "removeRules"  // of those that hooks have added with the behavior
-	SetMode      UpdateType = "setMode"      // sets the permission mode
-)
-
 // An Update changes permissions for the rest of the session. Rules that deny or ask still
 // override rules that an update adds.
 type Update struct {
-	Type        UpdateType          `json:"type"`               // what is changed
+	// Type says what is changed. "addRules" adds the Rules, "replaceRules" puts them in the
+	// place of those that hooks have added with the Behavior, and "removeRules" takes away
+	// some of those. "setMode" sets the Mode.
+	Type        string              `json:"type"`
 	Behavior    permission.Behavior `json:"behavior,omitempty"` // with rules: allow, ask or deny
 	Rules       []permission.Rule   `json:"-"`
-	Mode        permission.Mode     `json:"mode,omitempty"`        // with SetMode
-	Destination string              `json:"destination,omitempty"` // "session", which any other counts as
+	Mode        permission.Mode     `json:"mode,omitempty"` // with "setMode"
+	destination string              // as it was read; every update holds for the session
 }
 
 // wireRule is a rule as Claude Code writes it.
@@ -38,8 +31,9 @@ func (u Update) MarshalJSON() ([]byte, error) {
 	type plain Update
 	w := struct {
 		plain
-		Rules []wireRule `json:"rules,omitempty"`
-	}{plain: plain(u)}
+		Destination string     `json:"destination,omitempty"`
+		Rules       []wireRule `json:"rules,omitempty"`
+	}{plain: plain(u), Destination: u.destination}
 	for _, r := range u.Rules {
 		name, rest, pattern := strings.Cut(string(r), "(")
 		if pattern {
@@ -55,12 +49,14 @@ func (u *Update) UnmarshalJSON(data []byte) error {
 	type plain Update
 	var w struct {
 		plain
-		Rules []wireRule `json:"rules"`
+		Destination string     `json:"destination"`
+		Rules       []wireRule `json:"rules"`
 	}
 	if err := json.Unmarshal(data, &w); err != nil {
 		return err
 	}
 	*u = Update(w.plain)
+	u.destination = w.Destination
 	for _, r := range w.Rules {
 		text := r.Tool
 		if r.Content != "" {

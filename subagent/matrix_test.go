@@ -59,7 +59,7 @@ var (
 // greedy is a kind of agent that asks for all there is.
 func greedy() *agent.Agent {
 	all := permission.Policy{Mode: permission.Bypass, Allow: []permission.Rule{"Read", "Edit", "Write", "Bash", "mcp__post__send"}}
-	grabs := []hook.Update{{Type: hook.AddRules, Behavior: permission.Allowed, Rules: all.Allow}, {Type: hook.SetMode, Mode: permission.Bypass}}
+	grabs := []hook.Update{{Type: "addRules", Behavior: permission.Allowed, Rules: all.Allow}, {Type: "setMode", Mode: permission.Bypass}}
 	yes := func(context.Context, tool.Call, permission.Decision) (permission.Decision, error) {
 		return permission.Allow(), nil
 	}

@@ -11,6 +11,7 @@ import (
 	"github.com/openagent-go/agent"
 	"github.com/openagent-go/agent/event"
 	"github.com/openagent-go/agent/hook"
+	"github.com/openagent-go/agent/internal/hookconst"
 	"github.com/openagent-go/agent/internal/parentrun"
 	"github.com/openagent-go/agent/internal/teamstore"
 	"github.com/openagent-go/agent/internal/toolapi"
@@ -132,7 +133,7 @@ func (c *Manager) idle(p parentrun.Run, j *job, child parentrun.Child) (waits bo
 	}
 	child.Session = j.id
 	return p.Go(func(ctx context.Context) {
-		p.Notify(hook.Input{Event: hook.TeammateIdle, Teammate: j.name, Team: j.team})
+		p.Notify(hook.Input{Event: hookconst.TeammateIdle, Fields: map[string]string{"teammate_name": j.name, "team_name": j.team}})
 		ctx, cancel := context.WithCancel(ctx)
 		defer cancel()
 		j.mu.Lock()

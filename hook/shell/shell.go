@@ -45,16 +45,13 @@ const (
 	asyncLimit = 10 * time.Minute
 )
 
-// DepthVariable tells a program that a hook starts how many hooks it is within.
-const DepthVariable = "OPENAGENT_HOOK_DEPTH"
-
 // Hook returns a hook that runs a command.
 func Hook(on hook.Event, match string, c Command) hook.Hook {
-	return hook.Hook{On: on, Match: match, Func: c.Run, Name: c.Line}
+	return hook.Hook{On: on, Match: match, Func: c.run, Name: c.Line}
 }
 
-// Run is the command's [hook.Func].
-func (c Command) Run(ctx context.Context, in *hook.Input) (hook.Output, error) {
+// run is the function of the command's hook.
+func (c Command) run(ctx context.Context, in *hook.Input) (hook.Output, error) {
 	switch {
 	case c.Workspace == nil:
 		return hook.Output{}, errors.New("the command has no Workspace to run in; set one")
@@ -129,7 +126,7 @@ func (c Command) environment(ctx context.Context, in *hook.Input) []string {
 		project = c.Workspace.Root
 	}
 	return append(environ.Child(c.Workspace.Pass, c.Workspace.Env), "HOOK_EVENT="+string(in.Event), "HOOK_TOOL_NAME="+in.Tool, "HOOK_SESSION_ID="+in.Session, "HOOK_CWD="+in.Dir,
-		"CLAUDE_PROJECT_DIR="+project, DepthVariable+"="+strconv.Itoa(hookctx.Depth(ctx)))
+		"CLAUDE_PROJECT_DIR="+project, hookctx.DepthVariable+"="+strconv.Itoa(hookctx.Depth(ctx)))
 }
 
 // running is one run of a command.

@@ -32,7 +32,7 @@ func space(t testing.TB) *workspace.Workspace {
 }
 
 // run calls a shell hook with an input, as a run does.
-func run(t testing.TB, ws *workspace.Workspace, timeout time.Duration, line string, in hook.Input) hook.Outcome {
+func run(t testing.TB, ws *workspace.Workspace, timeout time.Duration, line string, in hook.Input) hookrun.Outcome {
 	h := shell.Hook(in.Event, "", shell.Command{Workspace: ws, Line: line})
 	h.Timeout = timeout
 	set, err := hookrun.Compile([]hook.Hook{h})
@@ -155,7 +155,7 @@ func TestAsync(t *testing.T) {
 		"set":  {Workspace: ws, Line: "until [ -e go ]; do sleep 0.01; done; touch set", Async: true},
 		"said": {Workspace: ws, Line: `echo '{"async":true}'; until [ -e go ]; do sleep 0.01; done; touch said`},
 	} {
-		out, err := c.Run(t.Context(), &hook.Input{Event: hook.PostToolUse, Dir: ws.Root})
+		out, err := shell.Hook(hook.PostToolUse, "", c).Func(t.Context(), &hook.Input{Event: hook.PostToolUse, Dir: ws.Root})
 		if err != nil || !out.Async {
 			t.Fatalf("%s: %+v, %v", name, out, err)
 		}
@@ -199,7 +199,7 @@ func TestProgress(t *testing.T) {
 
 func TestUnusable(t *testing.T) {
 	for _, c := range []shell.Command{{Line: "true"}, {Workspace: space(t), Line: " "}} {
-		if _, err := c.Run(context.Background(), &hook.Input{}); err == nil {
+		if _, err := shell.Hook(hook.PostToolUse, "", c).Func(context.Background(), &hook.Input{}); err == nil {
 			t.Errorf("%+v runs", c)
 		}
 	}

@@ -6,6 +6,7 @@ import (
 	"github.com/openagent-go/agent/event"
 	"github.com/openagent-go/agent/hook"
 	"github.com/openagent-go/agent/internal/fact"
+	"github.com/openagent-go/agent/internal/hookconst"
 	"github.com/openagent-go/agent/permission"
 )
 
@@ -47,7 +48,7 @@ func (q *hookQueue) forPrompt(t *settings, seq int64, m *event.UserMessage) {
 	}
 	q.forStart(t, next(), t.cfg.Start)
 	for _, dir := range q.added {
-		q.add(t, CallHooks{key: next(), Event: hook.DirectoryAdded, Fields: map[string]string{"directory": dir}})
+		q.add(t, CallHooks{key: next(), Event: hookconst.DirectoryAdded, Fields: map[string]string{"directory": dir}})
 	}
 	n += q.forLoaded(t, seq, n+1)
 	if x := m.Expansion; x != nil {
@@ -62,7 +63,7 @@ func (q *hookQueue) forPrompt(t *settings, seq int64, m *event.UserMessage) {
 func (q *hookQueue) forLoaded(t *settings, seq int64, from int) int {
 	n := len(q.loaded)
 	for i, f := range q.loaded {
-		q.add(t, CallHooks{key: key("hook", seq, from+i, 0), Event: hook.InstructionsLoaded, Fields: map[string]string{"file_path": f.File, "memory_type": f.Type, "load_reason": f.Reason}})
+		q.add(t, CallHooks{key: key("hook", seq, from+i, 0), Event: hookconst.InstructionsLoaded, Fields: map[string]string{"file_path": f.File, "memory_type": f.Type, "load_reason": f.Reason}})
 	}
 	q.loaded = nil
 	return n
@@ -86,21 +87,21 @@ func (q *hookQueue) forResult(t *settings, c *call, seq int64, f event.ToolResul
 		n++
 	}
 	if d := f.Result.Patch.Dir; d != "" && d != t.dir {
-		add(hook.CwdChanged, map[string]string{"old_cwd": t.dir, "new_cwd": d})
+		add(hookconst.CwdChanged, map[string]string{"old_cwd": t.dir, "new_cwd": d})
 	}
 	for _, h := range f.Result.Patch.Happened {
 		if e := hook.Event(h.Event); slices.Contains(hook.Events, e) {
 			add(e, h.Fields)
 		}
 	}
-	if f.Cause != fact.ByTool || f.Result.IsError || !t.fires(hook.FileChanged) {
+	if f.Cause != fact.ByTool || f.Result.IsError || !t.fires(hookconst.FileChanged) {
 		return
 	}
 	var changed []string
 	for _, a := range c.class.Access {
 		if a.Kind == permission.EditFile && len(changed) < maxChanged && !slices.Contains(changed, a.Target) {
 			changed = append(changed, a.Target)
-			add(hook.FileChanged, map[string]string{"file_path": a.Target})
+			add(hookconst.FileChanged, map[string]string{"file_path": a.Target})
 		}
 	}
 }

@@ -8,6 +8,7 @@ import (
 	"github.com/openagent-go/agent/event"
 	"github.com/openagent-go/agent/hook"
 	"github.com/openagent-go/agent/internal/fact"
+	"github.com/openagent-go/agent/internal/hookconst"
 	"github.com/openagent-go/agent/internal/llmconst"
 	"github.com/openagent-go/agent/internal/policies"
 	"github.com/openagent-go/agent/internal/skillscope"
@@ -198,9 +199,9 @@ func (t *settings) permissionsChanged(f event.PermissionsChanged) bool {
 		}
 		had := *list
 		switch u.Type {
-		case hook.ReplaceRules:
+		case hookconst.ReplaceRules:
 			had = nil
-		case hook.RemoveRules:
+		case hookconst.RemoveRules:
 			*list = slices.DeleteFunc(slices.Clone(had), func(r permission.Rule) bool { return slices.Contains(u.Rules, r) })
 			continue
 		}

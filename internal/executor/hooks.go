@@ -11,6 +11,7 @@ import (
 	"github.com/openagent-go/agent/hook"
 	"github.com/openagent-go/agent/internal/engine"
 	"github.com/openagent-go/agent/internal/fact"
+	"github.com/openagent-go/agent/internal/hookconst"
 	"github.com/openagent-go/agent/internal/hookrun"
 	"github.com/openagent-go/agent/internal/policies"
 	"github.com/openagent-go/agent/internal/safecall"
@@ -23,7 +24,7 @@ import (
 
 // CallHooks calls the hooks of in's event. show, unless nil, shows each of them. The texts
 // of the outcome are free of secrets.
-func (x *Executor) CallHooks(ctx context.Context, in hook.Input, show Signals) (out hook.Outcome) {
+func (x *Executor) CallHooks(ctx context.Context, in hook.Input, show Signals) (out hookrun.Outcome) {
 	var watch func(hookrun.Step)
 	if show != nil && show.Watched() {
 		id := string(in.Event) + "/" + strconv.FormatInt(x.snapshots.Add(1), 10)
@@ -77,7 +78,7 @@ func (x *Executor) showHook(to Signals, id string, e hook.Event, call string, s 
 // carry adds the wishes of hooks to the input's further facts: context for the model, other
 // permissions, a title. The context's id follows from the effect's key, so calling the
 // hooks again yields the same fact.
-func (x *Executor) carry(ctx context.Context, j *Input, in *hook.Input, out *hook.Outcome) {
+func (x *Executor) carry(ctx context.Context, j *Input, in *hook.Input, out *hookrun.Outcome) {
 	if out.Context != "" {
 		j.More = append(j.More, event.UserMessage{ID: "hook:" + j.Effect.Key() + ":" + string(in.Event), Delivery: event.AsHook,
 			Message: llm.UserText(fmt.Sprintf("[%s hook] %s", in.Event, out.Context))})
@@ -85,7 +86,7 @@ func (x *Executor) carry(ctx context.Context, j *Input, in *hook.Input, out *hoo
 	var updates []hook.Update
 	for _, u := range out.Updates {
 		switch {
-		case u.Type != hook.SetMode:
+		case u.Type != hookconst.SetMode:
 			updates = append(updates, x.permittedRules(in.Event, u))
 		case x.mayChange(u.Mode):
 			j.More = append(j.More, event.ModeChanged{Mode: u.Mode})
@@ -104,7 +105,7 @@ func (x *Executor) carry(ctx context.Context, j *Input, in *hook.Input, out *hoo
 
 // permittedRules returns an update without the allow rules that the host does not permit.
 func (x *Executor) permittedRules(e hook.Event, u hook.Update) hook.Update {
-	if x.AllowRuleGrant == nil || u.Behavior != permission.Allowed || u.Type == hook.RemoveRules {
+	if x.AllowRuleGrant == nil || u.Behavior != permission.Allowed || u.Type == hookconst.RemoveRules {
 		return u
 	}
 	u.Rules = slices.DeleteFunc(slices.Clone(u.Rules), func(r permission.Rule) bool {
@@ -155,7 +156,7 @@ func (x *Executor) before(ctx context.Context, call *tool.Call, j *Input) (d per
 	return d, stop
 }
 
-func stopReason(e hook.Event, out *hook.Outcome) string {
+func stopReason(e hook.Event, out *hookrun.Outcome) string {
 	if out.StopReason != "" {
 		return out.StopReason
 	}

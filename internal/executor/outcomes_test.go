@@ -321,10 +321,10 @@ func TestHookOutcomes(t *testing.T) {
 	if f, _ := fire(&setting{hooks: hook.Output{Stop: true}}, hook.Stop); f.Stop == "" {
 		t.Errorf("stopped: %+v", f)
 	}
-	if _, more := fire(&setting{hooks: hook.Output{Updates: []hook.Update{{Type: hook.SetMode, Mode: permission.Bypass}}}}, hook.UserPromptSubmit); len(more) != 0 {
+	if _, more := fire(&setting{hooks: hook.Output{Updates: []hook.Update{{Type: "setMode", Mode: permission.Bypass}}}}, hook.UserPromptSubmit); len(more) != 0 {
 		t.Errorf("a hook has set the mode that permits everything: %v", more)
 	}
-	if _, more := fire(&setting{hooks: hook.Output{Updates: []hook.Update{{Type: hook.SetMode, Mode: permission.Plan}}}}, hook.UserPromptSubmit); len(more) != 1 {
+	if _, more := fire(&setting{hooks: hook.Output{Updates: []hook.Update{{Type: "setMode", Mode: permission.Plan}}}}, hook.UserPromptSubmit); len(more) != 1 {
 		t.Errorf("a hook cannot set plan mode: %v", more)
 	}
 }

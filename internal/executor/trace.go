@@ -5,9 +5,9 @@ import (
 	"sync/atomic"
 
 	"github.com/openagent-go/agent/event"
-	"github.com/openagent-go/agent/hook"
 	"github.com/openagent-go/agent/internal/engine"
 	"github.com/openagent-go/agent/internal/fact"
+	"github.com/openagent-go/agent/internal/hookrun"
 	"github.com/openagent-go/agent/internal/safecall"
 	"github.com/openagent-go/agent/internal/tracefile"
 	"github.com/openagent-go/agent/llm"
@@ -107,7 +107,7 @@ func EndOf(f event.Fact) trace.End {
 
 // endOfHooks returns the end of the span of an event's hooks. Their texts are already
 // masked.
-func endOfHooks(out *hook.Outcome) trace.End {
+func endOfHooks(out *hookrun.Outcome) trace.End {
 	switch {
 	case len(out.Errors) > 0:
 		return trace.End{Error: "error", Message: "a hook failed"}

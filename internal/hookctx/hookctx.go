@@ -14,6 +14,9 @@ type hookContext struct {
 // MaxDepth is how deep runs may be started by hooks of runs.
 const MaxDepth = 3
 
+// DepthVariable tells a program that a hook starts how many hooks it is within.
+const DepthVariable = "OPENAGENT_HOOK_DEPTH"
+
 type contextKey struct{}
 
 func (c *hookContext) Value(key any) any {

@@ -1,6 +1,9 @@
 package hookrun
 
-import "github.com/openagent-go/agent/hook"
+import (
+	"github.com/openagent-go/agent/hook"
+	"github.com/openagent-go/agent/internal/hookconst"
+)
 
 // Guards reports whether the event's hooks stand before something that they may
 // keep from happening: one that fails keeps it from happening. With other events
@@ -19,7 +22,7 @@ func Subject(e hook.Event) string {
 	switch e {
 	case hook.PreToolUse, hook.PostToolUse, hook.PostToolUseFailure, hook.PermissionRequest, hook.PermissionDenied:
 		return "tool_name"
-	case hook.SessionStart, hook.ConfigChange:
+	case hook.SessionStart, hookconst.ConfigChange:
 		return "source"
 	case hook.SessionEnd, hook.Stop:
 		return "reason"
@@ -31,9 +34,9 @@ func Subject(e hook.Event) string {
 		return "command_name"
 	case hook.Notification:
 		return "notification_type"
-	case hook.FileChanged:
+	case hookconst.FileChanged:
 		return "file_path"
-	case hook.InstructionsLoaded:
+	case hookconst.InstructionsLoaded:
 		return "load_reason"
 	case hook.SubagentStart, hook.SubagentStop:
 		return "agent_type"

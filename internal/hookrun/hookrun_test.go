@@ -28,7 +28,7 @@ func compile(t testing.TB, hooks ...hook.Hook) *hookrun.Set {
 	return s
 }
 
-func returning(out hook.Output, err error) hook.Func {
+func returning(out hook.Output, err error) func(context.Context, *hook.Input) (hook.Output, error) {
 	return func(context.Context, *hook.Input) (hook.Output, error) { return out, err }
 }
 
@@ -67,8 +67,8 @@ func TestMatch(t *testing.T) {
 		}
 	}
 	called := false
-	s := compile(t, hook.Hook{On: hook.FileChanged, Match: `\.env`, Func: func(context.Context, *hook.Input) (hook.Output, error) { called = true; return hook.Output{}, nil }})
-	s.Run(t.Context(), hook.Input{Event: hook.FileChanged, File: "/a/b/.env"}, nil)
+	s := compile(t, hook.Hook{On: "FileChanged", Match: `\.env`, Func: func(context.Context, *hook.Input) (hook.Output, error) { called = true; return hook.Output{}, nil }})
+	s.Run(t.Context(), hook.Input{Event: "FileChanged", Fields: map[string]string{"file_path": "/a/b/.env"}}, nil)
 	if !called {
 		t.Error("the name of a file is not matched")
 	}
@@ -77,7 +77,7 @@ func TestMatch(t *testing.T) {
 // A hook that fails in any way blocks the action that a guarding event guards, and changes
 // nothing elsewhere; the hooks after it are still called.
 func TestFailures(t *testing.T) {
-	wrong := map[string]hook.Func{
+	wrong := map[string]func(context.Context, *hook.Input) (hook.Output, error){
 		"error":  returning(hook.Output{}, errors.New("broken")),
 		"panic":  func(context.Context, *hook.Input) (hook.Output, error) { panic("broken") },
 		"goexit": func(context.Context, *hook.Input) (hook.Output, error) { runtime.Goexit(); return hook.Output{}, nil },
@@ -222,7 +222,7 @@ func TestParse(t *testing.T) {
 		{hook.PostToolUse, `{"updatedMCPToolOutput":"new"}`, hook.Output{Result: tool.Text("new")}, ""},
 		{hook.PermissionRequest, `{"hookSpecificOutput":{"decision":{"behavior":"deny","message":"m","interrupt":true}}}`, hook.Output{Permission: no, Reason: "m", Interrupt: true}, ""},
 		{hook.PermissionRequest, `{"hookSpecificOutput":{"decision":{"behavior":"allow","updatedInput":{"b":2},"updatedPermissions":[{"type":"addRules","behavior":"allow","rules":[{"toolName":"Bash","ruleContent":"ls *"}],"destination":"session"},{"type":"setMode","mode":"acceptEdits"}]}}}`,
-			hook.Output{Permission: yes, Input: json.RawMessage(`{"b":2}`), Updates: []hook.Update{{Type: hook.AddRules, Behavior: yes, Rules: []permission.Rule{"Bash(ls *)"}, Destination: "session"}, {Type: hook.SetMode, Mode: permission.AcceptEdits}}}, ""},
+			hook.Output{Permission: yes, Input: json.RawMessage(`{"b":2}`), Updates: []hook.Update{{Type: "addRules", Behavior: yes, Rules: []permission.Rule{"Bash(ls *)"}}, {Type: "setMode", Mode: permission.AcceptEdits}}}, ""},
 		{hook.PostToolUse, `{"updatedToolOutput":"new"}`, hook.Output{Result: tool.Text("new")}, ""},
 		{hook.PreToolUse, `{"permissionDecision":"deny","permissionDecisionReason":"r"}`, hook.Output{Permission: no, Reason: "r"}, ""},
 		{hook.PermissionDenied, `{"retry":true}`, hook.Output{Retry: true}, ""},
@@ -232,7 +232,7 @@ func TestParse(t *testing.T) {
 		// the shorter form
 		{hook.PreToolUse, `{"block":true,"message":"no"}`, hook.Output{Block: true, Reason: "no", Message: "no"}, ""},
 		{hook.PreToolUse, `{"permissionDecision":"ask","updatedInput":{"a":1},"additionalContext":"c","reason":"r"}`, hook.Output{Permission: permission.Asked, Input: json.RawMessage(`{"a":1}`), Context: "c", Reason: "r"}, ""},
-		{hook.PreToolUse, `{"permissionUpdate":{"tool":"Bash","behavior":"deny"}}`, hook.Output{Updates: []hook.Update{{Type: hook.AddRules, Behavior: no, Rules: []permission.Rule{"Bash"}}}}, ""},
+		{hook.PreToolUse, `{"permissionUpdate":{"tool":"Bash","behavior":"deny"}}`, hook.Output{Updates: []hook.Update{{Type: "addRules", Behavior: no, Rules: []permission.Rule{"Bash"}}}}, ""},
 		{hook.PreToolUse, `{"notification":{"title":"t","body":"b","level":"warning"}}`, hook.Output{Notification: &hook.Notice{Title: "t", Body: "b", Level: "warning"}}, ""},
 		{hook.PreToolUse, `{"async":true}`, hook.Output{Async: true}, ""},
 		// malformed
@@ -251,6 +251,9 @@ func TestParse(t *testing.T) {
 				t.Errorf("%s: %v, want %q", c.out, err, c.err)
 			}
 			continue
+		}
+		for i, u := range got.Updates { // see TestUpdateJSON for the destination
+			got.Updates[i] = hook.Update{Type: u.Type, Behavior: u.Behavior, Rules: u.Rules, Mode: u.Mode}
 		}
 		if g, w := deep(got), deep(c.want); err != nil || g != w {
 			t.Errorf("%s: %v\n%s, want\n%s", c.out, err, g, w)
@@ -278,6 +281,28 @@ func TestInputJSON(t *testing.T) {
 	const want = `{"hook_event_name":"PermissionRequest","session_id":"s","transcript_path":"/t.jsonl","cwd":"/d","permission_mode":"default","tool_name":"Bash","tool_input":{"command":"ls"},"tool_use_id":"c1.0",` +
 		`"permission_suggestions":[{"type":"addRules","behavior":"allow","destination":"session","rules":[{"toolName":"Bash","ruleContent":"ls *"},{"toolName":"Read"}]}]}`
 	if err != nil || string(data) != want {
+		t.Errorf("%s, %v", data, err)
+	}
+}
+
+// Fields are members of the JSON, but none that no event has, and none that another field
+// holds.
+func TestInputFields(t *testing.T) {
+	data, err := json.Marshal(hook.Input{Event: "FileChanged", Session: "s", Fields: map[string]string{"file_path": "/a", "event": "change", "session_id": "t", "other": "x", "name": ""}})
+	const want = `{"hook_event_name":"FileChanged","session_id":"s","transcript_path":"","cwd":"","event":"change","file_path":"/a"}`
+	if err != nil || string(data) != want {
+		t.Errorf("%s, %v", data, err)
+	}
+}
+
+// An update is written as it was read, with a destination that has no effect.
+func TestUpdateJSON(t *testing.T) {
+	const text = `{"type":"addRules","behavior":"allow","destination":"userSettings","rules":[{"toolName":"Bash","ruleContent":"ls *"}]}`
+	var u hook.Update
+	if err := json.Unmarshal([]byte(text), &u); err != nil {
+		t.Fatal(err)
+	}
+	if data, err := json.Marshal(u); err != nil || string(data) != text {
 		t.Errorf("%s, %v", data, err)
 	}
 }

@@ -7,6 +7,7 @@ import (
 	"fmt"
 
 	"github.com/openagent-go/agent/hook"
+	"github.com/openagent-go/agent/internal/hookconst"
 	"github.com/openagent-go/agent/internal/text"
 	"github.com/openagent-go/agent/llm"
 	"github.com/openagent-go/agent/permission"
@@ -115,7 +116,7 @@ func (w *wireOutput) output(e hook.Event) (hook.Output, error) {
 		o.Reason = w.Message
 	}
 	if u := w.PermissionUpdate; u != nil {
-		o.Updates = append(o.Updates, hook.Update{Type: hook.AddRules, Behavior: u.Behavior, Rules: []permission.Rule{permission.Rule(u.Tool)}})
+		o.Updates = append(o.Updates, hook.Update{Type: hookconst.AddRules, Behavior: u.Behavior, Rules: []permission.Rule{permission.Rule(u.Tool)}})
 	}
 	if err := take(&o, &w.wireFlat); err != nil || w.Specific == nil {
 		return o, err

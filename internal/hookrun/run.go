@@ -32,17 +32,23 @@ const (
 	Ended
 )
 
+// An Outcome is the joint answer of the hooks of one event.
+type Outcome struct {
+	hook.Outcome
+	By string // name of the hook whose Permission counts
+}
+
 // Run calls the hooks of in.Event, one after the other, and joins their answers. watch, if
 // not nil, sees each; it may be called from other goroutines while a hook runs. When ctx
 // ends Run returns soon, and the hooks that have not been called count as failed.
-func (s *Set) Run(ctx context.Context, in hook.Input, watch func(Step)) hook.Outcome {
+func (s *Set) Run(ctx context.Context, in hook.Input, watch func(Step)) Outcome {
 	if s == nil {
-		return hook.Outcome{}
+		return Outcome{}
 	}
 	return s.run(ctx, &in, watch)
 }
 
-func (s *Set) run(ctx context.Context, in *hook.Input, watch func(Step)) (all hook.Outcome) {
+func (s *Set) run(ctx context.Context, in *hook.Input, watch func(Step)) (all Outcome) {
 	hooks, subject, depth := s.on[in.Event], subjectOf(in), hookctx.Depth(ctx)+1
 	for i := range hooks {
 		h := &hooks[i]
@@ -76,7 +82,7 @@ func (s *Set) run(ctx context.Context, in *hook.Input, watch func(Step)) (all ho
 
 // add joins the answer of one more hook. It reports whether its Permission counts from now
 // on.
-func add(all *hook.Outcome, e hook.Event, out *hook.Output) (decides bool) {
+func add(all *Outcome, e hook.Event, out *hook.Output) (decides bool) {
 	if out.Block && (e == hook.PreToolUse || e == hook.PermissionRequest) || out.Permission == permission.Denied {
 		out.Block, out.Permission = true, permission.Denied
 	}
@@ -116,7 +122,7 @@ func add(all *hook.Outcome, e hook.Event, out *hook.Output) (decides bool) {
 }
 
 // blockReason is why the hooks so far block.
-func blockReason(all *hook.Outcome) string {
+func blockReason(all *Outcome) string {
 	if all.Block {
 		return all.Reason
 	}

@@ -126,13 +126,13 @@ func subjectOf(in *hook.Input) string {
 	case "trigger":
 		return in.Trigger
 	case "command_name":
-		return in.Command
+		return in.Fields["command_name"]
 	case "notification_type":
 		return in.Kind
 	case "file_path":
-		return path.Base(filepath.ToSlash(in.File))
+		return path.Base(filepath.ToSlash(in.Fields["file_path"]))
 	case "load_reason":
-		return in.Loaded
+		return in.Fields["load_reason"]
 	case "agent_type":
 		return in.Agent
 	case "mcp_server_name":

@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"github.com/openagent-go/agent/hook"
+	"github.com/openagent-go/agent/internal/hookconst"
 	"github.com/openagent-go/agent/permission"
 )
 
@@ -13,15 +14,15 @@ const maxRules = 200
 // checkUpdate returns the first mistake in an update.
 func checkUpdate(u hook.Update) error {
 	switch u.Type {
-	case hook.AddRules, hook.ReplaceRules, hook.RemoveRules:
-	case hook.SetMode:
+	case hookconst.AddRules, hookconst.ReplaceRules, hookconst.RemoveRules:
+	case hookconst.SetMode:
 		if u.Mode == "" {
 			return fmt.Errorf("%s has no mode; set one", u.Type)
 		}
 		_, err := permission.ParseMode(string(u.Mode))
 		return err
 	default:
-		return fmt.Errorf("there is no permission update %.50q; there are %s, %s, %s and %s", u.Type, hook.AddRules, hook.ReplaceRules, hook.RemoveRules, hook.SetMode)
+		return fmt.Errorf("there is no permission update %.50q; there are %s, %s, %s and %s", u.Type, hookconst.AddRules, hookconst.ReplaceRules, hookconst.RemoveRules, hookconst.SetMode)
 	}
 	switch u.Behavior {
 	case permission.Allowed, permission.Asked, permission.Denied:

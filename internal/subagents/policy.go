@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"github.com/openagent-go/agent/hook"
+	"github.com/openagent-go/agent/internal/hookconst"
 	"github.com/openagent-go/agent/internal/policies"
 	"github.com/openagent-go/agent/internal/rules"
 	"github.com/openagent-go/agent/permission"
@@ -95,7 +96,7 @@ func RestrictHooks(own []hook.Hook) []hook.Hook {
 				o.Permission = permission.NoOpinion
 			}
 			o.Updates = slices.DeleteFunc(slices.Clone(o.Updates), func(u hook.Update) bool {
-				return u.Type != hook.AddRules || u.Behavior != permission.Denied && u.Behavior != permission.Asked
+				return u.Type != hookconst.AddRules || u.Behavior != permission.Denied && u.Behavior != permission.Asked
 			})
 			return o, err
 		}

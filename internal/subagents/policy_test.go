@@ -49,7 +49,7 @@ func TestDenyOnly(t *testing.T) {
 // Hooks of a child answer no question, and add only rules that deny or ask.
 func TestRestrictHooks(t *testing.T) {
 	failed := errors.New("failed")
-	updates := []hook.Update{{Type: hook.AddRules, Behavior: permission.Allowed}, {Type: hook.AddRules, Behavior: permission.Denied}, {Type: hook.AddRules, Behavior: permission.Asked}, {Type: hook.SetMode, Mode: permission.Bypass}}
+	updates := []hook.Update{{Type: "addRules", Behavior: permission.Allowed}, {Type: "addRules", Behavior: permission.Denied}, {Type: "addRules", Behavior: permission.Asked}, {Type: "setMode", Mode: permission.Bypass}}
 	wants := hook.Output{Permission: permission.Allowed, Updates: updates, Reason: "why"}
 	own := []hook.Hook{{On: hook.PreToolUse, Func: func(context.Context, *hook.Input) (hook.Output, error) { return wants, failed }}, {On: hook.Stop}}
 	got := subagents.RestrictHooks(own)

@@ -8,13 +8,12 @@ import (
 	"github.com/openagent-go/agent/cmd/openagent/internal/cli"
 	"github.com/openagent-go/agent/event"
 	"github.com/openagent-go/agent/hook"
-	hookshell "github.com/openagent-go/agent/hook/shell"
 	"github.com/openagent-go/agent/internal/hookctx"
 )
 
 // WithHookDepth adds to ctx how many nested hooks started this program.
 func WithHookDepth(ctx context.Context, h *cli.IO) context.Context {
-	if n, err := strconv.Atoi(h.Getenv(hookshell.DepthVariable)); err == nil && n > 0 {
+	if n, err := strconv.Atoi(h.Getenv(hookctx.DepthVariable)); err == nil && n > 0 {
 		return hookctx.WithDepth(ctx, n)
 	}
 	return ctx
