@@ -39,6 +39,9 @@ func (e *InputError) Error() string {
 
 // inputError is an error of a schema as one of the tool's input.
 func inputError(tool string, err error) error {
+	if err == nil {
+		return nil
+	}
 	var bad *toolschema.Error
 	if !errors.As(err, &bad) {
 		return err

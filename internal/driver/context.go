@@ -20,14 +20,24 @@ import (
 // signals. A tool, a model or a callback may keep it for too long, so each pending effect
 // has its own.
 type Context struct {
+	cancellable
+	run   *Run
+	key   string            // key of the effect
+	muted atomic.Bool       // its signals are no longer shown
+	span  executor.OpenSpan // span of the effect, begun by the tracing code
+	call  *event.Call       // that the effect is about; nil: none, or no reader
+	meter *metering.Call    // for the quota; nil: none, or no model call
+}
+
+// A cancellable is a context with its end.
+type cancellable struct {
 	context.Context
 	cancel context.CancelFunc
-	run    *Run
-	key    string            // key of the effect
-	muted  atomic.Bool       // its signals are no longer shown
-	span   executor.OpenSpan // span of the effect, begun by the tracing code
-	call   *event.Call       // that the effect is about; nil: none, or no reader
-	meter  *metering.Call    // for the quota; nil: none, or no model call
+}
+
+func newCancellable(parent context.Context) (c cancellable) {
+	c.Context, c.cancel = context.WithCancel(parent)
+	return c
 }
 
 // Value lets tools find the host of the run, see [HostOf].
@@ -78,12 +88,8 @@ func (n *Context) Host() Host { return n.run.host }
 
 // NewContext returns a context for the effect with the given key, or for other work beside
 // the run. It ends with the run. Cancel it when you no longer need it.
-func (r *Run) NewContext(key string) *Context { return r.newContext(r.ctx, key) }
-
-func (r *Run) newContext(parent context.Context, key string) *Context {
-	n := &Context{run: r, key: key}
-	n.Context, n.cancel = context.WithCancel(parent)
-	return n
+func (r *Run) NewContext(key string) *Context {
+	return &Context{cancellable: newCancellable(r.ctx), run: r, key: key}
 }
 
 // Cancel ends the context.

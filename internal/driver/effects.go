@@ -29,11 +29,15 @@ type OwnEffect interface {
 	GaveUp()
 }
 
-// pendingFor returns a new pending effect.
+// pendingFor returns a new pending effect. Calls are judged and run one after the other with
+// the same context where nobody has cancelled it: only contexts made of it leave the
+// executor, and those end with the callback, hook or tool that got them.
 func (r *Run) pendingFor(e engine.Effect) *pendingEffect {
 	f := &pendingEffect{key: e.Key(), wanted: true}
 	parent := r.ctx
 	switch e.(type) {
+	case engine.Authorize, engine.RunTool:
+		f.borrowed = r.x.Trace == nil // a tracer may keep its context
 	case engine.RunHooks, engine.GatherResults, engine.CallHooks:
 		// Hooks may remove secrets from a result. So hooks that are needed to end a run are
 		// not cancelled with it, but get a time limit.
@@ -41,8 +45,13 @@ func (r *Run) pendingFor(e engine.Effect) *pendingEffect {
 			parent = context.WithoutCancel(parent)
 		}
 	}
-	f.ctx = r.newContext(parent, f.key)
-	f.input.Effect, f.input.Signals = e, f.ctx
+	f.ctx.run, f.ctx.key = r, f.key
+	if f.borrowed && r.spare.cancel != nil {
+		f.ctx.cancellable, r.spare = r.spare, cancellable{}
+	} else {
+		f.ctx.cancellable = newCancellable(parent)
+	}
+	f.input.Effect, f.input.Signals = e, &f.ctx
 	return f
 }
 
@@ -166,9 +175,9 @@ func (r *Run) execute(f *pendingEffect) (ok bool) {
 		ok = r.complete(f)
 	}()
 	if own, is := f.input.Effect.(OwnEffect); is {
-		own.Do(f.ctx)
+		own.Do(&f.ctx)
 	} else {
-		f.fact = r.x.Do(f.ctx, &f.input)
+		f.fact = r.x.Do(&f.ctx, &f.input)
 	}
 	returned = true
 	return r.complete(f)
@@ -204,8 +213,12 @@ func (r *Run) collect() {
 		if own, is := f.input.Effect.(OwnEffect); is {
 			facts = append(facts, own.Facts(r.ending)...)
 		}
-		f.ctx.Cancel()
 		f.ctx.muted.Store(true)
+		if f.borrowed && !f.cancelled && r.spare.cancel == nil {
+			r.spare = f.ctx.cancellable
+		} else {
+			f.ctx.Cancel()
+		}
 	}
 	r.apply(facts...)
 }

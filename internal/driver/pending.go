@@ -14,12 +14,13 @@ import (
 type pendingEffect struct {
 	key       string
 	input     executor.Input
-	ctx       *Context
+	ctx       Context       // who keeps it keeps the effect: one allocation less (BenchmarkTurns)
 	timer     *time.Timer   // used instead of a goroutine by an effect that only waits
 	fact      event.Fact    // its result; nil: none
 	wanted    bool          // the engine wanted it when last asked
 	cancelled bool          // it was cancelled
 	closing   bool          // it belongs to the end of a run that is being stopped
+	borrowed  bool          // its context is from [Run.spare], and goes back there
 	giveUp    time.Time     // when the run stops waiting for it; zero: never
 	limit     time.Duration // the tool's timeout; 0 for none
 	began     time.Time     // start time, for RunTool
@@ -58,8 +59,9 @@ func (fs pendingEffects) firstGiveUp() (next time.Time) {
 // completedEffects holds effects that have ended, until the holder of the token collects
 // them.
 type completedEffects struct {
-	mu   sync.Mutex
-	list []*pendingEffect
+	mu    sync.Mutex
+	list  []*pendingEffect
+	taken []*pendingEffect // the list that was taken last, to be used again
 }
 
 func (c *completedEffects) add(f *pendingEffect) {
@@ -68,13 +70,14 @@ func (c *completedEffects) add(f *pendingEffect) {
 	c.list = append(c.list, f)
 }
 
-// take returns the completed effects and empties the list.
+// take returns the completed effects and empties the list. The result is valid until the
+// next call.
 func (c *completedEffects) take() []*pendingEffect {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	list := c.list
-	c.list = nil
-	return list
+	clear(c.taken)
+	c.list, c.taken = c.taken[:0], c.list
+	return c.taken
 }
 
 // cancel cancels a pending effect. over: it will have no result, so nothing has to wait for

@@ -42,6 +42,7 @@ type Run struct {
 	// Only the goroutine that holds the token uses these fields, until done is closed.
 	committer committer
 	pending   pendingEffects
+	spare     cancellable // context for the next call that is judged or run, see [Run.pendingFor]
 	watchdog  watchdog
 	instead   []insteadOf     // facts to record in place of results of running calls
 	mode      permission.Mode // the mode that the executor has

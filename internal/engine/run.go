@@ -153,6 +153,14 @@ type modelCall struct {
 	changed  bool  // and another model is wanted since
 	reserved reservation
 	wait     *wait
+	last     callKey // the key made last, to be used again
+}
+
+// A callKey is the key of a model call.
+type callKey struct {
+	cause   int64
+	attempt int
+	key     string
 }
 
 type wait struct {
@@ -160,7 +168,12 @@ type wait struct {
 	until time.Time
 }
 
-func (m *modelCall) key() string { return key("model", m.cause, 0, m.attempt) }
+func (m *modelCall) key() string {
+	if k := &m.last; k.key == "" || k.cause != m.cause || k.attempt != m.attempt {
+		*k = callKey{m.cause, m.attempt, key("model", m.cause, 0, m.attempt)}
+	}
+	return m.last.key
+}
 
 // busy reports whether the call was started, or waits for its next attempt.
 func (m *modelCall) busy() bool { return m.calling || m.wait != nil }

@@ -260,8 +260,11 @@ func noApprover(verdict permission.Decision) permission.Decision {
 		Reason: verdict.Reason + " (nobody could be asked)"}
 }
 
-// callBack calls the callback. An error or a panic of the callback denies the call.
+// callBack calls the callback, in a context of its own. An error or a panic of the callback
+// denies the call.
 func (x *Executor) callBack(ctx context.Context, callback Callback, call tool.Call, verdict permission.Decision) permission.Decision {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
 	d, err := safecall.Within(ctx, func() (permission.Decision, error) { return callback(ctx, repaired(x.Tool(call.Name), call), verdict) })
 	switch {
 	case err != nil:

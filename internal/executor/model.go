@@ -24,22 +24,12 @@ func (x *Executor) model(ctx context.Context, e engine.CallModel, j *Input) even
 	defer r.calls.end(ctx)
 	defer x.Models.addRotatedSecrets(j.Model)
 	x.Drafts.keep(e.Key(), &r.calls)
-	for d, err := range x.metered(j.Model).Stream(ctx, j.Request) {
-		if err != nil {
-			return r.failed(err)
-		}
-		if r.first == 0 {
-			r.first = max(time.Since(r.start), 1)
-		}
-		if d.Done != nil {
-			return r.done(*d.Done)
-		}
-		r.take(ctx, d)
-		if err := modelcall.CheckSize(r.streamed, r.blocks); err != nil {
-			return r.failed(err)
-		}
+	// A range statement would allocate two more times for each turn (BenchmarkTurns).
+	x.metered(j.Model).Stream(ctx, j.Request)(func(d llm.Delta, err error) bool { return r.next(ctx, d, err) })
+	if r.fact == nil {
+		r.fact = r.failed(&llm.APIError{Class: llm.Truncated, Message: "the stream ended without a final event", RetryAfter: -1})
 	}
-	return r.failed(&llm.APIError{Class: llm.Truncated, Message: "the stream ended without a final event", RetryAfter: -1})
+	return r.fact
 }
 
 // A reply is an answer of the model while it is being streamed.
@@ -55,6 +45,29 @@ type reply struct {
 	blocks   int                  // number of blocks begun
 	uses     map[int]*llm.ToolUse // by index of the block; nil until needed
 	thinking map[int]bool         // likewise
+	fact     event.Fact           // result of the call; nil until it is known
+}
+
+// next takes the next delta, or the error that ends the stream. It reports whether more is
+// wanted. A model that continues in spite of that is ignored.
+func (r *reply) next(ctx context.Context, d llm.Delta, err error) (more bool) {
+	if r.fact != nil {
+		return false
+	}
+	if err == nil && r.first == 0 {
+		r.first = max(time.Since(r.start), 1)
+	}
+	if err == nil && d.Done == nil {
+		r.take(ctx, d)
+		err = modelcall.CheckSize(r.streamed, r.blocks)
+	}
+	switch {
+	case err != nil:
+		r.fact = r.failed(err)
+	case d.Done != nil:
+		r.fact = r.done(*d.Done)
+	}
+	return r.fact == nil
 }
 
 // take processes and shows a delta.
