@@ -14,6 +14,7 @@ import (
 	"unicode/utf16"
 	"unicode/utf8"
 
+	"github.com/openagent-go/agent/internal/media"
 	"github.com/openagent-go/agent/internal/plainfile"
 	"github.com/openagent-go/agent/llm"
 )
@@ -44,21 +45,27 @@ func File(path string) ([]llm.Block, error) {
 	return blocks, nil
 }
 
-// Bytes returns content for a prompt: an image as [Image] makes it with a word about
-// its size, a PDF as [PDF] does, a text (UTF-8, or UTF-16 with its byte order mark) of
-// up to 2 MB as a document. Anything else is an error, which begins with the title.
+// Bytes returns content for a prompt: an image with a word about its size, a PDF,
+// or a text of up to 2 MB (UTF-8, or UTF-16 with its byte order mark) as a document. The
+// title begins the error for anything else.
+//
+// An image (PNG, JPEG, GIF, WebP) stands upright, no side is longer than 1,568 pixels, and
+// its base64 is at most 5 MiB. Of an animation it is the first frame. A damaged image is
+// refused, since it would spoil a conversation permanently, and so is one of more than 50
+// million pixels. So are PDFs that every provider refuses: of more than 20 MB or 100 pages,
+// encrypted, or without an end. Models read the text of a PDF: it is not extracted here.
 func Bytes(title string, data []byte) ([]llm.Block, error) {
 	switch {
 	case len(data) > maxFile:
 		return nil, fmt.Errorf("%s has more than %d MB; attach a smaller file", title, maxFile>>20)
-	case ImageType(data) != "":
-		p, err := Image(data)
+	case media.ImageType(data) != "":
+		p, err := media.Image(data)
 		if err != nil {
-			return nil, fmt.Errorf("%s is an image (%s) that cannot be shown: %w", title, ImageType(data), err)
+			return nil, fmt.Errorf("%s is an image (%s) that cannot be shown: %w", title, media.ImageType(data), err)
 		}
-		return []llm.Block{llm.Text{Text: fmt.Sprintf("Image %s (%s, %s).", title, ImageType(data), p.Size())}, p.Image}, nil
-	case IsPDF(data):
-		d, err := PDF(title, data)
+		return []llm.Block{llm.Text{Text: fmt.Sprintf("Image %s (%s, %s).", title, media.ImageType(data), p.Size())}, p.Image}, nil
+	case media.IsPDF(data):
+		d, err := media.PDF(title, data)
 		if err != nil {
 			return nil, err
 		}
@@ -74,15 +81,6 @@ func Bytes(title string, data []byte) ([]llm.Block, error) {
 		return nil, fmt.Errorf("%s is a text of more than %d MB; let the agent read it in parts instead", title, maxText>>20)
 	}
 	return []llm.Block{llm.Document{MediaType: "text/plain", Title: title, Data: text}}, nil
-}
-
-// Size says how large a picture is, and how large it is shown.
-func (p Picture) Size() string {
-	s := fmt.Sprintf("%dx%d pixels", p.Was.X, p.Was.Y)
-	if p.Is != p.Was {
-		s += fmt.Sprintf(", shown at %dx%d", p.Is.X, p.Is.Y)
-	}
-	return s
 }
 
 // readText returns a text as UTF-8; false if data is not text.

@@ -13,7 +13,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/openagent-go/agent/attach"
+	"github.com/openagent-go/agent/internal/media"
 	"github.com/openagent-go/agent/llm"
 )
 
@@ -63,8 +63,8 @@ func TestReadImages(t *testing.T) {
 			continue
 		}
 		img := r.Content[1].(llm.Image)
-		if img.MediaType != c.kind || attach.ImageType(img.Data) != c.kind {
-			t.Errorf("%s: sent as %s, is %s", name, img.MediaType, attach.ImageType(img.Data))
+		if img.MediaType != c.kind || media.ImageType(img.Data) != c.kind {
+			t.Errorf("%s: sent as %s, is %s", name, img.MediaType, media.ImageType(img.Data))
 		}
 		if config, _, err := image.DecodeConfig(bytes.NewReader(img.Data)); c.kind != "image/webp" && (err != nil || config.Width > 1568 || config.Height > 1568) {
 			t.Errorf("%s: %+v, %v", name, config, err)

@@ -10,7 +10,7 @@ import (
 	"sync"
 	"unicode/utf8"
 
-	"github.com/openagent-go/agent/attach"
+	"github.com/openagent-go/agent/internal/media"
 	"github.com/openagent-go/agent/internal/text"
 	"github.com/openagent-go/agent/internal/toolapi"
 	"github.com/openagent-go/agent/permission"
@@ -199,8 +199,8 @@ func resourceResult(in readMcpResourceInput, contents []toolapi.ResourceContent)
 			continue
 		}
 		note := fmt.Sprintf("[%d bytes of %s]\n", len(c.Blob), cmp.Or(clipLine(c.MIMEType, 100), "an unknown type"))
-		if kind := attach.ImageType(c.Blob); kind != "" && len(c.Blob) <= maxBlob && images < maxImages {
-			if p, err := attach.Image(c.Blob); err == nil {
+		if kind := media.ImageType(c.Blob); kind != "" && len(c.Blob) <= maxBlob && images < maxImages {
+			if p, err := media.Image(c.Blob); err == nil {
 				images++
 				r.Content = append(append(r.Content, tool.Text(head+note).Content...), p.Image)
 				continue

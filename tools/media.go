@@ -6,12 +6,12 @@ import (
 	"path/filepath"
 	"strings"
 
-	"github.com/openagent-go/agent/attach"
+	"github.com/openagent-go/agent/internal/media"
 	"github.com/openagent-go/agent/tool"
 )
 
 func showImage(path, kind string, data []byte) *tool.Result {
-	p, err := attach.Image(data)
+	p, err := media.Image(data)
 	if err != nil {
 		return tool.Errorf("%s is an image (%s) that cannot be shown: %v", path, kind, err)
 	}
@@ -29,7 +29,7 @@ func showImage(path, kind string, data []byte) *tool.Result {
 
 // showPDF passes a document on.
 func showPDF(path string, data []byte) *tool.Result {
-	d, err := attach.PDF(path, data)
+	d, err := media.PDF(path, data)
 	if err != nil {
 		return tool.Errorf("%v", err)
 	}

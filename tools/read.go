@@ -15,7 +15,7 @@ import (
 	"strings"
 	"unicode/utf8"
 
-	"github.com/openagent-go/agent/attach"
+	"github.com/openagent-go/agent/internal/media"
 	"github.com/openagent-go/agent/internal/text"
 	"github.com/openagent-go/agent/internal/toolapi"
 	"github.com/openagent-go/agent/permission"
@@ -123,10 +123,10 @@ func (r reading) result(ctx context.Context) (*tool.Result, error) {
 
 // content shows a file by its content, whatever its name.
 func (r reading) content(ctx context.Context, data []byte) *tool.Result {
-	if kind := attach.ImageType(data); kind != "" {
+	if kind := media.ImageType(data); kind != "" {
 		return showImage(r.path, kind, data)
 	}
-	if attach.IsPDF(data) {
+	if media.IsPDF(data) {
 		return showPDF(r.path, data)
 	}
 	text, _, _ := decode(data)

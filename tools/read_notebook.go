@@ -5,7 +5,7 @@ import (
 	"fmt"
 	"strings"
 
-	"github.com/openagent-go/agent/attach"
+	"github.com/openagent-go/agent/internal/media"
 	"github.com/openagent-go/agent/internal/text"
 	"github.com/openagent-go/agent/llm"
 	"github.com/openagent-go/agent/tool"
@@ -127,7 +127,7 @@ func (s *notebookView) image(data string) string {
 	if err != nil {
 		return "[an image that cannot be read]"
 	}
-	p, err := attach.Image(raw)
+	p, err := media.Image(raw)
 	if err != nil {
 		return fmt.Sprintf("[an image that cannot be shown: %v]", err)
 	}

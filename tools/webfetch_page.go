@@ -14,7 +14,7 @@ import (
 
 	"golang.org/x/net/html/charset"
 
-	"github.com/openagent-go/agent/attach"
+	"github.com/openagent-go/agent/internal/media"
 	"github.com/openagent-go/agent/internal/text"
 	"github.com/openagent-go/agent/internal/web"
 	"github.com/openagent-go/agent/internal/wire"
@@ -65,8 +65,8 @@ func mediaType(header string) string {
 // show makes a result of a body: by its content if that is not text, else by its media
 // type.
 func (p *fetched) show(ctx context.Context, kind string, data []byte) error {
-	image := attach.ImageType(data)
-	pdf := attach.IsPDF(data)
+	image := media.ImageType(data)
+	pdf := media.IsPDF(data)
 	switch {
 	case (image != "" || pdf) && p.truncated:
 		p.refusal = fmt.Sprintf("it is an image or a document of more than %d MB", maxPage>>20)

@@ -3,6 +3,7 @@ package tools
 import (
 	"context"
 	_ "embed"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"slices"
@@ -82,14 +83,9 @@ func (in searchInput) query() (search.Query, error) {
 
 func searchFailed(err error) *tool.Result {
 	r := tool.Errorf("%v", err)
-	var e *search.Error
-	if errors.As(err, &e) {
-		r.Details = details(struct {
-			Engine     string  `json:"engine"`
-			Reason     string  `json:"reason"`
-			Status     int     `json:"status,omitempty"`
-			RetryAfter float64 `json:"retryAfterSeconds,omitempty"`
-		}{e.Engine, e.Reason, e.Status, e.RetryAfter.Seconds()})
+	var described json.Marshaler
+	if errors.As(err, &described) {
+		r.Details, _ = json.Marshal(described) // without details if an engine's error has no JSON
 	}
 	return r
 }

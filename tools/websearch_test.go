@@ -3,9 +3,10 @@ package tools
 import (
 	"context"
 	"errors"
+	"net/http"
+	"net/http/httptest"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/openagent-go/agent/tool/tooltest"
 	"github.com/openagent-go/agent/tools/search"
@@ -47,11 +48,14 @@ func TestWebSearchErrors(t *testing.T) {
 	if r := tooltest.Run(t, WebSearch(nil), searchInput{Query: "x"}); !r.IsError || !strings.Contains(r.Text(), "BRAVE_API_KEY, TAVILY_API_KEY, EXA_API_KEY or SEARXNG_URL") {
 		t.Errorf("without a provider: %q", r.Text())
 	}
-	limited := provider(func(context.Context, search.Query) ([]search.Hit, error) {
-		return nil, &search.Error{Engine: "Brave", Reason: "rate limited", Status: 429, RetryAfter: 3 * time.Second}
-	})
+	busy := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Retry-After", "3")
+		w.WriteHeader(http.StatusTooManyRequests)
+	}))
+	defer busy.Close()
+	limited := search.Brave(search.Options{Key: "k", BaseURL: busy.URL})
 	r := tooltest.Run(t, WebSearch(limited), searchInput{Query: "x"})
-	if !r.IsError || !strings.Contains(r.Text(), "the next in 3s") || !strings.Contains(string(r.Details), `"retryAfterSeconds":3`) {
+	if want := `{"engine":"Brave","reason":"rate limited","status":429,"retryAfterSeconds":3}`; !r.IsError || !strings.Contains(r.Text(), "the next in 3s") || string(r.Details) != want {
 		t.Errorf("got %q, %s", r.Text(), r.Details)
 	}
 	broken := provider(func(context.Context, search.Query) ([]search.Hit, error) { return nil, errors.New("out of order") })

@@ -76,7 +76,7 @@ func run(ctx context.Context, out io.Writer) error {
 	defer c.Close()
 	in := map[string]any{"prompt": "A pizza, please."}
 	for range 2 {
-		res, err := c.CallTool(ctx, &sdk.CallToolParams{Name: agentserver.PromptTool, Arguments: in})
+		res, err := c.CallTool(ctx, &sdk.CallToolParams{Name: "prompt", Arguments: in})
 		if err != nil {
 			return err
 		}

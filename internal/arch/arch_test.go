@@ -179,11 +179,13 @@ var rules = map[string][]string{
 		"internal/toolrun",
 	},
 	"attach": {
+		"internal/media",
 		"internal/plainfile",
 		"llm",
 	},
+	"internal/media": {"llm"},
 	"tools": {
-		"attach",
+		"internal/media",
 		"tool",
 		"llm",
 		"permission",
@@ -700,6 +702,7 @@ var rules = map[string][]string{
 		"event",
 		"hook",
 		"internal/connlimit",
+		"internal/media",
 		"internal/parts",
 		"internal/plainfile",
 		"internal/providers",
@@ -810,7 +813,7 @@ var rules = map[string][]string{
 var outside = map[string][]string{
 	"permission":          {},
 	"tool":                {"github.com/google/jsonschema-go/jsonschema"},
-	"attach":              {"golang.org/x/image/..."},
+	"internal/media":      {"golang.org/x/image/..."},
 	"tools":               {"github.com/aymanbagabas/go-udiff", "golang.org/x/net/html/charset"},
 	"tools/search":        {"golang.org/x/net/html/..."},
 	"internal/cronstore":  {"github.com/netresearch/go-cron"},

@@ -18,14 +18,11 @@ import (
 	"github.com/openagent-go/agent/tool"
 )
 
-// PromptTool is the name of the tool of [Prompts].
-const PromptTool = "prompt"
-
 // maxSessions bounds the sessions that a client can continue with: the latest.
 const maxSessions = 1000
 
-// An Outcome is the result of a prompt, the structured content of the tool's result.
-type Outcome struct {
+// An answer is the result of a prompt, the structured content of the tool's result.
+type answer struct {
 	Session string          `json:"session"`            // a later call with it continues the session
 	Result  string          `json:"result"`             // the text of the answer
 	Reason  event.EndReason `json:"reason"`             // why the run ended
@@ -41,8 +38,9 @@ var outcomeSchema = json.RawMessage(`{"type":"object","properties":{` +
 	`"cost_usd":{"type":"number","description":"left out where a price is not known"}},` +
 	`"required":["session","result","reason","turns"]}`)
 
-// Prompts returns a server with one tool, which prompts the agent and waits for the answer.
-// Each prompt is its own session; if the agent keeps sessions the same client can continue
+// Prompts returns a server with one tool, "prompt", which prompts the agent and waits for
+// the answer. The result is structured: session (a later call with it continues the session),
+// result (the text of the answer), reason (why the run ended), turns and cost_usd. Each prompt is its own session; if the agent keeps sessions the same client can continue
 // one. The agent's steps are reported as progress. description is that of the tool and
 // describes the agent's work; "" is a general one.
 func Prompts(a *agent.Agent, description string, o server.Options) (server.Server, error) {
@@ -72,7 +70,7 @@ type promptInput struct {
 // tool returns the tool. Calls of clients go to p.call; those of this program, which have no client,
 // to p.prompt.
 func (p *prompts) tool(description string) tool.Tool {
-	spec := tool.Spec{Name: PromptTool, Title: "Prompt the agent", Description: description, Output: outcomeSchema, OpenWorld: true, Timeout: -1}
+	spec := tool.Spec{Name: "prompt", Title: "Prompt the agent", Description: description, Output: outcomeSchema, OpenWorld: true, Timeout: -1}
 	return tool.New(spec, func(ctx context.Context, _ tool.Call, in promptInput) (*tool.Result, error) {
 		return p.prompt(ctx, p.agent, "", in)
 	})
@@ -165,7 +163,7 @@ func outcome(r *agent.Result, failed error) (*tool.Result, error) {
 	if failed != nil {
 		return tool.Errorf("%v\nsession: %s\n%s", failed, r.Session, cmp.Or(r.Text, r.Partial)), nil
 	}
-	details, err := json.Marshal(Outcome{r.Session, r.Text, r.Reason, r.Turns, r.CostUSD})
+	details, err := json.Marshal(answer{r.Session, r.Text, r.Reason, r.Turns, r.CostUSD})
 	if err != nil {
 		return nil, fmt.Errorf("describing the result of the prompt: %w", err)
 	}

@@ -17,6 +17,11 @@ import (
 )
 
 // Another agent of the program prompts the served one through Config, and continues its session.
+// An outcome is what clients read of the structured result.
+type outcome struct {
+	Session string `json:"session"`
+}
+
 func TestPromptsDirectly(t *testing.T) {
 	inner := llmtest.Script(llmtest.Say("One."), llmtest.Say("Two."))
 	s, err := agentserver.Prompts(&agent.Agent{Model: inner, Sessions: session.Memory()}, "", server.Options{Name: "bot"})
@@ -28,7 +33,7 @@ func TestPromptsDirectly(t *testing.T) {
 	config.AlwaysLoad = true
 	servers := mcp.New(map[string]mcp.Config{"bot": config}, mcp.Options{})
 	defer servers.Close()
-	call := func(in map[string]any) (text string, out agentserver.Outcome) {
+	call := func(in map[string]any) (text string, out outcome) {
 		t.Helper()
 		a := &agent.Agent{Model: llmtest.Script(llmtest.Call(llmtest.Use("", "mcp__bot__prompt", in)), llmtest.Say("Done.")),
 			Toolsets: []tool.Set{servers}, Permissions: permission.Policy{Allow: []permission.Rule{"mcp__bot"}}}

@@ -33,14 +33,14 @@ func (d *duckDuckGo) Search(ctx context.Context, q Query) ([]Hit, error) {
 	}
 	root, err := html.Parse(bytes.NewReader(data))
 	if err != nil {
-		return nil, &Error{Engine: c.engine, Reason: badAnswer, Status: http.StatusOK, Message: "it is not the page expected"}
+		return nil, &failure{Engine: c.engine, Reason: badAnswer, Status: http.StatusOK, Message: "it is not the page expected"}
 	}
 	found, known := results(root)
 	if !known {
 		if bytes.Contains(data, []byte("anomaly")) {
-			return nil, &Error{Engine: c.engine, Reason: blocked, Status: http.StatusOK}
+			return nil, &failure{Engine: c.engine, Reason: blocked, Status: http.StatusOK}
 		}
-		return nil, &Error{Engine: c.engine, Reason: badAnswer, Status: http.StatusOK, Message: "it is not the page expected"}
+		return nil, &failure{Engine: c.engine, Reason: badAnswer, Status: http.StatusOK, Message: "it is not the page expected"}
 	}
 	return q.Filter(found), nil
 }

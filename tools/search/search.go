@@ -41,7 +41,9 @@ type Hit struct {
 }
 
 // A Client searches with one engine. It is safe for concurrent use and does not repeat
-// failed requests. Its errors are an [*Error] or that of ctx.
+// failed requests. Its errors are that of ctx, or say which engine failed and why, without
+// keys. The result of the tool WebSearch has the JSON of an error that is a json.Marshaler
+// as its details: for the engines here engine, reason, status and retryAfterSeconds.
 type Client interface {
 	Search(ctx context.Context, q Query) ([]Hit, error) // returns what an engine finds
 }
@@ -53,19 +55,16 @@ type Options struct {
 	HTTP    *http.Client // nil: http.DefaultClient
 }
 
-// An Error is a failure that an engine reports. It never contains keys.
-type Error struct {
-	Engine string // its name
-	// Reason tells the program how to react: "no key" (none was configured), "key refused"
-	// (it is wrong or not entitled), "rate limited" (or the quota is used up), "blocked" (the
-	// engine takes the request for a robot's), "bad answer" or "unreachable".
-	Reason     string
+// A failure is an error that an engine reports. It never contains keys.
+type failure struct {
+	Engine     string        // its name
+	Reason     string        // tells the program how to react
 	Status     int           // of HTTP; 0 where there was no answer
 	RetryAfter time.Duration // 0 if it was not said
 	Message    string        // the engine's words
 }
 
-// Values of [Error].Reason.
+// Values of Reason.
 const (
 	noKey       = "no key"       // none was configured
 	keyRefused  = "key refused"  // it is wrong or not entitled
@@ -75,8 +74,18 @@ const (
 	unreachable = "unreachable"  // there was no answer
 )
 
+// MarshalJSON returns the details of the tool's result.
+func (e *failure) MarshalJSON() ([]byte, error) {
+	return json.Marshal(struct {
+		Engine     string  `json:"engine"`
+		Reason     string  `json:"reason"`
+		Status     int     `json:"status,omitempty"`
+		RetryAfter float64 `json:"retryAfterSeconds,omitempty"`
+	}{e.Engine, e.Reason, e.Status, e.RetryAfter.Seconds()})
+}
+
 // Error implements error.
-func (e *Error) Error() string {
+func (e *failure) Error() string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "searching with %s: ", e.Engine)
 	switch e.Reason {
@@ -247,7 +256,7 @@ type call struct {
 func (c call) endpoint(byDefault string, params url.Values) (string, error) {
 	u, err := url.Parse(wire.First(c.base, byDefault))
 	if err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" {
-		return "", &Error{Engine: c.engine, Reason: unreachable, Message: "the base URL is not usable"}
+		return "", &failure{Engine: c.engine, Reason: unreachable, Message: "the base URL is not usable"}
 	}
 	u = u.JoinPath(c.path)
 	u.RawQuery = params.Encode()
@@ -260,7 +269,7 @@ func (c call) do(ctx context.Context, method, address string, header http.Header
 	defer cancel()
 	req, err := http.NewRequestWithContext(limited, method, address, strings.NewReader(body))
 	if err != nil {
-		return nil, &Error{Engine: c.engine, Reason: unreachable, Message: "the base URL is not usable"}
+		return nil, &failure{Engine: c.engine, Reason: unreachable, Message: "the base URL is not usable"}
 	}
 	req.Header = header
 	req.Header.Set("User-Agent", "openagent-go")
@@ -283,7 +292,7 @@ func (c call) do(ctx context.Context, method, address string, header http.Header
 	case resp.StatusCode != http.StatusOK:
 		return nil, c.refusal(resp, data)
 	case len(data) > maxAnswer:
-		return nil, &Error{Engine: c.engine, Reason: badAnswer, Status: resp.StatusCode, Message: fmt.Sprintf("the answer is longer than %d MB", maxAnswer>>20)}
+		return nil, &failure{Engine: c.engine, Reason: badAnswer, Status: resp.StatusCode, Message: fmt.Sprintf("the answer is longer than %d MB", maxAnswer>>20)}
 	}
 	return data, nil
 }
@@ -292,7 +301,7 @@ func (c call) unreachable(ctx context.Context, err error) error {
 	if ctx.Err() != nil {
 		return fmt.Errorf("searching with %s: %w", c.engine, ctx.Err())
 	}
-	e := &Error{Engine: c.engine, Reason: unreachable}
+	e := &failure{Engine: c.engine, Reason: unreachable}
 	var wrapped *url.Error // its text has the query in it
 	switch {
 	case errors.Is(err, context.DeadlineExceeded):
@@ -307,7 +316,7 @@ func (c call) unreachable(ctx context.Context, err error) error {
 
 // refusal reads an answer that is not a success.
 func (c call) refusal(resp *http.Response, body []byte) error {
-	e := &Error{Engine: c.engine, Reason: badAnswer, Status: resp.StatusCode}
+	e := &failure{Engine: c.engine, Reason: badAnswer, Status: resp.StatusCode}
 	switch resp.StatusCode {
 	case http.StatusUnauthorized, http.StatusForbidden:
 		e.Reason = keyRefused
@@ -337,7 +346,7 @@ func (c call) words(message string) string {
 
 func (c call) decode(data []byte, into any) error {
 	if err := json.Unmarshal(data, into); err != nil {
-		return &Error{Engine: c.engine, Reason: badAnswer, Status: http.StatusOK, Message: "it is not the JSON expected"}
+		return &failure{Engine: c.engine, Reason: badAnswer, Status: http.StatusOK, Message: "it is not the JSON expected"}
 	}
 	return nil
 }
@@ -372,7 +381,7 @@ const maxWait = 31 * 24 * time.Hour
 // needKey returns the error for a client without a key.
 func needKey(engine, key string) error {
 	if strings.TrimSpace(key) == "" {
-		return &Error{Engine: engine, Reason: noKey}
+		return &failure{Engine: engine, Reason: noKey}
 	}
 	return nil
 }

@@ -184,10 +184,10 @@ func TestClients(t *testing.T) {
 }
 
 func TestRefusals(t *testing.T) {
-	fails := func(t *testing.T, e engine, r reply, reason string) *Error {
+	fails := func(t *testing.T, e engine, r reply, reason string) *failure {
 		t.Helper()
 		hits, err := e.client(serve(t, r, nil)).Search(t.Context(), query)
-		var se *Error
+		var se *failure
 		if !errors.As(err, &se) || se.Reason != reason || hits != nil {
 			t.Fatalf("got %v, %v, want %s", hits, err, reason)
 		}
@@ -218,7 +218,7 @@ func TestRefusals(t *testing.T) {
 			closed := httptest.NewServer(nil)
 			closed.Close()
 			_, err := e.client(closed.URL).Search(t.Context(), query)
-			var se *Error
+			var se *failure
 			if !errors.As(err, &se) || se.Reason != unreachable || strings.Contains(err.Error(), "generics") {
 				t.Errorf("nobody there: %v", err)
 			}
@@ -228,7 +228,7 @@ func TestRefusals(t *testing.T) {
 		})
 	}
 	for _, c := range []Client{&brave{}, &tavily{Key: " "}, &exa{}} {
-		var se *Error
+		var se *failure
 		if _, err := c.Search(t.Context(), query); !errors.As(err, &se) || se.Reason != noKey {
 			t.Errorf("without a key: %v", err)
 		}

@@ -42,7 +42,7 @@ func (s *searXNG) Search(ctx context.Context, q Query) ([]Hit, error) {
 		return nil, err
 	}
 	if len(answer.Results) == 0 && len(answer.Unresponsive) > 0 {
-		return nil, &Error{Engine: c.engine, Reason: badAnswer, Status: http.StatusOK, Message: "no engine answered: " + engines(answer.Unresponsive)}
+		return nil, &failure{Engine: c.engine, Reason: badAnswer, Status: http.StatusOK, Message: "no engine answered: " + engines(answer.Unresponsive)}
 	}
 	var found []Hit
 	for _, r := range answer.Results {

@@ -8,8 +8,8 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/openagent-go/agent/attach"
 	"github.com/openagent-go/agent/cmd/openagent/internal/cli"
+	"github.com/openagent-go/agent/internal/media"
 	"github.com/openagent-go/agent/llm"
 )
 
@@ -155,15 +155,15 @@ func parseContent(raw json.RawMessage) (string, []llm.Block, error) {
 }
 
 // fitting returns content in a form that providers accept. It does not trust the host's image type.
-func fitting(kind, media, title string, data []byte) (llm.Block, error) {
+func fitting(kind, mediaType, title string, data []byte) (llm.Block, error) {
 	switch {
 	case kind == "image":
-		p, err := attach.Image(data)
+		p, err := media.Image(data)
 		return p.Image, err
-	case media == "application/pdf":
-		return attach.PDF(title, data)
+	case mediaType == "application/pdf":
+		return media.PDF(title, data)
 	}
-	return llm.Document{MediaType: media, Title: title, Data: data}, nil
+	return llm.Document{MediaType: mediaType, Title: title, Data: data}, nil
 }
 
 func (s source) bytes() ([]byte, error) {

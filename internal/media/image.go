@@ -1,4 +1,6 @@
-package attach
+// Package media makes images and PDFs fit for models: as large as providers take them, and
+// none that would spoil a conversation.
+package media
 
 import (
 	"bytes"
@@ -47,6 +49,15 @@ func ImageType(data []byte) string {
 type Picture struct {
 	llm.Image
 	Was, Is image.Point // the size in pixels before and after scaling
+}
+
+// Size says how large a picture is, and how large it is shown.
+func (p Picture) Size() string {
+	s := fmt.Sprintf("%dx%d pixels", p.Was.X, p.Was.Y)
+	if p.Is != p.Was {
+		s += fmt.Sprintf(", shown at %dx%d", p.Is.X, p.Is.Y)
+	}
+	return s
 }
 
 // Image returns an image of any type that models accept. The content, not the name, decides
