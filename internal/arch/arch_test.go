@@ -579,13 +579,27 @@ var rules = map[string][]string{
 	"internal/hookctx":    {},
 	"internal/hookrun": {
 		"hook",
+		"internal/contentjson",
 		"internal/hookctx",
 		"tool",
 		"llm",
 		"permission",
 	},
-	"internal/text": {},
-	"internal/fill": {"llm"},
+	// Nothing that runs an agent in this process.
+	"client": {
+		"hook",
+		"internal/contentjson",
+		"internal/hookrun",
+		"llm",
+		"mcp/server",
+		"permission",
+		"session",
+		"tool",
+		"workspace",
+	},
+	"internal/contentjson": {"llm"},
+	"internal/text":        {},
+	"internal/fill":        {"llm"},
 	"internal/wire": {
 		"llm",
 		"llm/catalog",
@@ -687,6 +701,7 @@ var rules = map[string][]string{
 	},
 	"internal/...": {"internal/..."},
 	"cmd/...": {
+		"internal/contentjson",
 		"internal/sessiondir",
 		"internal/fact",
 		"",

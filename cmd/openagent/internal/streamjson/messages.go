@@ -6,6 +6,7 @@ import (
 
 	"github.com/openagent-go/agent/cmd/openagent/internal/app"
 	"github.com/openagent-go/agent/event"
+	"github.com/openagent-go/agent/internal/contentjson"
 	"github.com/openagent-go/agent/internal/llmconst"
 	"github.com/openagent-go/agent/llm"
 	"github.com/openagent-go/agent/sandbox"
@@ -206,7 +207,7 @@ func shownMessage(m event.AssistantMessage) assistantMessage {
 	if model == "" {
 		model = m.Model
 	}
-	return assistantMessage{ID: r.ID, Type: "message", Role: "assistant", Model: model, Content: shownBlocks(r.Message.Content),
+	return assistantMessage{ID: r.ID, Type: "message", Role: "assistant", Model: model, Content: contentjson.Blocks(r.Message.Content),
 		StopReason: stopReason(r.Stop), Usage: shownUsage(r.Usage)}
 }
 

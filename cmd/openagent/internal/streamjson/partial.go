@@ -2,7 +2,9 @@ package streamjson
 
 import (
 	"github.com/openagent-go/agent/event"
+	"github.com/openagent-go/agent/internal/contentjson"
 	"github.com/openagent-go/agent/internal/fact"
+	"github.com/openagent-go/agent/llm"
 )
 
 // The events of a partial message, in the format of the Messages API
@@ -69,15 +71,15 @@ func (p *partial) start(d fact.ModelStart) {
 func (p *partial) delta(d event.Data) {
 	switch d := d.(type) {
 	case event.TextDelta:
-		if p.open(d.Key, "text", textBlock{"text", ""}); d.Text != "" {
+		if p.open(d.Key, "text", contentjson.Block(llm.Text{})); d.Text != "" {
 			p.put(blockDelta{"content_block_delta", p.index, textDelta{"text_delta", d.Text}})
 		}
 	case event.ThinkingDelta:
-		if p.open(d.Key, "thinking", thinkingBlock{"thinking", "", ""}); d.Text != "" {
+		if p.open(d.Key, "thinking", contentjson.Block(llm.Thinking{})); d.Text != "" {
 			p.put(blockDelta{"content_block_delta", p.index, thinkingDelta{"thinking_delta", d.Text}})
 		}
 	case event.ToolInputDelta:
-		if p.open(d.Key, "tool "+d.ID, toolUseBlock{"tool_use", d.ID, d.Tool, []byte("{}")}); d.Text != "" {
+		if p.open(d.Key, "tool "+d.ID, contentjson.Block(llm.ToolUse{ID: d.ID, Name: d.Tool})); d.Text != "" {
 			p.put(blockDelta{"content_block_delta", p.index, inputDelta{"input_json_delta", d.Text}})
 		}
 	}

@@ -11,8 +11,10 @@ import (
 	"github.com/openagent-go/agent/cmd/openagent/internal/app"
 	"github.com/openagent-go/agent/cmd/openagent/internal/cli"
 	"github.com/openagent-go/agent/event"
+	"github.com/openagent-go/agent/internal/contentjson"
 	"github.com/openagent-go/agent/internal/fact"
 	"github.com/openagent-go/agent/internal/providers"
+	"github.com/openagent-go/agent/llm"
 	"github.com/openagent-go/agent/permission"
 	"github.com/openagent-go/agent/sandbox"
 	"github.com/openagent-go/agent/session"
@@ -256,7 +258,7 @@ func (r *Report) user(e event.Event, m event.UserMessage) {
 }
 
 func (r *Report) message(e event.Event, m event.UserMessage) {
-	r.Line(userLine{Type: "user", Message: userMessage{"user", shownContent(m.Message.Content)},
+	r.Line(userLine{Type: "user", Message: userMessage{"user", contentjson.Short(m.Message.Content)},
 		Synthetic: m.Delivery == event.AsNotice || m.Delivery == event.AsContinue || m.Delivery == event.AsHook || m.Delivery == event.AsContext, Parent: r.parent, Origin: r.NewOrigin(e.UUID())})
 }
 
@@ -363,7 +365,7 @@ func (r *Report) flush() {
 			continue
 		}
 		u, _ := r.calls.Get(r.prefix + id)
-		blocks = append(blocks, toolResultBlock{"tool_result", u.ID, shownContent(d.Result.Content), d.Result.IsError})
+		blocks = append(blocks, contentjson.Block(llm.ToolResult{ID: u.ID, Content: d.Result.Content, IsError: d.Result.IsError}))
 		if d.Result.Details != nil {
 			details[u.ID] = d.Result.Details
 		}
@@ -412,7 +414,7 @@ func (r *Report) Result(ctx context.Context) (ResultLine, cli.Outcome) {
 	}
 	for _, d := range end.Denials {
 		u, _ := r.calls.Get(d.Call)
-		l.Denials = append(l.Denials, denial{d.Tool, d.ToolID, inputOf(u)})
+		l.Denials = append(l.Denials, denial{d.Tool, d.ToolID, contentjson.Input(u)})
 	}
 	return l, o
 }

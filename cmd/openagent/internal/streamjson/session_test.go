@@ -10,6 +10,7 @@ import (
 	"testing/synctest"
 
 	"github.com/openagent-go/agent/cmd/openagent/internal/cli"
+	"github.com/openagent-go/agent/internal/contentjson"
 	"github.com/openagent-go/agent/llm"
 )
 
@@ -33,7 +34,7 @@ func FuzzLine(f *testing.F) {
 			return
 		}
 		// What was taken in can be shown.
-		if _, err := cli.EncodeLine(userLine{Message: userMessage{"user", shownContent(llm.UserText(text, blocks...).Content)}}); err != nil {
+		if _, err := cli.EncodeLine(userLine{Message: userMessage{"user", contentjson.Short(llm.UserText(text, blocks...).Content)}}); err != nil {
 			t.Fatal(err)
 		}
 	})
