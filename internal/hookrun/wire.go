@@ -3,9 +3,13 @@ package hookrun
 import (
 	"encoding/json"
 	"fmt"
+	"reflect"
+	"strings"
+	"sync"
 
 	"github.com/openagent-go/agent/hook"
 	"github.com/openagent-go/agent/internal/contentjson"
+	"github.com/openagent-go/agent/internal/hookconst"
 	"github.com/openagent-go/agent/llm"
 	"github.com/openagent-go/agent/permission"
 	"github.com/openagent-go/agent/tool"
@@ -30,6 +34,7 @@ func ReadInput(data json.RawMessage) (hook.Input, error) {
 	if err := json.Unmarshal(plain, &in); err != nil {
 		return failed(err)
 	}
+	in.Fields = texts(members)
 	if response != nil {
 		in.Result = toolResponse(response)
 		in.Result.IsError = in.Event == hook.PostToolUseFailure
@@ -55,12 +60,38 @@ func ReadInput(data json.RawMessage) (hook.Input, error) {
 			return failed(err)
 		}
 		for _, u := range updates {
-			if u.Type == hook.AddRules && u.Behavior == permission.Allowed {
+			if u.Type == hookconst.AddRules && u.Behavior == permission.Allowed {
 				in.Suggestions = append(in.Suggestions, u.Rules...)
 			}
 		}
 	}
 	return in, nil
+}
+
+// named are the members that fields of [hook.Input] hold.
+var named = sync.OnceValue(func() map[string]bool {
+	names := map[string]bool{}
+	for f := range reflect.TypeFor[hook.Input]().Fields() {
+		name, _, _ := strings.Cut(f.Tag.Get("json"), ",")
+		names[name] = true
+	}
+	return names
+})
+
+// texts returns the members that are texts and have no field, nil if there are none.
+func texts(members map[string]json.RawMessage) map[string]string {
+	var all map[string]string
+	for name, raw := range members {
+		var text string
+		if named()[name] || json.Unmarshal(raw, &text) != nil || text == "" {
+			continue
+		}
+		if all == nil {
+			all = map[string]string{}
+		}
+		all[name] = text
+	}
+	return all
 }
 
 // toolResponse reads the result of a call.
@@ -132,13 +163,36 @@ func Format(e hook.Event, o hook.Output) ([]byte, error) {
 	return json.Marshal(all)
 }
 
+// A wireUpdate is an update with the destination that Claude Code asks for.
+type wireUpdate struct{ hook.Update }
+
+// MarshalJSON adds "session", which every update is for.
+func (u wireUpdate) MarshalJSON() ([]byte, error) {
+	var members map[string]json.RawMessage
+	data, err := json.Marshal(u.Update)
+	if err == nil {
+		err = json.Unmarshal(data, &members)
+	}
+	if err != nil {
+		return nil, err
+	}
+	if members["destination"] == nil {
+		members["destination"] = json.RawMessage(`"session"`)
+	}
+	return json.Marshal(members)
+}
+
 // answered is the answer to a question about permission.
 func answered(o hook.Output) any {
+	var updates []wireUpdate
+	for _, u := range o.Updates {
+		updates = append(updates, wireUpdate{u})
+	}
 	return struct {
 		Behavior  permission.Behavior `json:"behavior"`
 		Input     json.RawMessage     `json:"updatedInput,omitempty"`
-		Updates   []hook.Update       `json:"updatedPermissions,omitempty"`
+		Updates   []wireUpdate        `json:"updatedPermissions,omitempty"`
 		Message   string              `json:"message,omitempty"`
 		Interrupt bool                `json:"interrupt,omitempty"`
-	}{o.Permission, o.Input, o.Updates, o.Reason, o.Interrupt}
+	}{o.Permission, o.Input, updates, o.Reason, o.Interrupt}
 }

@@ -26,7 +26,9 @@ func TestFormat(t *testing.T) {
 		{hook.PermissionRequest, hook.Output{Permission: permission.Denied, Reason: "no", Interrupt: true}, nil},
 		{hook.PermissionRequest, hook.Output{Block: true, Reason: "no"}, &hook.Output{Permission: permission.Denied, Reason: "no"}},
 		{hook.PermissionRequest, hook.Output{Permission: permission.Allowed, Input: json.RawMessage(`{}`),
-			Updates: []hook.Update{{Type: hook.AddRules, Behavior: permission.Allowed, Rules: []permission.Rule{"Bash(go *)"}, Destination: "session"}}}, nil},
+			Updates: []hook.Update{update(t, `{"type":"addRules","behavior":"allow","rules":[{"toolName":"Bash","ruleContent":"go *"}],"destination":"session"}`)}}, nil},
+		{hook.PermissionRequest, hook.Output{Permission: permission.Allowed, Updates: []hook.Update{{Type: "setMode", Mode: permission.Plan}}},
+			&hook.Output{Permission: permission.Allowed, Updates: []hook.Update{update(t, `{"type":"setMode","mode":"plan","destination":"session"}`)}}},
 		{hook.UserPromptSubmit, hook.Output{Block: true, Reason: "no", Title: "t"}, nil},
 		{hook.Stop, hook.Output{Stop: true, StopReason: "enough"}, nil},
 		{hook.PostToolUse, hook.Output{Result: tool.Text("other")}, nil},
@@ -54,11 +56,19 @@ func TestFormat(t *testing.T) {
 	}
 }
 
+func update(t *testing.T, text string) (u hook.Update) {
+	t.Helper()
+	if err := json.Unmarshal([]byte(text), &u); err != nil {
+		t.Fatal(err)
+	}
+	return u
+}
+
 // An input that is written is read as the same input, and so are results of other programs.
 func TestReadInput(t *testing.T) {
 	in := hook.Input{Event: hook.PostToolUse, Session: "s", Dir: "/d", Mode: permission.Plan, Tool: "Bash", Input: json.RawMessage(`{"command":"ls"}`), Call: "c", Duration: 7,
 		Result: &tool.Result{Content: llm.Blocks{llm.Text{Text: "a"}}, Title: "ls"}, Calls: []hook.Call{{Tool: "Bash", Input: json.RawMessage(`{}`), ID: "c", Result: "a"}},
-		Suggestions: []permission.Rule{"Bash(ls)"}}
+		Suggestions: []permission.Rule{"Bash(ls)"}, Fields: map[string]string{"file_path": "/f"}}
 	data, err := json.Marshal(in)
 	if err != nil {
 		t.Fatal(err)
@@ -78,6 +88,10 @@ func TestReadInput(t *testing.T) {
 		if err != nil || !reflect.DeepEqual(got.Result, want) {
 			t.Errorf("%s: %v, %+v", raw, err, got.Result)
 		}
+	}
+	got, err := hookrun.ReadInput(json.RawMessage(`{"tool_name":"Bash","prompt_id":"p","effort":{"level":"low"}}`))
+	if want := (hook.Input{Tool: "Bash", Fields: map[string]string{"prompt_id": "p"}}); err != nil || !reflect.DeepEqual(got, want) {
+		t.Errorf("%v, %+v", err, got)
 	}
 	for _, bad := range []string{``, `7`, `{"tool_name":7}`, `{"tool_calls":7}`, `{"permission_suggestions":7}`} {
 		if got, err := hookrun.ReadInput(json.RawMessage(bad)); err == nil {
