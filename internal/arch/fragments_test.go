@@ -26,7 +26,6 @@ var (
 	box      *sandbox.Sandbox
 	c        *coder.Coder
 	call     tool.Call
-	client   *http.Client
 	ctx      context.Context
 	err      error
 	m, model llm.Model
