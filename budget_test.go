@@ -59,7 +59,7 @@ func work(r *llmtest.Request, n int) llmtest.Step {
 func worked(t *testing.T, turns int, cache llm.Cache, pause time.Duration) (*llmtest.Server, []llm.Usage) {
 	t.Helper()
 	server := llmtest.NewPipe(t)
-	server.Cache, server.Rule = new(llmtest.PromptCache), work
+	server.Cache, server.Rule = true, work
 	store := session.Dir(t.TempDir())
 	program := func() *agent.Agent {
 		m := (&anthropic.Client{APIKey: "k", BaseURL: server.URL, HTTP: server.Client()}).Model("claude-sonnet-4-6")

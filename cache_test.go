@@ -10,6 +10,7 @@ import (
 
 	agent "github.com/openagent-go/agent"
 	"github.com/openagent-go/agent/event"
+	"github.com/openagent-go/agent/internal/promptcache"
 	"github.com/openagent-go/agent/llm"
 	"github.com/openagent-go/agent/llm/anthropic"
 	"github.com/openagent-go/agent/llm/llmtest"
@@ -89,7 +90,7 @@ func TestCacheBreaks(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				server := llmtest.NewPipe(t)
-				server.Cache = new(llmtest.PromptCache)
+				server.Cache = true
 				server.Rule = func(r *llmtest.Request, _ int) llmtest.Step {
 					switch {
 					case wantsSummary(&r.Request):
@@ -157,7 +158,7 @@ func first(list []event.CacheBroken) event.CacheBroken {
 func TestCacheOfLongTurns(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		server := llmtest.NewPipe(t)
-		server.Cache = new(llmtest.PromptCache)
+		server.Cache = true
 		server.Rule = func(r *llmtest.Request, _ int) llmtest.Step {
 			if len(r.Results()) > 0 {
 				return llmtest.Say("done")
@@ -176,7 +177,7 @@ func TestCacheOfLongTurns(t *testing.T) {
 				t.Errorf("prompt %d: %+v", i, list)
 			}
 		}
-		cache, held := new(llmtest.PromptCache), 0
+		cache, held := new(promptcache.Cache), 0
 		for n, r := range server.Requests() {
 			u := cache.Usage(r.Body)
 			if u.CacheRead != held {
@@ -211,7 +212,7 @@ func TestCacheBreakSecrets(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const secret = "hunter2-0123456789-0123456789-of-the-vault"
 		server := llmtest.NewPipe(t)
-		server.Cache = &llmtest.PromptCache{}
+		server.Cache = true
 		server.Rule = func(*llmtest.Request, int) llmtest.Step { return llmtest.Step{Text: "ok"} }
 		described := func(last string) tool.Tool {
 			return tool.New(tool.Spec{Name: "look", Description: strings.Repeat("describes something at length ", 200) + secret + " " + last}, func(context.Context, tool.Call, struct{}) (*tool.Result, error) { return tool.Text("ok"), nil })

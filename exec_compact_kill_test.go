@@ -58,7 +58,7 @@ func TestKilledCompaction(t *testing.T) {
 	t.Cleanup(func() {
 		server.Close()
 		for _, v := range server.Violations() {
-			t.Errorf("request %d to the model broke rule %s at %q: %s", v.Request, v.Rule, v.Path, v.Message)
+			t.Error(v)
 		}
 	})
 	dir := t.TempDir()

@@ -52,7 +52,7 @@ func TestScripts(t *testing.T) {
 	t.Cleanup(func() {
 		for url, s := range servers.byURL {
 			for _, v := range s.Violations() {
-				t.Errorf("server %s: request %d broke rule %s at %q: %s", url, v.Request, v.Rule, v.Path, v.Message)
+				t.Errorf("server %s: %s", url, v)
 			}
 		}
 	})

@@ -32,7 +32,7 @@ func main() {
 
 func run(ctx context.Context, out io.Writer) error {
 	// A server in memory that counts as the provider's cache does, in place of the provider.
-	server := &llmtest.Server{Cache: new(llmtest.PromptCache), Rule: func(r *llmtest.Request, _ int) llmtest.Step {
+	server := &llmtest.Server{Cache: true, Rule: func(r *llmtest.Request, _ int) llmtest.Step {
 		if len(r.Results()) == 0 {
 			return llmtest.Call(llmtest.Use("", "look", map[string]int{"page": 1}))
 		}

@@ -444,8 +444,13 @@ var rules = map[string][]string{
 		"internal/wire",
 		"internal/modelinfo",
 	},
+	"internal/promptcache": {
+		"internal/strictapi",
+		"llm",
+	},
 	"llm/llmtest": {
 		"internal/httptape",
+		"internal/promptcache",
 		"internal/strictapi",
 		"llm",
 		"internal/...",

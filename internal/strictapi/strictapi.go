@@ -14,12 +14,11 @@ import (
 	"strings"
 )
 
-// A Violation has the fields of llmtest.Violation, which describes them.
+// A Violation is a rule of a provider that a request breaks.
 type Violation struct {
 	Rule    string
-	Path    string
-	Message string
-	Request int
+	Path    string // the part of the body meant, as the provider names it
+	Message string // the provider's answer
 }
 
 func (v Violation) String() string { return v.Rule + ": " + v.Message }

@@ -29,7 +29,7 @@ import (
 // that many pieces of the stream. For a client of the Messages API, Chat Completions or
 // Responses, [RunModelTests] checks more.
 func RunContract[T interface {
-	TB
+	tb
 	Run(name string, f func(T)) bool
 }](t T, newModel func(t T, steps ...Step) llm.Model) {
 	for _, c := range []struct {
@@ -50,7 +50,7 @@ func RunContract[T interface {
 			t.Helper()
 			ctx, cancel := context.WithTimeout(context.Background(), 30*time.Second)
 			t.Cleanup(cancel)
-			c.test(&contract{suite: &suite{TB: t, ctx: ctx}, open: func(steps ...Step) llm.Model { return newModel(t, steps...) }})
+			c.test(&contract{suite: &suite{tb: t, ctx: ctx}, open: func(steps ...Step) llm.Model { return newModel(t, steps...) }})
 		})
 	}
 }

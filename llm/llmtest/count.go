@@ -1,6 +1,7 @@
 package llmtest
 
 import (
+	"cmp"
 	"encoding/base64"
 	"encoding/json"
 	"maps"
@@ -9,6 +10,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/openagent-go/agent/internal/promptcache"
 	"github.com/openagent-go/agent/internal/strictapi"
 )
 
@@ -70,9 +72,9 @@ func (s *Server) count(w http.ResponseWriter, hr *http.Request, c *counting) {
 			return
 		}
 	}
-	n := tokens(len(counted))
-	if blocks := prefixBlocks(counted); len(blocks) > 0 && !c.fields["input"] {
-		n = blocks[len(blocks)-1].tokens
+	n := promptcache.Tokens(len(counted))
+	if !c.fields["input"] {
+		n = cmp.Or(promptcache.Input(counted), n)
 	}
 	answer := strictapi.Object{c.member: n}
 	if c.fields["input"] {

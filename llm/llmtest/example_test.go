@@ -3,6 +3,7 @@ package llmtest_test
 import (
 	"context"
 	"fmt"
+	"testing"
 
 	"github.com/openagent-go/agent"
 	"github.com/openagent-go/agent/llm/llmtest"
@@ -45,7 +46,7 @@ func ExampleCast() {
 
 // A server with a rule, and with the rules of a host of Chat Completions.
 func ExampleServer_Start() {
-	test := func(t llmtest.TB) { // your test has a *testing.T
+	test := func(t *testing.T) {
 		server := &llmtest.Server{Host: "groq", Rule: func(r *llmtest.Request, n int) llmtest.Step {
 			return llmtest.Say("You said: " + r.Prompt())
 		}}

@@ -18,12 +18,13 @@ import (
 	"github.com/openagent-go/agent/llm"
 )
 
-// TB is the part of testing.TB that this package needs.
-type TB interface {
-	Helper()                           // as in testing.TB
-	Cleanup(func())                    // as in testing.TB
-	Errorf(format string, args ...any) // as in testing.TB
-	Fatalf(format string, args ...any) // as in testing.TB
+// A tb is the part of a testing.TB that this package needs. It is not a testing.TB, because
+// programs that play a model need no package testing.
+type tb interface {
+	Helper()
+	Cleanup(func())
+	Errorf(format string, args ...any)
+	Fatalf(format string, args ...any)
 }
 
 // A Rule answers the nth request, counted from 0, where no list of steps does. Several

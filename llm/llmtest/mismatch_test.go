@@ -113,7 +113,7 @@ func (f roundTrip) RoundTrip(r *http.Request) (*http.Response, error) { return f
 
 // A fakeTB keeps the failures of a test.
 type fakeTB struct {
-	llmtest.TB
+	testing.TB
 	mu    sync.Mutex
 	texts []string
 }

@@ -9,6 +9,7 @@ import (
 	"net/http"
 	"strconv"
 
+	"github.com/openagent-go/agent/internal/promptcache"
 	"github.com/openagent-go/agent/internal/strictapi"
 	"github.com/openagent-go/agent/llm"
 )
@@ -50,7 +51,7 @@ func (p player) play() {
 		}
 		refuse(p.w, p.api, r)
 	case p.step.Raw != nil:
-		p.playBody(p.step.Raw, cmp.Or(p.step.ContentType, "text/html"))
+		p.playBody(p.step.Raw, "text/html")
 	default:
 		p.playAnswer()
 	}
@@ -60,9 +61,9 @@ func (p player) playAnswer() {
 	r := p.step.response(&p.request.Request, func() string { return p.s.newID(p.api.idPrefix()) })
 	r.ID = cmp.Or(r.ID, p.s.newID("msg_"))
 	r.Model = cmp.Or(r.Model, p.request.Model)
-	var cache *PromptCache
-	if _, ok := p.api.(anthropicWire); ok {
-		cache = p.s.Cache
+	var cache *promptcache.Cache
+	if _, ok := p.api.(anthropicWire); ok && p.s.Cache {
+		cache = &p.s.prompts
 	}
 	r.Usage = p.request.usage(r, cache)
 	if p.request.Blocking {

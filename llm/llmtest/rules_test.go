@@ -256,10 +256,10 @@ func openaiCases() []ruleCase {
 	}
 }
 
-func rulesOf[V Violation | strictapi.Violation](vs []V) []string {
+func rulesOf(vs []strictapi.Violation) []string {
 	var rules []string
 	for _, v := range vs {
-		rules = append(rules, Violation(v).Rule)
+		rules = append(rules, v.Rule)
 	}
 	slices.Sort(rules)
 	return slices.Compact(rules)

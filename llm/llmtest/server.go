@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"github.com/openagent-go/agent/internal/httptape"
+	"github.com/openagent-go/agent/internal/promptcache"
 	"github.com/openagent-go/agent/internal/strictapi"
 	"github.com/openagent-go/agent/llm"
 )
@@ -48,15 +49,16 @@ type Server struct {
 	// one (A52).
 	Window, MaxOutput int
 
-	// Cache counts the input of requests to the Messages API whose step has no usage. Nil:
-	// all of it is read without the cache.
-	Cache *PromptCache
+	// Cache counts the input of requests to the Messages API whose step has no usage as the
+	// provider's prompt cache does. Without it all input is read without a cache.
+	Cache bool
 
 	// URL is the base URL: for Anthropic as it is, for OpenAI with or without
 	// /v1. Listen sets it, and Client where it is empty: in memory any will do.
 	URL string
 
-	test      TB // of Start; nil: none
+	test      tb // of Start; nil: none
+	prompts   promptcache.Cache
 	mu        sync.Mutex
 	requests  []*Request
 	recorded  int
@@ -71,10 +73,10 @@ type Server struct {
 	conns     sync.WaitGroup
 }
 
-// NewServer returns a server on loopback that plays steps until the test ends. It fails the
-// test if a request broke a rule or had no step, unless Lenient is set by then. For a
+// NewServer returns a server on loopback that plays steps until the test ends. t is a
+// *testing.T or *testing.B. It fails the test if a request broke a rule or had no step, unless Lenient is set by then. For a
 // server with other fields, see [Server.Start].
-func NewServer(t TB, steps ...Step) *Server {
+func NewServer(t tb, steps ...Step) *Server {
 	t.Helper()
 	s := &Server{Steps: steps}
 	s.Start(t)
@@ -86,7 +88,7 @@ func NewServer(t TB, steps ...Step) *Server {
 //
 //	server := &llmtest.Server{Rule: llmtest.Cast(parts), Host: "groq"}
 //	server.Start(t)
-func (s *Server) Start(t TB) {
+func (s *Server) Start(t tb) {
 	t.Helper()
 	s.until(t)
 	if err := s.Listen(); err != nil {
@@ -96,7 +98,7 @@ func (s *Server) Start(t TB) {
 
 // NewPipe is like [NewServer] for a server in memory, reached by its Client at
 // its URL: for testing/synctest, where a socket would stop the clock.
-func NewPipe(t TB, steps ...Step) *Server {
+func NewPipe(t tb, steps ...Step) *Server {
 	t.Helper()
 	s := &Server{Steps: steps, URL: pipeURL}
 	s.until(t)
@@ -104,7 +106,7 @@ func NewPipe(t TB, steps ...Step) *Server {
 }
 
 // until closes the server when the test ends, and fails the test if a request broke a rule.
-func (s *Server) until(t TB) {
+func (s *Server) until(t tb) {
 	s.test = t
 	t.Cleanup(func() {
 		s.Close()
@@ -112,7 +114,7 @@ func (s *Server) until(t TB) {
 			return
 		}
 		for _, v := range s.Violations() {
-			t.Errorf("request %d to the model broke rule %s at %q: %s", v.Request, v.Rule, v.Path, v.Message)
+			t.Errorf("%s", v)
 		}
 	})
 }
@@ -208,12 +210,17 @@ func (s *Server) Requests() []*Request {
 	return slices.Clone(s.requests)
 }
 
-// Violations returns the rules that requests broke so far.
-func (s *Server) Violations() []Violation {
-	var out []Violation
-	for _, r := range s.Requests() {
+// Violations returns the rules that requests broke so far, each as a line with the number
+// of the request, from 0, the rule, the part of the body as the provider names it, and the
+// provider's answer. Rules are A01 to A55 for Anthropic Messages, O01 to O29 for OpenAI Chat
+// Completions, O40 to O50 for single hosts of it, R01 to R31 for OpenAI Responses, A00, O00
+// and R00 for a body that is not JSON, and H01 to H04 for headers: key, anthropic-version,
+// content type, Content-Length.
+func (s *Server) Violations() []string {
+	var out []string
+	for i, r := range s.Requests() {
 		for _, v := range r.broken {
-			out = append(out, Violation(v))
+			out = append(out, fmt.Sprintf("request %d to the model broke rule %s at %q: %s", i, v.Rule, v.Path, v.Message))
 		}
 	}
 	return out
@@ -377,7 +384,7 @@ func (s *Server) judge(r *Request) *refusal {
 		}
 		return verdict
 	}
-	if n := tokens(len(r.Body)); s.Window > 0 && n > s.Window {
+	if n := promptcache.Tokens(len(r.Body)); s.Window > 0 && n > s.Window {
 		return &refusal{status: http.StatusBadRequest, code: tooLongCode,
 			message: fmt.Sprintf("prompt is too long: %d tokens > %d maximum", n, s.Window)}
 	}
@@ -388,9 +395,6 @@ func (s *Server) judge(r *Request) *refusal {
 func (s *Server) record(r *Request, answered bool) int {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	for i := range r.broken {
-		r.broken[i].Request = len(s.requests)
-	}
 	kept := r
 	if s.recorded += len(r.Body); s.recorded > maxRecorded {
 		kept = &Request{Path: r.Path, Header: r.Header, Model: r.Model, broken: r.broken}
@@ -403,11 +407,8 @@ func (s *Server) record(r *Request, answered bool) int {
 	return s.steps - 1
 }
 
-// tokens estimates the tokens in so many bytes.
-func tokens(bytes int) int { return max(1, bytes/4) }
-
 // usage returns the step's usage, or an estimate that keeps to max_tokens.
-func (r *Request) usage(answer llm.Response, cache *PromptCache) llm.Usage {
+func (r *Request) usage(answer llm.Response, cache *promptcache.Cache) llm.Usage {
 	if answer.Usage != (llm.Usage{}) {
 		return answer.Usage
 	}
@@ -422,11 +423,11 @@ func (r *Request) usage(answer llm.Response, cache *PromptCache) llm.Usage {
 			size += len(c.Name) + len(inputText(c))
 		}
 	}
-	u := llm.Usage{Input: tokens(len(r.Body))}
+	u := llm.Usage{Input: promptcache.Tokens(len(r.Body))}
 	if cache != nil {
 		u = cache.Usage(r.Body)
 	}
-	u.Output = tokens(size)
+	u.Output = promptcache.Tokens(size)
 	if r.MaxTokens > 0 {
 		u.Output = min(u.Output, r.MaxTokens)
 	}

@@ -61,7 +61,7 @@ func TestStatusAndHeaders(t *testing.T) {
 	s := NewServer(t,
 		Step{Status: 429, Header: http.Header{"retry-after-ms": {"1500"}}},
 		Fail(&llm.APIError{Class: llm.RateLimit, RetryAfter: 1500 * time.Millisecond, Message: "slow down"}),
-		Step{Status: 502, Raw: []byte("<html>"), ContentType: "text/html; charset=utf-8"},
+		Step{Status: 502, Raw: []byte("<html>"), Header: http.Header{"Content-Type": {"text/html; charset=utf-8"}}},
 		Fail(errors.New("broken")),
 	)
 	client := plainClient(t)

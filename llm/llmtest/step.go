@@ -42,11 +42,10 @@ type Step struct {
 
 	// Instead of an answer: a failure (see [Fail]), or a status (with the
 	// provider's usual words, or Err's), or a raw body.
-	Err         error
-	Status      int         // default 200
-	Header      http.Header // added to the reply
-	Raw         []byte      // non-nil: the body, byte for byte
-	ContentType string      // of Raw; default text/html
+	Err    error
+	Status int         // default 200
+	Header http.Header // added to the reply
+	Raw    []byte      // non-nil: the body, byte for byte, of type text/html unless Header says another
 }
 
 // Values of [Step].Cut.

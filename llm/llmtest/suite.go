@@ -17,7 +17,7 @@ import (
 // http://127.0.0.1:1234, to which both APIs' paths may be appended. Do not run it beside
 // other tests, because it looks for goroutines left behind. t is a *testing.T.
 func RunModelTests[T interface {
-	TB
+	tb
 	Run(name string, f func(T)) bool
 }](t T, newModel func(baseURL string) llm.Model) {
 	for _, c := range []struct {
@@ -51,14 +51,14 @@ func RunModelTests[T interface {
 			t.Helper()
 			ctx, cancel := context.WithTimeout(context.Background(), 30*time.Second)
 			t.Cleanup(cancel)
-			c.test(&suite{TB: t, ctx: ctx, newModel: newModel})
+			c.test(&suite{tb: t, ctx: ctx, newModel: newModel})
 		})
 	}
 }
 
 // suite is one test of a model.
 type suite struct {
-	TB
+	tb
 	ctx      context.Context
 	newModel func(string) llm.Model
 	server   *Server
@@ -68,7 +68,7 @@ type suite struct {
 // start makes a server for the steps, and a model of it.
 func (s *suite) start(steps ...Step) {
 	s.Helper()
-	s.server = NewServer(s.TB, steps...)
+	s.server = NewServer(s.tb, steps...)
 	context.AfterFunc(s.ctx, s.server.Close) // frees a client that ignores its context
 	s.model = s.newModel(s.server.URL)
 }

@@ -103,11 +103,11 @@ func testErrorClasses(s *suite) {
 
 func testForeignReply(s *suite) {
 	s.start(
-		Step{Raw: []byte("<html>log in first</html>"), ContentType: "text/html"},
-		Step{Raw: []byte("<html>log in first</html>"), ContentType: "text/html"},
-		Step{Raw: []byte(`{"hello":`), ContentType: "application/json"},
-		Step{Raw: []byte{}, ContentType: "text/event-stream"},
-		Step{Raw: []byte("data: null\n\ndata: 3\n\ndata: []\n\n"), ContentType: "text/event-stream"},
+		Step{Raw: []byte("<html>log in first</html>")},
+		Step{Raw: []byte("<html>log in first</html>")},
+		Step{Raw: []byte(`{"hello":`), Header: typed("application/json")},
+		Step{Raw: []byte{}, Header: typed("text/event-stream")},
+		Step{Raw: []byte("data: null\n\ndata: 3\n\ndata: []\n\n"), Header: typed("text/event-stream")},
 	)
 	blocking := ask("Hello.")
 	blocking.Blocking = true
@@ -115,6 +115,9 @@ func testForeignReply(s *suite) {
 		s.mustFail(req)
 	}
 }
+
+// typed is the header of a reply of a type.
+func typed(contentType string) http.Header { return http.Header{"Content-Type": {contentType}} }
 
 func testNoServer(s *suite) {
 	s.start()

@@ -122,7 +122,7 @@ func TestSuiteSeesGoroutines(t *testing.T) {
 	before := goroutines()
 	stop := make(chan struct{})
 	go func() { hasty{}.wait(stop) }()
-	s := &suite{TB: t, ctx: t.Context()}
+	s := &suite{tb: t, ctx: t.Context()}
 	found := s.eventually(func() bool { return len(newGoroutines(before, reflect.TypeFor[*hasty]())) == 1 })
 	close(stop)
 	if !found {

@@ -24,7 +24,7 @@ const recordEnv = "LLMTEST_RECORD"
 // is replaced. Secrets are replaced too, also in the requests that are compared with a
 // recording. You can use them for values that differ from run to run, such as a temporary
 // folder.
-func Replay(t TB, file string, real http.RoundTripper, secrets ...string) *http.Client {
+func Replay(t tb, file string, real http.RoundTripper, secrets ...string) *http.Client {
 	t.Helper()
 	if on := os.Getenv(recordEnv); on != "" && on != "0" && on != "false" {
 		r := &httptape.Recorder{Transport: real, Secrets: secrets}

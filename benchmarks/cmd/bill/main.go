@@ -21,6 +21,7 @@ import (
 
 	"github.com/openagent-go/agent/benchmarks/build"
 	"github.com/openagent-go/agent/benchmarks/harness"
+	"github.com/openagent-go/agent/internal/promptcache"
 	"github.com/openagent-go/agent/llm"
 	"github.com/openagent-go/agent/llm/llmtest"
 )
@@ -103,7 +104,7 @@ func measure(ctx context.Context, dir string, l library) (count, error) {
 	if err != nil {
 		return count{}, err
 	}
-	server := &llmtest.Server{Rule: work, Lenient: true, Cache: new(llmtest.PromptCache)}
+	server := &llmtest.Server{Rule: work, Lenient: true, Cache: true}
 	if err := server.Listen(); err != nil {
 		return count{}, err
 	}
@@ -124,7 +125,7 @@ func measure(ctx context.Context, dir string, l library) (count, error) {
 		return count{}, fmt.Errorf("%d requests, want %d", len(requests), harness.SessionTurns)
 	}
 	c := count{version: r.Version}
-	cache := new(llmtest.PromptCache)
+	cache := new(promptcache.Cache)
 	for n, r := range requests {
 		u := cache.Usage(r.Body)
 		c.all = c.all.Add(u)

@@ -234,7 +234,7 @@ func watch(ctx context.Context, events iter.Seq2[event.Event, error], to audienc
 }
 
 // demoVerdict returns nil for a demo that went as it should.
-func demoVerdict(ctx context.Context, broken []llmtest.Violation, tried *faults, end event.RunEnd) error {
+func demoVerdict(ctx context.Context, broken []string, tried *faults, end event.RunEnd) error {
 	if err := legal(broken); err != nil {
 		return err
 	}
@@ -253,12 +253,11 @@ func demoVerdict(ctx context.Context, broken []llmtest.Violation, tried *faults,
 }
 
 // legal returns an error for requests that broke rules of the wire.
-func legal(broken []llmtest.Violation) error {
+func legal(broken []string) error {
 	if len(broken) == 0 {
 		return nil
 	}
-	v := broken[0]
-	return &cli.ExitError{Code: cli.ExitInternal, Err: fmt.Errorf("this is a bug of openagent: a request to the model broke rule %s at %s: %s (%d in all)", v.Rule, v.Path, v.Message, len(broken))}
+	return &cli.ExitError{Code: cli.ExitInternal, Err: fmt.Errorf("this is a bug of openagent: %s (%d in all)", broken[0], len(broken))}
 }
 
 // rule answers the requests to the model.

@@ -353,7 +353,7 @@ func TestDemoVerdict(t *testing.T) {
 	}
 	var h cli.IO
 	h.Err = io.Discard
-	broken := []llmtest.Violation{{Rule: "A01", Path: "messages", Message: "wrong"}}
+	broken := []string{"request 0 to the model broke rule A01"}
 	if code := h.Exit(t.Context(), demoVerdict(t.Context(), broken, nil, done)); code != cli.ExitInternal {
 		t.Errorf("a broken rule of the wire ends the demo with code %d", code)
 	}

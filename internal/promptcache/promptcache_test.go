@@ -1,4 +1,4 @@
-package llmtest
+package promptcache
 
 import (
 	"fmt"
@@ -33,7 +33,7 @@ func each(u llm.Usage) [4]int {
 	return [4]int{u.Input / 500, u.CacheRead / 500, u.CacheWrite / 500, u.CacheWriteHour / 500}
 }
 
-func TestPromptCache(t *testing.T) {
+func TestCache(t *testing.T) {
 	numbered := func(from, to int) (list []string) {
 		for i := from; i <= to; i++ {
 			list = append(list, fmt.Sprint(i))
@@ -59,7 +59,7 @@ func TestPromptCache(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				c := PromptCache{Min: 1000}
+				c := Cache{Min: 1000}
 				for i, r := range list {
 					time.Sleep(r.after)
 					if got := each(c.Usage(cached(r.texts...))); got != r.want {
@@ -72,8 +72,8 @@ func TestPromptCache(t *testing.T) {
 }
 
 // A mark at the top of a request is on its last block.
-func TestPromptCacheOfWholeRequest(t *testing.T) {
-	c := PromptCache{Min: 1000}
+func TestCacheOfWholeRequest(t *testing.T) {
+	c := Cache{Min: 1000}
 	for i, want := range [][4]int{{0, 0, 3}, {0, 3, 1}} {
 		body := cached([]string{"s", "a", "b", "c"}[:3+i]...)
 		body = append([]byte(`{"cache_control":{"type":"ephemeral"},`), body[1:]...)

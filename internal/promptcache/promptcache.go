@@ -1,4 +1,5 @@
-package llmtest
+// Package promptcache counts tokens as the prompt cache of the Messages API does.
+package promptcache
 
 import (
 	"bytes"
@@ -11,13 +12,13 @@ import (
 	"github.com/openagent-go/agent/llm"
 )
 
-// A PromptCache counts the input of requests to the Messages API as the provider's prompt
+// A Cache counts the input of requests to the Messages API as the provider's prompt
 // cache does (https://platform.claude.com/docs/en/build-with-claude/prompt-caching). A
 // prefix that ends at a breakpoint is kept for five minutes or an hour after its last use,
 // unless it is too short. For each breakpoint, the last first, up to twenty blocks back are
-// compared with the kept prefixes. Blocks count at four bytes a token. The zero PromptCache
+// compared with the kept prefixes. Blocks count at four bytes a token. The zero Cache
 // is ready to use, and safe for concurrent use.
-type PromptCache struct {
+type Cache struct {
 	Min int // least tokens of a prefix that is kept; 0: 1,024
 
 	mu   sync.Mutex
@@ -38,8 +39,11 @@ type prefixBlock struct {
 	ttl    time.Duration // of its breakpoint, 0: it has none
 }
 
+// Tokens estimates the tokens in so many bytes.
+func Tokens(bytes int) int { return max(1, bytes/4) }
+
 // Usage returns the input of a request body, and keeps its marked prefixes.
-func (c *PromptCache) Usage(body []byte) llm.Usage {
+func (c *Cache) Usage(body []byte) llm.Usage {
 	blocks := prefixBlocks(body)
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -51,10 +55,7 @@ func (c *PromptCache) Usage(body []byte) llm.Usage {
 		least = 1024
 	}
 	now := time.Now()
-	total := 0
-	if len(blocks) > 0 {
-		total = blocks[len(blocks)-1].tokens
-	}
+	total := all(blocks)
 	hit := -1
 	for i := len(blocks) - 1; i >= 0 && hit < 0; i-- {
 		if blocks[i].ttl == 0 {
@@ -89,6 +90,17 @@ func (c *PromptCache) Usage(body []byte) llm.Usage {
 	return u
 }
 
+// Input estimates the tokens of a request to the Messages API, 0 for a body without blocks.
+func Input(body []byte) int { return all(prefixBlocks(body)) }
+
+// all returns the tokens of all blocks.
+func all(blocks []prefixBlock) int {
+	if len(blocks) == 0 {
+		return 0
+	}
+	return blocks[len(blocks)-1].tokens
+}
+
 // prefixBlocks returns the blocks of a body in the order in which they are cached:
 // tools, system, messages.
 func prefixBlocks(body []byte) []prefixBlock {
@@ -117,7 +129,7 @@ func prefixBlocks(body []byte) []prefixBlock {
 		h.Write([]byte(salt))
 		h.Write([]byte{0})
 		h.Write(raw)
-		last = prefixBlock{tokens: last.tokens + tokens(len(raw)), ttl: ttl}
+		last = prefixBlock{tokens: last.tokens + Tokens(len(raw)), ttl: ttl}
 		h.Sum(last.hash[:0])
 		list = append(list, last)
 	}
