@@ -3,6 +3,7 @@ package agent_test
 import (
 	"context"
 	"errors"
+	"strings"
 	"testing"
 
 	"github.com/openagent-go/agent"
@@ -45,6 +46,11 @@ func TestEmptyPrompt(t *testing.T) {
 	}
 	if _, err := (&agent.Agent{Model: llmtest.Script()}).Prompt(t.Context(), " "); !errors.Is(err, agent.ErrEmptyPrompt) {
 		t.Errorf("Agent.Prompt: %v", err)
+	}
+	for _, text := range []string{"", "words"} {
+		if _, err := (&agent.Agent{Model: llmtest.Script()}).Prompt(t.Context(), text, nil); err == nil || !strings.Contains(err.Error(), "block 0 of the prompt is nil") {
+			t.Errorf("a block that is nil: %v", err)
+		}
 	}
 	picture := llm.Image{MediaType: "image/png", Data: []byte("x")}
 	if _, err := (&agent.Agent{Model: llmtest.Script(say("a picture"))}).Prompt(t.Context(), "", picture); err != nil {

@@ -94,8 +94,12 @@ type Input struct {
 	Mode permission.Mode
 }
 
-// check returns [ErrEmptyPrompt] for a prompt or message that says nothing.
+// check returns [ErrEmptyPrompt] for a prompt or message that says nothing, and an error for
+// a block that is nil.
 func (in Input) check() error {
+	if i := slices.Index(in.Blocks, nil); i >= 0 {
+		return fmt.Errorf("agent: block %d of the prompt is nil", i)
+	}
 	text := in.Text
 	if in.Expansion != nil {
 		text = in.Expansion.Text
@@ -307,7 +311,7 @@ func (s *Session) open(ctx context.Context, dir string) (err error) {
 	}
 	log, err := s.store().Open(ctx, s.ID, session.Header{Session: s.ID, Created: now(), Dir: dir, Agent: s.definition().parentRef()})
 	if err != nil {
-		return fmt.Errorf("agent: opening session %s: %w", s.ID, err)
+		return fmt.Errorf("agent: session %s: %w", s.ID, err)
 	}
 	if err := s.restore(ctx, log); err != nil {
 		s.state = nil
