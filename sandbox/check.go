@@ -192,8 +192,11 @@ func (r *Rules) checkCommand(line, dir string, held bool) error {
 }
 
 // onlyMayChange reports whether a command is denied only because it may change a protected
-// file that it opens.
+// file that it names.
 func (r *Rules) onlyMayChange(p *policies.Compiled, q permission.Request) bool {
+	if _, _, all := policies.Files(q); !all {
+		return false
+	}
 	q.Confined, q.WriteProtected = true, []string{string(filepath.Separator)}
 	_, denied := p.Denies(q)
 	return !denied

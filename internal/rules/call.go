@@ -1,6 +1,7 @@
 package rules
 
 import (
+	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
@@ -270,6 +271,26 @@ func (c *call) held() []string {
 	return nil
 }
 
+// enforced reports whether the operating system keeps the call from writing all files that an
+// Edit rule is about, so that the rule holds whatever the command does.
+func (c *call) enforced(x *rule) bool {
+	held := c.held()
+	if len(held) == 0 || x.tool != "Edit" {
+		return false
+	}
+	path, ok := x.path.Plain()
+	if !ok {
+		return false
+	}
+	from := append([]string{c.req.Dir}, c.req.Roots...)
+	if home, below := strings.CutPrefix(path, "~/"); below {
+		path, from = home, []string{paths.Home()}
+	} else if filepath.IsAbs(path) {
+		from = []string{""}
+	}
+	return !slices.ContainsFunc(from, func(dir string) bool { return !cmdline.Held(filepath.Join(dir, path), held) })
+}
+
 // unchecked returns a rule with a pattern that cannot be checked for the call, and why.
 func (c *call) unchecked(s *ruleSet) (*rule, string) {
 	if !c.doubtful(s) {
@@ -277,7 +298,7 @@ func (c *call) unchecked(s *ruleSet) (*rule, string) {
 	}
 	for _, i := range c.concerning(s) {
 		x := &s.all[i]
-		if x.pattern == "" {
+		if x.pattern == "" || c.enforced(x) {
 			continue
 		}
 		if len(c.req.Access) == 0 && c.named(x) {

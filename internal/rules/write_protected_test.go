@@ -45,7 +45,13 @@ var changing = []string{
 	"cp -r src tests/ -v", "mv a.txt tests/a.py", "mv tests/a.py x", "dd of=tests/a.py", "dd if=a.txt of=tests/a.py", "rm tests/a.py", "rm -rf tests", "touch tests/new", "mkdir tests/new", "ln -s ../a.txt tests/new", "ln tests/a.py x", "ln -sf tests/a.py x", "truncate -s0 tests/a.py", "chmod +x tests/run.sh", "install a.txt tests/a.py", "rsync -a src/ tests/", "rsync a.txt tests/a.py",
 	"git checkout tests/a.py", "git checkout -- tests/a.py", "git checkout HEAD~1 tests", "git restore tests/a.py", "git rm tests/a.py", "git mv tests/a.py x", "git -C . checkout tests/a.py", "git stash push tests/a.py", "git clean -fd tests", "tar -xf a.tar -C tests", "tar xf a.tar -C tests", "tar -C tests -xf a.tar", "tar --directory=tests -x", "unzip a.zip -d tests", "patch tests/a.py a.txt", "split a.txt tests/x", "gzip tests/a.py", "shred tests/a.py", "perl -i -pe s/a/b/ tests/a.py", "perl -pi -e s/a/b/ tests/a.py",
 	"ruby -i -pe x tests/a.py", "gawk -i inplace 1 tests/a.py", "ed tests/a.py", "vim tests/a.py", "sort -o tests/a.py a.txt", "sort a.txt --output=tests/a.py", "curl -o tests/a.py https://a.org", "wget -O tests/a.py https://a.org", "go test -coverprofile tests/c.out", "go build -o tests/bin", "git diff --output=tests/a.py", "gofmt -w tests", "prettier --write tests/a.py", "eslint --fix tests", "ruff --fix tests", "cd tests && echo x > a.py",
-	"cd tests && rm a.py", "sh -c 'echo x > tests/a.py'", "env cp a.txt tests/a.py", "timeout 5 tee tests/a.py", "xargs rm tests/a.py", "cp a.txt tests/{a,b}.py", "tee te*/a.py", "uniq a.txt tests/a.py", "scp a.txt tests/a.py", "scp host:x tests/", "find tests -name x -fprint tests/list", "find tests -delete", "find tests -name x -exec rm {} +", "touch alias.py",
+	"cd tests && rm a.py", "sh -c 'echo x > tests/a.py'", "env cp a.txt tests/a.py", "timeout 5 tee tests/a.py", "xargs rm tests/a.py", "cp a.txt tests/{a,b}.py", "tee te*/a.py", "uniq a.txt tests/a.py", "scp a.txt tests/a.py", "scp host:x tests/", "find tests -name x -fprint tests/list", "find tests -delete", "find tests -name x -exec rm {} +", "find tests -type f -ok /bin/mv {} /tmp ;", "touch alias.py",
+}
+
+// Commands of which nobody can say before what they run or open. They run if a sandbox holds
+// everything that the rule is about.
+var unclear = []string{
+	"find tests -name '*.sh' -exec sh {} \\;", ". tests/run.sh", "source ./tests/run.sh", "sh < tests/run.sh", "cat tests/run.sh | sh", "ls tests/*.sh | xargs sh", "sh $PWD/tests/run.sh", "for f in tests/*.sh; do sh $f; done", "PATH=$PWD/tests:$PATH run.sh", "$(cat tests/run.sh)", "eval \"$(cat tests/run.sh)\"",
 }
 
 // A rule against editing a file does not keep it from being read or run. A command that may
@@ -78,6 +84,25 @@ func TestProtectedIsReadable(t *testing.T) {
 			}
 			if d := decide(mode, line, true, "tests"); d.Behavior != Allowed {
 				t.Errorf("%s, held, %s: %+v", mode, line, d)
+			}
+		}
+	}
+	for _, line := range unclear {
+		for mode, want := range map[Mode]Behavior{Default: Asked, Auto: Asked, Bypass: Denied, DontAsk: Denied} {
+			for _, d := range []Decision{decide(mode, line, false), decide(mode, line, true), decide(mode, line, true, "src"), decide(mode, line, true, "tests/unit"), decide(mode, line, false, "tests")} {
+				if d.Behavior != want || d.Rule != rule {
+					t.Errorf("%s, not held, %s: %+v", mode, line, d)
+				}
+			}
+			if d := decide(mode, line, true, "tests"); d.Behavior != Allowed {
+				t.Errorf("%s, held, %s: %+v", mode, line, d)
+			}
+			q := run(dir, line)
+			q.Confined, q.WriteProtected = true, []string{filepath.Join(dir, "tests")}
+			for _, other := range []Rule{"Read(/tests/**)", "Edit(*.lock)", "Edit(/src/**)", "Bash(rm *)"} {
+				if d := (Policy{Mode: mode, Allow: []Rule{"Bash"}, Deny: []Rule{other}}).Decide(q); d.Behavior == Allowed {
+					t.Errorf("%s, %s, %s: %+v", other, mode, line, d)
+				}
 			}
 		}
 	}

@@ -65,7 +65,7 @@ func (s *Line) namedElsewhere(pattern *paths.Pattern, in []shellscan.Workdir, w 
 	for _, m := range words {
 		for _, v := range shellword.PathForms(m) {
 			files, open, _ := s.reach(in, v)
-			if slices.ContainsFunc(files, func(f string) bool { return s.DeniedBy(pattern, f) && !isHeld(f, held) }) ||
+			if slices.ContainsFunc(files, func(f string) bool { return s.DeniedBy(pattern, f) && !Held(f, held) }) ||
 				slices.ContainsFunc(open, func(p string) bool { return s.MayDeny(pattern, paths.Segments(p)) }) {
 				return true
 			}
@@ -74,7 +74,8 @@ func (s *Line) namedElsewhere(pattern *paths.Pattern, in []shellscan.Workdir, w 
 	return false
 }
 
-func isHeld(file string, held []string) bool {
+// Held reports whether a file is one of the held paths, or below one.
+func Held(file string, held []string) bool {
 	real := paths.RealPath(file)
 	return real != "" && slices.ContainsFunc(held, func(h string) bool { return paths.Below(h, real) })
 }

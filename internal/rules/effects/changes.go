@@ -1,6 +1,7 @@
 package effects
 
 import (
+	"path"
 	"slices"
 	"strings"
 
@@ -39,14 +40,21 @@ func Copies(name string, words []shellword.Word) bool {
 }
 
 // findChanges reports whether find deletes the files that it finds, or runs a program on
-// them.
+// them that is known to change files.
 func findChanges(words []shellword.Word) bool {
-	args := make([]string, len(words))
 	for i, w := range words {
-		args[i] = w.Text
+		switch w.Text {
+		case "-delete":
+			return true
+		case "-exec", "-execdir", "-ok", "-okdir":
+			if rest := words[i+1:]; len(rest) > 0 {
+				if changed, _ := ChangedWords(path.Base(rest[0].Text), rest[1:]); len(changed) > 0 {
+					return true
+				}
+			}
+		}
 	}
-	_, walks := WalkerOf("find", args)
-	return walks
+	return false
 }
 
 // onlyArchives reports whether the options of a tar write nothing but an archive.
