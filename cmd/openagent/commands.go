@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"github.com/openagent-go/agent/cmd/openagent/internal/cli"
+	"github.com/openagent-go/agent/cmd/openagent/internal/command/acp"
 	"github.com/openagent-go/agent/cmd/openagent/internal/command/agents"
 	"github.com/openagent-go/agent/cmd/openagent/internal/command/auth"
 	"github.com/openagent-go/agent/cmd/openagent/internal/command/config"
@@ -23,7 +24,7 @@ import (
 // root returns the command tree. Help lists the commands in this order.
 func root(h *cli.IO) cli.Command {
 	c := promptCommand(h)
-	c.Subcommands = []cli.Command{demo.Command(h), auth.Command(h), sessions.Command(h), cron.Command(h), triggers.Command(h), tools.Command(h), skills.Command(h), agents.Command(h),
+	c.Subcommands = []cli.Command{demo.Command(h), auth.Command(h), acp.Command(h, auth.Login), sessions.Command(h), cron.Command(h), triggers.Command(h), tools.Command(h), skills.Command(h), agents.Command(h),
 		trust.Command(h), permissions.Command(h), mcp.Command(h), models.Command(h), config.Command(h), doctor.Command(h), completionCommand(h), versionCommand(h)}
 	c.Subcommands = append(c.Subcommands, helpCommand(h, c.Names()))
 	return c

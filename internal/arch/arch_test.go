@@ -705,8 +705,16 @@ var rules = map[string][]string{
 		"llm/catalog",
 	},
 	"internal/...": {"internal/..."},
+	"internal/acp": {
+		"event",
+		"internal/fact",
+		"internal/terminal",
+		"llm",
+		"permission",
+	},
 	"cmd/...": {
 		"internal/contentjson",
+		"internal/acp",
 		"internal/sessiondir",
 		"internal/fact",
 		"",

@@ -33,7 +33,18 @@ func Program(t testing.TB, name string) string {
 // Module returns a file of the npm packages for tests of MCP.
 func Module(t testing.TB, file string) string {
 	t.Helper()
-	path := filepath.Join(Repository(t), ".cache", "mcp", "node_modules", filepath.FromSlash(file))
+	return module(t, "mcp", file)
+}
+
+// ACPModule returns a file of the npm packages for tests of the Agent Client Protocol.
+func ACPModule(t testing.TB, file string) string {
+	t.Helper()
+	return module(t, "acp", file)
+}
+
+func module(t testing.TB, folder, file string) string {
+	t.Helper()
+	path := filepath.Join(Repository(t), ".cache", folder, "node_modules", filepath.FromSlash(file))
 	if _, err := os.Stat(path); err != nil {
 		missing(t, err)
 	}

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
-# Installs the language servers that tests start into .cache/servers, and the MCP
-# servers into .cache/mcp, where tests look for them. What is there already is left
-# alone.
+# Installs the language servers that tests start into .cache/servers, the MCP
+# servers into .cache/mcp and the client of the Agent Client Protocol into .cache/acp,
+# where tests look for them. What is there already is left alone.
 set -euo pipefail
 here=$(cd "$(dirname "$0")" && pwd)
 mkdir -p "$here/../../../.cache"
@@ -12,7 +12,7 @@ if [ ! -x "$cache/servers/bin/gopls" ] || ! "$cache/servers/bin/gopls" version |
 	GOFLAGS= GOBIN=$cache/servers/bin "${GO:-go}" install "golang.org/x/tools/gopls@$gopls"
 fi
 if ! command -v npm >/dev/null; then
-	echo "npm is not installed: no typescript-language-server and no MCP servers" >&2
+	echo "npm is not installed: no typescript-language-server, no MCP servers and no ACP client" >&2
 	[ "${CI:-}" != true ] # where everything is tested
 	exit
 fi
@@ -29,3 +29,4 @@ packages() {
 }
 packages "$here" "$cache/servers" typescript-language-server
 packages "$here/mcp" "$cache/mcp" @modelcontextprotocol/conformance
+packages "$here/acp" "$cache/acp" @agentclientprotocol/sdk

@@ -6,6 +6,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"maps"
 	"strings"
 	"sync/atomic"
 	"time"
@@ -119,14 +120,15 @@ func Open(ctx context.Context, h *cli.IO, o *settings.Options, ask agent.AskUser
 // A Build says how to build an App.
 type Build struct {
 	Without    []coding.Part
-	Person     bool          // a user can answer questions
-	Ask        bool          // ask the user on the terminal about untrusted files
-	Tell       bool          // report invalid and untrusted agent and skill files, and a missing sandbox
-	Quiet      bool          // report only what stops the command
-	Sessions   session.Store // nil: sessions are not kept
-	ServerWait time.Duration // see [coding.Options]
-	trust      coding.Trust  // nil: a Truster of Ask and Tell
-	model      llm.Model     // nil: that of the provider
+	Person     bool                  // a user can answer questions
+	Ask        bool                  // ask the user on the terminal about untrusted files
+	Tell       bool                  // report invalid and untrusted agent and skill files, and a missing sandbox
+	Quiet      bool                  // report only what stops the command
+	Sessions   session.Store         // nil: sessions are not kept
+	ServerWait time.Duration         // see [coding.Options]
+	Servers    map[string]mcp.Config // more MCP servers
+	trust      coding.Trust          // nil: a Truster of Ask and Tell
+	model      llm.Model             // nil: that of the provider
 }
 
 // New builds an App for a folder with configured options. It has no session.
@@ -145,6 +147,13 @@ func (s *App) build(ctx context.Context, h *cli.IO, b Build) error {
 	servers, err := s.servers(h)
 	if err != nil {
 		return err
+	}
+	if len(b.Servers) > 0 {
+		servers = maps.Clone(servers)
+		if servers == nil {
+			servers = map[string]mcp.Config{}
+		}
+		maps.Copy(servers, b.Servers)
 	}
 	system, more, err := s.texts()
 	if err != nil {

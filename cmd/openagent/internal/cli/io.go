@@ -7,6 +7,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync/atomic"
 
@@ -30,12 +31,12 @@ type IO struct {
 	Managed                              string   // the file of managed settings
 	// Interrupted, if set, is called on an interrupt. It reports whether it handled the interrupt.
 	Interrupted atomic.Pointer[func() bool]
-	Limits      ratelimit.Limiters
+	Limits      *ratelimit.Limiters // nil: none
 }
 
 // NewIO returns the streams and the environment of the process.
 func NewIO() *IO {
-	h := &IO{In: os.Stdin, Out: os.Stdout, Err: os.Stderr, Getenv: os.Getenv, Managed: config.ManagedFile(),
+	h := &IO{In: os.Stdin, Out: os.Stdout, Err: os.Stderr, Getenv: os.Getenv, Managed: config.ManagedFile(), Limits: new(ratelimit.Limiters),
 		InTerminal: term.IsTerminal(os.Stdin), OutTerminal: term.IsTerminal(os.Stdout), ErrTerminal: term.IsTerminal(os.Stderr)}
 	if h.OutTerminal {
 		h.colour, h.Out = h.Out, terminal.NewWriter(h.Out)
@@ -44,6 +45,12 @@ func NewIO() *IO {
 		h.Err = terminal.NewWriter(h.Err)
 	}
 	return h
+}
+
+// Fork returns an IO for one of several sessions of the program. It writes to stderr alone and has
+// its own secrets.
+func (h *IO) Fork() *IO {
+	return &IO{In: strings.NewReader(""), Out: h.Err, Err: h.Err, Getenv: h.Getenv, Secrets: slices.Clone(h.Secrets), Managed: h.Managed, Limits: h.Limits}
 }
 
 // ColourOut is stdout for callers that write their own escape sequences. They must sanitize the

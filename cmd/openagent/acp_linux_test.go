@@ -1,0 +1,724 @@
+package main
+
+import (
+	"bufio"
+	"encoding/json"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/google/jsonschema-go/jsonschema"
+
+	"github.com/openagent-go/agent/internal/installed"
+	"github.com/openagent-go/agent/llm/llmtest"
+)
+
+// An editor is a client of the program, made with the official SDK.
+type editor struct {
+	t       *testing.T
+	dir     string // the working folder of its sessions
+	home    string
+	in      io.WriteCloser
+	lines   chan editorLine
+	cmd     *exec.Cmd
+	pid     int // of the program
+	last    int
+	updates []map[string]any // all so far
+	asked   []editorLine     // requests of the program that are not answered yet
+	results map[int]editorLine
+	schema  *acpSchema
+}
+
+// An editorLine is a line of acp_client.mjs.
+type editorLine struct {
+	PID       int             `json:"pid"`
+	N         int             `json:"n"`
+	Ask       int             `json:"ask"`
+	Withdrawn int             `json:"withdrawn"`
+	Method    string          `json:"method"`
+	Params    json.RawMessage `json:"params"`
+	Result    json.RawMessage `json:"result"`
+	Error     *editorError    `json:"error"`
+	Update    json.RawMessage `json:"update"`
+	Exit      any             `json:"exit"`
+}
+
+type editorError struct {
+	Code    int    `json:"code"`
+	Message string `json:"message"`
+}
+
+// newEditor starts the program for an editor, with a server that plays steps.
+func newEditor(t *testing.T, home, dir string, steps []llmtest.Step, args ...string) *editor {
+	t.Helper()
+	return editorAt(t, llmtest.NewServer(t, steps...), home, dir, args...)
+}
+
+func editorAt(t *testing.T, server *llmtest.Server, home, dir string, args ...string) *editor {
+	t.Helper()
+	node, sdk := installed.Program(t, "node"), installed.ACPModule(t, "@agentclientprotocol/sdk/dist/v1/stable/acp.js")
+	program, err := exec.LookPath("openagent")
+	if err != nil {
+		t.Fatal(err)
+	}
+	e := &editor{t: t, dir: dir, home: home, lines: make(chan editorLine, 4096), results: map[int]editorLine{}, schema: readACPSchema(t)}
+	e.cmd = exec.Command(node, append([]string{filepath.Join("testdata", "acp_client.mjs"), sdk, program, "acp"}, args...)...)
+	e.cmd.Env = append(os.Environ(), "OPENAGENT_HOME="+home, "ANTHROPIC_API_KEY=k", "ANTHROPIC_BASE_URL="+server.URL, "GORACE="+quickEnd)
+	e.cmd.Stderr = os.Stderr
+	if e.in, err = e.cmd.StdinPipe(); err != nil {
+		t.Fatal(err)
+	}
+	out, err := e.cmd.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := e.cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	go func() {
+		defer close(e.lines)
+		lines := bufio.NewScanner(out)
+		lines.Buffer(nil, 64<<20)
+		for lines.Scan() {
+			var l editorLine
+			if json.Unmarshal(lines.Bytes(), &l) == nil {
+				e.lines <- l
+			}
+		}
+	}()
+	t.Cleanup(func() { e.cmd.Process.Kill(); e.cmd.Wait() })
+	for e.pid == 0 {
+		e.next()
+	}
+	return e
+}
+
+// next handles the next line. It is false at the end.
+func (e *editor) next() bool {
+	e.t.Helper()
+	select {
+	case l, ok := <-e.lines:
+		if !ok {
+			return false
+		}
+		switch {
+		case l.PID > 0:
+			e.pid = l.PID
+		case l.Ask > 0:
+			e.schema.check(e.t, map[string]string{"session/request_permission": "RequestPermissionRequest", "elicitation/create": "CreateElicitationRequest"}[l.Method], l.Params)
+			e.asked = append(e.asked, l)
+		case l.Withdrawn > 0:
+			e.asked = slices.DeleteFunc(e.asked, func(q editorLine) bool { return q.Ask == l.Withdrawn })
+		case l.Update != nil:
+			e.schema.check(e.t, "SessionUpdate", l.Update)
+			var u map[string]any
+			if err := json.Unmarshal(l.Update, &u); err != nil {
+				e.t.Fatal(err)
+			}
+			e.updates = append(e.updates, u)
+		case l.N > 0:
+			if l.Error == nil {
+				e.schema.check(e.t, responseNames[l.Method], l.Result)
+			}
+			e.results[l.N] = l
+		case l.Exit != nil:
+			e.results[-1] = l
+		}
+		return true
+	case <-time.After(30 * time.Second):
+		e.t.Fatalf("nothing comes from the program; updates so far: %v", e.updates)
+		return false
+	}
+}
+
+// responseNames are the names of answers in the schema.
+var responseNames = map[string]string{"initialize": "InitializeResponse", "authenticate": "AuthenticateResponse", "logout": "LogoutResponse", "session/new": "NewSessionResponse",
+	"session/load": "LoadSessionResponse", "session/resume": "ResumeSessionResponse", "session/list": "ListSessionsResponse", "session/delete": "DeleteSessionResponse",
+	"session/close": "CloseSessionResponse", "session/set_mode": "SetSessionModeResponse", "session/set_config_option": "SetSessionConfigOptionResponse", "session/prompt": "PromptResponse"}
+
+func (e *editor) send(o map[string]any) {
+	e.t.Helper()
+	data, err := json.Marshal(o)
+	if err != nil {
+		e.t.Fatal(err)
+	}
+	if _, err := e.in.Write(append(data, '\n')); err != nil {
+		e.t.Fatal(err)
+	}
+}
+
+// begin sends a request and returns its number.
+func (e *editor) begin(method string, params any) int {
+	e.t.Helper()
+	e.last++
+	e.send(map[string]any{"do": "request", "n": e.last, "method": method, "params": params})
+	return e.last
+}
+
+// wait waits for the answer to a request.
+func (e *editor) wait(n int) editorLine {
+	e.t.Helper()
+	for {
+		if l, ok := e.results[n]; ok {
+			return l
+		}
+		if !e.next() {
+			e.t.Fatalf("the client ended before it answered request %d", n)
+		}
+	}
+}
+
+// request sends a request that must succeed.
+func (e *editor) request(method string, params any, result any) {
+	e.t.Helper()
+	l := e.wait(e.begin(method, params))
+	if l.Error != nil {
+		e.t.Fatalf("%s: %+v", method, *l.Error)
+	}
+	if result != nil {
+		if err := json.Unmarshal(l.Result, result); err != nil {
+			e.t.Fatal(err)
+		}
+	}
+}
+
+// fails sends a request that must fail with a code.
+func (e *editor) fails(code int, method string, params any) string {
+	e.t.Helper()
+	l := e.wait(e.begin(method, params))
+	if l.Error == nil || l.Error.Code != code {
+		e.t.Errorf("%s %v: %s %+v, want error %d", method, params, l.Result, l.Error, code)
+		return ""
+	}
+	return l.Error.Message
+}
+
+// initialize begins with the capabilities of an editor such as Zed.
+func (e *editor) initialize() {
+	e.t.Helper()
+	e.request("initialize", map[string]any{"protocolVersion": 1, "clientCapabilities": map[string]any{"elicitation": map[string]any{"form": map[string]any{}},
+		"session": map[string]any{"notices": map[string]any{}, "compaction": map[string]any{}}, "auth": map[string]any{"terminal": true}, "_meta": map[string]any{"terminal_output": true}}}, nil)
+}
+
+type openedSession struct {
+	ID    string `json:"sessionId"`
+	Modes struct {
+		Current string `json:"currentModeId"`
+	} `json:"modes"`
+	Options []struct {
+		ID      string `json:"id"`
+		Current string `json:"currentValue"`
+	} `json:"configOptions"`
+}
+
+// open begins a session.
+func (e *editor) open() string {
+	e.t.Helper()
+	var o openedSession
+	e.request("session/new", map[string]any{"cwd": e.dir, "mcpServers": []any{}}, &o)
+	return o.ID
+}
+
+func textPrompt(session, text string) map[string]any {
+	return map[string]any{"sessionId": session, "prompt": []any{map[string]any{"type": "text", "text": text}}}
+}
+
+// prompt runs a prompt that asks nothing, and checks its stop reason.
+func (e *editor) prompt(session, text, stop string) {
+	e.t.Helper()
+	e.stops(e.begin("session/prompt", textPrompt(session, text)), stop)
+}
+
+func (e *editor) stops(n int, reason string) {
+	e.t.Helper()
+	l := e.wait(n)
+	var got struct {
+		Stop string `json:"stopReason"`
+	}
+	if l.Error != nil || json.Unmarshal(l.Result, &got) != nil || got.Stop != reason {
+		e.t.Fatalf("the prompt ended with %s %+v, want %s", l.Result, l.Error, reason)
+	}
+}
+
+// question waits for a request of the program.
+func (e *editor) question(method string) editorLine {
+	e.t.Helper()
+	for len(e.asked) == 0 {
+		if !e.next() {
+			e.t.Fatal("the client ended before a question")
+		}
+	}
+	q := e.asked[0]
+	e.asked = e.asked[1:]
+	if q.Method != method {
+		e.t.Fatalf("the program asks %s, want %s", q.Method, method)
+	}
+	return q
+}
+
+func (e *editor) answer(q editorLine, result any) {
+	e.t.Helper()
+	e.send(map[string]any{"do": "answer", "ask": q.Ask, "result": result})
+}
+
+// chooses answers a permission question.
+func (e *editor) chooses(q editorLine, option string) {
+	e.t.Helper()
+	e.answer(q, map[string]any{"outcome": map[string]any{"outcome": "selected", "optionId": option}})
+}
+
+// leaves closes stdin and returns the exit code of the program.
+func (e *editor) leaves() any {
+	e.t.Helper()
+	e.in.Close()
+	return e.wait(-1).Exit
+}
+
+// has fails the test unless an update matches: its members are like those of want. A text has to be
+// contained.
+func (e *editor) has(want map[string]any) map[string]any {
+	e.t.Helper()
+	for _, u := range e.updates {
+		if like(u, want) {
+			return u
+		}
+	}
+	all, _ := json.MarshalIndent(e.updates, "", " ")
+	e.t.Fatalf("no update like %v in %s", want, all)
+	return nil
+}
+
+// sees waits for an update.
+func (e *editor) sees(want map[string]any) {
+	e.t.Helper()
+	for {
+		if slices.ContainsFunc(e.updates, func(u map[string]any) bool { return like(u, want) }) {
+			return
+		}
+		if !e.next() {
+			e.t.Fatalf("the client ended before an update like %v", want)
+		}
+	}
+}
+
+func like(got, want any) bool {
+	switch want := want.(type) {
+	case map[string]any:
+		m, ok := got.(map[string]any)
+		for k, w := range want {
+			ok = ok && like(m[k], w)
+		}
+		return ok
+	case []any:
+		l, ok := got.([]any)
+		if !ok || len(l) != len(want) {
+			return false
+		}
+		for i := range want {
+			if !like(l[i], want[i]) {
+				return false
+			}
+		}
+		return true
+	case string:
+		s, ok := got.(string)
+		return ok && strings.Contains(s, want)
+	}
+	return fmt.Sprint(got) == fmt.Sprint(want)
+}
+
+// message joins the chunks of a kind.
+func (e *editor) message(kind string) string {
+	var b strings.Builder
+	for _, u := range e.updates {
+		if u["sessionUpdate"] == kind {
+			if c, ok := u["content"].(map[string]any); ok && c["text"] != nil {
+				b.WriteString(c["text"].(string))
+			}
+		}
+	}
+	return b.String()
+}
+
+// An acpSchema is the official schema.
+type acpSchema struct {
+	defs  map[string]*jsonschema.Schema
+	ready map[string]*jsonschema.Resolved
+}
+
+func readACPSchema(t *testing.T) *acpSchema {
+	t.Helper()
+	data, err := os.ReadFile(installed.ACPModule(t, "@agentclientprotocol/sdk/schema/v1/schema.json"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var s jsonschema.Schema
+	if err := json.Unmarshal(data, &s); err != nil {
+		t.Fatal(err)
+	}
+	return &acpSchema{s.Defs, map[string]*jsonschema.Resolved{}}
+}
+
+// check validates a value against a definition.
+func (s *acpSchema) check(t *testing.T, name string, value json.RawMessage) {
+	t.Helper()
+	if name == "" {
+		return
+	}
+	r := s.ready[name]
+	if r == nil {
+		if s.defs[name] == nil {
+			t.Fatalf("the schema has no %s", name)
+		}
+		var err error
+		if r, err = (&jsonschema.Schema{Ref: "#/$defs/" + name, Defs: s.defs}).Resolve(nil); err != nil {
+			t.Fatal(err)
+		}
+		s.ready[name] = r
+	}
+	var v any
+	if err := json.Unmarshal(value, &v); err != nil {
+		t.Fatal(err)
+	}
+	if err := r.Validate(v); err != nil {
+		t.Errorf("%s does not fit %s: %v", value, name, err)
+	}
+}
+
+func bash(command string) llmtest.Step {
+	return llmtest.Call(llmtest.Use("", "Bash", map[string]string{"command": command, "description": "harmless"}))
+}
+
+// TestEditorTurn has a turn with text, a command that is asked about, and an edit with a diff.
+func TestEditorTurn(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	if err := os.WriteFile(filepath.Join(dir, "a.txt"), []byte("one\ntwo\nthree\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	file := filepath.Join(dir, "a.txt")
+	e := newEditor(t, t.TempDir(), dir, []llmtest.Step{
+		{Text: "Let me see.", Thinking: "hm", Calls: llmtest.Call(llmtest.Use("", "Read", map[string]any{"file_path": file, "offset": 1, "limit": 2})).Calls},
+		bash("touch made && echo '# done'"),
+		llmtest.Call(llmtest.Use("", "Edit", map[string]string{"file_path": file, "old_string": "two", "new_string": "2"})),
+		bash("touch again"),
+		llmtest.Say("All done."),
+	})
+	e.initialize()
+	id := e.open()
+	e.sees(map[string]any{"sessionUpdate": "available_commands_update"})
+	n := e.begin("session/prompt", textPrompt(id, "Do it"))
+
+	q := e.question("session/request_permission")
+	if !like(decoded(t, q.Params), map[string]any{"toolCall": map[string]any{"title": "touch made && echo '# done'", "kind": "execute", "rawInput": map[string]any{"command": "touch made"}},
+		"options": []any{map[string]any{"kind": "allow_once"}, map[string]any{"kind": "allow_always", "name": "Always allow Bash(touch"}, map[string]any{"kind": "reject_once"}}}) {
+		t.Errorf("the question is %s", q.Params)
+	}
+	e.chooses(q, "allow_always")
+	q = e.question("session/request_permission")
+	if !like(decoded(t, q.Params), map[string]any{"toolCall": map[string]any{"title": "Edit a.txt", "kind": "edit", "content": []any{map[string]any{"type": "diff", "path": file, "newText": "one\n2\n"}}}}) {
+		t.Errorf("the question is %s", q.Params)
+	}
+	e.chooses(q, "allow_once")
+	e.stops(n, "end_turn") // the second touch is covered by the rule
+	if got := e.message("agent_message_chunk"); got != "Let me see.All done." {
+		t.Errorf("the text is %q", got)
+	}
+	if got := e.message("agent_thought_chunk"); got != "hm" {
+		t.Errorf("the thoughts are %q", got)
+	}
+	read := e.has(map[string]any{"sessionUpdate": "tool_call_update", "title": "Read a.txt (1–2)", "kind": "read", "locations": []any{map[string]any{"path": file, "line": 1}}})
+	e.has(map[string]any{"toolCallId": read["toolCallId"], "status": "completed", "content": []any{map[string]any{"type": "content", "content": map[string]any{"text": "```"}}}})
+	command := e.has(map[string]any{"title": "touch made", "content": []any{map[string]any{"type": "terminal"}}, "_meta": map[string]any{"terminal_info": map[string]any{"cwd": dir}}})
+	e.has(map[string]any{"toolCallId": command["toolCallId"], "status": "completed", "_meta": map[string]any{"terminal_output": map[string]any{"data": "# done"}, "terminal_exit": map[string]any{"exit_code": 0}}})
+	e.has(map[string]any{"sessionUpdate": "tool_call_update", "status": "completed", "content": []any{map[string]any{"type": "diff", "oldText": "one\ntwo\n", "newText": "one\n2\n"}}})
+	e.has(map[string]any{"sessionUpdate": "usage_update", "cost": map[string]any{"currency": "USD"}})
+	e.has(map[string]any{"sessionUpdate": "session_info_update", "title": "Do it"})
+	if code := e.leaves(); code != 0.0 {
+		t.Error("exit code", code)
+	}
+}
+
+func decoded(t *testing.T, raw json.RawMessage) (v any) {
+	t.Helper()
+	if err := json.Unmarshal(raw, &v); err != nil {
+		t.Fatal(err)
+	}
+	return v
+}
+
+// TestEditorContinues lists, loads, resumes, forks, closes and deletes a session, which began in an
+// editor, goes on in the terminal and comes back.
+func TestEditorContinues(t *testing.T) {
+	t.Parallel()
+	home, dir := t.TempDir(), t.TempDir()
+	steps := []llmtest.Step{llmtest.Say("In the editor."), llmtest.Say("In the terminal."), bash("echo hello"), llmtest.Say("Back again."), llmtest.Say("Of the fork.")}
+	server := llmtest.NewServer(t, steps...)
+	e := editorAt(t, server, home, dir)
+	e.initialize()
+	id := e.open()
+	e.prompt(id, "First", "end_turn")
+	if code := e.leaves(); code != 0.0 {
+		t.Error("exit code", code)
+	}
+	program, err := exec.LookPath("openagent")
+	if err != nil {
+		t.Fatal(err)
+	}
+	cmd := exec.Command(program, "-p", "--resume", id, "Second")
+	cmd.Dir = dir
+	cmd.Env = append(os.Environ(), "OPENAGENT_HOME="+home, "ANTHROPIC_API_KEY=k", "ANTHROPIC_BASE_URL="+server.URL, "GORACE="+quickEnd)
+	if out, err := cmd.CombinedOutput(); err != nil || !strings.Contains(string(out), "In the terminal.") {
+		t.Fatalf("%v: %s", err, out)
+	}
+
+	e = editorAt(t, server, home, dir)
+	e.initialize()
+	var list struct {
+		Sessions []struct {
+			ID    string `json:"sessionId"`
+			Cwd   string `json:"cwd"`
+			Title string `json:"title"`
+		} `json:"sessions"`
+	}
+	for _, params := range []map[string]any{{}, {"cwd": dir}} {
+		e.request("session/list", params, &list)
+		if len(list.Sessions) != 1 || list.Sessions[0].ID != id || list.Sessions[0].Cwd != dir || list.Sessions[0].Title != "First" {
+			t.Errorf("%v: the list is %+v", params, list)
+		}
+	}
+	place := map[string]any{"sessionId": id, "cwd": dir, "mcpServers": []any{}}
+	e.request("session/load", place, nil)
+	if said, told := e.message("user_message_chunk"), e.message("agent_message_chunk"); said != "FirstSecond" || told != "In the editor.In the terminal." {
+		t.Errorf("loaded: %q, %q", said, told)
+	}
+	e.updates = nil
+	e.prompt(id, "Third", "end_turn")
+	if got := e.message("agent_message_chunk"); got != "Back again." {
+		t.Errorf("the text is %q", got)
+	}
+
+	// A fork, and resuming without the past.
+	var fork openedSession
+	e.request("session/fork", place, &fork)
+	e.prompt(fork.ID, "Fourth", "end_turn")
+	e.request("session/close", map[string]any{"sessionId": id}, nil)
+	e.fails(-32002, "session/prompt", textPrompt(id, "nobody"))
+	e.updates = nil
+	e.request("session/resume", place, nil)
+	if got := e.message("agent_message_chunk"); got != "" {
+		t.Errorf("resuming shows %q", got)
+	}
+	e.request("session/close", map[string]any{"sessionId": id}, nil)
+	e.request("session/close", map[string]any{"sessionId": id}, nil)
+	e.request("session/delete", map[string]any{"sessionId": id}, nil)
+	e.request("session/delete", map[string]any{"sessionId": id}, nil)
+	e.fails(-32002, "session/load", place)
+	e.fails(-32602, "session/new", map[string]any{"cwd": "relative", "mcpServers": []any{}})
+	e.fails(-32002, "session/load", map[string]any{"sessionId": "../x", "cwd": dir, "mcpServers": []any{}})
+	e.request("session/list", map[string]any{"cwd": dir}, &list)
+	if len(list.Sessions) != 1 || list.Sessions[0].ID != fork.ID {
+		t.Errorf("the list is %+v", list)
+	}
+	if code := e.leaves(); code != 0.0 {
+		t.Error("exit code", code)
+	}
+}
+
+// TestEditorCancels cancels prompts: never with an error.
+func TestEditorCancels(t *testing.T) {
+	t.Parallel()
+	home, dir := t.TempDir(), t.TempDir()
+	var steps []llmtest.Step
+	for range 8 {
+		steps = append(steps, bash("sleep 1000 # of the test"))
+	}
+	e := newEditor(t, home, dir, steps, "--allowed-tools", "Bash(sleep *)")
+	e.initialize()
+	id := e.open()
+
+	// While a command runs. A prompt that waits ends, too.
+	n := e.begin("session/prompt", textPrompt(id, "run"))
+	e.sees(map[string]any{"status": "in_progress"})
+	second := e.begin("session/prompt", textPrompt(id, "wait"))
+	e.send(map[string]any{"do": "notify", "method": "session/cancel", "params": map[string]any{"sessionId": id}})
+	e.stops(n, "cancelled")
+	e.stops(second, "cancelled")
+	e.sees(map[string]any{"sessionUpdate": "tool_call_update", "status": "failed"})
+
+	// Before it has begun.
+	n = e.begin("session/prompt", textPrompt(id, "soon"))
+	e.send(map[string]any{"do": "notify", "method": "session/cancel", "params": map[string]any{"sessionId": id}})
+	e.stops(n, "cancelled")
+
+	// By its request.
+	e.updates = nil
+	n = e.begin("session/prompt", textPrompt(id, "run"))
+	e.sees(map[string]any{"status": "in_progress"})
+	e.send(map[string]any{"do": "abort", "n": n})
+	e.stops(n, "cancelled")
+
+	// By closing, while the session is loaded again.
+	e.updates = nil
+	n = e.begin("session/prompt", textPrompt(id, "run"))
+	e.sees(map[string]any{"status": "in_progress"})
+	closing := e.begin("session/close", map[string]any{"sessionId": id})
+	e.request("session/load", map[string]any{"sessionId": id, "cwd": dir, "mcpServers": []any{}}, nil)
+	e.stops(n, "cancelled")
+	e.wait(closing)
+
+	// By the end of the input: the command is gone, and the session holds.
+	e.updates = nil
+	e.begin("session/prompt", textPrompt(id, "run"))
+	e.sees(map[string]any{"status": "in_progress"})
+	if code := e.leaves(); code != 0.0 {
+		t.Error("exit code", code)
+	}
+	if left := childrenNamed(t, "sleep 1000 # of the test", dir); left != "" {
+		t.Errorf("a command still runs: %s", left)
+	}
+	e = newEditor(t, home, dir, []llmtest.Step{llmtest.Say("Here.")})
+	e.initialize()
+	e.request("session/load", map[string]any{"sessionId": id, "cwd": dir, "mcpServers": []any{}}, nil)
+	e.prompt(id, "again", "end_turn")
+}
+
+// childrenNamed returns a process with a command line and a working folder, or "".
+func childrenNamed(t *testing.T, line, dir string) string {
+	t.Helper()
+	processes, err := filepath.Glob("/proc/[0-9]*")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, p := range processes {
+		data, _ := os.ReadFile(filepath.Join(p, "cmdline"))
+		cwd, _ := os.Readlink(filepath.Join(p, "cwd"))
+		if cwd == dir && strings.Contains(strings.ReplaceAll(string(data), "\x00", " "), "sleep 1000") {
+			return p + ": " + string(data)
+		}
+	}
+	return ""
+}
+
+// TestEditorKilled kills the program in the middle of turns and loads the session again.
+func TestEditorKilled(t *testing.T) {
+	t.Parallel()
+	home, dir := t.TempDir(), t.TempDir()
+	e := newEditor(t, home, dir, []llmtest.Step{bash("echo first > first"), bash("touch second")})
+	e.initialize()
+	id := e.open()
+	e.begin("session/prompt", textPrompt(id, "begin"))
+	e.chooses(e.question("session/request_permission"), "allow_once")
+	e.question("session/request_permission")
+	if err := syscall.Kill(e.pid, syscall.SIGKILL); err != nil {
+		t.Fatal(err)
+	}
+	e.leaves()
+	e = newEditor(t, home, dir, []llmtest.Step{llmtest.Say("I go on.")})
+	e.initialize()
+	e.request("session/load", map[string]any{"sessionId": id, "cwd": dir, "mcpServers": []any{}}, nil)
+	e.has(map[string]any{"title": "echo first > first"})
+	e.has(map[string]any{"sessionUpdate": "tool_call_update", "status": "completed"})
+	e.has(map[string]any{"sessionUpdate": "tool_call_update", "status": "failed"}) // the one that was asked about
+	e.prompt(id, "go on", "end_turn")
+	if _, err := os.Stat(filepath.Join(dir, "second")); err == nil {
+		t.Error("a call ran that nobody allowed")
+	}
+}
+
+// TestEditorChoices changes mode, model and effort, and goes through plan mode.
+func TestEditorChoices(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	e := newEditor(t, t.TempDir(), dir, []llmtest.Step{
+		llmtest.Call(llmtest.Use("", "ExitPlanMode", map[string]string{"plan": "1. Write the file"})),
+		writeStep(filepath.Join(dir, "n.txt")),
+		llmtest.Say("Done."),
+	}, "--tools", "all")
+	e.initialize()
+	var o openedSession
+	e.request("session/new", map[string]any{"cwd": dir, "mcpServers": []any{}}, &o)
+	if o.Modes.Current != "default" || len(o.Options) != 3 {
+		t.Errorf("opened: %+v", o)
+	}
+	set := func(option, value string) {
+		t.Helper()
+		var now openedSession
+		e.request("session/set_config_option", map[string]any{"sessionId": o.ID, "configId": option, "value": value}, &now)
+		if !slices.ContainsFunc(now.Options, func(c struct {
+			ID      string `json:"id"`
+			Current string `json:"currentValue"`
+		}) bool {
+			return c.ID == option && c.Current == value
+		}) {
+			t.Errorf("%s is not %s: %+v", option, value, now)
+		}
+	}
+	set("model", "claude-opus-4-6")
+	set("effort", "high")
+	set("mode", "acceptEdits")
+	e.sees(map[string]any{"sessionUpdate": "current_mode_update", "currentModeId": "acceptEdits"})
+	e.fails(-32602, "session/set_config_option", map[string]any{"sessionId": o.ID, "configId": "mode", "value": "all"})
+	e.fails(-32602, "session/set_config_option", map[string]any{"sessionId": o.ID, "configId": "colour", "value": "red"})
+	e.fails(-32602, "session/set_mode", map[string]any{"sessionId": o.ID, "modeId": "yolo"})
+	e.fails(-32601, "session/dance", map[string]any{"sessionId": o.ID})
+	e.updates = nil
+	e.request("session/set_mode", map[string]any{"sessionId": o.ID, "modeId": "plan"}, nil)
+	e.sees(map[string]any{"sessionUpdate": "config_option_update"})
+	n := e.begin("session/prompt", textPrompt(o.ID, "plan it"))
+	q := e.question("session/request_permission")
+	if !like(decoded(t, q.Params), map[string]any{"toolCall": map[string]any{"kind": "switch_mode", "content": []any{map[string]any{"content": map[string]any{"text": "1. Write the file"}}}},
+		"options": []any{map[string]any{"optionId": "allow_edits"}, map[string]any{"optionId": "allow_once"}, map[string]any{"optionId": "reject_once"}}}) {
+		t.Errorf("the question is %s", q.Params)
+	}
+	e.chooses(q, "allow_edits")
+	e.stops(n, "end_turn") // the write is not asked about
+	e.has(map[string]any{"sessionUpdate": "current_mode_update", "currentModeId": "acceptEdits"})
+	if _, err := os.Stat(filepath.Join(dir, "n.txt")); err != nil {
+		t.Error(err)
+	}
+}
+
+// TestEditorContent sends an image, a link and a file, calls a slash command, and follows a plan.
+func TestEditorContent(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	server := llmtest.NewServer(t,
+		llmtest.Call(llmtest.Use("", "TodoWrite", map[string]any{"todos": []any{map[string]any{"content": "Look", "status": "in_progress", "activeForm": "Looking"}, map[string]any{"content": "Fix", "status": "pending", "activeForm": "Fixing"}}})),
+		llmtest.Say("I see."), llmtest.Say("Reviewed."))
+	e := editorAt(t, server, t.TempDir(), dir, "--tools", "all")
+	e.initialize()
+	id := e.open()
+	const pixel = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg=="
+	n := e.begin("session/prompt", map[string]any{"sessionId": id, "prompt": []any{
+		map[string]any{"type": "text", "text": "Look at "},
+		map[string]any{"type": "resource_link", "name": "b.go", "uri": "file:///src/b.go"},
+		map[string]any{"type": "image", "mimeType": "image/png", "data": pixel},
+		map[string]any{"type": "resource", "resource": map[string]any{"uri": "file:///src/c.go", "mimeType": "text/x-go", "text": "package c // EMBEDDED"}},
+	}})
+	e.stops(n, "end_turn")
+	asked := string(server.Requests()[0].Body)
+	for _, want := range []string{"Look at /src/b.go", `"type":"image"`, "EMBEDDED", "/src/c.go"} {
+		if !strings.Contains(asked, want) {
+			t.Errorf("the model is not sent %q", want)
+		}
+	}
+	e.has(map[string]any{"sessionUpdate": "plan", "entries": []any{map[string]any{"content": "Look", "status": "in_progress", "priority": "medium"}, map[string]any{"content": "Fix", "status": "pending"}}})
+	e.prompt(id, "/review HEAD", "end_turn")
+	e.fails(-32602, "session/prompt", map[string]any{"sessionId": id, "prompt": []any{}})
+	e.fails(-32602, "session/prompt", map[string]any{"sessionId": id, "prompt": []any{map[string]any{"type": "audio", "mimeType": "audio/wav", "data": ""}}})
+
+	e.request("session/close", map[string]any{"sessionId": id}, nil)
+	e.updates = nil
+	e.request("session/load", map[string]any{"sessionId": id, "cwd": dir, "mcpServers": []any{}}, nil)
+	e.has(map[string]any{"sessionUpdate": "user_message_chunk", "content": map[string]any{"type": "image"}})
+	e.has(map[string]any{"sessionUpdate": "user_message_chunk", "content": map[string]any{"type": "text", "text": "/review HEAD"}})
+	e.has(map[string]any{"sessionUpdate": "plan"})
+}
