@@ -602,6 +602,15 @@ var rules = map[string][]string{
 		"tool",
 		"workspace",
 	},
+	"internal/claudelog": {
+		"event",
+		"internal/contentjson",
+		"internal/environ",
+		"internal/fact",
+		"internal/redact",
+		"llm",
+		"session",
+	},
 	"internal/contentjson": {"llm"},
 	"internal/text":        {},
 	"internal/fill":        {"llm"},
@@ -713,6 +722,7 @@ var rules = map[string][]string{
 		"permission",
 	},
 	"cmd/...": {
+		"internal/claudelog",
 		"internal/contentjson",
 		"internal/acp",
 		"internal/sessiondir",

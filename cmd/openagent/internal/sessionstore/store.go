@@ -118,3 +118,15 @@ func Projects(h *cli.IO) ([]session.Store, error) {
 	}
 	return stores, nil
 }
+
+// ClaudeDir returns the folder in which programs for Claude Code look for sessions.
+func ClaudeDir(h *cli.IO) (string, error) {
+	if dir := h.Getenv("CLAUDE_CONFIG_DIR"); dir != "" {
+		return filepath.Abs(dir)
+	}
+	home, err := os.UserHomeDir()
+	if err != nil {
+		return "", cli.Usagef("finding the home folder: %v; set CLAUDE_CONFIG_DIR", err)
+	}
+	return filepath.Join(home, ".claude"), nil
+}

@@ -54,8 +54,10 @@ func Command(h *cli.IO) cli.Command {
 			}}),
 		verb(nil, namingVerb(h, o, "rename", "ID [TITLE]", "Set or remove the title of a session", "openagent sessions rename 01J9ZQ 'Fix the parser'")),
 		verb(nil, namingVerb(h, o, "tag", "ID [TAG]", "Set or remove the tag of a session", "openagent sessions tag 01J9ZQ release")),
-		verb(o.exportFlags().Named("format", "output"), cli.Command{Name: "export", Args: "ID", MinArgs: 1, MaxArgs: 1, Summary: "Export a session as Markdown, JSON or HTML",
-			Examples: []string{"openagent sessions export 01J9ZQ --output talk.html"},
+		verb(o.exportFlags().Named("format", "output"), cli.Command{Name: "export", Args: "ID", MinArgs: 1, MaxArgs: 1, Summary: "Export a session as Markdown, JSON or HTML, or for Claude's SDKs",
+			Details: "With --format claude it writes files that listSessions and getSessionMessages of the Claude Agent SDKs read,\n" +
+				"below the folder --output (default: $CLAUDE_CONFIG_DIR, else ~/.claude), and prints the name of the session's file.\n",
+			Examples: []string{"openagent sessions export 01J9ZQ --output talk.html", "openagent sessions export 01J9ZQ --format claude"},
 			Run:      func(ctx context.Context, args []string) error { return exportSession(ctx, h, o, args[0]) }}),
 		verb(o.exportFlags().Named("output", "chrome"), cli.Command{Name: "trace", Args: "ID", MinArgs: 1, MaxArgs: 1, Summary: "Write the spans of a session's runs",
 			Examples: []string{"openagent sessions trace 01J9ZQ --chrome --output trace.json"},
@@ -125,7 +127,7 @@ func (o *sessionsOptions) stateFlag() cli.Flag {
 
 // exportFlags are the flags of the commands that write a file.
 func (o *sessionsOptions) exportFlags() cli.Flags {
-	exports := []string{asMarkdown, asJSON, asHTML}
+	exports := []string{asMarkdown, asJSON, asHTML, asClaude}
 	return cli.Flags{
 		{Name: "format", Arg: cli.Choice(exports), Words: exports, Help: "format of the file (default: from its name, else markdown)", Set: cli.OneOf(&o.as, exports)},
 		{Name: "output", Short: 'o', Arg: "FILE", Path: true, Help: "file to write (default stdout)", Set: cli.Text(&o.file)},
