@@ -8,7 +8,6 @@ import (
 
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 
-	"github.com/openagent-go/agent/internal/mcpnames"
 	"github.com/openagent-go/agent/internal/text"
 )
 
@@ -203,7 +202,7 @@ func redacted(s *server, err error) error {
 func (s *server) request(ctx context.Context, fn func(context.Context, *session) error) error {
 	ctx, cancel := context.WithTimeoutCause(ctx, s.config.timeout(), errSilent)
 	defer cancel()
-	if s.config.kind() == mcpnames.InProcess {
+	if s.local() {
 		return errors.New("a server inside the program has only tools")
 	}
 	ses, err := s.ready(ctx, nil)

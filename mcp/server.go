@@ -57,6 +57,11 @@ type serverLogin struct {
 	asked  map[string]bool // scopes that a person was asked for; guarded by all.mu
 }
 
+// local reports whether the tools of the server are called directly.
+func (s *server) local() bool {
+	return s.config.kind() == mcpnames.InProcess && (s.config.Tools != nil || s.all.options.Host == nil)
+}
+
 // live connects, and connects again, until ctx ends or it is of no use.
 func (s *server) live(ctx context.Context, tried func()) {
 	defer tried()

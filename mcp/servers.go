@@ -15,6 +15,7 @@ import (
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/openagent-go/agent/internal/mcpauth"
+	"github.com/openagent-go/agent/internal/mcphost"
 	"github.com/openagent-go/agent/internal/mcpnames"
 	"github.com/openagent-go/agent/internal/text"
 	"github.com/openagent-go/agent/mcp/oauth"
@@ -44,8 +45,11 @@ type Options struct {
 	// LoginCommand is the command with which a person logs in, followed by the server's
 	// name; the status NeedsAuth shows it.
 	LoginCommand string
-	Version      string       // of the program, for the servers; "" is "0"
-	Log          *slog.Logger // nil: no logs
+	// Host connects to servers of type sdk without Tools, which run in the program that drives
+	// this one. It is for the command openagent.
+	Host    mcphost.Dial
+	Version string       // of the program, for the servers; "" is "0"
+	Log     *slog.Logger // nil: no logs
 }
 
 func (o Options) version() string {
@@ -159,7 +163,7 @@ func (all *Servers) begin(s *server) {
 	if state != mcpnames.Pending {
 		return
 	}
-	if s.config.kind() == mcpnames.InProcess {
+	if s.local() {
 		s.connected(nil, &serverOffer{tools: local(s.name, s.config.Tools, s.config.AlwaysLoad)})
 		close(s.tried)
 		return

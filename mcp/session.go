@@ -73,14 +73,22 @@ func connect(ctx context.Context, s *server, legacy bool) (_ *session, err error
 	var transport sdk.Transport
 	// The stream of an SSE server lives as long as the context of its connection.
 	stopped, stop := context.WithCancel(context.Background())
-	if ses.stop = stop; s.config.kind() == mcpnames.Stdio {
+	ses.stop = stop
+	switch s.config.kind() {
+	case mcpnames.Stdio:
 		ses.child = newChild(s.all.options.Workspace, s.config, legacy)
 		ses.child.relist = ses.relist
 		transport, ses.stop = ses.child, func() {
 			stop()
 			_ = ses.child.Close() // it never fails
 		}
-	} else {
+	case mcpnames.InProcess:
+		within := newHosted(s.name, s.all.options.Host)
+		transport, ses.stop = within, func() {
+			stop()
+			_ = within.Close() // the host's trouble is not ours
+		}
+	default:
 		if transport, ses.carrier, err = remote(stopped, s.config, s.all.transport, s.auth); err != nil {
 			ses.stop()
 			return nil, err

@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"slices"
 	"strings"
 
 	"github.com/openagent-go/agent"
@@ -18,7 +19,7 @@ import (
 func promptCommand(h *cli.IO) cli.Command {
 	o, version := new(settings.Options), false
 	flags := func() cli.Flags {
-		return append(o.Flags(), cli.Flag{Name: "version", Help: "print the version and exit", Set: cli.SetTrue(&version)})
+		return append(o.Flags(), cli.Flag{Name: "version", Short: 'v', Help: "print the version and exit", Set: cli.SetTrue(&version)})
 	}
 	return cli.Command{Name: "openagent", Args: "[prompt]", Summary: "Run an agent on a prompt",
 		Details: `On a terminal it starts a conversation. With -p, or without a terminal, it runs one prompt.
@@ -28,7 +29,7 @@ Text on stdin is added to the prompt, or replaces a missing one.
 		Footer:   cli.ExitHelp + "\n" + environmentHelp, Flags: flags,
 		Run: func(ctx context.Context, args []string) error {
 			if version {
-				return showVersion(h)
+				return showNumber(h)
 			}
 			return prompt(ctx, h, o, args)
 		}}
@@ -62,6 +63,9 @@ func prompt(ctx context.Context, h *cli.IO, o *settings.Options, args []string) 
 	if err := mistyped(h, args); err != nil && !o.Print {
 		return err
 	}
+	if o.Claude() { // hosts pass values of flags that take none
+		args = slices.DeleteFunc(slices.Clone(args), func(a string) bool { return a == "" })
+	}
 	if _, err := cli.PromptArg(args); err != nil {
 		return err
 	}
@@ -72,13 +76,13 @@ func prompt(ctx context.Context, h *cli.IO, o *settings.Options, args []string) 
 	case !printing:
 		c = repl.New(h)
 		ask = c.AskUser
-	case o.PromptTool == settings.AskByStdio:
-		d = &streamjson.Session{H: h, Changed: make(chan struct{}, 1)}
-		ask = d.AskUser
 	case o.Input == cli.FormatStream:
-		d = &streamjson.Session{H: h, Changed: make(chan struct{}, 1)}
+		d = streamjson.New(h)
+		if o.PromptTool == settings.AskByStdio {
+			ask = d.AskUser
+		}
 	}
-	s, err := app.Open(ctx, h, o, ask)
+	s, err := open(ctx, h, o, ask, d, len(args) == 0 && len(o.Files) == 0)
 	if err != nil {
 		return err
 	}
@@ -89,7 +93,7 @@ func prompt(ctx context.Context, h *cli.IO, o *settings.Options, args []string) 
 	}()
 	blocks, err := s.AttachFiles(o.Files)
 	if err != nil {
-		return err
+		return abandon(ctx, d, err)
 	}
 	switch {
 	case !printing:
@@ -110,4 +114,25 @@ func prompt(ctx context.Context, h *cli.IO, o *settings.Options, args []string) 
 		return cli.StartError(ctx, cli.Usagef("%w", err))
 	}
 	return oneshot.Run(ctx, h, s, in)
+}
+
+// open opens the app. With wait, the first message of a host comes before: d reads it.
+func open(ctx context.Context, h *cli.IO, o *settings.Options, ask agent.AskUserFunc, d *streamjson.Session, wait bool) (*app.App, error) {
+	var host *app.Host
+	var err error
+	if d != nil && wait {
+		if host, err = d.Prepare(ctx, o); err != nil {
+			return nil, d.Abandon(ctx, err)
+		}
+	}
+	s, err := app.Open(ctx, h, o, ask, host)
+	return s, abandon(ctx, d, err)
+}
+
+// abandon ends the output of a session that does not start; err is the reason.
+func abandon(ctx context.Context, d *streamjson.Session, err error) error {
+	if d == nil || err == nil {
+		return err
+	}
+	return d.Abandon(ctx, err)
 }

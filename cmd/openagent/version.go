@@ -21,3 +21,8 @@ func versionCommand(h *cli.IO) cli.Command {
 func showVersion(h *cli.IO) error {
 	return h.Show(fmt.Sprintf("openagent %s (%s, %s/%s)\n", cli.Version(), runtime.Version(), runtime.GOOS, runtime.GOARCH))
 }
+
+// showNumber writes the version with a number first, for programs that read it.
+func showNumber(h *cli.IO) error {
+	return h.Show(fmt.Sprintf("%s (openagent, %s, %s/%s)\n", cli.VersionNumber(), runtime.Version(), runtime.GOOS, runtime.GOARCH))
+}

@@ -273,6 +273,7 @@ var rules = map[string][]string{
 		"workspace",
 	},
 	"internal/coding": {
+		"internal/mcphost",
 		"internal/rules",
 		"internal/sessiondir",
 		"",
@@ -354,6 +355,7 @@ var rules = map[string][]string{
 		"internal/toolrun",
 	},
 	"mcp": {
+		"internal/mcphost",
 		"internal/...",
 		"tool",
 		"llm",
@@ -725,6 +727,8 @@ var rules = map[string][]string{
 		"internal/claudelog",
 		"internal/contentjson",
 		"internal/acp",
+		"internal/mcphost",
+		"internal/hookrun",
 		"internal/sessiondir",
 		"internal/fact",
 		"",

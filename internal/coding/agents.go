@@ -259,7 +259,7 @@ func (c *Coder) findServers(ctx context.Context) error {
 
 func (c *Coder) serverOptions() mcp.Options {
 	log := c.log()
-	return mcp.Options{Workspace: c.Workspace, Logins: parts.Logins(c.finder.Home), LoginCommand: parts.LoginCommand, Version: c.options.Version, Log: log, Changed: func(st mcp.Status) {
+	return mcp.Options{Workspace: c.Workspace, Host: c.options.DialHost, Logins: parts.Logins(c.finder.Home), LoginCommand: parts.LoginCommand, Version: c.options.Version, Log: log, Changed: func(st mcp.Status) {
 		if st.State == mcp.Failed || st.State == mcp.NeedsAuth {
 			log.Warn("an MCP server is unavailable", "server", st.Name, "error", st.Error)
 		}

@@ -11,6 +11,7 @@ import (
 
 	"github.com/openagent-go/agent"
 	"github.com/openagent-go/agent/internal/config"
+	"github.com/openagent-go/agent/internal/mcphost"
 	"github.com/openagent-go/agent/internal/trusted"
 	"github.com/openagent-go/agent/mcp"
 	"github.com/openagent-go/agent/models"
@@ -39,6 +40,8 @@ type Options struct {
 	// OpenModels opens the models in place of Model and Models. The name is the model of the
 	// definition that RunAs names, or "".
 	OpenModels func(name string) (Models, error)
+	// Minimal replaces the built-in instructions by a line, if Agent.System is empty.
+	Minimal bool
 	// AppendSystem is added to the instructions.
 	AppendSystem string
 
@@ -94,6 +97,8 @@ type Options struct {
 	// ServerWait is how long a prompt waits for servers that are still connecting. 0: 10 seconds;
 	// negative: not at all.
 	ServerWait time.Duration
+	// DialHost connects to the servers of type sdk without tools; nil: there are none.
+	DialHost mcphost.Dial
 	// OnServer is called when the status of a server changes. It must return soon.
 	OnServer func(mcp.Status)
 

@@ -201,6 +201,8 @@ func (c *Coder) instructions() (string, error) {
 			system += "\n\n" + text
 		}
 		system += "\n\n" + parts.Surroundings(c.Dir, now)
+	case system == "" && c.options.Minimal:
+		system = parts.MinimalPrompt(c.Dir, now)
 	case system == "":
 		system = parts.SystemPrompt(c.Dir, now)
 	}

@@ -42,6 +42,12 @@ func ACPModule(t testing.TB, file string) string {
 	return module(t, "acp", file)
 }
 
+// ClaudeSDK returns the main file of the Claude Agent SDK for TypeScript.
+func ClaudeSDK(t testing.TB) string {
+	t.Helper()
+	return module(t, "claude", "@anthropic-ai/claude-agent-sdk/sdk.mjs")
+}
+
 func module(t testing.TB, folder, file string) string {
 	t.Helper()
 	path := filepath.Join(Repository(t), ".cache", folder, "node_modules", filepath.FromSlash(file))

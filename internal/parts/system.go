@@ -23,6 +23,11 @@ func SystemPrompt(dir string, now time.Time) string {
 		"{{date}}", now.Format(time.DateOnly)).Replace(strings.TrimSpace(systemText))
 }
 
+// MinimalPrompt returns the instructions of an agent whose program gives none.
+func MinimalPrompt(dir string, now time.Time) string {
+	return "You are an agent. Use your tools to do what you are asked.\n\n" + Surroundings(dir, now)
+}
+
 // Surroundings returns the lines of the built-in instructions about the agent's environment.
 func Surroundings(dir string, now time.Time) string {
 	all := SystemPrompt(dir, now)

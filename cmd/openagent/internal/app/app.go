@@ -42,14 +42,20 @@ type App struct {
 	Store          session.Store
 	Existing       bool            // the session existed before this run
 	settingsMode   permission.Mode // the mode from the settings; a resumed session may keep its own mode
+	host           *Host           // nil: the program that drives this one brings nothing along
 }
 
 // Open builds the App that the options describe; ask is nil if no user can answer. It checks for a
-// missing key first, before slow steps.
-func Open(ctx context.Context, h *cli.IO, o *settings.Options, ask agent.AskUserFunc) (_ *App, err error) {
+// missing key first, before slow steps. host is nil if no program brings parts of the agent along.
+func Open(ctx context.Context, h *cli.IO, o *settings.Options, ask agent.AskUserFunc, host *Host) (_ *App, err error) {
 	dir, err := settings.WorkingDir()
 	if err != nil {
 		return nil, err
+	}
+	if host != nil {
+		if err := host.give(o); err != nil {
+			return nil, err
+		}
 	}
 	here := ask != nil && o.Input != cli.FormatStream // a user is at the terminal
 	if o, err = settings.Configure(ctx, h, o, dir, here); err != nil {
@@ -64,12 +70,12 @@ func Open(ctx context.Context, h *cli.IO, o *settings.Options, ask agent.AskUser
 	}
 	h.Secrets = append(p.Secrets(), o.SecretValues()...)
 	settings.WarnOfSettings(h, o)
-	s := &App{Options: o, Provider: p, Project: dir}
+	s := &App{Options: o, Provider: p, Project: dir, host: host}
 	defer s.CloseOnError(&err)
 	if ask != nil || o.Input == cli.FormatStream {
 		s.Schedule, s.Triggers = new(cronstore.Scheduler), new(triggerstore.Handler)
 	}
-	b := Build{Person: ask != nil || o.PromptTool == settings.AskByStdio, Ask: here, Tell: true}
+	b := Build{Person: ask != nil || o.PromptTool == settings.AskByStdio || o.AskTool != "", Ask: here, Tell: true}
 	if !o.Ephemeral {
 		path, err := sessionstore.SessionsDir(h, o.SessionDir, dir)
 		if err != nil {
@@ -77,7 +83,7 @@ func Open(ctx context.Context, h *cli.IO, o *settings.Options, ask agent.AskUser
 		}
 		b.Sessions = session.Dir(path)
 	}
-	if here || o.Input == cli.FormatStream {
+	if here || o.Input == cli.FormatStream && !o.Driven() {
 		b.ServerWait = -1 // later prompts can use the servers
 	}
 	if err := s.build(ctx, h, b); err != nil {
@@ -88,8 +94,13 @@ func Open(ctx context.Context, h *cli.IO, o *settings.Options, ask agent.AskUser
 			return nil, err
 		}
 	}
-	if err := s.checkTools(ctx, h); err != nil {
+	if err := s.applyHost(); err != nil {
 		return nil, err
+	}
+	if !o.Driven() { // servers within the host cannot answer yet; the first prompt checks the names
+		if err := s.checkTools(ctx, h); err != nil {
+			return nil, err
+		}
 	}
 	warnOfBypass(h, s)
 	warnOfModel(h, s.Provider, s.Agent.Model)
@@ -113,6 +124,9 @@ func Open(ctx context.Context, h *cli.IO, o *settings.Options, ask agent.AskUser
 		if err := s.Session.Rewind(ctx, chosen.RewindTo); err != nil {
 			return nil, cli.StartError(ctx, err)
 		}
+	}
+	if err := s.named(ctx); err != nil {
+		return nil, cli.StartError(ctx, err)
 	}
 	return s, nil
 }
@@ -171,6 +185,7 @@ func (s *App) build(ctx context.Context, h *cli.IO, b Build) error {
 			Budget:  agent.Budget{ModelCalls: o.ModelCalls},
 			Secrets: h.Secrets, Log: settings.Logger(h, o),
 		},
+		Minimal:    o.Minimal,
 		OpenModels: s.opener(h), AppendSystem: more,
 		Sandbox: coding.FromSettings, Settings: o.Settings, Builtins: s.builtins(h), Person: b.Person,
 		Trust: b.trust, Without: b.Without, Layers: o.Scopes(),
@@ -179,6 +194,11 @@ func (s *App) build(ctx context.Context, h *cli.IO, b Build) error {
 		Getenv: h.Getenv, Version: cli.Version(),
 		Warn: func(part coding.Part, err error) { b.warn(h, part, err) },
 		Hide: func(secret string) { h.Secrets = append(h.Secrets, secret) },
+	}
+	if k := s.host; k != nil {
+		options.Agent.Hooks, options.DialHost = k.Hooks, k.Dial
+		options.Minimal = options.Minimal || k.Minimal
+		maps.Copy(options.Servers, k.Servers)
 	}
 	if o.MCPStrict {
 		options.OnlyServers = "--strict-mcp-config"
@@ -226,6 +246,12 @@ func (s *App) texts() (system, more string, err error) {
 	}
 	if o.Append != "" {
 		more, err = settings.TextOrFile("--append-system-prompt", o.Append)
+	}
+	if k := s.host; k != nil {
+		if k.System != "" {
+			system = k.System
+		}
+		more = strings.TrimSpace(more + "\n\n" + k.Append)
 	}
 	return system, more, err
 }

@@ -2,6 +2,7 @@ package app
 
 import (
 	"context"
+	"errors"
 
 	"github.com/openagent-go/agent/cmd/openagent/internal/cli"
 	"github.com/openagent-go/agent/cmd/openagent/internal/sessionstore"
@@ -39,7 +40,11 @@ func ChooseSession(ctx context.Context, h *cli.IO, o *settings.Options, project 
 	}
 	from := o.Resume
 	if o.Latest {
-		if from, err = sessionstore.Latest(ctx, dir, project); err != nil {
+		from, err = sessionstore.Latest(ctx, dir, project)
+		if o.Driven() && errors.Is(err, sessionstore.ErrNone) {
+			return c, nil
+		}
+		if err != nil {
 			return c, err
 		}
 	}

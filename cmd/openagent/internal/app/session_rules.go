@@ -64,7 +64,7 @@ func (g *SessionRules) Covers(ctx context.Context, call tool.Call, verdict permi
 	if len(p.Allow) == 0 {
 		return false
 	}
-	t := g.tool(ctx, call.Name)
+	t := g.Tool(ctx, call.Name)
 	if t == nil {
 		return false
 	}
@@ -81,7 +81,7 @@ func (g *SessionRules) Covers(ctx context.Context, call tool.Call, verdict permi
 
 // Risks returns the risks that the user should check before allowing a call.
 func (g *SessionRules) Risks(ctx context.Context, call tool.Call) []rules.Risk {
-	t := g.tool(ctx, call.Name)
+	t := g.Tool(ctx, call.Name)
 	if t == nil {
 		return nil
 	}
@@ -89,8 +89,8 @@ func (g *SessionRules) Risks(ctx context.Context, call tool.Call) []rules.Risk {
 	return policies.Risks(r)
 }
 
-// tool returns a tool of the agent, custom tools included, and nil if there is none.
-func (g *SessionRules) tool(ctx context.Context, name string) tool.Tool {
+// Tool returns a tool of the agent, custom tools included, and nil if there is none.
+func (g *SessionRules) Tool(ctx context.Context, name string) tool.Tool {
 	pool, err := g.Agent.ResolveTools(ctx)
 	i := slices.IndexFunc(pool, func(t tool.Tool) bool { return t.Spec().Name == name })
 	if err != nil || i < 0 {

@@ -32,9 +32,9 @@ func (c Command) words() []string { return append(c.Names(), c.Choices...) }
 // default.
 func (c Command) completed() Flags {
 	if d, ok := c.subcommand(c.Default); ok {
-		return d.allFlags()
+		return d.allFlags().shown()
 	}
-	return c.allFlags()
+	return c.allFlags().shown()
 }
 
 func longNames(fs Flags) string {

@@ -18,6 +18,10 @@ type Flag struct {
 	Words []string // the allowed values, if the list is fixed
 	Path  bool     // the value is a path
 	Set   func(value string) error
+	// Aliases are other spellings of Name. Help and completion leave them out.
+	Aliases []string
+	// Hidden leaves the flag out of help and completion: programs give it.
+	Hidden bool
 
 	elsewhere string // the commands that accept the flag, if this command does not
 }
@@ -170,11 +174,16 @@ func (fs Flags) missing(shown string, f Flag) error {
 
 func (fs Flags) named(name string) (Flag, bool) {
 	for _, f := range fs {
-		if f.Name == name {
+		if f.Name == name || slices.Contains(f.Aliases, name) {
 			return f, true
 		}
 	}
 	return Flag{}, false
+}
+
+// shown returns the flags of help pages and completion.
+func (fs Flags) shown() Flags {
+	return slices.DeleteFunc(slices.Clone(fs), func(f Flag) bool { return f.Hidden })
 }
 
 func (fs Flags) letter(c byte) (Flag, bool) {
@@ -202,9 +211,9 @@ func (fs Flags) isFlag(arg string) bool {
 
 func (fs Flags) suggest(name string) string {
 	if len(name) < 100 {
-		names := make([]string, len(fs))
-		for i, f := range fs {
-			names[i] = f.Name
+		var names []string
+		for _, f := range fs.shown() {
+			names = append(names, f.Name)
 		}
 		if best := text.Nearest(name, names); best != "" {
 			return fmt.Sprintf("; did you mean --%s?", best)
@@ -216,6 +225,7 @@ func (fs Flags) suggest(name string) string {
 // usage lists the flags for the help page.
 func (fs Flags) usage(w *strings.Builder) {
 	const most = 38 // width of the flag column; a longer flag gets a line of its own
+	fs = fs.shown()
 	left := make([]string, len(fs))
 	width := 0
 	for i, f := range fs {

@@ -17,6 +17,15 @@ func Version() string {
 	return versionOf(info)
 }
 
+// VersionNumber returns the version as a number, such as 1.2.3. A commit is a build of 0.0.0.
+func VersionNumber() string {
+	version, _, _ := strings.Cut(Version(), " ")
+	if number, ok := strings.CutPrefix(version, "v"); ok {
+		return number
+	}
+	return "0.0.0+" + strings.Trim(version, "()")
+}
+
 // pseudoVersion matches the end of a version that was made from a commit.
 var pseudoVersion = regexp.MustCompile(`\d{14}-[0-9a-f]{12}(\+dirty)?$`)
 

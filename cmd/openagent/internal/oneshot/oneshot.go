@@ -42,11 +42,12 @@ func Run(ctx context.Context, h *cli.IO, s *app.App, in agent.Input) error {
 	if !r.Started {
 		return cli.StartError(ctx, streamjson.CloseWriter(ctx, out, err))
 	}
-	line, o := r.Result(ctx)
 	if out != nil {
+		line, o := r.ResultLine(ctx, false)
 		out.Put(line)
 		return streamjson.RunError(ctx, h, o, streamjson.CloseWriter(ctx, out, nil))
 	}
+	line, o := r.Result(ctx)
 	if s.Options.Output != cli.FormatJSON {
 		line.Result = s.DisplayText(ctx, line.UUID, line.Result)
 	}

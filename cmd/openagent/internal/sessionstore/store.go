@@ -56,8 +56,11 @@ func Latest(ctx context.Context, store session.Store, project string) (string, e
 			return s.Session, nil
 		}
 	}
-	return "", cli.Usagef("--continue: there is no session of %s yet; leave the flag out to begin one", project)
+	return "", cli.Usagef("--continue: %w of %s yet; leave the flag out to begin one", ErrNone, project)
 }
+
+// ErrNone is matched by the error of Latest if there is no session.
+var ErrNone = errors.New("there is no session")
 
 // Find reports whether the session is there, and if not, where it is.
 func Find(ctx context.Context, h *cli.IO, shown string, store session.Store, id string) error {

@@ -67,6 +67,7 @@ type Options struct {
 	logFormat         string
 	debug             bool
 	Trace             string // file of the spans
+	ClaudeFlags
 
 	// Added by Configure.
 	Settings  *config.Settings // nil: no settings were read
@@ -107,12 +108,13 @@ func Modes() []string {
 
 // Flags are the flags of a run.
 func (o *Options) Flags() cli.Flags {
-	return cli.Flags{
+	return append(cli.Flags{
 		{Name: "print", Short: 'p', Help: "run one prompt and exit; the default without a terminal", Set: cli.SetTrue(&o.Print)},
 		{Name: "output-format", Arg: cli.Choice(Formats), Words: Formats, Help: "format of stdout: the final text, one result object, or one object per line", Set: cli.OneOf(&o.Output, Formats)},
 		{Name: "input-format", Arg: "text|stream-json", Words: []string{cli.FormatText, cli.FormatStream}, Help: "format of stdin: a prompt, or one user or control message per line", Set: cli.OneOf(&o.Input, []string{cli.FormatText, cli.FormatStream})},
+		{Name: "verbose", Help: "with stream-json: the lines and control messages of Claude Code, for programs that drive it", Set: cli.SetTrue(&o.Verbose)},
 		{Name: "include-partial-messages", Help: "with stream-json: pieces of messages as they come", Set: cli.SetTrue(&o.Partial)},
-		{Name: "permission-prompt-tool", Arg: cli.Choice(promptTools), Words: promptTools, Help: "ask for permission by control messages (stdio, with stream-json input), or end the run until you use openagent sessions answer (defer)", Set: cli.OneOf(&o.PromptTool, promptTools)},
+		{Name: "permission-prompt-tool", Arg: cli.Choice(promptTools), Words: promptTools, Help: "ask for permission by control messages (stdio, with stream-json input), or end the run until you use openagent sessions answer (defer)", Set: o.promptTool},
 		{Name: "model", Arg: "NAME", Help: "model to use, or PROVIDER:NAME (default claude-sonnet-4-6)", Set: cli.Text(&o.Model)},
 		{Name: "fallback-model", Arg: "NAME,NAME", Help: "models to use while the first is unavailable", Set: cli.List(&o.Fallbacks)},
 		{Name: "provider", Arg: cli.Choice(Providers), Words: Providers, Help: "provider of the API (default: guessed from the model and your keys)", Set: cli.OneOf(&o.Provider, Providers)},
@@ -122,24 +124,24 @@ func (o *Options) Flags() cli.Flags {
 		{Name: "max-budget-usd", Arg: "X", Help: "limit of the cost in US dollars", Set: cli.Dollars(&o.USD)},
 		{Name: "max-tokens", Arg: "N", Help: "limit of tokens per answer", Set: cli.Count(&o.MaxTokens)},
 		{Name: "timeout", Arg: "DURATION", Help: "limit of time per prompt, such as 90s or 10m", Set: cli.Duration(&o.Timeout)},
-		{Name: "system-prompt", Arg: "TEXT|@FILE", Help: "replace the built-in instructions", Set: cli.Raw(&o.System)},
+		{Name: "system-prompt", Arg: "TEXT|@FILE", Help: "replace the built-in instructions", Set: orEmpty(&o.Minimal, cli.Raw(&o.System))},
 		{Name: "append-system-prompt", Arg: "TEXT|@FILE", Help: "add to the built-in instructions", Set: cli.Raw(&o.Append)},
 		{Name: "permission-mode", Arg: "MODE", Words: Modes(), Help: "how to decide calls that no rule covers: " + strings.Join(Modes(), ", "), Set: cli.OneOf(&o.Mode, Modes())},
 		{Name: "dangerously-skip-permissions", Help: "the same as --permission-mode bypassPermissions", Set: cli.SetTrue(&o.bypass)},
 		{Name: "sandbox", Arg: cli.Choice(sandboxWords), Words: sandboxWords, Help: "run commands in the OS sandbox: on requires it, auto asks you where it is missing (default off)", Set: cli.OneOf(&o.sandbox, sandboxWords)},
-		{Name: "tools", Arg: "core|all|none|NAME,NAME", Words: []string{"core", "all", "none"}, Help: "tools of the agent (default: core and a few others; the model can find the rest)", Set: cli.List(&o.Tools)},
-		{Name: "allowed-tools", Arg: "RULES", Help: `calls that need no permission, such as "Edit Bash(git *)"`, Set: RuleFlag(&o.Allow)},
-		{Name: "disallowed-tools", Arg: "RULES", Help: "calls that are refused; a tool name alone hides the tool", Set: RuleFlag(&o.Deny)},
+		{Name: "tools", Arg: "core|all|none|NAME,NAME", Words: []string{"core", "all", "none"}, Help: "tools of the agent (default: core and a few others; the model can find the rest)", Set: orEmpty(&o.noTools, toolList(&o.Tools))},
+		{Name: "allowed-tools", Aliases: []string{"allowedTools"}, Arg: "RULES", Help: `calls that need no permission, such as "Edit Bash(git *)"`, Set: RuleFlag(&o.Allow)},
+		{Name: "disallowed-tools", Aliases: []string{"disallowedTools"}, Arg: "RULES", Help: "calls that are refused; a tool name alone hides the tool", Set: RuleFlag(&o.Deny)},
 		{Name: "settings", Arg: "FILE|JSON", Help: "more settings; they override files and variables", Set: cli.Raw(&o.extra)},
-		{Name: "setting-sources", Arg: "LAYER,LAYER", Help: "read only these settings files: user, project, local (default all)", Set: cli.OneOfEach(&o.Layers, layers)},
+		{Name: "setting-sources", Arg: "LAYER,LAYER", Help: "read only these settings files: user, project, local (default all)", Set: orEmpty(&o.noLayers, cli.OneOfEach(&o.Layers, layers))},
 		{Name: "resume", Short: 'r', Arg: "ID", Help: "continue a session; without a prompt, continue its interrupted run", Set: cli.Text(&o.Resume)},
 		{Name: "continue", Short: 'c', Help: "continue the latest session of this folder", Set: cli.SetTrue(&o.Latest)},
 		{Name: "fork-session", Help: "with --resume or --continue: continue in a copy", Set: cli.SetTrue(&o.Fork)},
-		{Name: "resume-at", Arg: "MESSAGE_ID", Help: "with --resume or --continue: continue from this message", Set: cli.Text(&o.ResumeAt)},
+		{Name: "resume-at", Aliases: []string{"resume-session-at"}, Arg: "MESSAGE_ID", Help: "with --resume or --continue: continue from this message", Set: cli.Text(&o.ResumeAt)},
 		{Name: "session-id", Arg: "ID", Help: "id of the new session", Set: cli.Text(&o.ID)},
 		{Name: "no-session-persistence", Help: "keep the session in memory only", Set: cli.SetTrue(&o.Ephemeral)},
 		{Name: "session-dir", Arg: "DIR", Path: true, Help: "folder that holds the sessions", Set: cli.Text(&o.SessionDir)},
-		{Name: "effort", Arg: cli.Choice(Efforts), Words: Efforts, Help: "depth of the model's thinking", Set: cli.OneOf(&o.Effort, Efforts)},
+		{Name: "effort", Arg: cli.Choice(Efforts), Words: Efforts, Help: "depth of the model's thinking", Set: effort(&o.Effort)},
 		{Name: "max-thinking-tokens", Arg: "N", Help: "depth of the model's thinking, in tokens", Set: cli.Count(&o.Thinking)},
 		{Name: "prompt-cache", Arg: cli.Choice(cacheWords), Words: cacheWords, Help: "time that the provider keeps the prompt (default 5m)", Set: cli.OneOf(&o.cache, cacheWords)},
 		{Name: "fast", Help: "ask the model to answer faster, at a higher price, if it can", Set: cli.SetTrue(&o.Fast)},
@@ -157,7 +159,7 @@ func (o *Options) Flags() cli.Flags {
 		{Name: "log-format", Arg: cli.Choice(logFormats), Words: logFormats, Help: "format of the log", Set: cli.OneOf(&o.logFormat, logFormats)},
 		{Name: "trace", Arg: "FILE", Path: true, Help: "append the spans of the run to a file, one JSON object per line, without content", Set: cli.Text(&o.Trace)},
 		{Name: "debug", Help: "the same as --log-level debug", Set: cli.SetTrue(&o.debug)},
-	}
+	}, o.claudeFlags()...)
 }
 
 // Check rejects conflicting flags, changes to the working folder and fills in defaults.
@@ -180,6 +182,9 @@ func (o *Options) Check() error {
 		if c.wrong {
 			return cli.Usagef("%s", c.text)
 		}
+	}
+	if err := o.checkClaude(); err != nil {
+		return err
 	}
 	if o.bypass {
 		o.Mode = string(permission.Bypass)
@@ -205,6 +210,15 @@ func (o *Options) Check() error {
 		}
 	}
 	return errors.Join(absolute("--add-dir", o.Dirs), absolute("--plugin-dir", o.Plugins))
+}
+
+// AddSettings sets the settings that a program gives in place of --settings.
+func (o *Options) AddSettings(text string) error {
+	if o.extra != "" {
+		return cli.Usagef("initialize has settings besides --settings; leave one out")
+	}
+	o.extra = text
+	return nil
 }
 
 // ReadSchema reads and checks a JSON Schema for answers.

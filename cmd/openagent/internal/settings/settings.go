@@ -32,8 +32,11 @@ func ConfigOptions(h *cli.IO, o *Options, dir string) config.Options {
 	return from
 }
 
-// Scopes returns the layers of files that count; nil: all.
+// Scopes returns the layers of files that count; nil: all. Without any it is empty.
 func (o *Options) Scopes() (scopes []config.Scope) {
+	if o.Layers != nil {
+		scopes = []config.Scope{}
+	}
 	for _, name := range o.Layers {
 		scopes = append(scopes, config.Scope(name))
 	}

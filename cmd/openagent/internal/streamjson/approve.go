@@ -6,7 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"sync"
+	"strings"
 	"time"
 
 	"github.com/openagent-go/agent/cmd/openagent/internal/app"
@@ -14,7 +14,6 @@ import (
 	"github.com/openagent-go/agent/internal/policies"
 	"github.com/openagent-go/agent/internal/rules"
 	"github.com/openagent-go/agent/permission"
-	"github.com/openagent-go/agent/session"
 	"github.com/openagent-go/agent/tool"
 )
 
@@ -22,17 +21,10 @@ import (
 type permissionPrompt struct {
 	d     *Session
 	rules *app.SessionRules
-
-	mu      sync.Mutex
-	settled *sync.Cond // signals that a question was closed
-	waiting map[string]chan reply
-	gone    chan struct{} // closed when no client answers any more
 }
 
 func newPermissionPrompt(d *Session) *permissionPrompt {
-	a := &permissionPrompt{d: d, rules: app.NewSessionRules(d.s), waiting: map[string]chan reply{}, gone: make(chan struct{})}
-	a.settled = sync.NewCond(&a.mu)
-	return a
+	return &permissionPrompt{d: d, rules: app.NewSessionRules(d.s)}
 }
 
 // A question is the request can_use_tool.
@@ -50,14 +42,6 @@ type question struct {
 	Description string                 `json:"description,omitempty"` // a diff, for edits
 	Interaction bool                   `json:"requires_user_interaction,omitempty"`
 	Risks       []rules.Risk           `json:"risks,omitempty"` // risky parts of a command line
-}
-
-// A replyEnvelope is the body of a control_response from the client.
-type replyEnvelope struct {
-	Subtype  string `json:"subtype"`
-	ID       string `json:"request_id"`
-	Response reply  `json:"response"`
-	Error    string `json:"error"`
 }
 
 // A reply answers a question.
@@ -95,7 +79,7 @@ func (a *permissionPrompt) decide(ctx context.Context, call tool.Call, verdict p
 	}
 	about := app.PendingRequest(pending, a.d.s.Session.ID, call)
 	q.Suggestions, q.Description = app.SuggestUpdates(about.Suggestions), about.Preview
-	r, err := a.ask(ctx, q)
+	r, err := a.ask(ctx, call, q)
 	switch {
 	case errors.Is(err, app.ErrNoPerson):
 		return nobody, nil
@@ -105,21 +89,60 @@ func (a *permissionPrompt) decide(ctx context.Context, call tool.Call, verdict p
 	return a.settle(ctx, call, r)
 }
 
-// ask sends a question and waits for its answer. The error is app.ErrNoPerson if no client answers any
-// more.
-func (a *permissionPrompt) ask(ctx context.Context, q question) (reply, error) {
-	id, answers := a.expect()
-	defer a.forget(id)
-	a.d.out.answer(controlRequest{Type: "control_request", ID: id, Request: q, Origin: a.d.sign()})
-	select {
-	case r := <-answers:
-		return r, nil
-	case <-a.gone:
-		return reply{}, app.ErrNoPerson
-	case <-ctx.Done():
-		a.d.out.answer(cancelRequest{Type: "control_cancel_request", ID: id, Origin: a.d.sign()})
-		return reply{}, ctx.Err()
+// ask puts a question to the host, or to the tool that decides in its place.
+func (a *permissionPrompt) ask(ctx context.Context, call tool.Call, q question) (reply, error) {
+	name := a.d.s.Options.AskTool
+	if name == "" {
+		return a.d.ask(ctx, q)
 	}
+	r, err := a.askTool(ctx, name, call, q)
+	if err != nil && ctx.Err() == nil {
+		return reply{Behavior: "deny", Message: fmt.Sprintf("the tool %s, which decides about permission, failed: %v", cli.Clip(name), err)}, nil
+	}
+	return r, err
+}
+
+// askTool has a tool of an MCP server decide. Its answer is a text with the JSON of a host's answer.
+func (a *permissionPrompt) askTool(ctx context.Context, name string, call tool.Call, q question) (reply, error) {
+	decider := a.rules.Tool(ctx, name)
+	if decider == nil {
+		return reply{}, errors.New("it is not there; its server may not be connected")
+	}
+	call.Name = name
+	call.Input = encoded(struct {
+		Tool  string          `json:"tool_name"`
+		Input json.RawMessage `json:"input"`
+		ID    string          `json:"tool_use_id"`
+	}{q.ToolName, q.Input, q.ToolUse})
+	res, err := decider.Run(ctx, call)
+	switch {
+	case err != nil:
+		return reply{}, err
+	case res == nil || res.IsError:
+		return reply{}, errors.New("it returned an error")
+	}
+	var r reply
+	if err := json.Unmarshal([]byte(strings.TrimSpace(res.Text())), &r); err != nil {
+		return reply{}, errors.New("its answer is not the JSON of a decision, such as {\"behavior\": \"deny\", \"message\": \"…\"}")
+	}
+	return r, nil
+}
+
+// ask sends a question and waits for its answer. The error is app.ErrNoPerson if no client answers any
+// more. An error of the host, and an answer that cannot be read, is a denial.
+func (d *Session) ask(ctx context.Context, q question) (reply, error) {
+	raw, err := d.request(ctx, q, true)
+	var r reply
+	switch {
+	case errors.Is(err, errHost):
+		return reply{Behavior: "deny", Message: "the question failed: " + err.Error()}, nil
+	case err != nil:
+		return reply{}, err
+	}
+	if err := json.Unmarshal(raw, &r); err != nil {
+		return reply{Behavior: "deny", Message: "the answer cannot be read: " + mismatch(err).Error()}, nil
+	}
+	return r, nil
 }
 
 func reasonType(s permission.Source) string {
@@ -170,46 +193,3 @@ func (a *permissionPrompt) settle(ctx context.Context, call tool.Call, r reply) 
 	}
 	return permission.Decision{}, fmt.Errorf("the answer has the behavior %q; it must be allow, deny or defer", cli.Clip(r.Behavior))
 }
-
-// expect prepares for the answer to a new question.
-func (a *permissionPrompt) expect() (id string, answers chan reply) {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	id, answers = "req_"+session.NewID(), make(chan reply, 1)
-	a.waiting[id] = answers
-	return id, answers
-}
-
-func (a *permissionPrompt) forget(id string) {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	delete(a.waiting, id)
-	a.settled.Broadcast()
-}
-
-// rest waits until no question is open, so that no question is withdrawn after its run's result.
-func (a *permissionPrompt) rest() {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	for len(a.waiting) > 0 {
-		a.settled.Wait()
-	}
-}
-
-// answer handles a reply. It ignores replies to closed questions.
-func (a *permissionPrompt) answer(e replyEnvelope) {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	answers, ok := a.waiting[e.ID]
-	if !ok {
-		return
-	}
-	delete(a.waiting, e.ID)
-	if e.Subtype != "success" {
-		e.Response = reply{Behavior: "deny", Message: "the question failed: " + cmp.Or(e.Error, "no reason given")}
-	}
-	answers <- e.Response
-}
-
-// close ends every open question without an answer.
-func (a *permissionPrompt) close() { close(a.gone) }

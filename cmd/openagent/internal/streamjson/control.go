@@ -16,7 +16,6 @@ import (
 	"github.com/openagent-go/agent/cmd/openagent/internal/cli"
 	"github.com/openagent-go/agent/cmd/openagent/internal/settings"
 	"github.com/openagent-go/agent/internal/modelinfo"
-	"github.com/openagent-go/agent/internal/providers"
 	"github.com/openagent-go/agent/llm"
 	"github.com/openagent-go/agent/mcp"
 	"github.com/openagent-go/agent/permission"
@@ -40,6 +39,7 @@ type (
 		ID       string `json:"request_id"`
 		Response any    `json:"response,omitempty"`
 		Error    string `json:"error,omitempty"`
+		Code     string `json:"error_code,omitempty"`
 	}
 	cancelRequest struct {
 		Type string `json:"type"`
@@ -65,19 +65,8 @@ type controlCommand struct {
 	Enabled        *bool           `json:"enabled"`
 	NewServers     json.RawMessage `json:"servers"`
 
-	initialization
 	app.Budget
 	named map[string]json.RawMessage // all members
-}
-
-// An initialization holds the members of initialize.
-type initialization struct {
-	Hooks        json.RawMessage `json:"hooks"`
-	Agents       json.RawMessage `json:"agents"`
-	Servers      json.RawMessage `json:"sdkMcpServers"`
-	Schema       json.RawMessage `json:"jsonSchema"`
-	System       json.RawMessage `json:"systemPrompt"`
-	AppendSystem json.RawMessage `json:"appendSystemPrompt"`
 }
 
 // A receipt lists what an interrupt affected, by message ids.
@@ -91,6 +80,7 @@ type receipt struct {
 // A modelChoice is modelinfo.Info in the format of the Claude Agent SDK.
 type modelChoice struct {
 	Value       string   `json:"value"`
+	Resolved    string   `json:"resolvedModel,omitempty"`
 	Name        string   `json:"displayName"`
 	Description string   `json:"description"`
 	Effort      bool     `json:"supportsEffort,omitempty"`
@@ -101,7 +91,7 @@ type modelChoice struct {
 
 func choiceOf(i modelinfo.Info) modelChoice {
 	text := fmt.Sprintf("%s, context window %d", i.Provider, i.Window)
-	return modelChoice{i.Value, i.DisplayName, cmp.Or(i.Description, text), len(i.Efforts) > 0, i.Efforts, i.Adaptive, i.Fast}
+	return modelChoice{Value: i.Value, Name: i.DisplayName, Description: cmp.Or(i.Description, text), Effort: len(i.Efforts) > 0, Efforts: i.Efforts, Adaptive: i.Adaptive, Fast: i.Fast}
 }
 
 // changes lists requests that need at least one of these members, null or not. Otherwise a misspelt
@@ -122,8 +112,17 @@ func (o controlCommand) incomplete() error {
 }
 
 // handleControl runs a control request and answers it. Requests that wait for an MCP server or a
-// command do not delay later requests.
-func (d *Session) handleControl(ctx context.Context, id string, request json.RawMessage) {
+// command do not delay later requests. A refused initialize ends the program: its host may not wait for
+// the answer before it sends a prompt.
+func (d *Session) handleControl(ctx context.Context, id string, request json.RawMessage) error {
+	var head struct {
+		Subtype string `json:"subtype"`
+	}
+	if json.Unmarshal(request, &head) == nil && head.Subtype == "initialize" {
+		answer, err := d.initializeLater(request)
+		d.reply(id, answer, err)
+		return err
+	}
 	var o controlCommand
 	err := json.Unmarshal(request, &o)
 	if err == nil {
@@ -137,32 +136,35 @@ func (d *Session) handleControl(ctx context.Context, id string, request json.Raw
 			answer, err := d.changeServers(ctx, o)
 			d.reply(id, answer, err)
 		})
-		return
+		return nil
 	}
 	if err == nil && o.Subtype == "stop_job" {
 		d.waiting.Go(func() { d.reply(id, struct{}{}, d.stopJob(ctx, o.JobID)) })
-		return
+		return nil
 	}
 	if err != nil {
 		d.reply(id, nil, fmt.Errorf("the request: %w", mismatch(err)))
-		return
+		return nil
 	}
 	answer, err := d.carryOut(ctx, o)
 	d.reply(id, answer, err)
+	return nil
 }
 
 func (d *Session) reply(id string, answer any, err error) {
 	body := responseBody{Subtype: "success", ID: id, Response: answer}
 	if err != nil {
 		body = responseBody{Subtype: "error", ID: id, Error: d.H.OneLine(err.Error())}
+		var coded *codedError
+		if errors.As(err, &coded) {
+			body.Code = coded.code
+		}
 	}
 	d.out.answer(controlResponse{Type: "control_response", Response: body, Origin: d.sign()})
 }
 
 func (d *Session) carryOut(ctx context.Context, o controlCommand) (any, error) {
 	switch o.Subtype {
-	case "initialize":
-		return d.initialize(o)
 	case "interrupt":
 		return d.interrupt(ctx, o.CancelQueued)
 	case "set_permission_mode":
@@ -222,8 +224,17 @@ func (d *Session) carryOut(ctx context.Context, o controlCommand) (any, error) {
 	case "mcp_status":
 		return map[string][]mcp.Status{"mcpServers": d.s.ServerStatus()}, nil
 	}
-	return nil, fmt.Errorf("unknown control request %q", cli.Clip(o.Subtype))
+	return nil, &codedError{"unsupported_request", fmt.Errorf("unknown control request %q", cli.Clip(o.Subtype))}
 }
+
+// A codedError is an error with a code that hosts of Claude Code know.
+type codedError struct {
+	code string
+	err  error
+}
+
+func (e *codedError) Error() string { return e.err.Error() }
+func (e *codedError) Unwrap() error { return e.err }
 
 func (d *Session) stopJob(ctx context.Context, id string) error {
 	if id == "" {
@@ -285,36 +296,10 @@ func (d *Session) changeMode(ctx context.Context, mode permission.Mode) error {
 	if err := d.s.Options.Permits(mode); err != nil {
 		return err
 	}
+	if err := d.s.Options.PermitsBypass(mode); err != nil {
+		return &codedError{"bypass_not_launched", err}
+	}
 	return d.s.Session.SetMode(ctx, mode)
-}
-
-// initialize reports the available features. It refuses unsupported ones, so that a host does not
-// rely on a hook that is never called.
-func (d *Session) initialize(o controlCommand) (any, error) {
-	for name, raw := range map[string]json.RawMessage{"hooks": o.Hooks, "agents": o.Agents, "sdkMcpServers": o.Servers,
-		"systemPrompt": o.System, "appendSystemPrompt": o.AppendSystem} {
-		if !slices.Contains([]string{"", "null", "{}", "[]", `""`}, string(raw)) {
-			return nil, fmt.Errorf("initialize: %s is not supported by this version", name)
-		}
-	}
-	if !slices.Contains([]string{"", "null", "{}"}, string(o.Schema)) {
-		schema, err := settings.ReadSchema(o.Schema)
-		if err != nil {
-			return nil, fmt.Errorf("initialize: jsonSchema: %w", err)
-		}
-		d.mu.Lock()
-		d.schema = schema
-		d.mu.Unlock()
-	}
-	models := []modelChoice{}
-	for _, e := range d.s.Provider.Models.Entries() {
-		if e.Provider == providers.Vendor(d.s.Provider.Name.Value) {
-			models = append(models, choiceOf(modelinfo.OfEntry(e)))
-		}
-	}
-	none := []string{}
-	return map[string]any{"commands": d.s.Commands(), "agents": none, "models": models, "account": struct{}{}, "hooks_applied": false,
-		"output_style": "default", "available_output_styles": []string{"default"}, "capabilities": capabilities}, nil
 }
 
 // interrupt stops the current run and any run about to start.

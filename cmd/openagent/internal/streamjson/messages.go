@@ -38,6 +38,7 @@ type (
 		Capabilities   []string          `json:"capabilities"`
 		Sandbox        *sandbox.State    `json:"sandbox,omitempty"` // absent: no sandbox is configured
 		Version        string            `json:"openagent_version"`
+		*claudeInit
 		Origin
 	}
 	userLine struct {
@@ -45,6 +46,8 @@ type (
 		Message   userMessage     `json:"message"`
 		Parent    *string         `json:"parent_tool_use_id"`
 		Synthetic bool            `json:"isSynthetic,omitempty"` // written by the program
+		Replay    bool            `json:"isReplay,omitempty"`    // a message of the host, written back
+		Timestamp string          `json:"timestamp,omitempty"`
 		Result    json.RawMessage `json:"tool_use_result,omitempty"`
 		Origin
 	}
@@ -56,6 +59,8 @@ type (
 		Type    string           `json:"type"`
 		Message assistantMessage `json:"message"`
 		Parent  *string          `json:"parent_tool_use_id"`
+		Error   string           `json:"error,omitempty"`
+		*claudeAuthor
 		Origin
 	}
 	assistantMessage struct {
@@ -93,15 +98,17 @@ type (
 		Origin
 	}
 	hookLine struct {
-		Type    string `json:"type"`
-		Subtype string `json:"subtype"`
-		ID      string `json:"hook_id"`
-		Name    string `json:"hook_name,omitempty"`
-		Event   string `json:"hook_event"`
-		Output  string `json:"output,omitempty"`
-		Stderr  string `json:"stderr,omitempty"`
-		Reason  string `json:"reason,omitempty"`
-		Outcome string `json:"outcome,omitempty"` // success, blocked or error
+		Type    string  `json:"type"`
+		Subtype string  `json:"subtype"`
+		ID      string  `json:"hook_id"`
+		Name    string  `json:"hook_name,omitempty"`
+		Event   string  `json:"hook_event"`
+		Output  *string `json:"output,omitempty"`
+		Stdout  *string `json:"stdout,omitempty"`
+		Stderr  *string `json:"stderr,omitempty"`
+		Reason  string  `json:"reason,omitempty"`
+		Outcome string  `json:"outcome,omitempty"` // success, blocked or error
+		Tool    string  `json:"-"`                 // that the hook is about
 		Origin
 	}
 	retryLine struct {

@@ -33,7 +33,6 @@ type clientQuestion struct {
 
 // AskUser is the agent's AskUser function. It sends the questions to the client.
 func (d *Session) AskUser(ctx context.Context, call tool.Call, questions []tool.Question) ([]tool.Answer, error) {
-	a := d.prompt
 	use, err := d.report.calls.Find(ctx, d.s.Session.ID, call)
 	if err != nil {
 		return nil, err
@@ -55,7 +54,7 @@ func (d *Session) AskUser(ctx context.Context, call tool.Call, questions []tool.
 	if call.Session != d.s.Session.ID {
 		q.Agent, q.AgentName = new(call.Session), call.Agent
 	}
-	r, err := a.ask(ctx, q)
+	r, err := d.ask(ctx, q)
 	switch {
 	case err != nil:
 		return nil, err

@@ -29,6 +29,7 @@ type Report struct {
 	provider     string
 	simulated    bool
 	partial      *partial                 // nil: no partial messages
+	claude       *claudeLines             // nil: the lines are our own
 	sandbox      *sandbox.State           // nil: no sandbox is reported
 	servers      func() []app.NamedServer // MCP servers
 	commands     func() []string
@@ -133,12 +134,17 @@ func (r *Report) Event(e event.Event) {
 		r.decided(d.Call, d.Decision)
 	case fact.Answered:
 		r.decided(d.Call, d.Decision)
+	case event.AgentStart:
+		r.agentStarted(e, d)
+	case event.AgentEnd:
+		r.agentEnded(e, d)
 	case event.ToolResult:
 		r.Mode = cmp.Or(d.Result.Patch.Mode, r.Mode)
 		r.result(e, d)
 	case event.RunEnd:
 		r.compacting = false
 		r.flush()
+		r.tellEnd(d)
 		if !r.held {
 			r.End, r.endUUID = d, e.UUID()
 			r.End.Denials = slices.Concat(d.Denials, r.denied)
@@ -148,9 +154,9 @@ func (r *Report) Event(e event.Event) {
 			r.partial.delta(e.Data)
 		}
 	case event.HookStarted:
-		r.Line(hookLine{Type: "system", Subtype: "hook_started", ID: d.ID, Event: string(d.Event), Name: d.Name, Origin: r.NewOrigin("")})
+		r.hookLine(hookLine{Type: "system", Subtype: "hook_started", ID: d.ID, Event: string(d.Event), Name: d.Name, Tool: r.toolOf(d.Call), Origin: r.NewOrigin("")})
 	case event.HookProgress:
-		r.Line(hookLine{Type: "system", Subtype: "hook_progress", ID: d.ID, Event: string(d.Event), Stderr: d.Line, Origin: r.NewOrigin("")})
+		r.hookLine(hookLine{Type: "system", Subtype: "hook_progress", ID: d.ID, Event: string(d.Event), Stderr: given(d.Line), Origin: r.NewOrigin("")})
 	case event.HookResponse:
 		r.hook(d)
 	case event.RateLimitWait:
@@ -174,7 +180,7 @@ func (r *Report) under(d event.AgentEvent) {
 	child := r.subagents[d.Event.Session]
 	if child == nil {
 		child = NewReport(r.Session, r.provider, r.Line)
-		child.Warn = r.Warn
+		child.Warn, child.claude = r.Warn, r.claude
 		child.agent, child.parent = d.Agent, new(d.ID)
 		child.calls, child.prefix = r.calls, d.Event.Session+"/"
 		if r.subagents == nil {
@@ -196,17 +202,31 @@ func (r *Report) under(d event.AgentEvent) {
 
 // hook reports the result of a hook.
 func (r *Report) hook(d event.HookResponse) {
-	l := hookLine{Type: "system", Subtype: "hook_response", ID: d.ID, Event: string(d.Event), Name: d.Name, Output: d.Message, Stderr: d.Error, Reason: d.Reason, Outcome: "success", Origin: r.NewOrigin("")}
+	l := hookLine{Type: "system", Subtype: "hook_response", ID: d.ID, Event: string(d.Event), Name: d.Name, Output: given(d.Message), Stderr: given(d.Error), Reason: d.Reason, Outcome: "success", Tool: r.toolOf(d.Call), Origin: r.NewOrigin("")}
 	switch {
 	case d.Error != "":
 		l.Outcome = "error"
 	case d.Blocks:
 		l.Outcome = "blocked"
 	}
-	r.Line(l)
+	r.hookLine(l)
 	if text := app.HookMessage(d); text != "" {
 		r.say("%s", text)
 	}
+}
+
+// given returns a text that is there; nil for none.
+func given(s string) *string {
+	if s == "" {
+		return nil
+	}
+	return &s
+}
+
+// toolOf names the tool of a call; "" if it is not known.
+func (r *Report) toolOf(call string) string {
+	u, _ := r.calls.Get(r.prefix + call)
+	return u.Name
 }
 
 // say reports a message about the model to the user.
@@ -243,7 +263,7 @@ func (r *Report) begin() {
 	}
 	r.Line(initLine{Type: "system", Subtype: "init", Cwd: r.config.Dir, Model: r.config.Model, Provider: cmp.Or(r.config.Models[r.config.Model].Provider, r.provider),
 		PermissionMode: string(r.Mode), Tools: names, MCPServers: r.servers(), SlashCommands: r.commands(), Agents: r.agentNames, Skills: r.skills(), Instructions: r.instructions(),
-		Capabilities: capabilities, Sandbox: r.sandbox, Version: cli.Version(), Origin: r.NewOrigin("")})
+		Capabilities: capabilities, Sandbox: r.sandbox, Version: cli.Version(), claudeInit: r.claude.init(), Origin: r.NewOrigin("")})
 }
 
 // capabilities are the features that a host can rely on.
@@ -258,6 +278,10 @@ func (r *Report) user(e event.Event, m event.UserMessage) {
 }
 
 func (r *Report) message(e event.Event, m event.UserMessage) {
+	if r.claude != nil && r.parent == nil {
+		r.claudeMessage(m)
+		return
+	}
 	r.Line(userLine{Type: "user", Message: userMessage{"user", contentjson.Short(m.Message.Content)},
 		Synthetic: m.Delivery == event.AsNotice || m.Delivery == event.AsContinue || m.Delivery == event.AsHook || m.Delivery == event.AsContext, Parent: r.parent, Origin: r.NewOrigin(e.UUID())})
 }
@@ -320,6 +344,9 @@ func (r *Report) assistant(e event.Event, m event.AssistantMessage) {
 	if r.partial != nil {
 		r.partial.finish(m)
 	}
+	if r.claude != nil && r.parent == nil {
+		r.claude.stop = string(m.Response.Stop)
+	}
 	r.flush()
 	r.batch = batch{}
 	for i, u := range m.Response.Message.ToolUses() {
@@ -327,7 +354,7 @@ func (r *Report) assistant(e event.Event, m event.AssistantMessage) {
 		r.calls.Add(r.prefix+id, u)
 		r.batch.ids = append(r.batch.ids, id)
 	}
-	r.Line(assistantLine{Type: "assistant", Message: shownMessage(m), Parent: r.parent, Origin: r.NewOrigin(e.UUID())})
+	r.Line(assistantLine{Type: "assistant", Message: shownMessage(m), Parent: r.parent, claudeAuthor: r.author(e), Origin: r.NewOrigin(e.UUID())})
 }
 
 func (r *Report) decided(call string, d permission.Decision) { r.decisions[call] = d }
@@ -339,12 +366,20 @@ func (r *Report) result(e event.Event, d event.ToolResult) {
 	if !known {
 		return
 	}
-	if d.Cause == fact.ByDenial {
-		why := r.decisions[d.Call]
+	why := r.decisions[d.Call]
+	switch {
+	case d.Cause != fact.ByDenial:
+	case r.claude != nil:
+		r.claudeDenial(u.Name, u.ID, why, d.Result.Text())
+	default:
 		r.Line(deniedLine{Type: "system", Subtype: "permission_denied", ToolName: u.Name, ToolUse: u.ID,
 			Reason: cmp.Or(why.Reason, d.Result.Text()), Rule: why.Rule, Agent: r.agent, Origin: r.NewOrigin("")})
 	}
 	delete(r.decisions, d.Call)
+	if r.claude != nil {
+		r.claudeToolResult(e, d)
+		return
+	}
 	if r.batch.add(e, d); len(r.batch.results) == len(r.batch.ids) {
 		r.flush()
 	}

@@ -16,6 +16,9 @@ import (
 func NewSessionReport(ctx context.Context, s *app.App, put func(any), asked bool, tell func(format string, args ...any)) (*Report, error) {
 	r := NewReport(s.Session.ID, s.Provider.Name.Value, put)
 	r.servers, r.commands, r.skills, r.instructions, r.agentNames = s.ServerNames, s.SlashNames, s.SkillNames, s.InstructionFiles, s.Definitions.Names()
+	if s.Options.Claude() {
+		r.claude = newClaudeLines(s)
+	}
 	if s.Options.Partial {
 		r.showPieces()
 	}

@@ -4,15 +4,14 @@ package streamjson
 
 import (
 	"bufio"
-	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"iter"
 	"strings"
 	"sync"
+	"sync/atomic"
 
 	"github.com/openagent-go/agent"
 	"github.com/openagent-go/agent/cmd/openagent/internal/app"
@@ -31,13 +30,25 @@ type Session struct {
 	s      *app.App
 	out    *Writer
 	report *Report
-	prompt *permissionPrompt
+	prompt *permissionPrompt // nil: questions about permission are not for the host
+	in     *bufio.Reader
+	line   int    // lines read so far
+	first  []byte // a line that was read before the session existed
+
+	claude    bool            // the lines and control messages are those of Claude Code
+	initial   json.RawMessage // initialize, if it came first
+	initialID string
+	broke     atomic.Pointer[func(error)] // called when stdout cannot be written
+	id        atomic.Pointer[string]      // of the session
+	simulated atomic.Bool
+	requests  *requests
 
 	waiting sync.WaitGroup // control requests that wait for MCP servers
 
 	mu      sync.Mutex
-	Changed chan struct{} // has room for one
-	current *turn         // runs, or is about to
+	hosted  map[string]*hostConn // the connections to servers within the host
+	changed chan struct{}        // has room for one
+	current *turn                // runs, or is about to
 	queue   []agent.Input
 	schema  json.RawMessage // schema of answers from initialize; nil: from the flags
 	ended   bool            // the input has ended
@@ -61,20 +72,25 @@ func (d *Session) Serve(program context.Context, s *app.App, args []string, bloc
 	ctx, cancel := context.WithCancelCause(program)
 	defer cancel(nil)
 	h := d.H
-	d.s = s
-	d.out = NewWriter(h.Out, func(err error) { cancel(err) })
+	d.s, d.claude = s, s.Options.Driven()
+	d.broke.Store(new(func(err error) { cancel(err) }))
 	defer d.out.StopWaiting(ctx)()
 	var err error
 	if d.report, err = NewSessionReport(ctx, s, d.out.Put, false, h.Warn); err != nil {
 		return cli.StartError(ctx, CloseWriter(ctx, d.out, err))
 	}
 	d.report.Warn = h.Warn
+	d.id.Store(&s.Session.ID)
+	d.simulated.Store(d.report.simulated)
 	d.tellOfServers()
-	if s.Options.PromptTool == settings.AskByStdio {
+	if s.Options.PromptTool == settings.AskByStdio || s.Options.AskTool != "" {
 		d.prompt = newPermissionPrompt(d)
 		if err := s.Session.SetCanUseTool(ctx, d.prompt.decide); err != nil {
 			return cli.StartError(ctx, CloseWriter(ctx, d.out, err))
 		}
+	}
+	if d.initial != nil {
+		d.reply(d.initialID, d.initialized(), nil)
 	}
 	defer automation.StartBackground(ctx, h, s, func(line string) { s.Agent.Log.Info(line) })()
 	if prompt, _ := cli.PromptArg(args); prompt != "" || len(blocks) > 0 {
@@ -124,26 +140,27 @@ func (d *Session) serve(ctx context.Context) (cli.Outcome, error) {
 		if err != nil && ctx.Err() == nil {
 			d.finished(t)
 			d.report.broken(err, event.RunEnd{})
-			var line ResultLine
-			line, last = d.report.Result(ctx)
-			d.out.Put(line)
+			last = d.result(ctx)
 			continue
 		}
 		t.input = in
 		err = d.report.Run(d.s.Session, d.started(t, d.s.Session.StreamInput(ctx, t.input)))
-		if d.prompt != nil {
-			d.prompt.rest()
-		}
+		d.requests.rest()
 		d.finished(t)
 		switch {
 		case d.report.Started:
-			var line ResultLine
-			line, last = d.report.Result(ctx)
-			d.out.Put(line)
+			last = d.result(ctx)
 		case err != nil:
 			return last, err
 		}
 	}
+}
+
+// result writes the result of the current turn.
+func (d *Session) result(ctx context.Context) cli.Outcome {
+	line, o := d.report.ResultLine(ctx, d.claude)
+	d.out.Put(line)
+	return o
 }
 
 // next waits for the next turn; nil means the input has ended.
@@ -162,7 +179,7 @@ func (d *Session) next(ctx context.Context) *turn {
 			return t
 		}
 		select {
-		case <-d.Changed:
+		case <-d.changed:
 		case <-ctx.Done():
 		}
 	}
@@ -183,7 +200,7 @@ func (d *Session) finished(t *turn) {
 
 func (d *Session) wake() {
 	select {
-	case d.Changed <- struct{}{}:
+	case d.changed <- struct{}{}:
 	default:
 	}
 }
@@ -220,32 +237,41 @@ func (d *Session) withdraw(cancelQueued bool, r *receipt) *turn {
 }
 
 func (d *Session) sign() Origin {
-	return Origin{UUID: session.NewID(), SessionID: d.s.Session.ID, Simulated: d.report.simulated}
+	o := Origin{UUID: session.NewID(), Simulated: d.simulated.Load()}
+	if id := d.id.Load(); id != nil {
+		o.SessionID = *id
+	}
+	return o
+}
+
+// fail is called when stdout cannot be written.
+func (d *Session) fail(err error) {
+	if end := d.broke.Load(); end != nil {
+		(*end)(err)
+	}
 }
 
 // read reads stdin to its end. It stops at an invalid line, because the line may have been a safety
 // request.
 func (d *Session) read(ctx context.Context) error {
-	r := bufio.NewReaderSize(d.H.In, 64<<10)
 	var err error
-	for n := 1; err == nil; n++ {
-		var line []byte
-		line, err = ReadLine(r, maxLine)
-		if err != nil && err != io.EOF {
-			err = cli.Usagef("line %d of stdin: %w", n, err)
-			break
-		}
-		if line = bytes.TrimSpace(line); len(line) > 0 {
-			if bad := d.take(ctx, line); bad != nil {
-				err = cli.Usagef("line %d of stdin: %w", n, bad)
+	for err == nil {
+		line := d.first
+		if d.first = nil; line == nil {
+			if line, err = d.readLine(); err != nil {
+				break
 			}
 		}
+		if bad := d.take(ctx, line); bad != nil {
+			err = cli.Usagef("line %d of stdin: %w", d.line, bad)
+		}
 	}
-	if d.prompt != nil {
-		d.prompt.close()
-	}
-	if err == io.EOF {
-		err = nil
+	d.requests.close()
+	if err != nil {
+		var usage *cli.ExitError
+		if !errors.As(err, &usage) {
+			err = d.lineError(err)
+		}
 	}
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -296,11 +322,9 @@ func (d *Session) take(ctx context.Context, line []byte) error {
 	case "user":
 		return d.message(ctx, in)
 	case "control_request":
-		d.handleControl(ctx, in.ID, in.Request)
+		return d.handleControl(ctx, in.ID, in.Request)
 	case "control_response":
-		if d.prompt != nil {
-			d.prompt.answer(in.Response)
-		}
+		d.requests.answer(in.Response)
 	default:
 		d.s.Agent.Log.Debug("line passed over", "type", in.Type)
 	}

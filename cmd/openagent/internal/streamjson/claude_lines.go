@@ -1,0 +1,361 @@
+package streamjson
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/openagent-go/agent/cmd/openagent/internal/app"
+	"github.com/openagent-go/agent/cmd/openagent/internal/claudecode"
+	"github.com/openagent-go/agent/cmd/openagent/internal/cli"
+	"github.com/openagent-go/agent/event"
+	"github.com/openagent-go/agent/internal/contentjson"
+	"github.com/openagent-go/agent/internal/modelinfo"
+	"github.com/openagent-go/agent/internal/policies"
+	"github.com/openagent-go/agent/llm"
+	"github.com/openagent-go/agent/permission"
+	"github.com/openagent-go/agent/session"
+)
+
+// claudeLines is the vocabulary of Claude Code: what its lines say otherwise than ours, or besides.
+// The lines of a run come from one [Report]; where the vocabularies differ, it asks claudeLines.
+type claudeLines struct {
+	replay    bool // write messages of the host back
+	hooks     bool // report hooks
+	keySource string
+	plugins   []namedPlugin
+	windows   func(model string) (window, output int)
+
+	stop  string // stop_reason of the last answer
+	tasks map[string]task
+
+	// Of all prompts so far.
+	usd    float64
+	models map[string]event.Spending
+}
+
+// newClaudeLines returns the vocabulary for a session.
+func newClaudeLines(s *app.App) *claudeLines {
+	c := &claudeLines{replay: s.Options.Replay, hooks: s.Options.HookEvents, keySource: s.Provider.Key.Source, tasks: map[string]task{}, models: map[string]event.Spending{}}
+	for _, dir := range s.Options.Plugins {
+		c.plugins = append(c.plugins, namedPlugin{filepath.Base(dir), dir})
+	}
+	c.windows = func(model string) (window, output int) {
+		for _, e := range s.Provider.Models.Entries() {
+			if info := modelinfo.OfEntry(e); info.Value == model {
+				return info.Window, info.MaxOutput
+			}
+		}
+		return 0, 0
+	}
+	return c
+}
+
+// A namedPlugin is a plugin in the init line.
+type namedPlugin struct {
+	Name string `json:"name"`
+	Path string `json:"path"`
+}
+
+// claudeInit holds further members of the init line.
+type claudeInit struct {
+	KeySource     string        `json:"apiKeySource"`
+	ClaudeVersion string        `json:"claude_code_version"`
+	OutputStyle   string        `json:"output_style"`
+	Plugins       []namedPlugin `json:"plugins"`
+	FastMode      string        `json:"fast_mode_state"`
+}
+
+// init returns the further members of the init line; nil in our own vocabulary.
+func (c *claudeLines) init() *claudeInit {
+	if c == nil {
+		return nil
+	}
+	return &claudeInit{KeySource: c.keySource, ClaudeVersion: claudeVersion, OutputStyle: "default", Plugins: append([]namedPlugin{}, c.plugins...), FastMode: "off"}
+}
+
+// claudeAuthor holds further members of an assistant line.
+type claudeAuthor struct {
+	AgentID   string `json:"agent_id,omitempty"`
+	AgentType string `json:"subagent_type,omitempty"`
+	Timestamp string `json:"timestamp"`
+}
+
+// author returns the further members of an assistant line; nil in our own vocabulary.
+func (r *Report) author(e event.Event) *claudeAuthor {
+	if r.claude == nil {
+		return nil
+	}
+	a := &claudeAuthor{Timestamp: timestamp(e.Time)}
+	if r.parent != nil {
+		a.AgentID, a.AgentType = strings.TrimSuffix(r.prefix, "/"), r.agent
+	}
+	return a
+}
+
+func timestamp(t time.Time) string { return t.UTC().Format("2006-01-02T15:04:05.000Z") }
+
+// claudeMessage writes a message of the conversation. Those of the host come back only if it wants
+// them, with their own ids.
+func (r *Report) claudeMessage(m event.UserMessage) {
+	line := userLine{Type: "user", Message: userMessage{"user", contentjson.Short(m.Message.Content)}, Origin: r.NewOrigin(m.ID)}
+	switch m.Delivery {
+	case event.AsNotice:
+		line.Synthetic = true
+	case event.AsContinue, event.AsHook, event.AsContext:
+		return
+	default:
+		if !r.claude.replay {
+			return
+		}
+		line.Replay = true
+	}
+	r.Line(line)
+}
+
+// claudeToolResult writes the result of a call.
+func (r *Report) claudeToolResult(e event.Event, d event.ToolResult) {
+	u, _ := r.calls.Get(r.prefix + d.Call)
+	block := contentjson.Block(llm.ToolResult{ID: u.ID, Content: d.Result.Content, IsError: d.Result.IsError})
+	r.Line(userLine{Type: "user", Message: userMessage{"user", []any{block}}, Result: claudecode.ToolResult(u.Name, u.Input, &d.Result), Parent: r.parent,
+		Timestamp: timestamp(e.Time), Origin: r.NewOrigin(e.UUID())})
+}
+
+// claudeDenied reports that a call was refused without a question to a person.
+type claudeDenied struct {
+	Type       string `json:"type"`
+	Subtype    string `json:"subtype"`
+	ToolName   string `json:"tool_name"`
+	ToolUse    string `json:"tool_use_id"`
+	AgentID    string `json:"agent_id,omitempty"`
+	ReasonType string `json:"decision_reason_type,omitempty"`
+	Reason     string `json:"decision_reason,omitempty"`
+	Rule       string `json:"rule,omitempty"`
+	Message    string `json:"message"`
+	Origin
+}
+
+func (r *Report) claudeDenial(name, id string, why permission.Decision, text string) {
+	if why.Source == policies.FromPerson {
+		return // the host knows its own answer
+	}
+	r.Line(claudeDenied{Type: "system", Subtype: "permission_denied", ToolName: name, ToolUse: id, AgentID: strings.TrimSuffix(r.prefix, "/"), ReasonType: reasonType(why.Source),
+		Reason: why.Reason, Rule: why.Rule, Message: cmp.Or(text, why.Reason), Origin: r.NewOrigin("")})
+}
+
+// hookLine writes a line about a hook. Hosts of Claude Code see such lines only if they ask for them.
+func (r *Report) hookLine(l hookLine) {
+	if c := r.claude; c != nil {
+		if !c.hooks {
+			return
+		}
+		if l.Output == nil {
+			l.Output = new("")
+		}
+		if l.Stdout = l.Output; l.Stderr == nil {
+			l.Stderr = new("")
+		}
+		if l.Tool != "" {
+			l.Name = l.Event + ":" + l.Tool
+		} else {
+			l.Name = l.Event
+		}
+		if l.Outcome == "blocked" {
+			l.Outcome = "success"
+		}
+	}
+	r.Line(l)
+}
+
+// tellEnd writes the lines that come before the result of a prompt.
+func (r *Report) tellEnd(d event.RunEnd) {
+	if r.claude == nil || r.parent != nil || r.held {
+		return
+	}
+	switch end := claudecode.EndOf(d.Reason); {
+	case d.Reason == event.Interrupted:
+		r.Line(userLine{Type: "user", Message: userMessage{"user", []any{contentjson.Block(llm.Text{Text: "[Request interrupted by user]"})}}, Origin: r.NewOrigin("")})
+	case end.IsError && end.Subtype == "success":
+		text := "API Error: " + d.Message
+		r.Line(assistantLine{Type: "assistant", Message: assistantMessage{ID: session.NewID(), Type: "message", Role: "assistant", Model: "<synthetic>",
+			Content: []any{contentjson.Block(llm.Text{Text: text})}, StopReason: new("stop_sequence"), StopSequence: new("")}, Error: errorName(d.Class),
+			claudeAuthor: &claudeAuthor{Timestamp: timestamp(time.Now())}, Origin: r.NewOrigin("")})
+	}
+}
+
+// A claudeResult is the result of a prompt.
+type claudeResult struct {
+	Type       string                 `json:"type"`
+	Subtype    string                 `json:"subtype"`
+	IsError    bool                   `json:"is_error"`
+	Result     *string                `json:"result,omitempty"` // of a success
+	Errors     []string               `json:"errors,omitempty"`
+	Turns      int                    `json:"num_turns"`
+	DurationMS int64                  `json:"duration_ms"`
+	APIMS      int64                  `json:"duration_api_ms"`
+	TTFTMS     int64                  `json:"ttft_ms"`
+	Stop       *string                `json:"stop_reason"`
+	CostUSD    float64                `json:"total_cost_usd"`
+	Usage      claudecode.Usage       `json:"usage"`
+	ModelUsage map[string]claudeModel `json:"modelUsage"`
+	Denials    []denial               `json:"permission_denials"`
+	Structured json.RawMessage        `json:"structured_output,omitempty"`
+	Reason     string                 `json:"terminal_reason,omitempty"`
+	APIStatus  *int                   `json:"api_error_status,omitempty"`
+	TurnOrigin *turnOrigin            `json:"origin,omitempty"`
+	FastMode   string                 `json:"fast_mode_state"`
+	Origin
+}
+
+// A turnOrigin says what began a prompt, if not a message of the host.
+type turnOrigin struct {
+	Kind string `json:"kind"`
+}
+
+// claudeModel is the usage of one model.
+type claudeModel struct {
+	modelUsage
+	CostUSD   float64 `json:"costUSD"`
+	Searches  int     `json:"webSearchRequests"`
+	Window    int     `json:"contextWindow"`
+	MaxOutput int     `json:"maxOutputTokens"`
+}
+
+// claudeOf returns a result in the form of Claude Code. Cost and usage of models are those of all
+// prompts so far. It has no unknown cost: that is 0.
+func (r *Report) claudeOf(l ResultLine) claudeResult {
+	end, c := claudecode.EndOf(r.End.Reason), r.claude
+	c.usd += orZero(l.CostUSD)
+	for name, s := range r.End.Models {
+		sum := c.models[name]
+		sum.Usage = sum.Usage.Add(s.Usage)
+		sum.CostUSD = new(orZero(sum.CostUSD) + orZero(s.CostUSD))
+		c.models[name] = sum
+	}
+	out := claudeResult{Type: "result", Subtype: end.Subtype, IsError: end.IsError, Turns: l.Turns, DurationMS: l.DurationMS, APIMS: l.APIMS, TTFTMS: l.TTFTMS,
+		CostUSD: c.usd, Usage: claudecode.UsageOf(r.End.Usage), ModelUsage: map[string]claudeModel{}, Denials: l.Denials, Structured: l.Structured,
+		Reason: end.Reason, FastMode: "off", Origin: l.Origin}
+	if c.stop != "" {
+		out.Stop = &c.stop
+	}
+	if string(out.Structured) == "null" {
+		out.Structured = nil
+	}
+	for name, u := range shownModels(c.models) {
+		m := claudeModel{modelUsage: u, CostUSD: orZero(u.CostUSD)}
+		m.Window, m.MaxOutput = c.windows(name)
+		out.ModelUsage[name] = m
+	}
+	text := l.Result
+	switch {
+	case end.Subtype != "success":
+		if out.Errors = l.Errors; len(out.Errors) == 0 {
+			out.Errors = []string{cmp.Or(r.End.Message, string(r.End.Reason))}
+		}
+	case end.IsError:
+		text = "API Error: " + r.End.Message
+		if r.End.Status != 0 {
+			out.APIStatus = &r.End.Status
+		}
+		fallthrough
+	default:
+		if r.End.Reason == event.HookStopped {
+			text = cmp.Or(text, r.End.Message)
+		}
+		out.Result = &text
+	}
+	return out
+}
+
+// ResultLine returns the line of the ended run's result. A program that drives the command as it
+// drives Claude Code takes any exit code but 0 for a failure: the codes are then 0 and 1.
+func (r *Report) ResultLine(ctx context.Context, driven bool) (any, cli.Outcome) {
+	l, o := r.Result(ctx)
+	if r.claude == nil {
+		return l, o
+	}
+	out := r.claudeOf(l)
+	if driven && !cli.IsSignal(ctx) {
+		o.Code = cli.ExitDone
+		if out.IsError {
+			o.Code = cli.ExitInternal
+		}
+	}
+	return out, o
+}
+
+// A task is a sub-agent as Claude Code reports it.
+type task struct {
+	use, description, agent string
+	began                   time.Time
+}
+
+type (
+	taskStarted struct {
+		Type        string `json:"type"`
+		Subtype     string `json:"subtype"` // task_started
+		Task        string `json:"task_id"`
+		ToolUse     string `json:"tool_use_id,omitempty"`
+		Description string `json:"description"`
+		Agent       string `json:"subagent_type,omitempty"`
+		Background  bool   `json:"is_backgrounded"`
+		Kind        string `json:"task_type"`
+		Prompt      string `json:"prompt,omitempty"`
+		Origin
+	}
+	taskEnded struct {
+		Type    string    `json:"type"`
+		Subtype string    `json:"subtype"` // task_notification
+		Task    string    `json:"task_id"`
+		ToolUse string    `json:"tool_use_id,omitempty"`
+		Status  string    `json:"status"` // completed, failed or stopped
+		File    string    `json:"output_file"`
+		Summary string    `json:"summary"`
+		Usage   taskUsage `json:"usage"`
+		Origin
+	}
+	taskUsage struct {
+		Tokens     int   `json:"total_tokens"`
+		Calls      int   `json:"tool_uses"`
+		DurationMS int64 `json:"duration_ms"`
+	}
+)
+
+// agentStarted reports a sub-agent as a task.
+func (r *Report) agentStarted(e event.Event, d event.AgentStart) {
+	if r.claude == nil {
+		return
+	}
+	u, _ := r.calls.Get(r.prefix + d.Call)
+	var in struct {
+		Description string `json:"description"`
+		Prompt      string `json:"prompt"`
+	}
+	_ = json.Unmarshal(u.Input, &in) // it was checked before the call
+	t := task{u.ID, cmp.Or(in.Description, d.Agent), d.Agent, e.Time}
+	r.claude.tasks[d.Session] = t
+	r.Line(taskStarted{Type: "system", Subtype: "task_started", Task: d.Session, ToolUse: t.use, Description: t.description, Agent: t.agent, Background: d.Background,
+		Kind: "local_agent", Prompt: in.Prompt, Origin: r.NewOrigin(e.UUID())})
+}
+
+// agentEnded reports the end of a sub-agent.
+func (r *Report) agentEnded(e event.Event, d event.AgentEnd) {
+	if r.claude == nil {
+		return
+	}
+	t := r.claude.tasks[d.Session]
+	delete(r.claude.tasks, d.Session)
+	status := "failed"
+	switch d.Reason {
+	case event.Completed, event.ToolEnded, event.MaxTokens:
+		status = "completed"
+	case event.Interrupted:
+		status = "stopped"
+	}
+	u := d.Usage
+	r.Line(taskEnded{Type: "system", Subtype: "task_notification", Task: d.Session, ToolUse: t.use, Status: status, Summary: cmp.Or(d.Message, t.description),
+		Usage: taskUsage{u.Input + u.Output + u.CacheRead + u.CacheWrite, 0, d.Duration.Milliseconds()}, Origin: r.NewOrigin(e.UUID())})
+}
