@@ -8,10 +8,12 @@ import (
 
 	"github.com/openagent-go/agent"
 	"github.com/openagent-go/agent/event"
+	"github.com/openagent-go/agent/llm"
 	"github.com/openagent-go/agent/llm/llmtest"
 	"github.com/openagent-go/agent/permission"
 	"github.com/openagent-go/agent/session"
 	"github.com/openagent-go/agent/tool"
+	"github.com/openagent-go/agent/tools"
 )
 
 // poll is a tool whose results result returns.
@@ -66,6 +68,34 @@ func TestLoop(t *testing.T) {
 	bad := &agent.Agent{Model: llmtest.Script(), Loop: event.Loop{Repeats: -1}}
 	if _, err := bad.Prompt(t.Context(), "go"); !errors.Is(err, agent.ErrConfig) {
 		t.Errorf("a negative number is taken: %v", err)
+	}
+}
+
+// A call that has the same result in each answer is no loop while another call of the answer
+// has a new one, also in a batch.
+func TestLoopBesidePolling(t *testing.T) {
+	still := tool.Func(tool.Spec{Name: "still", ReadOnly: true}, func(context.Context, number) (string, error) { return "unchanged", nil })
+	for _, changes := range []bool{true, false} {
+		for name, calls := range map[string][]llm.ToolUse{
+			"side by side": {llmtest.Use("", "still", number{1}), llmtest.Use("", "poll", number{})},
+			"batch":        {llmtest.Use("", "Batch", map[string]any{"tool_calls": []any{map[string]any{"tool": "still", "parameters": number{1}}, map[string]any{"tool": "poll", "parameters": number{}}}})},
+		} {
+			m := &llmtest.Model{Rule: func(_ *llmtest.Request, n int) llmtest.Step {
+				if n == 10 {
+					return say("end")
+				}
+				return llmtest.Step{Calls: calls}
+			}}
+			result := func(n int) string { return "pending" }
+			if changes {
+				result = func(n int) string { return fmt.Sprint(n, " of 10") }
+			}
+			a := &agent.Agent{Model: m, Tools: []tool.Tool{still, poll(result), tools.Batch()}}
+			res, err := a.Prompt(t.Context(), "go")
+			if changes && (err != nil || res.Turns != 11) || !changes && (res.Reason != event.DoomLoop || res.Turns != 3) {
+				t.Errorf("%s, changes %v: %+v, %v", name, changes, res, err)
+			}
+		}
 	}
 }
 

@@ -330,7 +330,8 @@ type Trigger string
 type Loop struct {
 	Off bool `json:"off,omitempty"` // no call is asked about
 	// Repeats is in how many answers in a row a call may have the same result. A further
-	// call is asked about. A call with another result counts from one again. 0: 2.
+	// call is asked about. A call with another result counts from one again, and so do all
+	// calls of an answer in which one call is new or has another result. 0: 2.
 	Repeats int `json:"repeats,omitempty"`
 	// Failures is how often a call may fail in the same way before the tool succeeds again,
 	// also with other calls in between. A failure is a timeout, a panic, an invalid input or

@@ -74,8 +74,16 @@ func remove(list []repeat, call uint64) []repeat {
 // reset forgets all calls.
 func (g *loopGuard) reset() { g.now, g.before, g.failing = g.now[:0], g.before[:0], g.failing[:0] }
 
-// next begins another answer.
-func (g *loopGuard) next() { g.before, g.now = g.now, g.before[:0] }
+// next begins another answer. If a call of the answer before was new, or had a new result,
+// the model did not go round in circles, so all its calls count from one again.
+func (g *loopGuard) next() {
+	if slices.ContainsFunc(g.now, func(r repeat) bool { return r.times == 1 }) {
+		for i := range g.now {
+			g.now[i].times = min(g.now[i].times, 1)
+		}
+	}
+	g.before, g.now = g.now, g.before[:0]
+}
 
 // proposed takes in a call. It returns why it must be asked about, "" if it need not be.
 func (g *loopGuard) proposed(c *call, meant string, limit event.Loop) string {
