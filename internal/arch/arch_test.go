@@ -274,6 +274,7 @@ var rules = map[string][]string{
 	},
 	"internal/coding": {
 		"internal/mcphost",
+		"quota",
 		"internal/rules",
 		"internal/sessiondir",
 		"",

@@ -184,7 +184,7 @@ func (c *Coder) applySettings() error {
 	if a.AllowRuleGrant == nil {
 		a.AllowRuleGrant = s.PermitsRule
 	}
-	return nil
+	return c.limitDay()
 }
 
 // thinking returns how much the model thinks. An option overrides files; managed settings override

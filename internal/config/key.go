@@ -163,6 +163,7 @@ var keys = append([]Key{
 	{Name: "max_turns", Type: Whole, Doc: "the most turns per prompt, those of sub-agents included", Flag: "max-turns", tighter: lowerNumber},
 	{Name: "max_model_calls", Type: Whole, Doc: "the most requests to models per prompt, retries and those of sub-agents included", Flag: "max-model-calls", tighter: lowerNumber},
 	{Name: "max_budget_usd", Type: Amount, Doc: "the most that a prompt may cost, in USD", Flag: "max-budget-usd", tighter: lowerNumber},
+	{Name: "daily_budget_usd", Type: Amount, Doc: "the most that your prompts of a day (UTC) may cost together, in USD, in all sessions and programs with this setting; see cost.md", tighter: lowerNumber},
 	{Name: "rate_limits.requests", Type: Whole, Doc: "requests per minute to each model; not set: the provider's limit", tighter: lowerNumber},
 	{Name: "rate_limits.input_tokens", Type: Whole, Doc: "input tokens per minute, without tokens read from a cache", tighter: lowerNumber},
 	{Name: "rate_limits.output_tokens", Type: Whole, Doc: "output tokens per minute", tighter: lowerNumber},

@@ -68,15 +68,18 @@ func put(object map[string]any, path []string, value any) {
 	put(inner, path[1:], value)
 }
 
+// QuotasName is the folder of the limits of cost, in the folder of the user's own files.
+const QuotasName = "quotas"
+
 // PrivatePaths returns the paths in the folder of the user's own files that no tool may read or
-// change: secrets, trust records, jobs, and the sessions of all projects. Settings, instructions and
+// change: secrets, trust records, jobs, what is spent, and the sessions of all projects. Settings, instructions and
 // tools stay accessible; changes to them need permission.
 func PrivatePaths(home string) []string {
 	if home == "" {
 		return nil // nothing is stored
 	}
 	var out []string
-	for _, name := range []string{"triggers.json", "trust.json", "cron", "sessions", "checkpoints", LoginsName, KeysName} {
+	for _, name := range []string{"triggers.json", "trust.json", "cron", "sessions", "checkpoints", QuotasName, LoginsName, KeysName} {
 		out = append(out, filepath.Join(home, name))
 	}
 	return out
