@@ -121,7 +121,7 @@ func TestControl(t *testing.T) {
 		t.Error(err)
 	}
 	servers, err := s.MCPStatus(ctx)
-	if want := []client.Server{{Name: "a", Status: "failed", Error: "gone", Tools: []string{"t"}}}; err != nil || !reflect.DeepEqual(servers, want) {
+	if want := []client.Server{{Name: "a", Status: "failed", Error: "gone", Tools: []string{"t", "u"}}}; err != nil || !reflect.DeepEqual(servers, want) {
 		t.Errorf("%v, %+v", err, servers)
 	}
 	if tokens, window, err := s.ContextUsage(ctx); err != nil || tokens != 10 || window != 200 {

@@ -125,7 +125,7 @@ func (f *fake) serve(prompt func(line)) {
 func (f *fake) control(l line) {
 	switch subtype := l.Request["subtype"]; subtype {
 	case "mcp_status":
-		f.reply(l.ID, `{"mcpServers":[{"name":"a","status":"failed","error":"gone","tools":[{"name":"t"},7]}]}`)
+		f.reply(l.ID, `{"mcpServers":[{"name":"a","status":"failed","error":"gone","tools":[{"name":"t"},7,"u"]}]}`)
 	case "get_context_usage":
 		f.reply(l.ID, `{"totalTokens":10,"maxTokens":200}`)
 	case "set_permission_mode", "set_model", "interrupt":

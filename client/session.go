@@ -270,7 +270,10 @@ func (s *Session) MCPStatus(ctx context.Context) ([]Server, error) {
 			var t struct {
 				Name string `json:"name"`
 			}
-			if json.Unmarshal(raw, &t) == nil {
+			if json.Unmarshal(raw, &t) != nil {
+				t.Name = str(raw) // of a program that lists names alone
+			}
+			if t.Name != "" {
 				one.Server.Tools = append(one.Server.Tools, t.Name)
 			}
 		}

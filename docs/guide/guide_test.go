@@ -469,6 +469,7 @@ func build(t *testing.T, dir string, all []*program) {
 		}
 	}
 	outside.Go(t, dir, "build", args...)
+	outside.Go(t, dir, "build", "-o", filepath.Join(bin, "openagent"), "github.com/openagent-go/agent/cmd/openagent") // for programs that drive it
 	for _, p := range all {
 		if p.isTest() {
 			outside.Go(t, dir, "test", "-c", "-o", filepath.Join(bin, p.name()), "./"+p.name())
@@ -490,7 +491,7 @@ func (p *program) run(t *testing.T, dir string) string {
 	defer cancel()
 	cmd := exec.CommandContext(ctx, filepath.Join(dir, "bin", p.name()))
 	cmd.Dir = t.TempDir()
-	cmd.Env = append(environ(), "HOME="+cmd.Dir, "GOCACHE="+buildCache(t), "ANTHROPIC_API_KEY=none", "ANTHROPIC_BASE_URL="+server.URL, "OPENAI_API_KEY=none", "OPENAI_BASE_URL="+server.URL+"/v1")
+	cmd.Env = append(environ(), "HOME="+cmd.Dir, "PATH="+filepath.Join(dir, "bin")+string(filepath.ListSeparator)+os.Getenv("PATH"), "GOCACHE="+buildCache(t), "ANTHROPIC_API_KEY=none", "ANTHROPIC_BASE_URL="+server.URL, "OPENAI_API_KEY=none", "OPENAI_BASE_URL="+server.URL+"/v1")
 	out, err := cmd.CombinedOutput()
 	if err != nil {
 		t.Fatalf("%s:%d: %v\n%s", p.page, p.line, err, out)
