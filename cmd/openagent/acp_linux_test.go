@@ -17,6 +17,7 @@ import (
 	"github.com/google/jsonschema-go/jsonschema"
 
 	"github.com/openagent-go/agent/internal/installed"
+	"github.com/openagent-go/agent/llm"
 	"github.com/openagent-go/agent/llm/llmtest"
 )
 
@@ -63,6 +64,12 @@ func newEditor(t *testing.T, home, dir string, steps []llmtest.Step, args ...str
 
 func editorAt(t *testing.T, server *llmtest.Server, home, dir string, args ...string) *editor {
 	t.Helper()
+	return editorWith(t, server.URL, home, dir, "k", args...)
+}
+
+// editorWith starts the program with the address of a model and a key in its environment.
+func editorWith(t *testing.T, url, home, dir, key string, args ...string) *editor {
+	t.Helper()
 	node, sdk := installed.Program(t, "node"), installed.ACPModule(t, "@agentclientprotocol/sdk/dist/v1/stable/acp.js")
 	program, err := exec.LookPath("openagent")
 	if err != nil {
@@ -70,7 +77,7 @@ func editorAt(t *testing.T, server *llmtest.Server, home, dir string, args ...st
 	}
 	e := &editor{t: t, dir: dir, home: home, lines: make(chan editorLine, 4096), results: map[int]editorLine{}, schema: readACPSchema(t)}
 	e.cmd = exec.Command(node, append([]string{filepath.Join("testdata", "acp_client.mjs"), sdk, program, "acp"}, args...)...)
-	e.cmd.Env = append(os.Environ(), "OPENAGENT_HOME="+home, "ANTHROPIC_API_KEY=k", "ANTHROPIC_BASE_URL="+server.URL, "GORACE="+quickEnd)
+	e.cmd.Env = append(os.Environ(), "OPENAGENT_HOME="+home, "ANTHROPIC_API_KEY="+key, "ANTHROPIC_BASE_URL="+url, "GORACE="+quickEnd)
 	e.cmd.Stderr = os.Stderr
 	if e.in, err = e.cmd.StdinPipe(); err != nil {
 		t.Fatal(err)
@@ -721,4 +728,142 @@ func TestEditorContent(t *testing.T) {
 	e.has(map[string]any{"sessionUpdate": "user_message_chunk", "content": map[string]any{"type": "image"}})
 	e.has(map[string]any{"sessionUpdate": "user_message_chunk", "content": map[string]any{"type": "text", "text": "/review HEAD"}})
 	e.has(map[string]any{"sessionUpdate": "plan"})
+}
+
+// TestEditorQuestions has the agent ask the user with a form, and in its answer where the editor has
+// no forms. The second editor has no optional capability at all.
+func TestEditorQuestions(t *testing.T) {
+	t.Parallel()
+	ask := llmtest.Call(llmtest.Use("", "AskUser", map[string]any{"questions": []any{
+		map[string]any{"question": "Which colour?", "header": "Colour", "options": []any{map[string]any{"label": "Red", "description": "warm"}, map[string]any{"label": "Blue"}}},
+		map[string]any{"question": "Which sizes?", "multiple": true, "options": []any{map[string]any{"label": "S"}, map[string]any{"label": "L"}}},
+		map[string]any{"question": "What name?"}}}))
+	server := llmtest.NewServer(t, ask, llmtest.Say("Thanks."))
+	e := editorAt(t, server, t.TempDir(), t.TempDir())
+	e.initialize()
+	id := e.open()
+	n := e.begin("session/prompt", textPrompt(id, "ask me"))
+	q := e.question("elicitation/create")
+	if !like(decoded(t, q.Params), map[string]any{"mode": "form", "message": "Which colour?", "requestedSchema": map[string]any{"properties": map[string]any{
+		"question_1": map[string]any{"type": "string", "title": "Colour", "oneOf": []any{map[string]any{"const": "Red", "description": "warm"}, map[string]any{"const": "Blue"}}},
+		"question_2": map[string]any{"type": "array"}, "question_3": map[string]any{"type": "string"}}}}) {
+		t.Errorf("the form is %s", q.Params)
+	}
+	e.answer(q, map[string]any{"action": "accept", "content": map[string]any{"question_1": "Blue", "question_2": []any{"S", "L"}, "question_2_own": "XL", "question_3": "Ada"}})
+	e.stops(n, "end_turn")
+	if asked := string(server.Requests()[1].Body); !strings.Contains(asked, "Blue") || !strings.Contains(asked, "XL") || !strings.Contains(asked, "Ada") {
+		t.Errorf("the model is sent %s", asked)
+	}
+
+	server = llmtest.NewServer(t, ask, bash("echo '# title'"), llmtest.Say("Which colour do you like?"))
+	e = editorAt(t, server, t.TempDir(), t.TempDir(), "--allowed-tools", "Bash(echo *)")
+	e.request("initialize", map[string]any{"protocolVersion": 99}, nil)
+	id = e.open()
+	e.prompt(id, "ask me", "end_turn")
+	if asked := string(server.Requests()[1].Body); !strings.Contains(asked, "write them into your answer") {
+		t.Errorf("the model is sent %s", asked)
+	}
+	e.has(map[string]any{"sessionUpdate": "tool_call_update", "status": "completed", "content": []any{map[string]any{"content": map[string]any{"text": "```\n# title\n```"}}}})
+	if got := e.message("agent_message_chunk"); got != "Which colour do you like?" {
+		t.Errorf("the text is %q", got)
+	}
+}
+
+// TestEditorSubagent shows the steps of a sub-agent in its call, and its question by its name.
+func TestEditorSubagent(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	e := newEditor(t, t.TempDir(), dir, []llmtest.Step{
+		llmtest.Call(llmtest.Use("", "Agent", map[string]any{"subagent_type": "general-purpose", "description": "make it", "prompt": "Make the file."})),
+		bash("touch made"), llmtest.Say("Made."), llmtest.Say("It is made."),
+	})
+	e.initialize()
+	id := e.open()
+	n := e.begin("session/prompt", textPrompt(id, "delegate"))
+	q := e.question("session/request_permission")
+	if !like(decoded(t, q.Params), map[string]any{"toolCall": map[string]any{"title": "general-purpose: touch made"}}) {
+		t.Errorf("the question is %s", q.Params)
+	}
+	var asked struct {
+		Call struct {
+			ID string `json:"toolCallId"`
+		} `json:"toolCall"`
+	}
+	if err := json.Unmarshal(q.Params, &asked); err != nil {
+		t.Fatal(err)
+	}
+	e.has(map[string]any{"sessionUpdate": "tool_call", "toolCallId": asked.Call.ID}) // announced first
+	e.chooses(q, "allow_once")
+	e.stops(n, "end_turn")
+	call := e.has(map[string]any{"title": "general-purpose: make it", "kind": "think"})
+	e.has(map[string]any{"toolCallId": call["toolCallId"], "status": "in_progress", "content": []any{map[string]any{"content": map[string]any{"text": "- general-purpose: touch made"}}}})
+	e.has(map[string]any{"toolCallId": call["toolCallId"], "status": "completed"})
+	e.has(map[string]any{"toolCallId": asked.Call.ID, "status": "completed"})
+	if got := e.message("agent_message_chunk"); got != "It is made." {
+		t.Errorf("the text is %q", got)
+	}
+}
+
+// TestEditorServers has the editor hand over an MCP server, and one that fails.
+func TestEditorServers(t *testing.T) {
+	t.Parallel()
+	program, err := exec.LookPath("openagent")
+	if err != nil {
+		t.Fatal(err)
+	}
+	dir := t.TempDir()
+	if err := os.WriteFile(filepath.Join(dir, "a.txt"), []byte("CONTENT"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	e := newEditor(t, t.TempDir(), dir, []llmtest.Step{llmtest.Call(llmtest.Use("", "mcp__files__Read", map[string]any{"file_path": filepath.Join(dir, "a.txt")})), llmtest.Say("Read.")}, "--allowed-tools", "mcp__files")
+	e.initialize()
+	var o openedSession
+	e.request("session/new", map[string]any{"cwd": dir, "mcpServers": []any{
+		map[string]any{"name": "files", "command": program, "args": []string{"mcp", "serve", "--tools", "Read"}, "env": []any{map[string]any{"name": "OPENAGENT_HOME", "value": t.TempDir()}, map[string]any{"name": "ANTHROPIC_API_KEY", "value": "k"}}},
+		map[string]any{"name": "broken", "command": "/does/not/exist", "args": []string{}, "env": []any{}},
+	}}, &o)
+	e.prompt(o.ID, "read", "end_turn")
+	e.has(map[string]any{"sessionUpdate": "tool_call_update", "status": "completed", "content": []any{map[string]any{"content": map[string]any{"text": "CONTENT"}}}})
+	e.sees(map[string]any{"sessionUpdate": "notice", "title": "the MCP server broken"})
+	e.fails(-32602, "session/new", map[string]any{"cwd": dir, "mcpServers": []any{map[string]any{"type": "carrier-pigeon", "name": "x"}}})
+	e.fails(-32602, "session/new", map[string]any{"cwd": filepath.Join(dir, "none"), "mcpServers": []any{}})
+}
+
+// TestEditorLogin begins without a key.
+func TestEditorLogin(t *testing.T) {
+	t.Parallel()
+	home, dir := t.TempDir(), t.TempDir()
+	program, err := exec.LookPath("openagent")
+	if err != nil {
+		t.Fatal(err)
+	}
+	e := editorWith(t, "", home, dir, "") // nothing is sent to a model
+	var i struct {
+		Methods []struct{ ID, Type string } `json:"authMethods"`
+	}
+	e.request("initialize", map[string]any{"protocolVersion": 1, "clientCapabilities": map[string]any{"auth": map[string]any{"terminal": true}}}, &i)
+	if len(i.Methods) != 2 || i.Methods[0].Type != "terminal" || i.Methods[1].Type != "" {
+		t.Errorf("the methods are %+v", i.Methods)
+	}
+	place := map[string]any{"cwd": dir, "mcpServers": []any{}}
+	e.fails(-32000, "session/new", place)
+	e.fails(-32000, "authenticate", map[string]any{"methodId": "login"})
+	store := exec.Command(program, "auth", "login", "--file")
+	store.Env = append(os.Environ(), "OPENAGENT_HOME="+home, "ANTHROPIC_API_KEY=")
+	store.Stdin = strings.NewReader("sk-stored\n")
+	if out, err := store.CombinedOutput(); err != nil {
+		t.Fatalf("%v: %s", err, out)
+	}
+	e.request("authenticate", map[string]any{"methodId": "login"}, nil)
+	e.open()
+	e.request("logout", map[string]any{}, nil)
+	e.fails(-32000, "session/new", place)
+
+	e = newEditor(t, home, dir, []llmtest.Step{{Err: &llm.APIError{Status: 401, Message: "bad key"}}, llmtest.Say("Hello.")})
+	e.initialize()
+	id := e.open()
+	if l := e.wait(e.begin("session/prompt", textPrompt(id, "hi"))); l.Error == nil || l.Error.Code != -32000 || !strings.Contains(l.Error.Message, "bad key") {
+		t.Errorf("a refused key: %s %+v", l.Result, l.Error)
+	}
+	e.prompt(id, "again", "end_turn")
 }

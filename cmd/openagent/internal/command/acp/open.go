@@ -90,13 +90,13 @@ func (s *server) open(ctx context.Context, method string, in protocol.Place) (an
 	if method == "session/new" || method == "session/fork" {
 		opened.Session = hosted.ID
 	}
-	return protocol.Later{Result: opened, After: e.sendCommands}, nil
+	return protocol.Later{Result: opened, After: e.sendStart}, nil
 }
 
 // begin opens a session.
 func (s *server) begin(ctx context.Context, hosted app.HostedSession) (*editorSession, error) {
 	s.mu.Lock()
-	e := &editorSession{id: hosted.ID, server: s, h: s.h.Fork(), client: s.client, known: map[string]string{}, added: make(chan struct{})}
+	e := &editorSession{id: hosted.ID, server: s, h: s.h.Fork(), client: s.client, known: map[string]string{}, failures: map[string]string{}, announced: map[string]bool{}, added: make(chan struct{})}
 	s.mu.Unlock()
 	if hosted.Existing {
 		path, err := sessionstore.SessionsDir(e.h, s.flags.SessionDir, hosted.Dir)

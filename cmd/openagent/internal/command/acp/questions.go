@@ -136,6 +136,9 @@ func (e *editorSession) announce(t *protocol.ToolCall, call tool.Call, ofAgent b
 	if ofAgent {
 		t.Title = cmp.Or(call.Agent, "agent") + ": " + t.Title
 	}
+	e.mu.Lock()
+	e.announced[t.ID] = true
+	e.mu.Unlock()
 	shown := *t
 	shown.Update = "tool_call"
 	e.send(&shown)

@@ -35,12 +35,15 @@ type editorSession struct {
 	encoding sync.Mutex // held while updates are made and sent
 	encoder  *protocol.Encoder
 
-	mu     sync.Mutex
-	turns  []*turn // in order; the first one runs
-	closed bool
-	known  map[string]string          // the client's ids of calls, by our ids
-	added  chan struct{}              // closed and replaced when known grows
-	after  map[string]permission.Mode // modes that follow approved plans, by the call
+	mu        sync.Mutex
+	turns     []*turn // in order; the first one runs
+	started   bool    // the client knows the session
+	closed    bool
+	known     map[string]string          // the client's ids of calls, by our ids
+	added     chan struct{}              // closed and replaced when known grows
+	after     map[string]permission.Mode // modes that follow approved plans, by the call
+	failures  map[string]string          // what the client knows of servers that have failed
+	announced map[string]bool            // calls of sub-agents that were asked about, by the client's ids
 }
 
 // A turn is a prompt.
@@ -82,19 +85,39 @@ func (e *editorSession) sendCommands() {
 	e.send(&protocol.Commands{Update: "available_commands_update", List: list})
 }
 
-// serverChanged tells the client of a server that has failed, or that has brought commands.
-func (e *editorSession) serverChanged(st mcp.Status) {
+// sendStart tells the client, which knows the session now, of its commands and servers.
+func (e *editorSession) sendStart() {
 	e.mu.Lock()
-	closed := e.closed
+	e.started = true
 	e.mu.Unlock()
-	if closed {
-		return
+	e.sendCommands()
+	for _, st := range e.app.ServerStatus() {
+		e.serverFailed(st)
 	}
-	if st.Error != "" {
+}
+
+// serverFailed tells the client of a server that has failed, once.
+func (e *editorSession) serverFailed(st mcp.Status) {
+	e.mu.Lock()
+	told := e.failures[st.Name] == st.Error
+	e.failures[st.Name] = st.Error
+	e.mu.Unlock()
+	if st.Error != "" && !told {
 		e.encoding.Lock()
 		e.send(e.encoder.Notice("warning", "the MCP server "+st.Name+": "+e.h.OneLine(st.Error))...)
 		e.encoding.Unlock()
 	}
+}
+
+// serverChanged tells the client of a server that has failed, or that has brought commands.
+func (e *editorSession) serverChanged(st mcp.Status) {
+	e.mu.Lock()
+	ready := e.started && !e.closed
+	e.mu.Unlock()
+	if !ready {
+		return
+	}
+	e.serverFailed(st)
 	if e.app.Servers != nil && len(e.app.Servers.Prompts()) > 0 {
 		e.sendCommands()
 	}
@@ -264,6 +287,8 @@ func (e *editorSession) show(ctx context.Context, ev event.Event) {
 		e.mu.Unlock()
 	}
 	switch d := ev.Data.(type) {
+	case event.AgentEvent:
+		e.endAnnounced(d)
 	case event.ToolResult:
 		e.afterPlan(ctx, d)
 	case event.ModelChanged:
@@ -278,6 +303,31 @@ func (e *editorSession) show(ctx context.Context, ev event.Event) {
 		if _, ok := u.(*protocol.ModeUpdate); ok {
 			e.sendOptions(ctx)
 		}
+	}
+}
+
+// endAnnounced ends the call of a sub-agent that the client knows because it was asked about.
+func (e *editorSession) endAnnounced(d event.AgentEvent) {
+	if d.Event == nil {
+		return
+	}
+	switch x := d.Event.Data.(type) {
+	case event.AgentEvent: // of an agent below
+		e.endAnnounced(x)
+	case event.ToolResult:
+		key := d.Event.Session + "/" + x.Call
+		e.mu.Lock()
+		known := e.announced[key]
+		delete(e.announced, key)
+		e.mu.Unlock()
+		if !known {
+			return
+		}
+		u := &protocol.ToolCall{Update: "tool_call_update", ID: key, Status: protocol.Completed}
+		if x.Result.IsError || x.Cause != "" {
+			u.Status = protocol.Failed
+		}
+		e.send(u)
 	}
 }
 
