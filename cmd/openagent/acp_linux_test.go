@@ -588,7 +588,7 @@ func TestEditorCancels(t *testing.T) {
 	if code := e.leaves(); code != 0.0 {
 		t.Error("exit code", code)
 	}
-	if left := childrenNamed(t, "sleep 1000 # of the test", dir); left != "" {
+	if left := commandIn(t, dir); left != "" {
 		t.Errorf("a command still runs: %s", left)
 	}
 	e = newEditor(t, home, dir, []llmtest.Step{llmtest.Say("Here.")})
@@ -597,8 +597,28 @@ func TestEditorCancels(t *testing.T) {
 	e.prompt(id, "again", "end_turn")
 }
 
-// childrenNamed returns a process with a command line and a working folder, or "".
-func childrenNamed(t *testing.T, line, dir string) string {
+// TestEditorRestarts loads a session while another program still has it.
+func TestEditorRestarts(t *testing.T) {
+	t.Parallel()
+	home, dir := t.TempDir(), t.TempDir()
+	old := newEditor(t, home, dir, []llmtest.Step{llmtest.Say("Here.")})
+	old.initialize()
+	id := old.open()
+	old.prompt(id, "begin", "end_turn")
+	e := newEditor(t, home, dir, []llmtest.Step{llmtest.Say("There.")})
+	e.initialize()
+	n := e.begin("session/load", map[string]any{"sessionId": id, "cwd": dir, "mcpServers": []any{}})
+	e.request("session/list", map[string]any{"cwd": dir}, nil) // it is being loaded now
+	old.leaves()
+	if l := e.wait(n); l.Error != nil {
+		t.Fatalf("loading: %+v", *l.Error)
+	}
+	e.prompt(id, "go on", "end_turn")
+}
+
+// commandIn returns a sleep that runs in a folder, or "".
+func commandIn(t *testing.T, dir string) string {
+	t.Helper()
 	t.Helper()
 	processes, err := filepath.Glob("/proc/[0-9]*")
 	if err != nil {

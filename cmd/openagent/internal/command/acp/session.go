@@ -128,7 +128,7 @@ func (e *editorSession) recall(ctx context.Context, show bool) error {
 	if !e.app.Existing {
 		return nil
 	}
-	if _, err := streamjson.NewSessionReport(ctx, e.app, nil, false, e.h.Warn); err != nil {
+	if err := e.restoreMode(ctx); err != nil {
 		return err
 	}
 	past, err := session.Load(ctx, e.app.Store, e.id, 0, 0)
@@ -152,6 +152,30 @@ func (e *editorSession) recall(ctx context.Context, show bool) error {
 		e.send(&protocol.InfoUpdate{Update: "session_info_update", Title: titleOf(info)})
 	}
 	return nil
+}
+
+// An editor may start this program while the one before still closes the session.
+const (
+	busyPatience = 5 * time.Second
+	busyPause    = 50 * time.Millisecond
+)
+
+// restoreMode opens the session for writing and restores its permission mode.
+func (e *editorSession) restoreMode(ctx context.Context) error {
+	late := time.After(busyPatience)
+	for {
+		_, err := streamjson.NewSessionReport(ctx, e.app, nil, false, e.h.Warn)
+		if !errors.Is(err, session.ErrBusy) {
+			return err
+		}
+		select {
+		case <-time.After(busyPause):
+		case <-late:
+			return err
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+	}
 }
 
 // cancel ends all turns. They end as cancelled.
