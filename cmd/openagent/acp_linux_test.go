@@ -812,13 +812,13 @@ func TestEditorSubagent(t *testing.T) {
 	if err := json.Unmarshal(q.Params, &asked); err != nil {
 		t.Fatal(err)
 	}
-	e.has(map[string]any{"sessionUpdate": "tool_call", "toolCallId": asked.Call.ID}) // announced first
+	e.sees(map[string]any{"sessionUpdate": "tool_call", "toolCallId": asked.Call.ID})
 	e.chooses(q, "allow_once")
 	e.stops(n, "end_turn")
 	call := e.has(map[string]any{"title": "general-purpose: make it", "kind": "think"})
 	e.has(map[string]any{"toolCallId": call["toolCallId"], "status": "in_progress", "content": []any{map[string]any{"content": map[string]any{"text": "- general-purpose: touch made"}}}})
 	e.has(map[string]any{"toolCallId": call["toolCallId"], "status": "completed"})
-	e.has(map[string]any{"toolCallId": asked.Call.ID, "status": "completed"})
+	e.sees(map[string]any{"toolCallId": asked.Call.ID, "status": "completed"})
 	if got := e.message("agent_message_chunk"); got != "It is made." {
 		t.Errorf("the text is %q", got)
 	}
