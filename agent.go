@@ -79,8 +79,11 @@ type Agent struct {
 	// Tools. 0: a tenth; negative: never.
 	DeferAbove float64
 
-	// Context returns the project context that the agent passes to the model. Nil: none.
-	Context ContextFunc
+	// Context returns notes about the place in which the agent works, such as files of
+	// instructions: see project.Notes. It is called before each prompt, and before a model
+	// call if calls have touched files since. The model gets each note once in a session. It
+	// should return soon, and when ctx ends. Nil: none.
+	Context func(ctx context.Context, at Place) []Note
 
 	Permissions permission.Policy
 	// Deciders judge every call, in every mode, also in bypassPermissions. They judge it
@@ -90,12 +93,15 @@ type Agent struct {
 	// CanUseTool decides about every call that is not denied yet, in every mode. Nil: calls
 	// that need a person's permission are denied.
 	CanUseTool CanUseToolFunc
-	// AskUser asks a person the questions of tools. Nil: tools learn that no person can
-	// answer.
-	AskUser AskUserFunc
-	// Inbox returns messages to the agent. The agent asks it before each model call and
-	// before a run ends. Nil: there are none.
-	Inbox InboxFunc
+	// AskUser asks a person the questions of a tool and returns one answer for each. Only one
+	// call asks at a time. It should return when ctx ends. If it fails, the model gets the
+	// error as the result of the call. Nil: tools learn that no person can answer.
+	AskUser func(ctx context.Context, call tool.Call, questions []tool.Question) ([]tool.Answer, error)
+	// Inbox passes messages to the agent of a session, before each model call and before a run
+	// ends. keep returns once they are on record. It ignores a message whose ID is already on
+	// record, and an empty one. Inbox should return when ctx ends. The agent logs its errors.
+	// Nil: there are none.
+	Inbox func(ctx context.Context, session string, keep func([]Input) error) error
 	Hooks []hook.Hook
 	// AllowModeChange returns an error if hooks and tools, such as ExitPlanMode, and the
 	// Mode of a prompt may not change to a mode. Nil: tools may change to any mode. Hooks may change to any but
@@ -180,16 +186,6 @@ func (a *Agent) keptSessions() session.Store {
 // verdict ask only for one at a time. It should return when ctx ends. An error or a panic
 // denies the call.
 type CanUseToolFunc func(ctx context.Context, call tool.Call, verdict permission.Decision) (permission.Decision, error)
-
-// An AskUserFunc asks a person questions and returns one answer for each. Only one call
-// asks at a time. It should return when ctx ends. If it fails, the model gets the error as
-// the result of the call.
-type AskUserFunc func(ctx context.Context, call tool.Call, questions []tool.Question) ([]tool.Answer, error)
-
-// An InboxFunc passes messages for the session's agent to keep. keep returns once they are
-// on record. It ignores a message whose ID is already on record, and an empty one. The
-// function should return when ctx ends. The agent logs its errors.
-type InboxFunc func(ctx context.Context, session string, keep func([]Input) error) error
 
 // A Quota counts the model calls of agents that share it. A call that does not fit fails
 // with [llm.OverQuota], and the run ends as max_budget. [quota.Account] is one.

@@ -72,7 +72,7 @@ func TestContext(t *testing.T) {
 	}
 }
 
-// A ContextFunc that fails adds no notes and does not delay the run.
+// A Context that fails adds no notes and does not delay the run.
 func TestContextFails(t *testing.T) {
 	a := &agent.Agent{Model: llmtest.Script(say("end")), Context: func(context.Context, agent.Place) []agent.Note { panic("no") }}
 	if res, err := a.Prompt(t.Context(), "go"); err != nil || res.Text != "end" {

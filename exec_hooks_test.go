@@ -224,7 +224,7 @@ var moments = []moment{
 		w.agent.Model = llmtest.Script(say("a"))
 		s := w.agent.Session("")
 		defer s.Close()
-		if _, err := s.Do(t.Context(), agent.Input{Expansion: &tool.Expansion{Kind: tool.SlashCommand, Name: "review", Args: "HEAD", Text: "Review HEAD."}}); err != nil {
+		if _, err := s.Do(t.Context(), agent.Input{Expansion: &tool.Expansion{Kind: "slash_command", Name: "review", Args: "HEAD", Text: "Review HEAD."}}); err != nil {
 			t.Fatal(err)
 		}
 	}},

@@ -122,7 +122,7 @@ func TestSkillBoundEscapes(t *testing.T) {
 				if c.byUser != "" {
 					sc := table[c.byUser]
 					sc.Skill = c.byUser
-					in.Expansion = &tool.Expansion{Kind: tool.SlashCommand, Name: c.byUser, Text: "do it", Scope: &sc}
+					in.Expansion = &tool.Expansion{Kind: "slash_command", Name: c.byUser, Text: "do it", Scope: &sc}
 				}
 				s := a.Session("")
 				defer s.Close()
@@ -210,7 +210,7 @@ func TestSkillEndsBeforeFollowUp(t *testing.T) {
 	defer s.Close()
 	sc := skillscope.Scope{Skill: "reader", Tools: []permission.Rule{"Read"}}
 	denied := 0
-	for e, err := range s.StreamInput(t.Context(), agent.Input{Expansion: &tool.Expansion{Kind: tool.SlashCommand, Name: "reader", Text: "read", Scope: &sc}}) {
+	for e, err := range s.StreamInput(t.Context(), agent.Input{Expansion: &tool.Expansion{Kind: "slash_command", Name: "reader", Text: "read", Scope: &sc}}) {
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -288,8 +288,8 @@ func TestPromptExpansionHook(t *testing.T) {
 		model := llmtest.Script(say("done"))
 		a := &agent.Agent{Model: model, Hooks: []hook.Hook{note, second}}
 		s := a.Session("")
-		res, err := s.Do(t.Context(), agent.Input{Expansion: &tool.Expansion{Kind: tool.SlashCommand, Name: "review", Args: "HEAD", Text: "Review HEAD."}})
-		if len(seen) != 1 || seen[0].Fields["command_name"] != "review" || seen[0].Fields["command_args"] != "HEAD" || seen[0].Fields["expansion_type"] != tool.SlashCommand || seen[0].Prompt != "Review HEAD." {
+		res, err := s.Do(t.Context(), agent.Input{Expansion: &tool.Expansion{Kind: "slash_command", Name: "review", Args: "HEAD", Text: "Review HEAD."}})
+		if len(seen) != 1 || seen[0].Fields["command_name"] != "review" || seen[0].Fields["command_args"] != "HEAD" || seen[0].Fields["expansion_type"] != "slash_command" || seen[0].Prompt != "Review HEAD." {
 			t.Fatalf("hooks were told %+v", seen)
 		}
 		if blocks {

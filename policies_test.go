@@ -60,10 +60,10 @@ func TestPolicies(t *testing.T) {
 		"asks in mode dontAsk":                    {agent.Agent{Deciders: judges(permission.Ask("?")), Permissions: permission.Policy{Mode: permission.DontAsk, Allow: []permission.Rule{"write"}}, CanUseTool: yes}, 0},
 		"panics":                                  {agent.Agent{Permissions: bypass, Deciders: []permission.Decider{judgeFunc(func(permission.Request) permission.Decision { panic("x") })}}, 0},
 		"wants another input":                     {agent.Agent{Permissions: bypass, Deciders: judges(permission.AllowWith(json.RawMessage(`{"n":1}`)))}, 0},
-		"one of several denies":                   {agent.Agent{Permissions: bypass, Deciders: append(judges(permission.Allow()), permission.DenyList{"write"})}, 0},
-		"an empty allow list":                     {agent.Agent{Permissions: bypass, Deciders: []permission.Decider{permission.AllowList{}}}, 0},
-		"an empty deny list":                      {agent.Agent{Permissions: bypass, Deciders: []permission.Decider{permission.DenyList{}}}, 1},
-		"read-only":                               {agent.Agent{Permissions: bypass, Deciders: []permission.Decider{permission.ReadOnly{}}}, 0},
+		"one of several denies":                   {agent.Agent{Permissions: bypass, Deciders: append(judges(permission.Allow()), permission.DenyList("write"))}, 0},
+		"an empty allow list":                     {agent.Agent{Permissions: bypass, Deciders: []permission.Decider{permission.AllowList()}}, 0},
+		"an empty deny list":                      {agent.Agent{Permissions: bypass, Deciders: []permission.Decider{permission.DenyList()}}, 1},
+		"read-only":                               {agent.Agent{Permissions: bypass, Deciders: []permission.Decider{permission.ReadOnly()}}, 0},
 	} {
 		t.Run(name, func(t *testing.T) {
 			ran = 0

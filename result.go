@@ -1,11 +1,9 @@
 package agent
 
 import (
-	"encoding/json"
 	"errors"
 	"fmt"
 	"strings"
-	"time"
 
 	"github.com/openagent-go/agent/event"
 	"github.com/openagent-go/agent/llm"
@@ -13,39 +11,12 @@ import (
 )
 
 // A Result is the outcome of a prompt. Every run has one, however it ended. It includes the
-// work done before a failure.
+// work done before a failure. Its other fields are those of [event.RunEnd], such as Text, the
+// final answer, Output, the answer to a prompt with a schema, Reason, Usage, CostUSD and
+// Turns.
 type Result struct {
 	Session string // the id of the session
-	Text    string // the final answer, all its text blocks
-	// Output is the answer to a prompt with a schema, which it satisfies. Nil: there was no
-	// schema, or the run ended in another way.
-	Output     json.RawMessage
-	Partial    string                    // text of an answer that was cut off
-	Usage      llm.Usage                 // tokens, those of sub-agents included
-	CostUSD    *float64                  // nil: the price of a model is unknown
-	Models     map[string]event.Spending // usage and cost by model, sub-agents included
-	Agents     map[string]event.Spending // usage and cost of sub-agents, by name
-	Turns      int                       // answers of the model
-	Reason     event.EndReason           // why the run ended
-	Message    string                    // what went wrong, in words
-	Denials    []event.Denial            // refused calls of the agent; those of a sub-agent are in its event.RunEnd
-	Queued     []string                  // ids of messages that wait for the next prompt
-	Tools      map[string]event.ToolUse  // calls that ran, by tool
-	modelCalls int                       // requests to models
-	agentTurns int                       // answers of models to sub-agents, at any depth
-	lostUSD    float64                   // the most that cancelled calls can have cost beyond CostUSD
-	class      llm.Class                 // of the model's error; "": there was none
-	status     int                       // likewise
-	requestID  string                    // likewise
-	// Duration is the wall time. APIDuration is the part of it spent in model calls.
-	// FirstDelta is the time until the model first answered.
-	Duration, APIDuration, FirstDelta time.Duration
-}
-
-func newResult(session string, e event.RunEnd) *Result {
-	return &Result{Session: session, Text: e.Text, Output: e.Output, Partial: e.Partial, Usage: e.Usage, CostUSD: e.CostUSD, Models: e.Models, Agents: e.Agents,
-		Turns: e.Turns, Reason: e.Reason, Message: e.Message, Denials: e.Denials, Queued: e.Queued, Tools: e.Tools,
-		modelCalls: e.ModelCalls, agentTurns: e.AgentTurns, lostUSD: e.LostUSD, class: e.Class, status: e.Status, requestID: e.RequestID, Duration: e.Duration, APIDuration: e.API, FirstDelta: e.First}
+	event.RunEnd
 }
 
 // Errors for errors.Is on an [*EndError].
@@ -141,7 +112,7 @@ func (r *Result) failure() error {
 	if r == nil {
 		return nil
 	}
-	return endError(event.RunEnd{Reason: r.Reason, Message: r.Message, Text: r.Text, Class: r.class, Status: r.status, RequestID: r.requestID}, nil)
+	return endError(r.RunEnd, nil)
 }
 
 // endError returns the error for the end of a run, nil for success.

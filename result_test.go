@@ -16,7 +16,7 @@ func TestRecordedCause(t *testing.T) {
 		{Class: llm.Network, Message: "the line broke", RetryAfter: -1},
 		{Class: llm.Auth, Provider: "openai", Status: 401, RetryAfter: -1},
 	} {
-		r := newResult("s", event.RunEnd{Reason: event.ModelError, Message: want.Error(), Class: want.Class, Status: want.Status, RequestID: want.RequestID})
+		r := &Result{RunEnd: event.RunEnd{Reason: event.ModelError, Message: want.Error(), Class: want.Class, Status: want.Status, RequestID: want.RequestID}}
 		err := r.failure()
 		var got *llm.APIError
 		if !errors.As(err, &got) || *got != want || got.Error() != want.Error() {
@@ -26,7 +26,7 @@ func TestRecordedCause(t *testing.T) {
 			t.Errorf("got %q, want %q", err, want)
 		}
 	}
-	odd := newResult("s", event.RunEnd{Reason: event.ModelError, Message: "the agent has no model \"x\"", Class: llmconst.NotFound}).failure()
+	odd := (&Result{RunEnd: event.RunEnd{Reason: event.ModelError, Message: "the agent has no model \"x\"", Class: llmconst.NotFound}}).failure()
 	if api := (*llm.APIError)(nil); !errors.As(odd, &api) || api.Message != "the agent has no model \"x\"" || api.Provider != "" {
 		t.Errorf("got %#v", odd)
 	}

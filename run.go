@@ -159,7 +159,7 @@ func (l *activeRun) ended(end event.RunEnd) {
 	if l.span != nil {
 		l.span.fact = end
 	}
-	l.result = newResult(l.s.ID, end)
+	l.result = &Result{Session: l.s.ID, RunEnd: end}
 	l.s.mu.Lock()
 	l.s.last = l.result
 	l.s.mu.Unlock()
@@ -231,7 +231,7 @@ func (l *activeRun) reportLost(failed error) {
 		}
 	}
 	if ok {
-		l.result = newResult(l.s.ID, end)
+		l.result = &Result{Session: l.s.ID, RunEnd: end}
 		l.s.last = l.result
 	}
 	if l.s.state != nil {

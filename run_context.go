@@ -13,12 +13,6 @@ import (
 	"github.com/openagent-go/agent/permission"
 )
 
-// A ContextFunc returns notes about the place in which the agent works, such as files of
-// instructions. The Context of a project.Notes is one. It is called before each prompt, and before a
-// model call if calls have touched files since. The model gets each note once in a session.
-// The function should return soon, and when ctx ends.
-type ContextFunc func(ctx context.Context, at Place) []Note
-
 // A Place is where an agent works.
 type Place struct {
 	Session, Dir string // the id of the session, and the working folder
@@ -49,7 +43,7 @@ func (p *Place) hide(u *rules.Unreadable) {
 
 const maxTouched = 100 // most files in Place.Touched
 
-// notes calls the agent's ContextFunc. If that fails, it logs the error and returns no
+// notes calls the agent's Context. If that fails, it logs the error and returns no
 // notes.
 func (x *runSetup) notes(ctx context.Context, at Place) []Note {
 	if x.agent.Context == nil {

@@ -14,7 +14,7 @@ import (
 type noticePoll struct {
 	done    bool     // they were asked, and no fact was applied since
 	hung    bool     // they did not answer: this run asks them no more
-	touched []string // files that calls touched since the last call of the ContextFunc
+	touched []string // files that calls touched since the last call of the Context
 }
 
 // pollNotices returns the effect that asks for notices, before a model call and before the
@@ -45,7 +45,7 @@ func (l *activeRun) pollNotices(effects []engine.Effect) (asked *askNotices, wai
 	return asked, false
 }
 
-// pollInbox calls the agent's InboxFunc. The messages are on record before the function's
+// pollInbox calls the agent's Inbox. The messages are on record before the function's
 // keep returns.
 func (l *activeRun) pollInbox(ctx context.Context) {
 	inbox := l.x.agent.Inbox
@@ -81,7 +81,7 @@ func (l *activeRun) recordInbox(mail []Input) error {
 }
 
 // askNotices is an effect of the host. It asks tools for notices, the inbox for messages
-// and the ContextFunc for notes.
+// and the Context for notes.
 type askNotices struct {
 	run   *activeRun
 	place Place    // the run's place

@@ -78,7 +78,7 @@ func (h *callHost) begin(ctx context.Context) (context.Context, int, error) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	if h.over {
-		return nil, 0, fmt.Errorf("%w: the call is over", tool.ErrDeclined)
+		return nil, 0, fmt.Errorf("%w: the call is over", toolhost.ErrDeclined)
 	}
 	ctx, cancel := context.WithCancel(ctx)
 	h.cancels = append(h.cancels, cancel)
@@ -161,7 +161,7 @@ func (judging) Intent() event.Fact { return nil }
 func (h *callHost) permit(ctx context.Context, q toolhost.Sampling, key string, input json.RawMessage) error {
 	x := h.x
 	if x.Tool(q.Tool) != nil {
-		return fmt.Errorf("%w: the server has a tool of the name %s, so that rules for it would permit requests to the model", tool.ErrDeclined, q.Tool)
+		return fmt.Errorf("%w: the server has a tool of the name %s, so that rules for it would permit requests to the model", toolhost.ErrDeclined, q.Tool)
 	}
 	call := h.call
 	call.ID, call.Name, call.Input, call.State = key, q.Tool, input, nil
@@ -189,7 +189,7 @@ func (h *callHost) permit(ctx context.Context, q toolhost.Sampling, key string, 
 	}
 	if d.Behavior != permission.Allowed {
 		x.Log.Info("a request of an MCP server to the model is declined", "server", q.Server, "reason", d.Reason)
-		return fmt.Errorf("%w: permission denied: %s", tool.ErrDeclined, cmp.Or(d.Reason, "no reason is given"))
+		return fmt.Errorf("%w: permission denied: %s", toolhost.ErrDeclined, cmp.Or(d.Reason, "no reason is given"))
 	}
 	return nil
 }

@@ -349,7 +349,7 @@ func (s *Session) restore(ctx context.Context, log session.Log) error {
 			named = new(d) // also if the conversation was rewound past it
 		case event.RunEnd:
 			if s.last == nil {
-				before = newResult(s.ID, d)
+				before = &Result{Session: s.ID, RunEnd: d}
 			}
 		}
 	}

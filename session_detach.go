@@ -58,7 +58,7 @@ func (s *Session) isDetached() bool {
 func (l *activeRun) left() {
 	end, _ := l.conv.State.SoFar()
 	end.Reason, end.Message = "", ErrDetached.Error()
-	l.result, l.err = newResult(l.s.ID, end), errors.Join(ErrDetached, l.Stuck())
+	l.result, l.err = &Result{Session: l.s.ID, RunEnd: end}, errors.Join(ErrDetached, l.Stuck())
 	l.s.mu.Lock()
 	defer l.s.mu.Unlock()
 	l.s.last = l.result

@@ -48,7 +48,7 @@ func (s *Session) recordedRun(ctx context.Context, id string) (r recordedRun, er
 	if end < 0 {
 		return r, nil
 	}
-	r.end = newResult(s.ID, all[end].Data.(event.RunEnd))
+	r.end = &Result{Session: s.ID, RunEnd: all[end].Data.(event.RunEnd)}
 	if s.mu.Lock(); r.end.Reason == event.Suspended && s.state != nil && s.state.Last == all[len(all)-1].Seq {
 		r.unfinished = open || len(s.state.State.Asking()) == 0 // all decisions were made
 	}

@@ -504,7 +504,7 @@ func TestFallbackChangesTools(t *testing.T) {
 
 	// The beginning of the requests of a run goes on through a skill with another model.
 	a = &agent.Agent{Model: first, Tools: a.Tools, Models: func(string) (llm.Model, error) { return spare, nil }}
-	if _, err := a.Do(t.Context(), agent.Input{Expansion: &tool.Expansion{Kind: tool.SlashCommand, Name: "x", Text: "do it", Scope: &skillscope.Scope{Skill: "x", Model: "spare"}}}); err != nil {
+	if _, err := a.Do(t.Context(), agent.Input{Expansion: &tool.Expansion{Kind: "slash_command", Name: "x", Text: "do it", Scope: &skillscope.Scope{Skill: "x", Model: "spare"}}}); err != nil {
 		t.Fatal(err)
 	}
 	if all := spare.Requests(); len(all) != 3 || toolsSeen(&all[2].Request) != own {

@@ -58,7 +58,7 @@ func ParentOf(ctx context.Context) (p *Parent, ok bool) {
 }
 
 // Run runs a child and waits for the result. Once the child's run has begun, the result is
-// not nil. Run fails with [ErrShare], and with the errors of [Session.Prompt].
+// not nil. Run fails with an error, and with the errors of [Session.Prompt].
 func (p *Parent) Run(ctx context.Context, c Child) (*Result, error) {
 	return p.run.Run(ctx, c.child())
 }
@@ -104,14 +104,14 @@ func (p *parentRun) Depth() int {
 // Agent returns the run's agent. Do not change it.
 func (p *parentRun) Agent() *Agent { return p.session.definition() }
 
-// ErrShare is matched if the budget has nothing left for a child.
-var ErrShare = errors.New("nothing is left of the budget for another agent")
+// errShare says that the budget has nothing left for a child.
+var errShare = errors.New("nothing is left of the budget for another agent")
 
-// ErrKind is matched if you continue a child's session with an Agent of another name.
-var ErrKind = errors.New("it is another kind of agent")
+// errKind says that an Agent of another name is to continue a child's session.
+var errKind = errors.New("it is another kind of agent")
 
 // Run runs a child and waits for the result. Once the child's run has begun, the result is
-// not nil. Run fails with [ErrShare], and with the errors of [Session.Prompt].
+// not nil. Run fails with an error, and with the errors of [Session.Prompt].
 func (p *parentRun) Run(ctx context.Context, c child) (*Result, error) {
 	id, err := p.idOf(ctx, c)
 	if err != nil {
@@ -183,7 +183,7 @@ func (p *parentRun) Start(ctx context.Context, c child, done func(*Result, error
 // Stop stops a background child, given the id of its session. It reports whether the child
 // was working.
 func (p *parentRun) Stop(id string) bool {
-	return p.session.subagents().StopBackground(id, ErrAgentStopped)
+	return p.session.subagents().StopBackground(id, subagents.ErrStopped)
 }
 
 // Working reports whether a child is working, given the id of its session.
@@ -269,7 +269,7 @@ func (p *parentRun) prepareSubagent(ctx context.Context, c child, id string, bac
 			return nil, fmt.Errorf("agent: sending %s back to work: %w", id, err)
 		}
 		if info.Agent == nil || info.Agent.Kind != c.Agent.Name {
-			return nil, fmt.Errorf("agent: sending %s back to work: %w", id, ErrKind)
+			return nil, fmt.Errorf("agent: sending %s back to work: %w", id, errKind)
 		}
 	}
 	agents := p.session.subagents()
@@ -285,7 +285,7 @@ func (p *parentRun) prepareSubagent(ctx context.Context, c child, id string, bac
 		limits := own.limits()
 		var begun, ok bool
 		if begun, w.over, ok = subagents.Reserve(f.State, now(), &start, &limits); !ok {
-			return fmt.Errorf("agent: starting %s: %w", name, ErrShare)
+			return fmt.Errorf("agent: starting %s: %w", name, errShare)
 		}
 		if err := w.input.check(); err != nil && !begun {
 			return fmt.Errorf("agent: starting %s: its task: %w", name, err)

@@ -169,10 +169,10 @@ func TestInheritedTools(t *testing.T) {
 
 // The parent's rules and mode bound a sub-agent, whatever its own are.
 func TestInheritedPermissions(t *testing.T) {
-	now := parentNow{model: func() llm.Model { return nil }, above: permission.DenyList{"Web"},
+	now := parentNow{model: func() llm.Model { return nil }, above: permission.DenyList("Web"),
 		rules: permission.Policy{Mode: permission.Default, Deny: []permission.Rule{"Bash"}, Ask: []permission.Rule{"Read"}}}
-	mine := Agent{Permissions: permission.Policy{Mode: permission.Bypass, Allow: []permission.Rule{"Bash"}, Deny: []permission.Rule{"Edit"}}, Deciders: []permission.Decider{permission.DenyList{"Grep"}}}
-	from := &Agent{Deciders: []permission.Decider{permission.DenyList{"Glob"}}}
+	mine := Agent{Permissions: permission.Policy{Mode: permission.Bypass, Allow: []permission.Rule{"Bash"}, Deny: []permission.Rule{"Edit"}}, Deciders: []permission.Decider{permission.DenyList("Grep")}}
+	from := &Agent{Deciders: []permission.Decider{permission.DenyList("Glob")}}
 	a := inherit(from, mine, "", now)
 	rules := policies.Compile(a.Permissions).In(a.Permissions.Mode)
 	for name, want := range map[string]permission.Behavior{"Bash": permission.Denied, "Edit": permission.Denied, "Read": permission.Asked} {
@@ -184,7 +184,7 @@ func TestInheritedPermissions(t *testing.T) {
 		t.Errorf("a mode of its own allows %v", d)
 	}
 	for _, name := range []string{"Glob", "Web", "Grep"} {
-		if d := permission.Composite(a.Deciders).Decide(permission.Request{Tool: name}); d.Behavior != permission.Denied {
+		if d := permission.Composite(a.Deciders...).Decide(permission.Request{Tool: name}); d.Behavior != permission.Denied {
 			t.Errorf("%s is %v", name, d)
 		}
 	}

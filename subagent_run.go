@@ -87,8 +87,8 @@ func stopCause(ctx context.Context, err error) error {
 // recall returns the recorded result of a task whose end is on record.
 func (w *subagentTask) recall(ctx context.Context) (*Result, error) {
 	end, text, _ := subagents.LastResult(ctx, w.session.store(), event.AgentStart{Key: w.key, Session: w.session.ID, Agent: w.name})
-	res := newResult(w.session.ID, event.RunEnd{Reason: end.Reason, Message: end.Message, Text: text, Turns: end.Turns, AgentTurns: end.AgentTurns, ModelCalls: end.ModelCalls,
-		Usage: end.Usage, CostUSD: end.CostUSD, LostUSD: end.LostUSD, Models: end.Models, Duration: end.Duration})
+	res := &Result{Session: w.session.ID, RunEnd: event.RunEnd{Reason: end.Reason, Message: end.Message, Text: text, Turns: end.Turns, AgentTurns: end.AgentTurns, ModelCalls: end.ModelCalls,
+		Usage: end.Usage, CostUSD: end.CostUSD, LostUSD: end.LostUSD, Models: end.Models, Duration: end.Duration}}
 	return res, res.failure()
 }
 
@@ -103,8 +103,8 @@ func (w *subagentTask) ended(res *Result, err error) (event.AgentEnd, string) {
 		return end, ""
 	}
 	end.Reason, end.Message = res.Reason, w.parent.run.x.Secrets.Text(res.Message)
-	end.Turns, end.AgentTurns, end.ModelCalls, end.Usage, end.CostUSD = res.Turns, res.agentTurns, res.modelCalls, res.Usage, res.CostUSD
-	end.LostUSD, end.Models, end.Duration = res.lostUSD, res.Models, res.Duration
+	end.Turns, end.AgentTurns, end.ModelCalls, end.Usage, end.CostUSD = res.Turns, res.AgentTurns, res.ModelCalls, res.Usage, res.CostUSD
+	end.LostUSD, end.Models, end.Duration = res.LostUSD, res.Models, res.Duration
 	return end, res.Text
 }
 

@@ -13,10 +13,6 @@ import (
 	"github.com/openagent-go/agent/permission"
 )
 
-// ErrAgentStopped is matched by the end of an agent that the tool TaskStop or
-// [Session.StopAgent] stopped.
-var ErrAgentStopped = errors.New("it was stopped")
-
 // ErrNoAgent is matched if no working agent has the id or name.
 var ErrNoAgent = errors.New("no such agent is at work")
 
@@ -25,7 +21,7 @@ var ErrNoAgent = errors.New("no such agent is at work")
 // with [ErrNoAgent].
 func (s *Session) StopAgent(id string) error {
 	for _, at := range s.Children() {
-		if (at.Session == id || at.Agent == id) && s.subagents().Stop(at.Key, ErrAgentStopped) {
+		if (at.Session == id || at.Agent == id) && s.subagents().Stop(at.Key, subagents.ErrStopped) {
 			return nil
 		}
 	}

@@ -64,7 +64,7 @@ func TestAgentStoppedAtItsStart(t *testing.T) {
 					end = f
 				}
 			}
-			if end.Reason != event.Interrupted || end.Message != agent.ErrAgentStopped.Error() {
+			if end.Reason != event.Interrupted || end.Message != "it was stopped" {
 				t.Errorf("its end is %+v", end)
 			}
 			if !background && (seen == nil || strings.Contains(seen.Error(), "canceled")) {

@@ -158,7 +158,7 @@ func (a *Agent) advertise(resolved []tool.Tool, window int) ([]tool.Tool, []fact
 func (a *Agent) instructions() string {
 	parts := []string{a.System}
 	for _, set := range a.Toolsets {
-		if in, ok := set.(tool.Instructor); ok {
+		if in, ok := set.(toolrun.Instructor); ok {
 			parts = append(parts, in.Instructions())
 		}
 	}
@@ -171,7 +171,7 @@ func (a *Agent) versions() []uint64 {
 	var out []uint64
 	for _, set := range a.Toolsets {
 		n := uint64(0)
-		if c, ok := set.(tool.Versioned); ok {
+		if c, ok := set.(toolrun.Versioned); ok {
 			n = c.Version()
 		}
 		out = append(out, n)

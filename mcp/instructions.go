@@ -15,7 +15,7 @@ const (
 
 // Instructions returns the instructions of the connected servers for models, by server,
 // each cut to 2 KB and marked as foreign. Beyond 8 KB they are left out, with a note. See
-// [tool.Instructor].
+// [tool.Set].
 func (all *Servers) Instructions() string {
 	servers := all.sorted()
 	all.mu.Lock()
@@ -49,7 +49,7 @@ func instructions(told string) string {
 }
 
 // Version changes with the tools and instructions of the servers that are
-// connected. See [tool.Versioned].
+// connected. See [tool.Set].
 func (all *Servers) Version() uint64 { return all.version.Load() }
 
 // serves reports whether a server contributes tools: it is connected, or was and is

@@ -28,7 +28,7 @@ func rename(t tool.Tool, name string, always bool) tool.Tool {
 	r := aliasedTool{inner: t, own: spec.Name}
 	spec.Name, spec.Aliases, spec.Replaces, spec.AlwaysLoad = name, nil, nil, spec.AlwaysLoad || always
 	r.spec = spec
-	if f, ok := t.(tool.Factory); ok {
+	if f, ok := t.(toolrun.Factory); ok {
 		return renamedFactory{r, f}
 	}
 	return r
@@ -54,7 +54,7 @@ func (r aliasedTool) Classify(call tool.Call) tool.Traits {
 }
 
 func (r aliasedTool) Validate(call tool.Call) error {
-	if v, ok := r.inner.(tool.Validator); ok {
+	if v, ok := r.inner.(toolrun.Validator); ok {
 		call.Name = r.own
 		return v.Validate(call)
 	}
@@ -62,7 +62,7 @@ func (r aliasedTool) Validate(call tool.Call) error {
 }
 
 func (r aliasedTool) Repair(call tool.Call) json.RawMessage {
-	if v, ok := r.inner.(tool.Repairer); ok {
+	if v, ok := r.inner.(toolrun.Repairer); ok {
 		call.Name = r.own
 		return v.Repair(call)
 	}
@@ -78,19 +78,19 @@ func (r aliasedTool) Preview(call tool.Call) string {
 }
 
 func (r aliasedTool) TakesPartial() bool {
-	p, ok := r.inner.(tool.Partial)
+	p, ok := r.inner.(toolrun.Partial)
 	return ok && p.TakesPartial()
 }
 
 func (r aliasedTool) Partial(ctx context.Context, input json.RawMessage) {
-	if p, ok := r.inner.(tool.Partial); ok {
+	if p, ok := r.inner.(toolrun.Partial); ok {
 		p.Partial(ctx, input)
 	}
 }
 
 type renamedFactory struct {
 	aliasedTool
-	factory tool.Factory
+	factory toolrun.Factory
 }
 
 func (f renamedFactory) Make() tool.Tool {

@@ -42,7 +42,7 @@ func TestInProcess(t *testing.T) {
 	if c := toolrun.Classify(tools[0], tool.Call{Input: in}); len(c.Touches) != 1 {
 		t.Errorf("%+v", c)
 	}
-	if err := tools[0].(tool.Validator).Validate(tool.Call{Input: json.RawMessage(`{}`)}); err == nil {
+	if err := tools[0].(toolrun.Validator).Validate(tool.Call{Input: json.RawMessage(`{}`)}); err == nil {
 		t.Error("an input without a city passes")
 	}
 }

@@ -15,7 +15,6 @@ import (
 	"github.com/openagent-go/agent/internal/text"
 	"github.com/openagent-go/agent/internal/toolhost"
 	"github.com/openagent-go/agent/llm"
-	"github.com/openagent-go/agent/tool"
 )
 
 // Bounds of a request to the model.
@@ -51,7 +50,7 @@ func (ses *session) sample(ctx context.Context, s *server, p *sdk.CreateMessageW
 	defer context.AfterFunc(ctx, cancel)()
 	answer, err := toolhost.Sample(within, *q)
 	switch {
-	case errors.Is(err, tool.ErrDeclined):
+	case errors.Is(err, toolhost.ErrDeclined):
 		return nil, rejected("the request is declined") // why is not the server's business
 	case err != nil:
 		s.all.options.log().Warn("a request of an MCP server to the model came to nothing", "server", s.name, "error", s.sanitize(err.Error()))

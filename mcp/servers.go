@@ -18,6 +18,7 @@ import (
 	"github.com/openagent-go/agent/internal/mcphost"
 	"github.com/openagent-go/agent/internal/mcpnames"
 	"github.com/openagent-go/agent/internal/text"
+	"github.com/openagent-go/agent/internal/toolrun"
 	"github.com/openagent-go/agent/mcp/oauth"
 	"github.com/openagent-go/agent/tool"
 	"github.com/openagent-go/agent/workspace"
@@ -427,7 +428,7 @@ func (all *Servers) Close() error {
 }
 
 var _ interface {
-	tool.Instructor
-	tool.Versioned
+	toolrun.Instructor
+	toolrun.Versioned
 } = (*Servers)(nil)
 var _ sdk.Transport = (*child)(nil)

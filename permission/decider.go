@@ -39,12 +39,13 @@ type WriteProtector interface {
 // fromPolicy is the source of the deciders of this package.
 const fromPolicy Source = "policy"
 
-// An AllowList allows the tools that it names, by name or alias, and denies all
+// AllowList returns a [Decider] that allows the given tools, by name or alias, and denies all
 // others. Without names it denies every call. A name may hold "*" for any text.
-type AllowList []string
+func AllowList(tools ...string) Decider { return allowList(tools) }
 
-// Decide implements [Decider].
-func (l AllowList) Decide(r Request) Decision {
+type allowList []string
+
+func (l allowList) Decide(r Request) Decision {
 	if rules.NamesTool(l, r.Tool, r.Aliases...) {
 		return Decision{Behavior: Allowed, Source: fromPolicy, Reason: fmt.Sprintf("%s is one of the tools that the policy allows", r.Tool)}
 	}
@@ -54,25 +55,27 @@ func (l AllowList) Decide(r Request) Decision {
 	return Decision{Behavior: Denied, Source: fromPolicy, Reason: fmt.Sprintf("%s is none of the tools that the policy allows: %s", r.Tool, text.Bytes(strings.Join(l, ", "), shellword.MaxShown))}
 }
 
-// A DenyList denies the tools that it names, by name or alias, and has no opinion
-// about others. A name may hold "*" for any text.
-type DenyList []string
+// DenyList returns a [Decider] that denies the given tools, by name or alias, and has no
+// opinion about others. A name may hold "*" for any text.
+func DenyList(tools ...string) Decider { return denyList(tools) }
 
-// Decide implements [Decider].
-func (l DenyList) Decide(r Request) Decision {
+type denyList []string
+
+func (l denyList) Decide(r Request) Decision {
 	if !rules.NamesTool(l, r.Tool, r.Aliases...) {
 		return Decision{}
 	}
 	return Decision{Behavior: Denied, Source: fromPolicy, Reason: fmt.Sprintf("%s is one of the tools that the policy denies", r.Tool)}
 }
 
-// ReadOnly allows calls that change nothing and denies all others. Looking
-// something up in the network changes nothing; a command line is read-only if
-// all of its commands are known to be.
-type ReadOnly struct{}
+// ReadOnly returns a [Decider] that allows calls that change nothing and denies all others.
+// Looking something up in the network changes nothing; a command line is read-only if all of
+// its commands are known to be.
+func ReadOnly() Decider { return readOnly{} }
 
-// Decide implements [Decider].
-func (ReadOnly) Decide(r Request) Decision {
+type readOnly struct{}
+
+func (readOnly) Decide(r Request) Decision {
 	call := r.engine()
 	if why := call.WhyWrites(); why != "" {
 		return Decision{Behavior: Denied, Source: fromPolicy, Reason: fmt.Sprintf("%s is denied by the read-only policy because %s", call, why)}
@@ -80,29 +83,29 @@ func (ReadOnly) Decide(r Request) Decision {
 	return Decision{Behavior: Allowed, Source: fromPolicy, Reason: fmt.Sprintf("%s only reads", call)}
 }
 
-// A Composite asks its judges in their order. The first that denies settles the
-// call; else one that asks or defers counts before one that allows, and those
-// without an opinion are passed over. Where none has an opinion it has none.
-type Composite []Decider
+// Composite returns a [Decider] that asks the given ones in their order. The first that
+// denies settles the call; else one that asks or defers counts before one that allows, and
+// those without an opinion are passed over. Where none has an opinion it has none. It is a
+// [Concealer] that conceals what one of them conceals.
+func Composite(deciders ...Decider) Decider { return composite(deciders) }
 
-// Conceals makes the list a [Concealer]: what one of its judges conceals is concealed.
-func (l Composite) Conceals(path string) bool {
+type composite []Decider
+
+func (l composite) Conceals(path string) bool {
 	return slices.ContainsFunc(l, func(j Decider) bool {
 		c, ok := j.(Concealer)
 		return ok && c.Conceals(path)
 	})
 }
 
-// ConcealsIn is that of any of its judges.
-func (l Composite) ConcealsIn(folder string) bool {
+func (l composite) ConcealsIn(folder string) bool {
 	return slices.ContainsFunc(l, func(j Decider) bool {
 		c, ok := j.(Concealer)
 		return ok && c.ConcealsIn(folder)
 	})
 }
 
-// Decide implements [Decider].
-func (l Composite) Decide(r Request) Decision {
+func (l composite) Decide(r Request) Decision {
 	var best Decision
 	for _, j := range l {
 		d := j.Decide(r)

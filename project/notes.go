@@ -21,7 +21,7 @@ const (
 )
 
 // Notes tells a model about its folder: files of instructions, and once in a session git's
-// state. Its Context is the [agent.ContextFunc] of any number of agents and sessions:
+// state. Its Context is that of any number of agents and sessions:
 //
 //	notes := new(project.Notes)
 //	defer notes.Close()
@@ -57,8 +57,8 @@ type gitState struct {
 	text  string
 }
 
-// Context returns notes on files of instructions, and on git's state. It is an
-// [agent.ContextFunc].
+// Context returns notes on files of instructions, and on git's state. It is for
+// [agent.Agent].Context.
 func (n *Notes) Context(ctx context.Context, at agent.Place) []agent.Note {
 	state := n.git(at.Session, at.Dir)
 	where := n.place(at)

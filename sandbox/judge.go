@@ -106,7 +106,7 @@ func (s *Sandbox) unconfined(q permission.Request) permission.Decision {
 			return permission.Decision{Behavior: permission.Asked, Source: policies.FromPolicy,
 				Reason: fmt.Sprintf("the command %q would run outside of the sandbox", text.Bytes(a.Target, maxShown))}
 		}
-		if (permission.ReadOnly{}).Decide(q).Behavior != permission.Allowed {
+		if permission.ReadOnly().Decide(q).Behavior != permission.Allowed {
 			return permission.Decision{Behavior: permission.Asked, Source: policies.FromPolicy,
 				Reason: fmt.Sprintf("the sandbox is enabled but there is none here (%s), so the command %q would run unconfined", s.whyNone(), text.Bytes(a.Target, maxShown))}
 		}

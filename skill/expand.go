@@ -43,7 +43,7 @@ func (r *Registry) Expand(name, args string) (*tool.Expansion, error) {
 	if !marked && args != "" {
 		text += "\n\nARGUMENTS: " + args
 	}
-	return &tool.Expansion{Kind: tool.SlashCommand, Name: s.Name, Args: args, Text: now.heading(s.Name, args) + now.bounds() + "\n\n" + text,
+	return &tool.Expansion{Kind: "slash_command", Name: s.Name, Args: args, Text: now.heading(s.Name, args) + now.bounds() + "\n\n" + text,
 		Scope: &skillscope.Scope{Skill: s.Name, Tools: now.Tools, Model: now.Model}}, nil
 }
 

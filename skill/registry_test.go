@@ -9,7 +9,6 @@ import (
 	"github.com/openagent-go/agent/internal/policies"
 	"github.com/openagent-go/agent/internal/toolapi"
 	"github.com/openagent-go/agent/permission"
-	"github.com/openagent-go/agent/tool"
 	"github.com/openagent-go/agent/tools"
 )
 
@@ -125,7 +124,7 @@ Do first then second $1 one, all: first "second $1 one". Costs $10, $HOME, ! In 
 	if x.Text != want {
 		t.Errorf("got %q\nwant %q", x.Text, want)
 	}
-	if sc := x.Scope; x.Kind != tool.SlashCommand || x.Name != "x" || sc.Skill != "x" || len(sc.Tools) != 2 || sc.Model != "big" {
+	if sc := x.Scope; x.Kind != "slash_command" || x.Name != "x" || sc.Skill != "x" || len(sc.Tools) != 2 || sc.Model != "big" {
 		t.Errorf("%+v, %+v", x, x.Scope)
 	}
 	text, err := r.Text("x")

@@ -35,7 +35,7 @@ func (c *Manager) work(ctx context.Context, p parentrun.Run, j *job, child paren
 		waits := j.keeps(res, err)
 		j.mu.Lock()
 		j.result, j.err = res, err
-		j.stopped = j.stopped || errors.Is(err, agent.ErrAgentStopped)
+		j.stopped = j.stopped || errors.Is(err, parentrun.ErrStopped)
 		j.mu.Unlock()
 		close(rest)
 		if ended != nil {

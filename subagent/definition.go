@@ -59,7 +59,7 @@ func (d Definition) Bounded() *agent.Agent {
 type looker struct{}
 
 func (looker) Decide(r permission.Request) permission.Decision {
-	return onlyDenials(permission.ReadOnly{}.Decide(r))
+	return onlyDenials(permission.ReadOnly().Decide(r))
 }
 
 // An only keeps an agent to the calls that the rules of its definition cover.

@@ -14,7 +14,7 @@ func TestBounded(t *testing.T) {
 	}
 	for _, d := range Builtin() {
 		a := d.Bounded()
-		judge := permission.Composite(a.Deciders)
+		judge := permission.Composite(a.Deciders...)
 		denied := judge.Decide(run("git commit -m x")).Behavior == permission.Denied
 		if denied != d.ReadOnly {
 			t.Errorf("%s: a commit is denied: %v", a.Name, denied)
@@ -34,7 +34,7 @@ func TestBounded(t *testing.T) {
 	}
 	// It allows nothing: a page of the web is asked about as ever.
 	page := permission.Request{Tool: "WebFetch", ReadOnly: true, Dir: "/p", Access: []permission.Access{{Kind: permission.FetchURL, Target: "https://example.com"}}}
-	if d := permission.Composite(Builtin()[1].Bounded().Deciders).Decide(page); d.Behavior != permission.NoOpinion {
+	if d := permission.Composite(Builtin()[1].Bounded().Deciders...).Decide(page); d.Behavior != permission.NoOpinion {
 		t.Errorf("a page: %v", d)
 	}
 }

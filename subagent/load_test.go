@@ -100,7 +100,7 @@ func TestRead(t *testing.T) {
 	}
 	for line, denied := range map[string]bool{"git diff HEAD": false, "git diff HEAD; ls": true, "ls": true, "git log": true} {
 		r := permission.Request{Tool: "Bash", Dir: "/p", Access: []permission.Access{{Kind: permission.RunCommand, Target: line}}}
-		if got := permission.Composite(d.Bounded().Deciders).Decide(r); (got.Behavior == permission.Denied) != denied || got.Behavior == permission.Allowed {
+		if got := permission.Composite(d.Bounded().Deciders...).Decide(r); (got.Behavior == permission.Denied) != denied || got.Behavior == permission.Allowed {
 			t.Errorf("%s: %+v", line, got)
 		}
 	}
@@ -119,7 +119,7 @@ func TestReadKinds(t *testing.T) {
 		{"tools:", "", func(d Definition) bool { return d.Agent.AllowedTools == nil && !d.ReadOnly }},
 		{"tools: Agent(worker, scout), Read", "", func(d Definition) bool {
 			use := func(kind string) permission.Behavior {
-				return permission.Composite(d.Agent.Deciders).Decide(permission.Request{Tool: "Agent", Dir: "/p", Access: []permission.Access{{Kind: permission.UseName, Target: kind}}}).Behavior
+				return permission.Composite(d.Agent.Deciders...).Decide(permission.Request{Tool: "Agent", Dir: "/p", Access: []permission.Access{{Kind: permission.UseName, Target: kind}}}).Behavior
 			}
 			return use("worker") == permission.NoOpinion && use("scout") == permission.NoOpinion && use("other") == permission.Denied
 		}},

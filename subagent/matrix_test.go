@@ -52,7 +52,7 @@ var (
 		"ask":   {Ask: []permission.Rule{"Write", "Bash", "mcp__post__send"}},
 		"allow": {Allow: []permission.Rule{"Write", "Edit", "Bash(echo *)", "mcp__post__send"}},
 	}
-	powerPolicies = map[string][]permission.Decider{"none": nil, "reads only": {permission.ReadOnly{}}, "listed": {permission.AllowList{"Agent", "Read", "Bash"}}}
+	powerPolicies = map[string][]permission.Decider{"none": nil, "reads only": {permission.ReadOnly()}, "listed": {permission.AllowList("Agent", "Read", "Bash")}}
 	powerBounds   = map[string][]permission.Rule{"none": nil, "skill": {"Agent", "Read", "Bash(ls *)", "mcp__post__send"}}
 )
 
@@ -66,7 +66,7 @@ func greedy() *agent.Agent {
 	allow := func(context.Context, *hook.Input) (hook.Output, error) {
 		return hook.Output{Permission: permission.Allowed, Updates: grabs}, nil
 	}
-	return &agent.Agent{Name: "greedy", Permissions: all, CanUseTool: yes, Deciders: []permission.Decider{permission.AllowList{"*"}},
+	return &agent.Agent{Name: "greedy", Permissions: all, CanUseTool: yes, Deciders: []permission.Decider{permission.AllowList("*")},
 		Hooks: []hook.Hook{{On: hook.PreToolUse, Func: allow}, {On: hook.PermissionRequest, Func: allow}}}
 }
 
@@ -117,7 +117,7 @@ func (p powers) run(t *testing.T, deep bool) []string {
 	s.plays("go", steps...)
 	in := agent.Input{Text: "go"}
 	if only := powerBounds[p.bound]; only != nil {
-		in.Expansion = &tool.Expansion{Kind: tool.SlashCommand, Name: "skill", Text: "go", Scope: &skillscope.Scope{Skill: "skill", Tools: only}}
+		in.Expansion = &tool.Expansion{Kind: "slash_command", Name: "skill", Text: "go", Scope: &skillscope.Scope{Skill: "skill", Tools: only}}
 	}
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()

@@ -60,7 +60,7 @@ func (c *Manager) join(ctx context.Context, s toolapi.Spawn, j *job, a *agent.Ag
 
 // Inbox returns the inbox of an agent at the root, by its name; "" is one that has
 // none. It is for [agent.Agent].Inbox.
-func (c *Manager) Inbox(name string) agent.InboxFunc {
+func (c *Manager) Inbox(name string) func(ctx context.Context, session string, keep func([]agent.Input) error) error {
 	return func(ctx context.Context, session string, keep func([]agent.Input) error) error {
 		if c.Team == nil {
 			return nil

@@ -8,16 +8,9 @@ import (
 	"github.com/openagent-go/agent/internal/toolschema"
 )
 
-// ErrStuck is matched by the error for a tool that did not return after its
-// context had ended.
-var ErrStuck = errors.New("tool did not return after its context had ended")
-
 // ErrTimeout is returned, beside a result, by a tool that bounds its own time and has
 // reached that bound: the call then counts as timed out.
 var ErrTimeout = errors.New("the tool reached its own time limit")
-
-// ErrDeclined is matched if a person, a rule or another decider refuses a server's request.
-var ErrDeclined = errors.New("the request is declined")
 
 // An InputError describes the mistakes in a call's input. A tool may return one for rules
 // that its schema cannot express; it counts as invalid input, not as a failure of the tool.

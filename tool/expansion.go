@@ -4,7 +4,7 @@ import "github.com/openagent-go/agent/internal/skillscope"
 
 // An Expansion is the result of a command of the user, such as "/review HEAD~1".
 type Expansion struct {
-	Kind string `json:"kind"`           // for hooks: SlashCommand or ServerPrompt
+	Kind string `json:"kind"`           // "slash_command", or "mcp_prompt" for a prompt of a server
 	Name string `json:"name"`           // of the skill, or of the prompt
 	Args string `json:"args,omitempty"` // what follows the name of the command
 	// Text is the text for the model.
@@ -12,9 +12,3 @@ type Expansion struct {
 	// Scope, unless nil, is in force for the run: what the skill permits.
 	Scope *skillscope.Scope `json:"scope,omitempty"`
 }
-
-// Kinds of an [Expansion].
-const (
-	SlashCommand = "slash_command"
-	ServerPrompt = "mcp_prompt"
-)

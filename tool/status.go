@@ -3,7 +3,6 @@ package tool
 import (
 	"context"
 	"encoding/json"
-	"maps"
 )
 
 // A Status is a tool's report about a call for people: while its input is being written,
@@ -14,22 +13,6 @@ type Status struct {
 	Percent  float64                    `json:"percent,omitempty"` // 0 to 100, 0 when unknown
 	Params   map[string]json.RawMessage `json:"params,omitempty"`
 	Metadata map[string]json.RawMessage `json:"metadata,omitempty"`
-}
-
-// Add returns s with the report r added.
-func (s Status) Add(r Status) Status {
-	r.Params = join(s.Params, r.Params)
-	r.Metadata = join(s.Metadata, r.Metadata)
-	return r
-}
-
-func join(a, b map[string]json.RawMessage) map[string]json.RawMessage {
-	if len(a) == 0 {
-		return b
-	}
-	a = maps.Clone(a)
-	maps.Copy(a, b)
-	return a
 }
 
 type progressKey struct{}

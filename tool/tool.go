@@ -19,6 +19,20 @@ import (
 // A Tool is something that a model may call. A failure that the model should see is an
 // error [Result]; an error returned by Run becomes one. Run must return soon after ctx
 // ends. A Tool is safe for concurrent use.
+//
+// A Tool may also be a [Classifier] and a [Previewer], and have the methods below. They are
+// called before the call is permitted and must not have side effects. The tools of [New] have
+// all of them but Make.
+//
+//   - Make() tool.Tool returns a new tool for a call, with the same Spec. It sees the partial
+//     inputs and runs once.
+//   - Validate(call tool.Call) error fails if the tool cannot read the input of a call. The
+//     error, such as an [*InputError], is for the model. The call is neither judged nor run.
+//   - Repair(call tool.Call) json.RawMessage returns the input that the tool uses, such as a
+//     number in place of "42", or the call's own. Hooks, policies and callbacks judge it.
+//   - Partial(ctx context.Context, input json.RawMessage) gets the input while the model is
+//     writing it, if TakesPartial() bool returns true. input is valid JSON: the part written
+//     so far, with everything open closed.
 type Tool interface {
 	Spec() Spec // describes the tool; it is always the same
 	Run(ctx context.Context, call Call) (*Result, error)
@@ -26,23 +40,16 @@ type Tool interface {
 
 // A Set is a group of tools that may change over time. It is asked at the
 // start of each prompt.
+//
+// A Set may also have these methods:
+//
+//   - Instructions() string returns a text for the model about the tools, "" for none. It is
+//     called after Tools. The text comes after the agent's System.
+//   - Version() uint64 returns another number once Tools or Instructions would return
+//     something else. It is called before each request of a run, which then uses the new
+//     values.
 type Set interface {
 	Tools(ctx context.Context) ([]Tool, error) // returns the tools of the next prompt
-}
-
-// An Instructor is a Set with instructions for models about its tools. It is called after
-// Tools, and its text comes after the agent's System.
-type Instructor interface {
-	Set
-	Instructions() string // returns a text for the model; "": none
-}
-
-// A Versioned is a Set that reports changes. Version returns another number once Tools or
-// Instructions would return something else. It is called before each request of a run,
-// which then uses the new values.
-type Versioned interface {
-	Set
-	Version() uint64
 }
 
 // A Classifier is a Tool that knows more of a call than its Spec says.
@@ -71,13 +78,6 @@ type Traits struct {
 	// ConfirmReason, if not empty, is the reason why a person must agree to the call even
 	// if the mode allows it. If no person can be asked it is denied.
 	ConfirmReason string `json:"asks,omitempty"`
-}
-
-// A Factory is a Tool that makes a new Tool for each call, asked once: the same
-// one sees the partial inputs and the one execution. It has the Factory's Spec.
-type Factory interface {
-	Tool
-	Make() Tool // returns a new tool
 }
 
 // A Spec describes a tool. Only Name is required. It must not change during a prompt.

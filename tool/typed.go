@@ -143,7 +143,7 @@ func (t *Typed[In]) OnPartial(fn func(ctx context.Context, in In)) *Typed[In] {
 	return t
 }
 
-// Partial implements [Partial]; input that does not fit In is passed over.
+// Partial calls the function of OnPartial. It passes over input that does not fit In.
 func (t *Typed[In]) Partial(ctx context.Context, input json.RawMessage) {
 	var in In
 	if see := t.has().partial; see != nil && json.Unmarshal(input, &in) == nil {
@@ -153,14 +153,6 @@ func (t *Typed[In]) Partial(ctx context.Context, input json.RawMessage) {
 
 // TakesPartial reports whether OnPartial was called.
 func (t *Typed[In]) TakesPartial() bool { return t.has().partial != nil }
-
-// A Partial is a Tool that receives its input while the model is writing it, see
-// [Typed.OnPartial]. input is valid JSON: the part written so far, with everything open
-// closed.
-type Partial interface {
-	TakesPartial() bool // reports whether Input may be a part of the JSON
-	Partial(ctx context.Context, input json.RawMessage)
-}
 
 // Spec describes the tool; its Input is never nil.
 func (t *Typed[In]) Spec() Spec { return t.spec }
@@ -189,7 +181,7 @@ func (t *Typed[In]) Run(ctx context.Context, call Call) (*Result, error) {
 	return &copied, nil
 }
 
-// Validate implements [Validator].
+// Validate returns an [*InputError] if the tool cannot read the input.
 func (t *Typed[In]) Validate(call Call) error {
 	if t.has().classify == nil { // mistakes that only Run finds are not about the traits
 		_, _, err := t.readInput(call.Input)
@@ -199,21 +191,7 @@ func (t *Typed[In]) Validate(call Call) error {
 	return err
 }
 
-// A Validator is a Tool that knows whether it can read the input of a call. The
-// error, an [*InputError], is for the model. A call that does not pass is neither
-// judged nor run.
-type Validator interface {
-	Validate(call Call) error // an error tells the model what is wrong
-}
-
-// A Repairer is a Tool that may use another input than the one of the call, such as a
-// number in the place of "42". Repair returns the input that it uses, or the call's own if
-// it can use none. Hooks, policies and callbacks judge what it returns.
-type Repairer interface {
-	Repair(call Call) json.RawMessage
-}
-
-// Repair implements [Repairer].
+// Repair returns the input that the tool uses, repaired as [New] says.
 func (t *Typed[In]) Repair(call Call) json.RawMessage {
 	input, repaired, err := t.readInput(call.Input)
 	if err != nil || repaired == nil {

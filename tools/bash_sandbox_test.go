@@ -50,7 +50,7 @@ func TestBashSandbox(t *testing.T) {
 		{"not leaving", tools.Bash(marked(t), box{mayLeave: true}), `{"command":"echo in:$IN","dangerouslyDisableSandbox":false}`, true, false, "in:box"},
 	} {
 		call := tool.Call{ID: "c1.0", Name: "Bash", Session: tt.name, Input: json.RawMessage(tt.input)}
-		if v, ok := tt.tool.(tool.Validator); ok && v.Validate(call) != nil {
+		if v, ok := tt.tool.(toolrun.Validator); ok && v.Validate(call) != nil {
 			if tt.output != "" {
 				t.Errorf("%s: %v", tt.name, v.Validate(call))
 			}

@@ -33,7 +33,7 @@ func WithDiagnostics(t tool.Tool, languages *Languages) tool.Tool {
 }
 
 // diagnosed is a Tool with everything that the Tool in it may be besides, but
-// for a [tool.Factory].
+// for the method Make.
 type diagnosed struct {
 	tool.Tool
 	languages *Languages
@@ -49,12 +49,12 @@ func (d diagnosed) Preview(call tool.Call) string {
 }
 
 func (d diagnosed) TakesPartial() bool {
-	p, ok := d.Tool.(tool.Partial)
+	p, ok := d.Tool.(toolrun.Partial)
 	return ok && p.TakesPartial()
 }
 
 func (d diagnosed) Partial(ctx context.Context, input json.RawMessage) {
-	if p, ok := d.Tool.(tool.Partial); ok {
+	if p, ok := d.Tool.(toolrun.Partial); ok {
 		p.Partial(ctx, input)
 	}
 }
@@ -145,5 +145,5 @@ func (l *Languages) errors(ctx context.Context, call tool.Call, paths []string) 
 var (
 	_ tool.Previewer  = diagnosed{}
 	_ tool.Classifier = diagnosed{}
-	_ tool.Partial    = diagnosed{}
+	_ toolrun.Partial = diagnosed{}
 )

@@ -13,6 +13,7 @@ import (
 	"github.com/openagent-go/agent/cmd/openagent/internal/settings"
 	"github.com/openagent-go/agent/cmd/openagent/internal/streamjson"
 	"github.com/openagent-go/agent/internal/text"
+	"github.com/openagent-go/agent/tool"
 )
 
 // promptCommand is the unnamed command, which runs a prompt.
@@ -71,7 +72,7 @@ func prompt(ctx context.Context, h *cli.IO, o *settings.Options, args []string) 
 	}
 	var c *repl.REPL
 	var d *streamjson.Session
-	var ask agent.AskUserFunc
+	var ask func(context.Context, tool.Call, []tool.Question) ([]tool.Answer, error)
 	switch {
 	case !printing:
 		c = repl.New(h)

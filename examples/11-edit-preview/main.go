@@ -40,10 +40,10 @@ type watched struct {
 	dir string
 }
 
-// TakesPartial implements [tool.Partial].
+// TakesPartial says that the tool has a method Partial, see [tool.Tool].
 func (watched) TakesPartial() bool { return true }
 
-// Partial implements [tool.Partial]: the diff of the edit as far as it is written.
+// Partial shows the diff of the edit as far as it is written.
 func (w watched) Partial(ctx context.Context, input json.RawMessage) {
 	diff, err := json.Marshal(w.Preview(tool.Call{Name: "Edit", Dir: w.dir, Input: input}))
 	if err == nil {

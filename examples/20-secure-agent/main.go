@@ -70,7 +70,7 @@ func run(ctx context.Context, out io.Writer) (err error) {
 		Dir:    project,
 		// Nothing is asked: what is denied is denied by the layers below, in every mode.
 		Permissions: permission.Policy{Mode: permission.Bypass},
-		Deciders:    []permission.Decider{permission.Composite{permission.DenyList{"Bash"}, permission.ReadOnly{}}, box},
+		Deciders:    []permission.Decider{permission.Composite(permission.DenyList("Bash"), permission.ReadOnly()), box},
 		Hooks: []hook.Hook{
 			{On: hook.SessionStart, Func: func(context.Context, *hook.Input) (hook.Output, error) { return watch("session starts") }},
 			{On: hook.PostToolUse, Func: func(_ context.Context, in *hook.Input) (hook.Output, error) { return watch("%s ran", in.Tool) }},

@@ -568,10 +568,7 @@ var rules = map[string][]string{
 		"llm",
 		"permission",
 	},
-	"internal/toolhost": {
-		"llm",
-		"tool",
-	},
+	"internal/toolhost": {"llm"},
 	"internal/tooloutput": {
 		"internal/order",
 		"llm",

@@ -130,7 +130,7 @@ func (x *Executor) policyDecision(about permission.Request) permission.Decision 
 	if len(x.Deciders) == 0 {
 		return permission.Decision{}
 	}
-	d := safecall.Or(func() permission.Decision { return permission.Composite(x.Deciders).Decide(about) }, permission.Deny("a policy failed"))
+	d := safecall.Or(func() permission.Decision { return permission.Composite(x.Deciders...).Decide(about) }, permission.Deny("a policy failed"))
 	if d.Behavior != permission.NoOpinion && d.Source == "" {
 		d.Source = policies.FromPolicy
 	}
@@ -366,7 +366,7 @@ func (x *Executor) Request(call tool.Call, class tool.Traits, verdict permission
 // is rejected before anyone is asked. Nobody could tell what the call would do, and an
 // "always allow" rule for it would allow anything.
 func Invalid(t tool.Tool, call *tool.Call) string {
-	v, ok := t.(tool.Validator)
+	v, ok := t.(toolrun.Validator)
 	if !ok {
 		return ""
 	}
@@ -378,7 +378,7 @@ func Invalid(t tool.Tool, call *tool.Call) string {
 
 // repaired returns a call with the input that its tool will use, for those who judge it.
 func repaired(t tool.Tool, call tool.Call) tool.Call {
-	if r, ok := t.(tool.Repairer); ok {
+	if r, ok := t.(toolrun.Repairer); ok {
 		call.Input = safecall.Or(func() json.RawMessage { return r.Repair(call) }, call.Input)
 	}
 	return call

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"maps"
 	"slices"
 	"sync"
 	"time"
@@ -13,6 +14,7 @@ import (
 	"github.com/openagent-go/agent/internal/fact"
 	"github.com/openagent-go/agent/internal/jsonfix"
 	"github.com/openagent-go/agent/internal/safecall"
+	"github.com/openagent-go/agent/internal/toolrun"
 	"github.com/openagent-go/agent/llm"
 	"github.com/openagent-go/agent/tool"
 )
@@ -50,9 +52,20 @@ func (b *callStatus) show(p event.ToolProgress, s tool.Status, to Signals) {
 	}
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	b.sum = b.sum.Add(s)
+	s.Params, s.Metadata = joined(b.sum.Params, s.Params), joined(b.sum.Metadata, s.Metadata)
+	b.sum = s
 	p.ID, p.Tool, p.Status, p.Seq = b.id, b.name, b.sum, b.x.snapshots.Add(1)
 	to.Show(p)
+}
+
+// joined returns a with the members of b, which replace those of the same name.
+func joined(a, b map[string]json.RawMessage) map[string]json.RawMessage {
+	if len(a) == 0 {
+		return b
+	}
+	a = maps.Clone(a)
+	maps.Copy(a, b)
+	return a
 }
 
 // partialCalls are the calls of one answer while it is written.
@@ -72,7 +85,7 @@ func (d *partialCalls) begin(ctx context.Context, x *Executor, index int, use ll
 	made := instance(t)
 	c := &partialCall{tool: made, board: &callStatus{x: x, id: use.ID, name: use.Name}, wake: make(chan struct{}, 1), done: make(chan struct{})}
 	d.nth = append(d.nth, c)
-	p, ok := made.(tool.Partial)
+	p, ok := made.(toolrun.Partial)
 	if !ok || !p.TakesPartial() {
 		close(c.done)
 		return
@@ -87,7 +100,7 @@ func (d *partialCalls) begin(ctx context.Context, x *Executor, index int, use ll
 
 // instance returns the tool for one call.
 func instance(t tool.Tool) tool.Tool {
-	if f, ok := t.(tool.Factory); ok {
+	if f, ok := t.(toolrun.Factory); ok {
 		return safecall.Or(f.Make, t)
 	}
 	return t
@@ -139,7 +152,7 @@ func (c *partialCall) rouse() {
 }
 
 // follow shows the tool its growing input, with pauses.
-func (c *partialCall) follow(ctx context.Context, p tool.Partial) {
+func (c *partialCall) follow(ctx context.Context, p toolrun.Partial) {
 	defer close(c.done)
 	for {
 		select {

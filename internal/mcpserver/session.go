@@ -71,7 +71,7 @@ func (ses *session) next() string { return fmt.Sprintf("c%d.0", ses.calls.Add(1)
 func direct(dir string) CallFunc {
 	return func(ctx context.Context, client *Client, call tool.Call) (*tool.Result, error) {
 		t := client.tool
-		if f, ok := t.(tool.Factory); ok {
+		if f, ok := t.(toolrun.Factory); ok {
 			t = f.Make()
 		}
 		slot := t.Spec().State

@@ -16,6 +16,9 @@ type Run = subagents.ParentRun[*agent.Agent, agent.Input, *agent.Result]
 // A Child is a sub-agent and its task.
 type Child = subagents.Child[*agent.Agent, agent.Input]
 
+// ErrStopped is matched by the end of a sub-agent that somebody stopped.
+var ErrStopped = subagents.ErrStopped
+
 // Of returns the run of a tool call, from the context that the tool got. ok is false for
 // any other context.
 func Of(ctx context.Context) (r Run, ok bool) {

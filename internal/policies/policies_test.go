@@ -85,11 +85,11 @@ func (c concealing) ConcealsIn(string) bool                      { return true }
 
 // What a Decider conceals is hidden, also inside of a Composite.
 func TestUnreadable(t *testing.T) {
-	u := Unreadable(permission.Policy{}, []permission.Decider{permission.DenyList{"x"}, permission.Composite{permission.ReadOnly{}, concealing("/judged")}})
+	u := Unreadable(permission.Policy{}, []permission.Decider{permission.DenyList("x"), permission.Composite(permission.ReadOnly(), concealing("/judged"))})
 	if !u.Hides("/judged", "/w") || u.Hides("/other", "/w") {
 		t.Error("a Decider inside of a Composite conceals nothing, or too much")
 	}
-	if u := Unreadable(permission.Policy{}, []permission.Decider{permission.DenyList{"x"}}); u != nil {
+	if u := Unreadable(permission.Policy{}, []permission.Decider{permission.DenyList("x")}); u != nil {
 		t.Error("something is hidden where nobody conceals")
 	}
 }

@@ -13,6 +13,10 @@ import (
 // ErrHalted is the reason for stopping agents whose session was interrupted.
 var ErrHalted = errors.New("the parent session was interrupted")
 
+// ErrStopped is matched by the end of an agent that the tool TaskStop or Session.StopAgent
+// stopped.
+var ErrStopped = errors.New("it was stopped")
+
 // A Registry holds the tasks that a session's sub-agents run in this program. S is the type
 // of a sub-agent's session. A Registry is safe for concurrent use.
 type Registry[S any] struct {

@@ -12,7 +12,7 @@ import (
 type RunServices interface {
 	// Elicit puts a server's question to the person.
 	Elicit(ctx context.Context, e Elicitation) Elicited
-	// Sample has the run's model answer a server. It fails with [tool.ErrDeclined] where that
+	// Sample has the run's model answer a server. It fails with [ErrDeclined] where that
 	// is not permitted.
 	Sample(ctx context.Context, s Sampling) (Sampled, error)
 }

@@ -2,10 +2,13 @@ package toolhost
 
 import (
 	"context"
+	"errors"
 
 	"github.com/openagent-go/agent/llm"
-	"github.com/openagent-go/agent/tool"
 )
+
+// ErrDeclined is matched if a person, a rule or another decider refuses a server's request.
+var ErrDeclined = errors.New("the request is declined")
 
 // A Sampling is a server's request to the run's model.
 type Sampling struct {
@@ -27,10 +30,10 @@ type Sampled struct {
 	Stop  llm.StopReason
 }
 
-// Sample asks the [RunServices] of ctx. Without one it fails with [tool.ErrDeclined].
+// Sample asks the [RunServices] of ctx. Without one it fails with [ErrDeclined].
 func Sample(ctx context.Context, s Sampling) (Sampled, error) {
 	if h, ok := ctx.Value(hostKey{}).(RunServices); ok {
 		return h.Sample(ctx, s)
 	}
-	return Sampled{}, tool.ErrDeclined
+	return Sampled{}, ErrDeclined
 }

@@ -36,7 +36,7 @@ func Approval(t tool.Tool, call tool.Call) (reason string) {
 	if needs == nil {
 		return ""
 	}
-	if r, ok := t.(tool.Repairer); ok {
+	if r, ok := t.(Repairer); ok {
 		call.Input = r.Repair(call)
 	}
 	if len(bytes.TrimSpace(call.Input)) == 0 { // as tools read it

@@ -1,5 +1,10 @@
 package toolrun
 
+import "errors"
+
+// ErrStuck is matched by the error for a tool that did not return after its context had ended.
+var ErrStuck = errors.New("tool did not return after its context had ended")
+
 // A Fault says how a call failed without an answer of the tool. A result that reports a
 // failure in the tool's own words, such as a non-zero exit code, is not a fault.
 type Fault = string

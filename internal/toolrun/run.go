@@ -60,7 +60,7 @@ func Run(ctx context.Context, t tool.Tool, call tool.Call, grace time.Duration) 
 	return Outcome{
 		Result: GivenUp(call, why),
 		Fault:  Stuck,
-		Err:    fmt.Errorf("running %s (call %s): %w", call.Name, call.ID, tool.ErrStuck),
+		Err:    fmt.Errorf("running %s (call %s): %w", call.Name, call.ID, ErrStuck),
 		Left:   left,
 	}
 }

@@ -179,7 +179,7 @@ func TestRunStuck(t *testing.T) {
 			deaf := func(context.Context) (*tool.Result, error) { <-release; return tool.Text("late"), nil }
 			start := time.Now()
 			out := Run(ctx, returns(timeout, deaf), tool.Call{ID: "c1.0", Name: "T"}, 5*time.Second)
-			if out.Fault != Stuck || !errors.Is(out.Err, tool.ErrStuck) || !out.Result.IsError {
+			if out.Fault != Stuck || !errors.Is(out.Err, ErrStuck) || !out.Result.IsError {
 				t.Errorf("got %+v", out)
 			}
 			if want := "running T (call c1.0): "; !strings.HasPrefix(out.Err.Error(), want) {

@@ -13,6 +13,7 @@ import (
 	"github.com/openagent-go/agent/event"
 	"github.com/openagent-go/agent/internal/fact"
 	"github.com/openagent-go/agent/internal/mcpserver"
+	"github.com/openagent-go/agent/internal/toolrun"
 	"github.com/openagent-go/agent/mcp/server"
 	"github.com/openagent-go/agent/session"
 	"github.com/openagent-go/agent/tool"
@@ -77,7 +78,7 @@ func (p *prompts) tool(description string) tool.Tool {
 }
 
 func (p *prompts) call(ctx context.Context, client *mcpserver.Client, call tool.Call) (*tool.Result, error) {
-	if err := client.Tool().(tool.Validator).Validate(call); err != nil {
+	if err := client.Tool().(toolrun.Validator).Validate(call); err != nil {
 		return tool.Errorf("%v", err), nil
 	}
 	var in promptInput

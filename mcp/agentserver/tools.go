@@ -106,7 +106,7 @@ func (k kept) Spec() tool.Spec {
 
 func (k kept) Run(ctx context.Context, c tool.Call) (*tool.Result, error) {
 	t := k.inner
-	if f, ok := t.(tool.Factory); ok {
+	if f, ok := t.(toolrun.Factory); ok {
 		t = f.Make()
 	}
 	r, err := t.Run(ctx, k.call(c))
@@ -122,14 +122,14 @@ func (k kept) Run(ctx context.Context, c tool.Call) (*tool.Result, error) {
 func (k kept) Classify(c tool.Call) tool.Traits { return toolrun.Classify(k.inner, k.call(c)) }
 
 func (k kept) Validate(c tool.Call) error {
-	if v, ok := k.inner.(tool.Validator); ok {
+	if v, ok := k.inner.(toolrun.Validator); ok {
 		return v.Validate(k.call(c))
 	}
 	return nil
 }
 
 func (k kept) Repair(c tool.Call) json.RawMessage {
-	if v, ok := k.inner.(tool.Repairer); ok {
+	if v, ok := k.inner.(toolrun.Repairer); ok {
 		return v.Repair(k.call(c))
 	}
 	return c.Input

@@ -111,7 +111,7 @@ func play(scenario, url string) error {
 }
 
 func (agreeing) Sample(context.Context, toolhost.Sampling) (toolhost.Sampled, error) {
-	return toolhost.Sampled{}, tool.ErrDeclined
+	return toolhost.Sampled{}, toolhost.ErrDeclined
 }
 
 // agreeing is a person who agrees to all and fills in only what has no default.

@@ -24,6 +24,7 @@ import (
 	"github.com/openagent-go/agent/mcp"
 	"github.com/openagent-go/agent/permission"
 	"github.com/openagent-go/agent/session"
+	"github.com/openagent-go/agent/tool"
 	"github.com/openagent-go/agent/trace"
 )
 
@@ -45,9 +46,12 @@ type App struct {
 	host           *Host           // nil: the program that drives this one brings nothing along
 }
 
+// An AskFunc asks the user the questions of a tool, see agent.Agent.AskUser.
+type AskFunc func(ctx context.Context, call tool.Call, questions []tool.Question) ([]tool.Answer, error)
+
 // Open builds the App that the options describe; ask is nil if no user can answer. It checks for a
 // missing key first, before slow steps. host is nil if no program brings parts of the agent along.
-func Open(ctx context.Context, h *cli.IO, o *settings.Options, ask agent.AskUserFunc, host *Host) (_ *App, err error) {
+func Open(ctx context.Context, h *cli.IO, o *settings.Options, ask AskFunc, host *Host) (_ *App, err error) {
 	dir, err := settings.WorkingDir()
 	if err != nil {
 		return nil, err

@@ -67,7 +67,7 @@ func ExpandPart(ctx context.Context, h *cli.IO, s *App, in agent.Input, said str
 				rest = append(rest, b)
 			}
 		}
-		in.Expansion = &tool.Expansion{Kind: tool.ServerPrompt, Name: name, Args: args, Text: blocks.Text()}
+		in.Expansion = &tool.Expansion{Kind: "mcp_prompt", Name: name, Args: args, Text: blocks.Text()}
 		in.Blocks = append(rest, in.Blocks...)
 		return in, nil
 	}

@@ -54,8 +54,7 @@ func (r *Report) Run(s *agent.Session, events iter.Seq2[event.Event, error]) err
 	if r.Started && r.End.Reason == "" {
 		soFar := event.RunEnd{}
 		if res := s.Result(); res != nil {
-			soFar = event.RunEnd{Text: res.Text, Partial: res.Partial, Turns: res.Turns, Usage: res.Usage, CostUSD: res.CostUSD, Models: res.Models,
-				Denials: res.Denials, Tools: res.Tools, Duration: res.Duration, API: res.APIDuration, First: res.FirstDelta}
+			soFar = res.RunEnd
 		}
 		if failed == nil {
 			failed = errors.New("the run ended without a result")

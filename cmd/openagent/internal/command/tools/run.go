@@ -16,6 +16,7 @@ import (
 	"github.com/openagent-go/agent/cmd/openagent/internal/settings"
 	"github.com/openagent-go/agent/event"
 	"github.com/openagent-go/agent/internal/policies"
+	"github.com/openagent-go/agent/internal/toolrun"
 	"github.com/openagent-go/agent/llm"
 	"github.com/openagent-go/agent/permission"
 	"github.com/openagent-go/agent/tool"
@@ -108,7 +109,7 @@ func runTool(ctx context.Context, h *cli.IO, o *app.ToolsOptions, args []string)
 	if err := showOutcome(h, o.Output, toolOutcome{name, r.IsError, r.Title, r.Text(), r.Content, r.Details}); err != nil {
 		return err
 	}
-	v, ok := t.(tool.Validator)
+	v, ok := t.(toolrun.Validator)
 	if ok && v.Validate(tool.Call{Name: name, Input: input}) != nil {
 		j.passed = true // invalid input is rejected without a question
 	}
