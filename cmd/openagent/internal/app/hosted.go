@@ -4,7 +4,6 @@ import (
 	"context"
 	"slices"
 
-	"github.com/openagent-go/agent"
 	"github.com/openagent-go/agent/cmd/openagent/internal/cli"
 	"github.com/openagent-go/agent/cmd/openagent/internal/provider"
 	"github.com/openagent-go/agent/cmd/openagent/internal/sessionstore"
