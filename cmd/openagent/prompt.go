@@ -13,7 +13,6 @@ import (
 	"github.com/openagent-go/agent/cmd/openagent/internal/settings"
 	"github.com/openagent-go/agent/cmd/openagent/internal/streamjson"
 	"github.com/openagent-go/agent/internal/text"
-	"github.com/openagent-go/agent/tool"
 )
 
 // promptCommand is the unnamed command, which runs a prompt.
@@ -72,7 +71,7 @@ func prompt(ctx context.Context, h *cli.IO, o *settings.Options, args []string) 
 	}
 	var c *repl.REPL
 	var d *streamjson.Session
-	var ask func(context.Context, tool.Call, []tool.Question) ([]tool.Answer, error)
+	var ask app.AskFunc
 	switch {
 	case !printing:
 		c = repl.New(h)
@@ -118,7 +117,7 @@ func prompt(ctx context.Context, h *cli.IO, o *settings.Options, args []string) 
 }
 
 // open opens the app. With wait, the first message of a host comes before: d reads it.
-func open(ctx context.Context, h *cli.IO, o *settings.Options, ask agent.AskUserFunc, d *streamjson.Session, wait bool) (*app.App, error) {
+func open(ctx context.Context, h *cli.IO, o *settings.Options, ask app.AskFunc, d *streamjson.Session, wait bool) (*app.App, error) {
 	var host *app.Host
 	var err error
 	if d != nil && wait {

@@ -10,7 +10,6 @@ import (
 	"github.com/openagent-go/agent/cmd/openagent/internal/settings"
 	"github.com/openagent-go/agent/mcp"
 	"github.com/openagent-go/agent/session"
-	"github.com/openagent-go/agent/tool"
 )
 
 // A HostedSession is a session that a program with several sessions opens, such as for an editor.
@@ -20,7 +19,7 @@ type HostedSession struct {
 	Dirs     []string // more folders, absolute
 	Existing bool     // the session is in the store
 	Servers  map[string]mcp.Config
-	AskUser  func(context.Context, tool.Call, []tool.Question) ([]tool.Answer, error)
+	AskUser  AskFunc
 }
 
 // OpenHosted builds the App of a session. A user answers its questions, and nobody is asked about
