@@ -8,10 +8,10 @@ import (
 	"time"
 
 	"github.com/openagent-go/agent"
+	"github.com/openagent-go/agent/internal/gitworktree"
 	"github.com/openagent-go/agent/internal/parentrun"
 	"github.com/openagent-go/agent/internal/toolapi"
 	"github.com/openagent-go/agent/session"
-	"github.com/openagent-go/agent/tools"
 )
 
 // tidying bounds the time for looking at a worktree whose agent has ended.
@@ -34,7 +34,7 @@ func locationOf(ctx context.Context, p parentrun.Run, d Definition, s toolapi.Sp
 	case err != nil:
 		return nil, err
 	case info.Agent != nil:
-		from, apart := tools.ApartFrom(info.Dir, info.Agent.Session, info.Agent.Call)
+		from, apart := gitworktree.Origin(info.Dir, info.Agent.Session, info.Agent.Call)
 		if apart && info.Parent != nil {
 			return nil, fmt.Errorf("the agent %s works in the worktree %s, which belongs to the session that this one was forked from; its changes are there. Start another agent to go on with them", id, info.Dir)
 		}
@@ -54,10 +54,10 @@ func (c *Manager) isolate(ctx context.Context, at location, asked bool, j *job, 
 	switch {
 	case c.Worktrees == nil:
 		return errors.New("there are no worktrees here; leave out isolation")
-	case at.earlier && !asked && !tools.There(c.Worktrees, at.from, at.session, at.call):
+	case at.earlier && !asked && !gitworktree.Exists(c.Worktrees, at.from, at.session, at.call):
 		return errors.New("the worktree that the agent has worked in is gone; ask for isolation worktree to have it made again, or start another agent")
 	}
-	w, err := tools.MakeWorktree(ctx, c.Worktrees, at.from, at.session, at.call)
+	w, err := gitworktree.Make(ctx, c.Worktrees, at.from, at.session, at.call)
 	if err != nil {
 		return fmt.Errorf("making a worktree for the agent: %w", err)
 	}
@@ -75,7 +75,7 @@ func (c *Manager) isolate(ctx context.Context, at location, asked bool, j *job, 
 }
 
 // tidy removes a worktree without changes, or describes its changes.
-func (c *Manager) tidy(ctx context.Context, w *tools.Worktree) string {
+func (c *Manager) tidy(ctx context.Context, w *gitworktree.Worktree) string {
 	changes, err := w.Changes(ctx)
 	if err != nil {
 		return fmt.Sprintf("Its worktree %s (branch %s) stays: what it has changed could not be found out: %v", w.Path, w.Branch, err)

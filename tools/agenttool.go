@@ -226,7 +226,7 @@ func spawnedResult(s toolapi.Spawn, out *toolapi.Spawned) *tool.Result {
 	r := tool.Text(text)
 	r.IsError = out.Failure != "" && !out.Running
 	r.Title = fmt.Sprintf("%s: %s", s.Type, cmp.Or(s.Description, s.Name, status))
-	r.Details = details(agentDetails{
+	r.Details = toolapi.Details(agentDetails{
 		AgentID: out.ID, Type: s.Type, Status: status, Failure: out.Failure, Turns: out.Turns, Tools: out.Tools, Usage: out.Usage, CostUSD: out.CostUSD,
 		DurationMS: out.Duration.Milliseconds(),
 	})

@@ -88,7 +88,7 @@ func applyPatch(ctx context.Context, files toolapi.PatchFiles, call tool.Call, i
 	if len(p.files) == 1 {
 		r.Title = fmt.Sprintf("Patch %s (+%d −%d)", filepath.Base(p.paths[0]), change.Additions, change.Deletions)
 	}
-	r.Details = details(change)
+	r.Details = toolapi.Details(change)
 	r.Patch.State = p.sight()
 	return r
 }
@@ -296,5 +296,5 @@ func (p *patching) sight() json.RawMessage {
 			files[p.paths[i]] = &seen{hex.EncodeToString(sum[:])}
 		}
 	}
-	return details(files)
+	return toolapi.Details(files)
 }

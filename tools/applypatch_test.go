@@ -13,6 +13,7 @@ import (
 	"sync"
 	"testing"
 
+	"github.com/openagent-go/agent/internal/toolapi"
 	"github.com/openagent-go/agent/internal/toolrun"
 	"github.com/openagent-go/agent/permission"
 	"github.com/openagent-go/agent/tool"
@@ -268,7 +269,7 @@ func TestApplyPatchCancelled(t *testing.T) {
 	before := allBelow(t, d.dir)
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	r, err := ApplyPatch(d.files).Run(ctx, tool.Call{Dir: d.dir, State: details(d.state), Input: tooltest.Input(t, body("*** Update File: a", "-one", "+two", "*** Add File: new/b", "+x"))})
+	r, err := ApplyPatch(d.files).Run(ctx, tool.Call{Dir: d.dir, State: toolapi.Details(d.state), Input: tooltest.Input(t, body("*** Update File: a", "-one", "+two", "*** Add File: new/b", "+x"))})
 	if err == nil && !r.IsError || !maps.Equal(before, allBelow(t, d.dir)) {
 		t.Errorf("%v, %v: %v", r, err, allBelow(t, d.dir))
 	}
@@ -283,7 +284,7 @@ func TestApplyPatchTogether(t *testing.T) {
 		d.put(name, "one\n")
 		d.ok(d.read, readInput{FilePath: name})
 	}
-	state := details(d.state)
+	state := toolapi.Details(d.state)
 	results := make([]*tool.Result, 2)
 	var wg sync.WaitGroup
 	for i, order := range [][2]string{{"a", "b"}, {"b", "a"}} {

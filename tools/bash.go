@@ -189,7 +189,7 @@ func runCommand(ctx context.Context, shell toolapi.Shell, l workspace.CommandLin
 	r.IsError = failed
 	r.Title = title(in)
 	r.Truncated = o.Cut
-	r.Details = details(d)
+	r.Details = toolapi.Details(d)
 	r.Patch.State = o.State
 	if o.Stopped && late {
 		return r, tool.ErrTimeout
@@ -205,7 +205,7 @@ func startInBackground(ctx context.Context, shell toolapi.Shell, l workspace.Com
 	}
 	r := tool.Text(fmt.Sprintf("Started in the background as %s. You will be told when it ends.", id))
 	r.Title = title(in)
-	r.Details = details(bashDetails{Status: jobRunning, Background: true, ShellID: id})
+	r.Details = toolapi.Details(bashDetails{Status: jobRunning, Background: true, ShellID: id})
 	r.Patch.State = state
 	return r, nil
 }

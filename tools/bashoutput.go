@@ -8,6 +8,7 @@ import (
 	"regexp"
 	"time"
 
+	"github.com/openagent-go/agent/internal/toolapi"
 	"github.com/openagent-go/agent/tool"
 	"github.com/openagent-go/agent/workspace"
 )
@@ -86,6 +87,6 @@ func jobResult(id string, j *workspace.Outcome, took time.Duration, err error) (
 	r := tool.Text(withNotes(text, status, leftNote(j.Left), survivorNote(j.Survivors), file))
 	r.Title = id + " " + state
 	r.Truncated = j.Cut
-	r.Details = details(d)
+	r.Details = toolapi.Details(d)
 	return r, nil
 }

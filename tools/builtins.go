@@ -7,6 +7,7 @@ import (
 	"regexp"
 	"time"
 
+	"github.com/openagent-go/agent/internal/gitworktree"
 	"github.com/openagent-go/agent/internal/toolapi"
 	"github.com/openagent-go/agent/team"
 	"github.com/openagent-go/agent/tool"
@@ -238,7 +239,7 @@ func (k Builtins) specialist() []tool.Tool {
 	enter, exit := PlanMode()
 	all = append(all, TodoWrite(), enter, exit)
 	if files, ok := worktreesOf(k.Workspace); ok {
-		all = append(all, newEnterWorktree(files), newExitWorktree(files))
+		all = append(all, gitworktree.Enter(files), gitworktree.Exit(files))
 	}
 	if k.Triggers != nil {
 		all = append(all, newRemoteTrigger(*k.Triggers))

@@ -386,7 +386,7 @@ func (s *codeSearch) result(in codeSearchInput, l *walk.Listing, late bool) *too
 	}
 	r := tool.Text(b.String())
 	r.Title = heading("CodeSearch", in.Query)
-	r.Details = details(d)
+	r.Details = toolapi.Details(d)
 	return r
 }
 

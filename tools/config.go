@@ -154,7 +154,7 @@ func (c config) list() *tool.Result {
 	}
 	r := tool.Text(strings.Join(lines, "\n"))
 	r.Title = text.Count(len(entries), "setting")
-	r.Details = details(map[string]any{"settings": entries})
+	r.Details = toolapi.Details(map[string]any{"settings": entries})
 	return r
 }
 
@@ -165,7 +165,7 @@ func (c config) get(s toolapi.Setting) *tool.Result {
 	}
 	r := tool.Text(fmt.Sprintf("%s = %s (%s)", s.Key, v.Value, v.Source))
 	r.Title = fmt.Sprintf("%s = %s", s.Key, shownSetting(v.Value))
-	r.Details = details(configEntry{s.Key, v, s.Type, ""})
+	r.Details = toolapi.Details(configEntry{s.Key, v, s.Type, ""})
 	return r
 }
 
@@ -197,7 +197,7 @@ func (c config) set(s toolapi.Setting, value json.RawMessage) *tool.Result {
 	}
 	r := tool.Text(text)
 	r.Title = fmt.Sprintf("Set %s to %s", s.Key, shownSetting(v.Value))
-	r.Details = details(configEntry{s.Key, v, s.Type, ""})
+	r.Details = toolapi.Details(configEntry{s.Key, v, s.Type, ""})
 	r.Patch.Happened = []tool.SideEvent{{Event: "ConfigChange", Fields: map[string]string{"source": "user_settings", "name": s.Key}}}
 	return r
 }

@@ -12,6 +12,7 @@ import (
 	"github.com/openagent-go/agent/cron"
 	"github.com/openagent-go/agent/internal/cronstore"
 	"github.com/openagent-go/agent/internal/text"
+	"github.com/openagent-go/agent/internal/toolapi"
 	"github.com/openagent-go/agent/permission"
 	"github.com/openagent-go/agent/tool"
 )
@@ -114,7 +115,7 @@ func CronCreate(c Crontab) tool.Tool {
 		next := j.Next(time.Now()).Format(time.RFC3339)
 		r := tool.Text(fmt.Sprintf("Scheduled %q as %s. Next run: %s. %s", j.Name, j.ID, next, c.lives()))
 		r.Title = fmt.Sprintf("Schedule %s, next %s", j.Name, next)
-		r.Details = details(struct {
+		r.Details = toolapi.Details(struct {
 			Job     cronJob `json:"job"`
 			Running bool    `json:"running"`
 		}{showCron(j), c.running()})
@@ -160,7 +161,7 @@ func CronDelete(c Crontab) tool.Tool {
 		}
 		r := tool.Text(fmt.Sprintf("Deleted %q (%s, %s).", j.Name, j.ID, j.Schedule))
 		r.Title = "Delete the scheduled job " + j.Name
-		r.Details = details(struct {
+		r.Details = toolapi.Details(struct {
 			Job cronJob `json:"job"`
 		}{showCron(j)})
 		return r, nil
@@ -193,7 +194,7 @@ func CronList(c Crontab) tool.Tool {
 		}
 		r := tool.Text(b.String() + c.lives())
 		r.Title = fmt.Sprintf("%d scheduled jobs", len(jobs))
-		r.Details = details(struct {
+		r.Details = toolapi.Details(struct {
 			Jobs    []cronJob `json:"jobs"`
 			Total   int       `json:"total"`
 			Running bool      `json:"running"`

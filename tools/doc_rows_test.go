@@ -17,7 +17,7 @@ var toolRows = map[string]toolRow{
 	// Core.
 	"Read": {[]string{`{"file_path":"a.txt"}`},
 		"{n tools.maxReadLines} lines of {n tools.maxLineWidth} characters, {size tools.maxReadBytes}; files that are to be changed {size tools.maxFile}; folders {n tools.maxEntries} of {n tools.maxFolder} entries; " +
-			"images {n attach.maxSide} pixels a side, {size attach.maxImage}, {n attach.maxPixels} pixels as they are; PDF {size attach.maxPDF}, {n attach.maxPDFPages} pages; " +
+			"images {n media.maxSide} pixels a side, {size media.maxImage}, {n media.maxPixels} pixels as they are; PDF {size media.maxPDF}, {n media.maxPDFPages} pages; " +
 			"notebooks {size tools.maxOutput} an output, {n tools.maxNotebookImages} images",
 		[]string{"TestReadText", "TestReadLimits", "TestReadImages", "TestReadPDF", "TestReadNotebook"}},
 	"Write": {[]string{`{"file_path":"a.txt","content":""}`}, "file {size workspace.maxFile}; diff {size tools.maxDiff}, by lines up to {size tools.maxCompared}",
@@ -69,8 +69,8 @@ var toolRows = map[string]toolRow{
 	"TodoWrite":     {[]string{`{"action":"add","text":"t"}`}, "{n tools.maxTodos} items; {n tools.maxTodoText} characters of each, {n tools.maxTodoID} of an id", []string{"TestTodos", "TestTodosAreBounded", "TestTodosInARun"}},
 	"EnterPlanMode": {[]string{`{}`}, "", []string{"TestPlanMode", "TestPlanModeInOneAnswer"}},
 	"ExitPlanMode":  {[]string{`{"plan":"p"}`}, "plan {size tools.maxPlan}", []string{"TestPlanMode", "TestPlanModeDenied", "TestPlanModeRefusals"}},
-	"EnterWorktree": {[]string{`{"name":"a"}`}, "name {n tools.maxWorktreeName} characters; {size tools.maxGitOutput} of what git prints", []string{"TestWorktreeEnterAndKeep", "TestWorktreeName", "TestWorktreeCancelled", "TestWorktreeSession"}},
-	"ExitWorktree": {[]string{`{}`, `{"action":"remove"}`}, "{n tools.maxLosses} losses listed",
+	"EnterWorktree": {[]string{`{"name":"a"}`}, "name {n gitworktree.maxWorktreeName} characters; {size gitworktree.maxGitOutput} of what git prints", []string{"TestWorktreeEnterAndKeep", "TestWorktreeName", "TestWorktreeCancelled", "TestWorktreeSession"}},
+	"ExitWorktree": {[]string{`{}`, `{"action":"remove"}`}, "{n gitworktree.maxLosses} losses listed",
 		[]string{"TestWorktreeEnterAndKeep", "TestWorktreeRemoveLosesNothing", "TestWorktreeSession"}},
 	"RemoteTrigger": {[]string{`{"action":"list"}`, `{"action":"create","name":"a","prompt":"p"}`}, "{n tools.maxTriggers} triggers made by a model; prompt {size trigger.maxPrompt}; payload {size tools.maxPayload}; {size tools.maxReply} of an answer",
 		[]string{"TestRemoteTriggerBothSides", "TestRemoteTriggerRefusals", "TestRemoteTriggerClass"}},
@@ -92,5 +92,5 @@ var toolRows = map[string]toolRow{
 
 // quietLimits are bounds that users do not notice: the part cut off is not shown anyway, or
 // they guard only against hostile input.
-const quietLimits = `maxLossLine maxSteps maxRegions maxShown maxWidth maxSearch maxPatchSteps maxCandidates maxDefinitions maxBatchLines
-	maxCallLines maxShownBytes maxMessage maxHierarchy maxDiagnosed maxErrors maxSource maxWatched maxIndexEntry maxUnfinished maxPatched`
+const quietLimits = `maxPromptLine maxSteps maxRegions maxShown maxWidth maxSearch maxPatchSteps maxCandidates maxDefinitions maxBatchLines
+	maxCallLines maxShownBytes maxMessage maxHierarchy maxDiagnosed maxErrors maxSource maxWatched maxPatched`

@@ -82,7 +82,7 @@ func newDoc(t *testing.T) *doc {
 	kit.Skills, kit.Resources = skill.New(&skill.Skill{Name: "review"}), resourcesOf(oneServer{})
 	d.dir, d.tools = kit.Workspace.(*workspace.Workspace).Root, kit.Tools()
 	d.findNeeds(kit)
-	for _, dir := range []string{".", "../internal/customtools", ".."} {
+	for _, dir := range []string{".", "../internal/customtools", "../internal/gitworktree", ".."} {
 		d.findTests(dir)
 	}
 	return d
@@ -322,10 +322,10 @@ func (d *doc) constant(pkg, name string) int64 {
 }
 
 var codeFolders = map[string]string{
-	"tools": ".", "attach": "../attach", "custom": "../internal/customtools", "engine": "../internal/engine", "team": "../internal/teamstore", "cron": "../internal/cronstore", "toolrun": "../internal/toolrun", "tooloutput": "../internal/tooloutput", "workspace": "../workspace",
+	"tools": ".", "media": "../internal/media", "custom": "../internal/customtools", "engine": "../internal/engine", "team": "../internal/teamstore", "cron": "../internal/cronstore", "toolrun": "../internal/toolrun", "tooloutput": "../internal/tooloutput", "workspace": "../workspace",
 	"trigger": "../internal/triggerstore", "web": "../internal/web", "agent": "..",
 	"tool":    "../tool",
-	"toolapi": "../internal/toolapi",
+	"toolapi": "../internal/toolapi", "gitworktree": "../internal/gitworktree",
 }
 
 // load reads the constants of a package.

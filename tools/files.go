@@ -32,7 +32,7 @@ type seen struct {
 // knows the file at path to hold data.
 func sight(path string, data []byte) json.RawMessage {
 	sum := sha256.Sum256(data)
-	return details(map[string]seen{path: {hex.EncodeToString(sum[:])}})
+	return toolapi.Details(map[string]seen{path: {hex.EncodeToString(sum[:])}})
 }
 
 // checkSeen returns an error for the model unless it has seen the file at path

@@ -108,7 +108,7 @@ func findFiles(ctx context.Context, finder toolapi.Finder, call tool.Call, in gl
 
 func noFiles(in globInput, why string) *tool.Result {
 	r := tool.Text(fmt.Sprintf("No files matched the pattern %q.%s", in.Pattern, why))
-	r.Title, r.Details = heading("Glob", in.Pattern), details(globDetails{})
+	r.Title, r.Details = heading("Glob", in.Pattern), toolapi.Details(globDetails{})
 	return r
 }
 
@@ -125,6 +125,6 @@ func listFiles(t *tree, in globInput, l *walk.Listing) *tool.Result {
 		fmt.Fprintf(&text, "(%s)\n", s[1:])
 	}
 	r := tool.Text(text.String())
-	r.Title, r.Details = heading("Glob", in.Pattern), details(globDetails{Files: len(l.Files), Truncated: more})
+	r.Title, r.Details = heading("Glob", in.Pattern), toolapi.Details(globDetails{Files: len(l.Files), Truncated: more})
 	return r
 }

@@ -311,7 +311,7 @@ func (f *findings) result(l *walk.Listing) *tool.Result {
 	}
 	r := tool.Text(f.text.String())
 	r.Title = heading("Grep", f.in.Pattern)
-	r.Details = details(grepDetails{Mode: f.mode, Files: f.files, Matches: f.matches, Truncated: f.more})
+	r.Details = toolapi.Details(grepDetails{Mode: f.mode, Files: f.files, Matches: f.matches, Truncated: f.more})
 	return r
 }
 

@@ -99,7 +99,7 @@ func TestFilesCancelledHalfway(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			r, err := c.tool(halfway{ws, cancel}).Run(ctx, tool.Call{ID: "c1.0", Dir: dir, Input: input, State: json.RawMessage(`{` + string(details(path)) + `:` + string(sightOf(path, c.old)) + `}`)})
+			r, err := c.tool(halfway{ws, cancel}).Run(ctx, tool.Call{ID: "c1.0", Dir: dir, Input: input, State: json.RawMessage(`{` + string(toolapi.Details(path)) + `:` + string(sightOf(path, c.old)) + `}`)})
 			if ctx.Err() == nil {
 				t.Fatal("it was not cancelled")
 			}

@@ -12,6 +12,7 @@ import (
 
 	"github.com/openagent-go/agent/internal/lsp"
 	"github.com/openagent-go/agent/internal/text"
+	"github.com/openagent-go/agent/internal/toolapi"
 	"github.com/openagent-go/agent/tool"
 )
 
@@ -236,7 +237,7 @@ func (a *codeAnswer) result() *tool.Result {
 	}
 	r := tool.Text(b.String())
 	r.Title = heading(a.q.in.Operation, title)
-	r.Details = details(lspDetails{Operation: a.q.in.Operation, Server: a.server, Results: a.shown, Found: a.found, Files: len(a.files),
+	r.Details = toolapi.Details(lspDetails{Operation: a.q.in.Operation, Server: a.server, Results: a.shown, Found: a.found, Files: len(a.files),
 		Truncated: a.more, TextSearch: a.textSearch != ""})
 	return r
 }

@@ -91,7 +91,7 @@ func ownTypeScript(program string) (json.RawMessage, error) {
 		path := filepath.Join(dir, "typescript", "lib", "tsserver.js")
 		if info, err := os.Stat(path); err == nil && info.Mode().IsRegular() && filepath.Base(dir) == "node_modules" {
 			// The syntax server would answer while the types are not known yet.
-			return details(map[string]any{
+			return toolapi.Details(map[string]any{
 				"tsserver":                          map[string]string{"path": path, "useSyntaxServer": "never"},
 				"disableAutomaticTypingAcquisition": true,
 			}), nil

@@ -162,7 +162,7 @@ func listResources(ctx context.Context, resources toolapi.Resources, servers []s
 	r := tool.Text(strings.Join(lines, "\n"))
 	r.IsError = failed == len(servers)
 	r.Title = text.Count(total, "resource")
-	r.Details = details(map[string]any{"resources": listed, "total": total})
+	r.Details = toolapi.Details(map[string]any{"resources": listed, "total": total})
 	return r, nil
 }
 
@@ -216,6 +216,6 @@ func resourceResult(in readMcpResourceInput, contents []toolapi.ResourceContent)
 		r = tool.Text("The resource is empty.")
 	}
 	r.Title = fmt.Sprintf("%s from %s", clipLine(in.URI, maxResourceLine), in.Server)
-	r.Details = details(map[string]any{"server": in.Server, "uri": in.URI, "parts": len(contents), "images": images})
+	r.Details = toolapi.Details(map[string]any{"server": in.Server, "uri": in.URI, "parts": len(contents), "images": images})
 	return r
 }

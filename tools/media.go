@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/openagent-go/agent/internal/media"
+	"github.com/openagent-go/agent/internal/toolapi"
 	"github.com/openagent-go/agent/tool"
 )
 
@@ -23,7 +24,7 @@ func showImage(path, kind string, data []byte) *tool.Result {
 	r := tool.Text(text + ".")
 	r.Content = append(r.Content, p.Image)
 	r.Title = "Read " + filepath.Base(path)
-	r.Details = details(map[string]any{"filePath": path, "mediaType": kind, "width": p.Was.X, "height": p.Was.Y})
+	r.Details = toolapi.Details(map[string]any{"filePath": path, "mediaType": kind, "width": p.Was.X, "height": p.Was.Y})
 	return r
 }
 

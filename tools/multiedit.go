@@ -74,7 +74,7 @@ func multiEdit(ctx context.Context, files toolapi.Files, call tool.Call, in mult
 	}
 	r := tool.Text(text)
 	r.Title = fmt.Sprintf("Edit %s (+%d −%d)", filepath.Base(path), e.change.Additions, e.change.Deletions)
-	r.Details = details(e.change)
+	r.Details = toolapi.Details(e.change)
 	r.Patch.State = sight(path, e.data)
 	return r
 }

@@ -86,7 +86,7 @@ func familiar(call tool.Call) tool.Call {
 	if string(in["command"]) == `"insert"` && in["cell_id"] == nil && in["cell_number"] == nil {
 		in["cell_number"] = json.RawMessage(`0`)
 	}
-	call.Input = details(in)
+	call.Input = toolapi.Details(in)
 	return call
 }
 
@@ -132,7 +132,7 @@ func editNotebook(ctx context.Context, files toolapi.Files, call tool.Call, in n
 	}
 	r := tool.Text(text)
 	r.Title = fmt.Sprintf("%s cell %d of %s (+%d −%d)", verb, change.Cell, filepath.Base(path), change.Additions, change.Deletions)
-	r.Details = details(change)
+	r.Details = toolapi.Details(change)
 	r.Patch.State = sight(path, data)
 	return r
 }

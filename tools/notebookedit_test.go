@@ -8,6 +8,7 @@ import (
 	"sync"
 	"testing"
 
+	"github.com/openagent-go/agent/internal/toolapi"
 	"github.com/openagent-go/agent/internal/toolrun"
 	"github.com/openagent-go/agent/permission"
 	"github.com/openagent-go/agent/tool"
@@ -175,7 +176,7 @@ func TestNotebookEditsTogether(t *testing.T) {
 	ne := NotebookEdit(d.files)
 	d.put("nb.ipynb", smallNotebook)
 	d.ok(d.read, readInput{FilePath: "nb.ipynb"})
-	state := details(d.state)
+	state := toolapi.Details(d.state)
 	results := make([]*tool.Result, 2)
 	var wg sync.WaitGroup
 	for i := range results {

@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/openagent-go/agent/internal/toolapi"
 	"github.com/openagent-go/agent/permission"
 	"github.com/openagent-go/agent/tool"
 )
@@ -92,9 +93,9 @@ func (p planner) enter(call tool.Call) *tool.Result {
 	}
 	r := tool.Text("Plan mode: look and read, change nothing. When the plan is ready, put it before the user with ExitPlanMode.")
 	r.Title = "Plan mode"
-	r.Details = details(map[string]permission.Mode{"mode": permission.Plan})
+	r.Details = toolapi.Details(map[string]permission.Mode{"mode": permission.Plan})
 	r.Patch.Mode = permission.Plan
-	r.Patch.State = details(planning{Before: cmp.Or(call.Mode, permission.Default), By: p.id})
+	r.Patch.State = toolapi.Details(planning{Before: cmp.Or(call.Mode, permission.Default), By: p.id})
 	return r
 }
 
@@ -108,7 +109,7 @@ func (p planner) exit(call tool.Call, plan string) *tool.Result {
 	mode := p.after(call)
 	r := tool.Text(fmt.Sprintf("The plan is approved. The permission mode is %s now. Carry the plan out.", mode))
 	r.Title = "Plan approved"
-	r.Details = details(planDetails{Plan: plan, Mode: mode})
+	r.Details = toolapi.Details(planDetails{Plan: plan, Mode: mode})
 	r.Patch.Mode = mode
 	r.Patch.State = json.RawMessage(`{"before":null,"by":null}`)
 	return r

@@ -285,7 +285,7 @@ func (w *window) result(path string) *tool.Result {
 	r := tool.Text(body)
 	r.Truncated = w.more || w.cut
 	r.Title = fmt.Sprintf("Read %s (%s)", filepath.Base(path), text.Count(shown, "line"))
-	r.Details = details(struct {
+	r.Details = toolapi.Details(struct {
 		FilePath   string `json:"filePath"`
 		StartLine  int    `json:"startLine"`
 		NumLines   int    `json:"numLines"`

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/openagent-go/agent/internal/text"
+	"github.com/openagent-go/agent/internal/toolapi"
 	"github.com/openagent-go/agent/internal/triggerstore"
 	"github.com/openagent-go/agent/internal/web"
 	"github.com/openagent-go/agent/permission"
@@ -30,6 +31,8 @@ const (
 	maxPayload = 64 << 10
 	// maxReply is how many bytes of another side's answer are shown.
 	maxReply = 4 << 10
+	// maxPromptLine bounds the prompt of a trigger in a list of several.
+	maxPromptLine = 200
 	// lookTime bounds looking a trigger up before its call is permitted.
 	lookTime = 2 * time.Second
 )
@@ -389,7 +392,7 @@ func (t triggers) run(ctx context.Context, in remoteTriggerInput) (*tool.Result,
 	case r.URL == "":
 		data := []byte{}
 		if len(in.Payload) > 0 {
-			data = details(triggerBody{Payload: in.Payload})
+			data = toolapi.Details(triggerBody{Payload: in.Payload})
 		}
 		run, err := t.Local(triggerOf(r.Trigger), data)
 		if err != nil {
@@ -399,13 +402,13 @@ func (t triggers) run(ctx context.Context, in remoteTriggerInput) (*tool.Result,
 			triggerDetails{Run: run}), nil
 	}
 	tool.Progress(ctx, tool.Status{Text: "Sending to " + r.URL})
-	a, err := t.client.Send(ctx, r.URL, r.Secrets[0], details(triggerBody{Prompt: r.Prompt, Payload: in.Payload}))
+	a, err := t.client.Send(ctx, r.URL, r.Secrets[0], toolapi.Details(triggerBody{Prompt: r.Prompt, Payload: in.Payload}))
 	reply := webReply(a.Text)
 	var status *triggerstore.StatusError
 	switch {
 	case errors.As(err, &status):
 		out := tool.Errorf("%s was not started: %v%s", r.URL, err, reply)
-		out.Details = details(triggerDetails{Triggers: []triggerstore.Trigger{r.Trigger}, Status: a.Status})
+		out.Details = toolapi.Details(triggerDetails{Triggers: []triggerstore.Trigger{r.Trigger}, Status: a.Status})
 		return out, nil
 	case err != nil && ctx.Err() != nil:
 		return nil, err
@@ -419,7 +422,7 @@ func ranTrigger(r triggerstore.Record, text string, d triggerDetails) *tool.Resu
 	out := tool.Text(text)
 	out.Title = "Run trigger " + r.Name
 	d.Triggers = []triggerstore.Trigger{r.Trigger}
-	out.Details = details(d)
+	out.Details = toolapi.Details(d)
 	return out
 }
 
@@ -444,7 +447,7 @@ func shownTriggers(head string, records []triggerstore.Record) *tool.Result {
 	for _, r := range records {
 		d.Triggers = append(d.Triggers, r.Trigger)
 		if len(records) > 1 {
-			r.Prompt = text.Bytes(r.Prompt, maxLossLine)
+			r.Prompt = text.Bytes(r.Prompt, maxPromptLine)
 		}
 		if err := enc.Encode(r.Trigger); err != nil {
 			panic(err) // a struct of ours
@@ -455,6 +458,6 @@ func shownTriggers(head string, records []triggerstore.Record) *tool.Result {
 	if len(records) == 1 {
 		res.Title = "Trigger " + records[0].Name
 	}
-	res.Details = details(d)
+	res.Details = toolapi.Details(d)
 	return res
 }

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/openagent-go/agent/internal/teamstore"
+	"github.com/openagent-go/agent/internal/toolapi"
 	"github.com/openagent-go/agent/team"
 	"github.com/openagent-go/agent/tool"
 )
@@ -51,7 +52,7 @@ func SendMessage(store *team.Store) tool.Tool {
 		}
 		r := tool.Text(text)
 		r.Title = "Message to " + in.To
-		r.Details = details(map[string]any{"id": m.ID, "from": m.From, "reached": reached, "type": kind})
+		r.Details = toolapi.Details(map[string]any{"id": m.ID, "from": m.From, "reached": reached, "type": kind})
 		return r, nil
 	}).OnClassify(func(call tool.Call, _ sendMessageInput) tool.Traits {
 		return tool.Traits{Internal: true, Touches: []string{teamsKey(call) + "/mail"}}

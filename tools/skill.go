@@ -11,6 +11,7 @@ import (
 	"github.com/openagent-go/agent/internal/policies"
 	"github.com/openagent-go/agent/internal/skillscope"
 	"github.com/openagent-go/agent/internal/text"
+	"github.com/openagent-go/agent/internal/toolapi"
 	"github.com/openagent-go/agent/permission"
 	"github.com/openagent-go/agent/tool"
 )
@@ -120,7 +121,7 @@ func runSkill(skills Skills, call tool.Call, in skillInput) *tool.Result {
 	if sc := x.Scope; sc != nil && sc.Model != "" {
 		d["model"] = sc.Model
 	}
-	r.Details = details(d)
+	r.Details = toolapi.Details(d)
 	return r
 }
 

@@ -9,6 +9,7 @@ import (
 
 	"github.com/openagent-go/agent/internal/teamstore"
 	"github.com/openagent-go/agent/internal/text"
+	"github.com/openagent-go/agent/internal/toolapi"
 	"github.com/openagent-go/agent/team"
 	"github.com/openagent-go/agent/tool"
 )
@@ -110,7 +111,7 @@ func taskText(t teamstore.Task) string {
 	line("blockedBy", strings.Join(t.BlockedBy, ", "))
 	line("blocks", strings.Join(t.Blocks, ", "))
 	if len(t.Metadata) > 0 {
-		line("metadata", string(details(t.Metadata)))
+		line("metadata", string(toolapi.Details(t.Metadata)))
 	}
 	line("createdAt", t.CreatedAt.Format(time.RFC3339))
 	line("updatedAt", t.UpdatedAt.Format(time.RFC3339))
@@ -123,7 +124,7 @@ func taskText(t teamstore.Task) string {
 func taskResult(text string, t teamstore.Task) *tool.Result {
 	r := tool.Text(text)
 	r.Title = taskLine(t)
-	r.Details = details(map[string]teamstore.Task{"task": t})
+	r.Details = toolapi.Details(map[string]teamstore.Task{"task": t})
 	return r
 }
 

@@ -9,6 +9,7 @@ import (
 
 	"github.com/openagent-go/agent/internal/teamstore"
 	"github.com/openagent-go/agent/internal/text"
+	"github.com/openagent-go/agent/internal/toolapi"
 	"github.com/openagent-go/agent/team"
 	"github.com/openagent-go/agent/tool"
 )
@@ -83,7 +84,7 @@ func listTasks(found, all []teamstore.Task) *tool.Result {
 	}
 	r := tool.Text(list)
 	r.Title = text.Count(len(found), "task")
-	r.Details = details(map[string]any{"tasks": listed, "total": len(found)})
+	r.Details = toolapi.Details(map[string]any{"tasks": listed, "total": len(found)})
 	return r
 }
 

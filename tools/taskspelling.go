@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"strings"
 
+	"github.com/openagent-go/agent/internal/toolapi"
 	"github.com/openagent-go/agent/tool"
 )
 
@@ -33,7 +34,7 @@ func spelledTool[T any](spec tool.Spec, run func(context.Context, tool.Call, T) 
 		panic(err) // the schema is ours
 	}
 	delete(open, "additionalProperties")
-	t.spec.Input = details(open)
+	t.spec.Input = toolapi.Details(open)
 	for name := range members {
 		t.names[plainName(name)] = name
 	}

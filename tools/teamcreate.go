@@ -9,6 +9,7 @@ import (
 
 	"github.com/openagent-go/agent/internal/teamstore"
 	"github.com/openagent-go/agent/internal/text"
+	"github.com/openagent-go/agent/internal/toolapi"
 	"github.com/openagent-go/agent/team"
 	"github.com/openagent-go/agent/tool"
 )
@@ -62,6 +63,6 @@ func teamsClass(call tool.Call) tool.Traits {
 func teamResult(text string, t teamstore.Team) *tool.Result {
 	r := tool.Text(text)
 	r.Title = fmt.Sprintf("%s %q (%s)", t.ID, t.Name, t.Status)
-	r.Details = details(map[string]teamstore.Team{"team": t})
+	r.Details = toolapi.Details(map[string]teamstore.Team{"team": t})
 	return r
 }

@@ -11,6 +11,7 @@ import (
 	"strings"
 	"unicode/utf8"
 
+	"github.com/openagent-go/agent/internal/toolapi"
 	"github.com/openagent-go/agent/tool"
 )
 
@@ -301,7 +302,7 @@ func (l todoList) told(text string) *tool.Result {
 	}
 	r := tool.Text(text)
 	r.Title = "Todos: " + l.counts()
-	r.Details = details(l)
+	r.Details = toolapi.Details(l)
 	return r
 }
 

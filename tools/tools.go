@@ -8,20 +8,9 @@
 package tools
 
 import (
-	"encoding/json"
-
 	"github.com/openagent-go/agent/permission"
 	"github.com/openagent-go/agent/tool"
 )
-
-// details encodes the Details of a result.
-func details(v any) json.RawMessage {
-	data, err := json.Marshal(v)
-	if err != nil {
-		panic(err) // v is a struct of ours
-	}
-	return data
-}
 
 // access is the Class of a call that works on one file.
 func access(kind permission.AccessKind, path string) tool.Traits {

@@ -16,6 +16,7 @@ import (
 
 	"github.com/openagent-go/agent/internal/media"
 	"github.com/openagent-go/agent/internal/text"
+	"github.com/openagent-go/agent/internal/toolapi"
 	"github.com/openagent-go/agent/internal/web"
 	"github.com/openagent-go/agent/internal/wire"
 	"github.com/openagent-go/agent/llm"
@@ -170,7 +171,7 @@ func (p *fetched) result(u *url.URL, prompt string, cached bool) *tool.Result {
 		info.Redirect = p.moved.String()
 		r.Title = fmt.Sprintf("%s redirects to %s", u.Host, p.moved.Host)
 	}
-	r.Details = details(info)
+	r.Details = toolapi.Details(info)
 	return r
 }
 

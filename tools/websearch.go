@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"github.com/openagent-go/agent/internal/text"
+	"github.com/openagent-go/agent/internal/toolapi"
 	"github.com/openagent-go/agent/internal/web"
 	"github.com/openagent-go/agent/tool"
 	"github.com/openagent-go/agent/tools/search"
@@ -113,7 +114,7 @@ func listHits(q search.Query, found []search.Hit) *tool.Result {
 	}
 	r := tool.Text(b.String())
 	r.Title = fmt.Sprintf("Searched for %q (%s)", q.Text, text.Count(len(found), "result"))
-	r.Details = details(struct {
+	r.Details = toolapi.Details(struct {
 		Query   string       `json:"query"`
 		Results []search.Hit `json:"results"`
 	}{q.Text, append([]search.Hit{}, found...)})

@@ -61,7 +61,7 @@ func write(ctx context.Context, files toolapi.Files, call tool.Call, in writeInp
 	}
 	r := tool.Text(fmt.Sprintf("%s %s (%s, %s).", verb, path, text.Count(countLines(in.Content), "line"), text.Count(len(data), "byte")))
 	r.Title = "Write " + filepath.Base(path)
-	r.Details = details(change)
+	r.Details = toolapi.Details(change)
 	r.Patch.State = sight(path, data)
 	return r
 }

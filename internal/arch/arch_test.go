@@ -184,7 +184,18 @@ var rules = map[string][]string{
 		"llm",
 	},
 	"internal/media": {"llm"},
+	"internal/gitworktree": {
+		"internal/durable",
+		"internal/environ",
+		"internal/plainfile",
+		"internal/text",
+		"internal/toolapi",
+		"permission",
+		"tool",
+		"workspace",
+	},
 	"tools": {
+		"internal/gitworktree",
 		"internal/media",
 		"tool",
 		"llm",
@@ -239,6 +250,7 @@ var rules = map[string][]string{
 		"internal/subagents",
 	},
 	"subagent": {
+		"internal/gitworktree",
 		"",
 		"internal/parentrun",
 		"event",

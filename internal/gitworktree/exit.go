@@ -1,4 +1,4 @@
-package tools
+package gitworktree
 
 import (
 	"cmp"
@@ -13,7 +13,6 @@ import (
 	"github.com/openagent-go/agent/internal/toolapi"
 	"github.com/openagent-go/agent/permission"
 	"github.com/openagent-go/agent/tool"
-	"github.com/openagent-go/agent/workspace"
 )
 
 type exitWorktreeInput struct {
@@ -32,11 +31,9 @@ const (
 	removeWorktree = "remove"
 )
 
-// ExitWorktree returns the tool that leads out of a worktree, and removes one
-// that EnterWorktree made under the same folder if that loses nothing.
-func ExitWorktree(ws *workspace.Workspace) tool.Tool { return newExitWorktree(ws) }
-
-func newExitWorktree(files toolapi.Worktrees) tool.Tool {
+// Exit returns the tool ExitWorktree, which leads out of a worktree, and removes one
+// that [Enter] made under the same folder if that loses nothing.
+func Exit(files toolapi.Worktrees) tool.Tool {
 	return tool.New(tool.Spec{
 		Name: "ExitWorktree", Title: "Leave a worktree", Description: exitWorktreeText, Barrier: true, State: worktreeState,
 	}, func(ctx context.Context, call tool.Call, in exitWorktreeInput) (*tool.Result, error) {
@@ -121,7 +118,7 @@ func keepTree(files toolapi.Worktrees, w worktree) *tool.Result {
 	}
 	r.Content = tool.Text(text).Content
 	r.Title = "Leave worktree " + w.Name
-	r.Details = details(worktreeDetails{worktree: w, Action: keepWorktree, Dir: r.Patch.Dir})
+	r.Details = toolapi.Details(worktreeDetails{worktree: w, Action: keepWorktree, Dir: r.Patch.Dir})
 	return r
 }
 
@@ -138,7 +135,7 @@ func removeTree(ctx context.Context, files toolapi.Worktrees, call tool.Call, w 
 		if here {
 			text += fmt.Sprintf(" All tools work in %s again.", done.Dir)
 		}
-		r.Content, r.Details = tool.Text(text).Content, details(done)
+		r.Content, r.Details = tool.Text(text).Content, toolapi.Details(done)
 		return r, nil
 	}
 	if err := directPath(files, w); err != nil {

@@ -1,4 +1,4 @@
-package tools
+package gitworktree
 
 import (
 	"crypto/sha256"

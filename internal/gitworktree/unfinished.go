@@ -1,4 +1,4 @@
-package tools
+package gitworktree
 
 import (
 	"context"
@@ -12,6 +12,7 @@ import (
 	"strings"
 
 	"github.com/openagent-go/agent/internal/durable"
+	"github.com/openagent-go/agent/internal/toolapi"
 )
 
 // A worktree in the making has a file beside it, which its maker holds locked. If the file
@@ -37,7 +38,7 @@ func (w worktree) begin(root *os.Root, base string) (done func() error, err erro
 		return nil, err
 	}
 	if err = f.Truncate(0); err == nil {
-		_, err = f.WriteAt(details(unfinished{base}), 0)
+		_, err = f.WriteAt(toolapi.Details(unfinished{base}), 0)
 	}
 	if err != nil {
 		return nil, errors.Join(err, removeOpen(root, name, f))

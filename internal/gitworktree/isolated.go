@@ -1,4 +1,4 @@
-package tools
+package gitworktree
 
 import (
 	"context"
@@ -24,10 +24,10 @@ type Worktree struct {
 	base string // the commit that was checked out
 }
 
-// MakeWorktree makes a git worktree under .openagent/worktrees of the folder from, as
-// [EnterWorktree] does. For a session and a call that have made one already, as before
+// Make makes a git worktree under .openagent/worktrees of the folder from, as
+// [Enter] does. For a session and a call that have made one already, as before
 // a crash, it returns that one.
-func MakeWorktree(ctx context.Context, files toolapi.Worktrees, from, session, call string) (*Worktree, error) {
+func Make(ctx context.Context, files toolapi.Worktrees, from, session, call string) (*Worktree, error) {
 	from, err := files.Resolve(from, ".")
 	if err != nil {
 		return nil, err
@@ -58,17 +58,17 @@ func MakeWorktree(ctx context.Context, files toolapi.Worktrees, from, session, c
 	return &Worktree{Name: w.Name, Path: w.Path, Dir: dir, Branch: w.Branch, tree: w, git: g, base: base}, nil
 }
 
-// ApartFrom returns the folder from which [MakeWorktree] has made the worktree of a
+// Origin returns the folder from which [Make] has made the worktree of a
 // session and a call that dir lies in; it reports false if dir lies in no such one.
-func ApartFrom(dir, session, call string) (from string, ok bool) {
+func Origin(dir, session, call string) (from string, ok bool) {
 	below := string(filepath.Separator) + filepath.Join(filepath.FromSlash(worktreesFolder), madeUpName(session, call))
 	from, rest, ok := strings.Cut(dir, below)
 	return from, ok && (rest == "" || rest[0] == filepath.Separator)
 }
 
-// There reports whether the worktree of a session and a call that [MakeWorktree] has
+// Exists reports whether the worktree of a session and a call that [Make] has
 // made from a folder is still there.
-func There(files toolapi.Worktrees, from, session, call string) bool {
+func Exists(files toolapi.Worktrees, from, session, call string) bool {
 	root, _, err := toolapi.OpenRoot(files, "", from)
 	if err != nil {
 		return false

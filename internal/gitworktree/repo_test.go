@@ -1,4 +1,4 @@
-package tools
+package gitworktree
 
 import (
 	"encoding/json"
@@ -36,7 +36,7 @@ func newRepo(t testing.TB) *repo {
 	}
 	ws := &workspace.Workspace{Root: top}
 	t.Cleanup(func() { ws.Close() })
-	r := &repo{TB: t, top: top, dir: top, files: ws, enter: newEnterWorktree(ws), exit: newExitWorktree(ws)}
+	r := &repo{TB: t, top: top, dir: top, files: ws, enter: Enter(ws), exit: Exit(ws)}
 	r.git("init", "-q", "-b", "main")
 	r.put("a.txt", "one\n")
 	r.put("sub/b.txt", "two\n")

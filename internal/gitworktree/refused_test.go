@@ -1,4 +1,4 @@
-package tools
+package gitworktree
 
 import (
 	"context"
@@ -58,7 +58,7 @@ func TestWorktreeWithoutRepository(t *testing.T) {
 	plain, _ := filepath.EvalSymlinks(t.TempDir())
 	ws := &workspace.Workspace{Root: plain, Dirs: []string{r.top}}
 	defer ws.Close()
-	r.enter, r.exit, r.dir = newEnterWorktree(ws), newExitWorktree(ws), plain
+	r.enter, r.exit, r.dir = Enter(ws), Exit(ws), plain
 	r.fails(r.enter, `{}`, "is not in a git repository")
 	r.gitIn(plain, "init", "-q")
 	r.fails(r.enter, `{}`, "no commit yet")
@@ -242,7 +242,7 @@ func TestWorktreeCancelled(t *testing.T) {
 		ctx, cancel := context.WithCancel(t.Context())
 		s := &stopping{Workspace: r.files, cancel: cancel, after: after}
 		call := r.call(`{"name":"x"}`)
-		out := toolrun.Run(ctx, newEnterWorktree(s), call, 1<<40)
+		out := toolrun.Run(ctx, Enter(s), call, 1<<40)
 		cancel()
 		if out.Result.IsError != (after <= processes) {
 			t.Errorf("cancelled at process %d: %s", after, out.Result.Text())
@@ -263,7 +263,7 @@ func TestWorktreeLockLeft(t *testing.T) {
 	lock := filepath.Join(r.top, ".git", "refs", "heads", "worktree-x.lock")
 	ctx, cancel := context.WithCancel(t.Context())
 	s := &locking{Workspace: r.files, lock: lock, cancel: cancel}
-	if out := toolrun.Run(ctx, newEnterWorktree(s), r.call(`{"name":"x"}`), 1<<40); !out.Result.IsError {
+	if out := toolrun.Run(ctx, Enter(s), r.call(`{"name":"x"}`), 1<<40); !out.Result.IsError {
 		t.Fatal("it was made")
 	}
 	r.untouched()

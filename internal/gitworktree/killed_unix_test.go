@@ -1,6 +1,6 @@
 //go:build unix
 
-package tools
+package gitworktree
 
 import (
 	"os"
@@ -36,7 +36,7 @@ exec "$REAL_GIT" "$@"
 func TestWorktreeKilled(t *testing.T) {
 	if dir := os.Getenv(killedVar); dir != "" {
 		ws := &workspace.Workspace{Root: dir}
-		_, _ = newEnterWorktree(ws).Run(t.Context(), tool.Call{ID: "c", Session: "first", Name: "EnterWorktree", Dir: dir, Input: []byte(`{"name":"x"}`)})
+		_, _ = Enter(ws).Run(t.Context(), tool.Call{ID: "c", Session: "first", Name: "EnterWorktree", Dir: dir, Input: []byte(`{"name":"x"}`)})
 		return
 	}
 	for _, step := range []string{"update-ref", "add", "reset"} {
@@ -110,7 +110,7 @@ func killedRepository(t *testing.T) (string, *workspace.Workspace) {
 
 func enterAgain(t *testing.T, ws *workspace.Workspace, dir, name string) *tool.Result {
 	t.Helper()
-	r, err := newEnterWorktree(ws).Run(t.Context(), tool.Call{ID: "d", Session: "second", Name: "EnterWorktree", Dir: dir, Input: []byte(`{"name":"` + name + `"}`)})
+	r, err := Enter(ws).Run(t.Context(), tool.Call{ID: "d", Session: "second", Name: "EnterWorktree", Dir: dir, Input: []byte(`{"name":"` + name + `"}`)})
 	if err != nil {
 		t.Fatal(err)
 	}
