@@ -20,6 +20,7 @@ import (
 
 	"github.com/openagent-go/agent/event"
 	"github.com/openagent-go/agent/internal/contentjson"
+	"github.com/openagent-go/agent/internal/environ"
 	"github.com/openagent-go/agent/internal/fact"
 	"github.com/openagent-go/agent/internal/redact"
 	"github.com/openagent-go/agent/llm"
@@ -61,8 +62,8 @@ func folder(dir string) string {
 	return string(name[:maxFolder]) + "-" + strconv.FormatInt(max(int64(hash), -int64(hash)), 36)
 }
 
-// agentPath returns the file of a sub-agent of the session whose file is at path.
-func agentPath(path, agent string) string {
+// AgentPath returns the file of a sub-agent of the session whose file is at path.
+func AgentPath(path, agent string) string {
 	return filepath.Join(path[:len(path)-len(".jsonl")], "subagents", "agent-"+unsafe.ReplaceAllString(agent, "-")+".jsonl")
 }
 
@@ -121,6 +122,12 @@ type Lines struct {
 // A use is a call in a line.
 type use struct{ id, line string }
 
+// Hidden returns the values that files do not hold: secrets, and the values of environment
+// variables whose names say that they are secret.
+func Hidden(secrets []string) redact.Values {
+	return redact.New(append(environ.Secrets(), secrets...))
+}
+
 // NewLines returns the lines of the session with the given id and header. agent is the id of
 // the sub-agent that they are of, "" for the session itself. Values of hide become ***.
 func NewLines(id, agent string, h session.Header, hide redact.Values) *Lines {
@@ -136,7 +143,7 @@ func (l *Lines) Add(e event.Event) ([]json.RawMessage, error) {
 	var out []json.RawMessage
 	var failed error
 	add := func(of event.Event, n line) {
-		n.UUID, n.Time = of.UUID(), of.Time.UTC().Format("2006-01-02T15:04:05.000Z")
+		n.UUID, n.Time = idOf(of), of.Time.UTC().Format("2006-01-02T15:04:05.000Z")
 		n.Session, n.Agent, n.Sidechain, n.Cwd, n.Branch, n.UserType = l.session, l.agent, l.agent != "", l.dir, l.branch, "external"
 		if parent != "" {
 			n.Parent = new(parent)
@@ -168,7 +175,7 @@ func (l *Lines) Add(e event.Event) ([]json.RawMessage, error) {
 		}
 	case event.AssistantMessage:
 		for i, u := range d.Response.Message.ToolUses() {
-			l.uses[fmt.Sprintf("c%d.%d", e.Seq, i)] = use{u.ID, e.UUID()}
+			l.uses[fmt.Sprintf("c%d.%d", e.Seq, i)] = use{u.ID, idOf(e)}
 		}
 		add(e, answered(d))
 	case event.ToolResult:
@@ -183,11 +190,24 @@ func (l *Lines) Add(e event.Event) ([]json.RawMessage, error) {
 // note records which line a later fact follows.
 func (l *Lines) note(seq int64, id string) {
 	for int64(len(l.last)) < seq {
-		l.last = append(l.last, "")
+		before := ""
+		if n := len(l.last); n > 0 {
+			before = l.last[n-1] // facts that were left out changed nothing
+		}
+		l.last = append(l.last, before)
 	}
 	if seq >= 1 {
 		l.last[seq-1] = id
 	}
+}
+
+// idOf returns the id of a fact's line: that of the message, if the program that sent it has
+// given it one.
+func idOf(e event.Event) string {
+	if m, ok := e.Data.(event.UserMessage); ok && uuid.MatchString(m.ID) {
+		return m.ID
+	}
+	return e.UUID()
 }
 
 func said(d event.UserMessage) line {

@@ -35,7 +35,7 @@ func TestPath(t *testing.T) {
 			t.Errorf("%s: %s", bad, got)
 		}
 	}
-	if got := agentPath("c/x.jsonl", "../a b"); got != filepath.Join("c", "x", "subagents", "agent----a-b.jsonl") {
+	if got := AgentPath("c/x.jsonl", "../a b"); got != filepath.Join("c", "x", "subagents", "agent----a-b.jsonl") {
 		t.Error(got)
 	}
 }

@@ -11,7 +11,6 @@ import (
 
 	"github.com/openagent-go/agent/event"
 	"github.com/openagent-go/agent/internal/durable"
-	"github.com/openagent-go/agent/internal/environ"
 	"github.com/openagent-go/agent/internal/redact"
 	"github.com/openagent-go/agent/session"
 )
@@ -21,7 +20,7 @@ import (
 // environment variables whose names say that they are secret, become ***. It returns the
 // session's file.
 func Export(ctx context.Context, config string, s session.Store, id string, secrets []string) (string, error) {
-	hide := redact.New(append(environ.Secrets(), secrets...))
+	hide := Hidden(secrets)
 	info, err := session.Stat(ctx, s, id)
 	if err != nil {
 		return "", err
@@ -51,7 +50,7 @@ func agents(ctx context.Context, path string, s session.Store, p parent, main se
 		return err
 	}
 	for _, info := range infos {
-		file := agentPath(path, info.Session)
+		file := AgentPath(path, info.Session)
 		header := info.Header
 		if header.Dir == "" {
 			header.Dir = main.Dir

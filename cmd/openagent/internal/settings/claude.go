@@ -18,6 +18,7 @@ type ClaudeFlags struct {
 	MayBypass   bool // the mode bypassPermissions may be chosen later
 	HookEvents  bool // lines report hooks
 	Replay      bool // user messages are written back
+	Mirror      bool // lines hold the entries of the session's file
 	NoQuestions bool // questions about permission are denied
 	AskTool     string
 	DebugFile   string
@@ -45,6 +46,7 @@ func (o *Options) claudeFlags() cli.Flags {
 		{Name: "allow-dangerously-skip-permissions", Set: cli.SetTrue(&c.MayBypass)},
 		{Name: "include-hook-events", Set: cli.SetTrue(&c.HookEvents)},
 		{Name: "replay-user-messages", Set: cli.SetTrue(&c.Replay)},
+		{Name: "session-mirror", Set: cli.SetTrue(&c.Mirror)},
 		{Name: "permission-prompts", Arg: cli.Choice(whoAnswers), Set: func(s string) error {
 			var who string
 			err := cli.OneOf(&who, whoAnswers)(s)
@@ -83,6 +85,9 @@ func (o *Options) checkClaude() error {
 	}
 	if o.AskTool != "" && !o.Claude() {
 		return cli.Usagef("--permission-prompt-tool: %q is a tool of an MCP server; that needs --verbose and --output-format stream-json", cli.Clip(o.AskTool))
+	}
+	if o.Mirror && !o.Driven() {
+		return cli.Usagef("--session-mirror needs --verbose, --input-format stream-json and --output-format stream-json")
 	}
 	if o.noTools && len(o.Tools) == 0 {
 		o.Tools = []string{"none"}

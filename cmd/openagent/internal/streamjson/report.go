@@ -30,6 +30,7 @@ type Report struct {
 	simulated    bool
 	partial      *partial                 // nil: no partial messages
 	claude       *claudeLines             // nil: the lines are our own
+	mirror       *mirror                  // nil: no lines hold entries of the session's file
 	sandbox      *sandbox.State           // nil: no sandbox is reported
 	servers      func() []app.NamedServer // MCP servers
 	commands     func() []string
@@ -73,6 +74,7 @@ func (r *Report) showPieces() { r.partial = &partial{put: r.stream} }
 func (r *Report) past(ctx context.Context, store session.Store) error {
 	put := r.put
 	r.put = nil
+	defer r.mirror.past()()
 	defer func() { r.put = put }()
 	for e, err := range store.Read(ctx, r.Session, 0) {
 		if err != nil {
@@ -91,6 +93,7 @@ func (r *Report) Expect(prompt bool) {
 
 // Event handles the next event of the session.
 func (r *Report) Event(e event.Event) {
+	r.mirror.add(r, e)
 	if _, ok := e.Data.(fact.Configured); !ok && !r.Started && !r.held {
 		r.begin()
 	}
@@ -180,7 +183,7 @@ func (r *Report) under(d event.AgentEvent) {
 	child := r.subagents[d.Event.Session]
 	if child == nil {
 		child = NewReport(r.Session, r.provider, r.Line)
-		child.Warn, child.claude = r.Warn, r.claude
+		child.Warn, child.claude, child.mirror = r.Warn, r.claude, r.mirror
 		child.agent, child.parent = d.Agent, new(d.ID)
 		child.calls, child.prefix = r.calls, d.Event.Session+"/"
 		if r.subagents == nil {

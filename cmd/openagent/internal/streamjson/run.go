@@ -14,11 +14,16 @@ import (
 // NewSessionReport returns a report of the session that includes its past. asked is true if this
 // start has a new prompt. tell reports messages about the permission mode to the user.
 func NewSessionReport(ctx context.Context, s *app.App, put func(any), asked bool, tell func(format string, args ...any)) (*Report, error) {
+	return newSessionReport(ctx, s, put, asked, tell, nil)
+}
+
+func newSessionReport(ctx context.Context, s *app.App, put func(any), asked bool, tell func(format string, args ...any), m *mirror) (*Report, error) {
 	r := NewReport(s.Session.ID, s.Provider.Name.Value, put)
 	r.servers, r.commands, r.skills, r.instructions, r.agentNames = s.ServerNames, s.SlashNames, s.SkillNames, s.InstructionFiles, s.Definitions.Names()
 	if s.Options.Claude() {
 		r.claude = newClaudeLines(s)
 	}
+	r.mirror = m
 	if s.Options.Partial {
 		r.showPieces()
 	}

@@ -76,7 +76,14 @@ func (d *Session) Serve(program context.Context, s *app.App, args []string, bloc
 	d.broke.Store(new(func(err error) { cancel(err) }))
 	defer d.out.StopWaiting(ctx)()
 	var err error
-	if d.report, err = NewSessionReport(ctx, s, d.out.Put, false, h.Warn); err != nil {
+	var m *mirror
+	if s.Options.Mirror {
+		m, err = newMirror(ctx, h, s, d.out.Put)
+	}
+	if err == nil {
+		d.report, err = newSessionReport(ctx, s, d.out.Put, false, h.Warn, m)
+	}
+	if err != nil {
 		return cli.StartError(ctx, CloseWriter(ctx, d.out, err))
 	}
 	d.report.Warn = h.Warn

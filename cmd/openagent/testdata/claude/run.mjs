@@ -2,6 +2,7 @@
 import { scenarios } from './harness.mjs'
 import './start.mjs'
 import './hooks.mjs'
+import './mirror.mjs'
 
 const name = process.argv[2]
 if (!name) {
