@@ -288,29 +288,28 @@ func (e *editor) leaves() any {
 	return e.wait(-1).Exit
 }
 
-// has fails the test unless an update matches: its members are like those of want. A text has to be
-// contained.
+// has waits for an update and returns it: its members are like those of want. A text has to be
+// contained. The client may show an update after the answer that followed it.
 func (e *editor) has(want map[string]any) map[string]any {
 	e.t.Helper()
-	for _, u := range e.updates {
-		if like(u, want) {
-			return u
-		}
-	}
-	all, _ := json.MarshalIndent(e.updates, "", " ")
-	e.t.Fatalf("no update like %v in %s", want, all)
-	return nil
-}
-
-// sees waits for an update.
-func (e *editor) sees(want map[string]any) {
-	e.t.Helper()
 	for {
-		if slices.ContainsFunc(e.updates, func(u map[string]any) bool { return like(u, want) }) {
-			return
+		for _, u := range e.updates {
+			if like(u, want) {
+				return u
+			}
 		}
 		if !e.next() {
 			e.t.Fatalf("the client ended before an update like %v", want)
+		}
+	}
+}
+
+// reads waits until the chunks of a kind form a text.
+func (e *editor) reads(kind, want string) {
+	e.t.Helper()
+	for e.message(kind) != want {
+		if got := e.message(kind); !strings.HasPrefix(want, got) || !e.next() {
+			e.t.Fatalf("%s is %q, want %q", kind, got, want)
 		}
 	}
 }
@@ -420,7 +419,7 @@ func TestEditorTurn(t *testing.T) {
 	})
 	e.initialize()
 	id := e.open()
-	e.sees(map[string]any{"sessionUpdate": "available_commands_update"})
+	e.has(map[string]any{"sessionUpdate": "available_commands_update"})
 	n := e.begin("session/prompt", textPrompt(id, "Do it"))
 
 	q := e.question("session/request_permission")
@@ -435,12 +434,8 @@ func TestEditorTurn(t *testing.T) {
 	}
 	e.chooses(q, "allow_once")
 	e.stops(n, "end_turn") // the second touch is covered by the rule
-	if got := e.message("agent_message_chunk"); got != "Let me see.All done." {
-		t.Errorf("the text is %q", got)
-	}
-	if got := e.message("agent_thought_chunk"); got != "hm" {
-		t.Errorf("the thoughts are %q", got)
-	}
+	e.reads("agent_message_chunk", "Let me see.All done.")
+	e.reads("agent_thought_chunk", "hm")
 	read := e.has(map[string]any{"sessionUpdate": "tool_call_update", "title": "Read a.txt (1–2)", "kind": "read", "locations": []any{map[string]any{"path": file, "line": 1}}})
 	e.has(map[string]any{"toolCallId": read["toolCallId"], "status": "completed", "content": []any{map[string]any{"type": "content", "content": map[string]any{"text": "```"}}}})
 	command := e.has(map[string]any{"title": "touch made", "content": []any{map[string]any{"type": "terminal"}}, "_meta": map[string]any{"terminal_info": map[string]any{"cwd": dir}}})
@@ -503,14 +498,11 @@ func TestEditorContinues(t *testing.T) {
 	}
 	place := map[string]any{"sessionId": id, "cwd": dir, "mcpServers": []any{}}
 	e.request("session/load", place, nil)
-	if said, told := e.message("user_message_chunk"), e.message("agent_message_chunk"); said != "FirstSecond" || told != "In the editor.In the terminal." {
-		t.Errorf("loaded: %q, %q", said, told)
-	}
+	e.reads("user_message_chunk", "FirstSecond")
+	e.reads("agent_message_chunk", "In the editor.In the terminal.")
 	e.updates = nil
 	e.prompt(id, "Third", "end_turn")
-	if got := e.message("agent_message_chunk"); got != "Back again." {
-		t.Errorf("the text is %q", got)
-	}
+	e.reads("agent_message_chunk", "Back again.")
 
 	// A fork, and resuming without the past.
 	var fork openedSession
@@ -553,12 +545,12 @@ func TestEditorCancels(t *testing.T) {
 
 	// While a command runs. A prompt that waits ends, too.
 	n := e.begin("session/prompt", textPrompt(id, "run"))
-	e.sees(map[string]any{"status": "in_progress"})
+	e.has(map[string]any{"status": "in_progress"})
 	second := e.begin("session/prompt", textPrompt(id, "wait"))
 	e.send(map[string]any{"do": "notify", "method": "session/cancel", "params": map[string]any{"sessionId": id}})
 	e.stops(n, "cancelled")
 	e.stops(second, "cancelled")
-	e.sees(map[string]any{"sessionUpdate": "tool_call_update", "status": "failed"})
+	e.has(map[string]any{"sessionUpdate": "tool_call_update", "status": "failed"})
 
 	// Before it has begun.
 	n = e.begin("session/prompt", textPrompt(id, "soon"))
@@ -568,14 +560,14 @@ func TestEditorCancels(t *testing.T) {
 	// By its request.
 	e.updates = nil
 	n = e.begin("session/prompt", textPrompt(id, "run"))
-	e.sees(map[string]any{"status": "in_progress"})
+	e.has(map[string]any{"status": "in_progress"})
 	e.send(map[string]any{"do": "abort", "n": n})
 	e.stops(n, "cancelled")
 
 	// By closing, while the session is loaded again.
 	e.updates = nil
 	n = e.begin("session/prompt", textPrompt(id, "run"))
-	e.sees(map[string]any{"status": "in_progress"})
+	e.has(map[string]any{"status": "in_progress"})
 	closing := e.begin("session/close", map[string]any{"sessionId": id})
 	e.request("session/load", map[string]any{"sessionId": id, "cwd": dir, "mcpServers": []any{}}, nil)
 	e.stops(n, "cancelled")
@@ -584,7 +576,7 @@ func TestEditorCancels(t *testing.T) {
 	// By the end of the input: the command is gone, and the session holds.
 	e.updates = nil
 	e.begin("session/prompt", textPrompt(id, "run"))
-	e.sees(map[string]any{"status": "in_progress"})
+	e.has(map[string]any{"status": "in_progress"})
 	if code := e.leaves(); code != 0.0 {
 		t.Error("exit code", code)
 	}
@@ -691,14 +683,14 @@ func TestEditorChoices(t *testing.T) {
 	set("model", "claude-opus-4-6")
 	set("effort", "high")
 	set("mode", "acceptEdits")
-	e.sees(map[string]any{"sessionUpdate": "current_mode_update", "currentModeId": "acceptEdits"})
+	e.has(map[string]any{"sessionUpdate": "current_mode_update", "currentModeId": "acceptEdits"})
 	e.fails(-32602, "session/set_config_option", map[string]any{"sessionId": o.ID, "configId": "mode", "value": "all"})
 	e.fails(-32602, "session/set_config_option", map[string]any{"sessionId": o.ID, "configId": "colour", "value": "red"})
 	e.fails(-32602, "session/set_mode", map[string]any{"sessionId": o.ID, "modeId": "yolo"})
 	e.fails(-32601, "session/dance", map[string]any{"sessionId": o.ID})
 	e.updates = nil
 	e.request("session/set_mode", map[string]any{"sessionId": o.ID, "modeId": "plan"}, nil)
-	e.sees(map[string]any{"sessionUpdate": "config_option_update"})
+	e.has(map[string]any{"sessionUpdate": "config_option_update"})
 	n := e.begin("session/prompt", textPrompt(o.ID, "plan it"))
 	q := e.question("session/request_permission")
 	if !like(decoded(t, q.Params), map[string]any{"toolCall": map[string]any{"kind": "switch_mode", "content": []any{map[string]any{"content": map[string]any{"text": "1. Write the file"}}}},
@@ -784,9 +776,7 @@ func TestEditorQuestions(t *testing.T) {
 		t.Errorf("the model is sent %s", asked)
 	}
 	e.has(map[string]any{"sessionUpdate": "tool_call_update", "status": "completed", "content": []any{map[string]any{"content": map[string]any{"text": "```\n# title\n```"}}}})
-	if got := e.message("agent_message_chunk"); got != "Which colour do you like?" {
-		t.Errorf("the text is %q", got)
-	}
+	e.reads("agent_message_chunk", "Which colour do you like?")
 }
 
 // TestEditorSubagent shows the steps of a sub-agent in its call, and its question by its name.
@@ -812,16 +802,14 @@ func TestEditorSubagent(t *testing.T) {
 	if err := json.Unmarshal(q.Params, &asked); err != nil {
 		t.Fatal(err)
 	}
-	e.sees(map[string]any{"sessionUpdate": "tool_call", "toolCallId": asked.Call.ID})
+	e.has(map[string]any{"sessionUpdate": "tool_call", "toolCallId": asked.Call.ID})
 	e.chooses(q, "allow_once")
 	e.stops(n, "end_turn")
 	call := e.has(map[string]any{"title": "general-purpose: make it", "kind": "think"})
 	e.has(map[string]any{"toolCallId": call["toolCallId"], "status": "in_progress", "content": []any{map[string]any{"content": map[string]any{"text": "- general-purpose: touch made"}}}})
 	e.has(map[string]any{"toolCallId": call["toolCallId"], "status": "completed"})
-	e.sees(map[string]any{"toolCallId": asked.Call.ID, "status": "completed"})
-	if got := e.message("agent_message_chunk"); got != "It is made." {
-		t.Errorf("the text is %q", got)
-	}
+	e.has(map[string]any{"toolCallId": asked.Call.ID, "status": "completed"})
+	e.reads("agent_message_chunk", "It is made.")
 }
 
 // TestEditorServers has the editor hand over an MCP server, and one that fails.
@@ -844,7 +832,7 @@ func TestEditorServers(t *testing.T) {
 	}}, &o)
 	e.prompt(o.ID, "read", "end_turn")
 	e.has(map[string]any{"sessionUpdate": "tool_call_update", "status": "completed", "content": []any{map[string]any{"content": map[string]any{"text": "CONTENT"}}}})
-	e.sees(map[string]any{"sessionUpdate": "notice", "title": "the MCP server broken"})
+	e.has(map[string]any{"sessionUpdate": "notice", "title": "the MCP server broken"})
 	e.fails(-32602, "session/new", map[string]any{"cwd": dir, "mcpServers": []any{map[string]any{"type": "carrier-pigeon", "name": "x"}}})
 	e.fails(-32602, "session/new", map[string]any{"cwd": filepath.Join(dir, "none"), "mcpServers": []any{}})
 }
