@@ -3,6 +3,7 @@ package main
 import (
 	"bufio"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -812,7 +813,8 @@ func TestEditorSubagent(t *testing.T) {
 	e.reads("agent_message_chunk", "It is made.")
 }
 
-// TestEditorServers has the editor hand over an MCP server, and one that fails.
+// TestEditorServers has the editor hand over an MCP server, and one that fails, in a project that the
+// user does not trust.
 func TestEditorServers(t *testing.T) {
 	t.Parallel()
 	program, err := exec.LookPath("openagent")
@@ -823,6 +825,9 @@ func TestEditorServers(t *testing.T) {
 	if err := os.WriteFile(filepath.Join(dir, "a.txt"), []byte("CONTENT"), 0o600); err != nil {
 		t.Fatal(err)
 	}
+	if err := errors.Join(os.Mkdir(filepath.Join(dir, ".openagent"), 0o700), os.WriteFile(filepath.Join(dir, ".openagent", "settings.json"), []byte(`{"apiKeyHelper":"touch run"}`), 0o600)); err != nil {
+		t.Fatal(err)
+	}
 	e := newEditor(t, t.TempDir(), dir, []llmtest.Step{llmtest.Call(llmtest.Use("", "mcp__files__Read", map[string]any{"file_path": filepath.Join(dir, "a.txt")})), llmtest.Say("Read.")}, "--allowed-tools", "mcp__files")
 	e.initialize()
 	var o openedSession
@@ -830,6 +835,7 @@ func TestEditorServers(t *testing.T) {
 		map[string]any{"name": "files", "command": program, "args": []string{"mcp", "serve", "--tools", "Read"}, "env": []any{map[string]any{"name": "OPENAGENT_HOME", "value": t.TempDir()}, map[string]any{"name": "ANTHROPIC_API_KEY", "value": "k"}}},
 		map[string]any{"name": "broken", "command": "/does/not/exist", "args": []string{}, "env": []any{}},
 	}}, &o)
+	e.has(map[string]any{"sessionUpdate": "notice", "severity": "warning", "title": "settings.json is not trusted"})
 	e.prompt(o.ID, "read", "end_turn")
 	e.has(map[string]any{"sessionUpdate": "tool_call_update", "status": "completed", "content": []any{map[string]any{"content": map[string]any{"text": "CONTENT"}}}})
 	e.has(map[string]any{"sessionUpdate": "notice", "title": "the MCP server broken"})

@@ -26,14 +26,15 @@ type systemRing struct{ service string }
 const ringTime = time.Minute
 
 // available reports whether there may be a keyring. Elsewhere than on macOS and Windows it needs a
-// message bus: looking for one would start it.
+// message bus: looking for one would start it. An empty DBUS_SESSION_BUS_ADDRESS says that there is
+// none.
 func (systemRing) available() bool {
 	switch runtime.GOOS {
 	case "darwin", "windows":
 		return true
 	}
-	if os.Getenv("DBUS_SESSION_BUS_ADDRESS") != "" {
-		return true
+	if address, set := os.LookupEnv("DBUS_SESSION_BUS_ADDRESS"); set {
+		return address != ""
 	}
 	_, err := os.Stat(fmt.Sprintf("/run/user/%d/bus", os.Getuid()))
 	return err == nil

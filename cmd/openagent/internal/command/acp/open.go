@@ -98,6 +98,7 @@ func (s *server) begin(ctx context.Context, hosted app.HostedSession) (*editorSe
 	s.mu.Lock()
 	e := &editorSession{id: hosted.ID, server: s, h: s.h.Fork(), client: s.client, known: map[string]string{}, failures: map[string]string{}, announced: map[string]bool{}, added: make(chan struct{})}
 	s.mu.Unlock()
+	e.h.Out, e.h.Err = e, e
 	if hosted.Existing {
 		path, err := sessionstore.SessionsDir(e.h, s.flags.SessionDir, hosted.Dir)
 		if err != nil {

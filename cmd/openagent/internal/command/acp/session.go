@@ -36,8 +36,9 @@ type editorSession struct {
 	encoder  *protocol.Encoder
 
 	mu        sync.Mutex
-	turns     []*turn // in order; the first one runs
-	started   bool    // the client knows the session
+	turns     []*turn  // in order; the first one runs
+	started   bool     // the client knows the session
+	early     []string // warnings before that
 	closed    bool
 	known     map[string]string          // the client's ids of calls, by our ids
 	added     chan struct{}              // closed and replaced when known grows
@@ -85,12 +86,38 @@ func (e *editorSession) sendCommands() {
 	e.send(&protocol.Commands{Update: "available_commands_update", List: list})
 }
 
-// sendStart tells the client, which knows the session now, of its commands and servers.
+// Write writes a warning to stderr. A client that has notices gets it, too, once it knows the
+// session.
+func (e *editorSession) Write(line []byte) (int, error) {
+	if warning, ok := strings.CutPrefix(string(line), "openagent: "); ok && protocol.Has(e.client.Session.Notices) {
+		warning = strings.TrimSpace(warning)
+		e.mu.Lock()
+		if !e.started {
+			e.early = append(e.early, warning)
+		} else if !e.closed {
+			go e.warn(warning)
+		}
+		e.mu.Unlock()
+	}
+	return e.server.h.Err.Write(line)
+}
+
+func (e *editorSession) warn(warning string) {
+	e.encoding.Lock()
+	defer e.encoding.Unlock()
+	e.send(e.encoder.Notice("warning", warning)...)
+}
+
+// sendStart tells the client, which knows the session now, of its commands, warnings and servers.
 func (e *editorSession) sendStart() {
 	e.mu.Lock()
 	e.started = true
+	early := e.early
 	e.mu.Unlock()
 	e.sendCommands()
+	for _, warning := range early {
+		e.warn(warning)
+	}
 	for _, st := range e.app.ServerStatus() {
 		e.serverFailed(st)
 	}
@@ -103,9 +130,7 @@ func (e *editorSession) serverFailed(st mcp.Status) {
 	e.failures[st.Name] = st.Error
 	e.mu.Unlock()
 	if st.Error != "" && !told {
-		e.encoding.Lock()
-		e.send(e.encoder.Notice("warning", "the MCP server "+st.Name+": "+e.h.OneLine(st.Error))...)
-		e.encoding.Unlock()
+		e.warn("the MCP server " + st.Name + ": " + e.h.OneLine(st.Error))
 	}
 }
 
@@ -287,9 +312,7 @@ func (e *editorSession) run(ctx context.Context, in agent.Input, said string) (p
 		return "", failed
 	}
 	if notice := protocol.EndNotice(*end); notice != "" {
-		e.encoding.Lock()
-		e.send(e.encoder.Notice("warning", e.h.OneLine(notice))...)
-		e.encoding.Unlock()
+		e.warn(e.h.OneLine(notice))
 	}
 	return protocol.Stop(*end)
 }
