@@ -41,9 +41,10 @@ type App struct {
 	Session        *agent.Session
 	recorder       *trace.Recorder // nil: the run is not traced
 	Store          session.Store
-	Existing       bool            // the session existed before this run
-	settingsMode   permission.Mode // the mode from the settings; a resumed session may keep its own mode
-	host           *Host           // nil: the program that drives this one brings nothing along
+	Existing       bool                  // the session existed before this run
+	settingsMode   permission.Mode       // the mode from the settings; a resumed session may keep its own mode
+	host           *Host                 // nil: the program that drives this one brings nothing along
+	export         func(context.Context) // nil: the session is not exported; see ExportSession
 }
 
 // An AskFunc asks the user the questions of a tool, see agent.Agent.AskUser.
@@ -132,6 +133,7 @@ func Open(ctx context.Context, h *cli.IO, o *settings.Options, ask AskFunc, host
 	if err := s.named(ctx); err != nil {
 		return nil, cli.StartError(ctx, err)
 	}
+	s.exportsForClaude(h)
 	return s, nil
 }
 
@@ -311,6 +313,9 @@ func (s *App) Close() error {
 	var ended error
 	if s.Session != nil {
 		ended = s.Session.Close()
+		ctx, cancel := context.WithTimeout(context.Background(), exporting)
+		s.ExportSession(ctx)
+		cancel()
 	}
 	if s.recorder != nil {
 		ended = errors.Join(ended, s.recorder.Close())

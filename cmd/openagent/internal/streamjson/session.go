@@ -166,6 +166,7 @@ func (d *Session) serve(ctx context.Context) (cli.Outcome, error) {
 // result writes the result of the current turn.
 func (d *Session) result(ctx context.Context) cli.Outcome {
 	line, o := d.report.ResultLine(ctx, d.claude)
+	d.s.ExportSession(ctx) // who reads the result may look for it
 	d.out.Put(line)
 	return o
 }

@@ -37,3 +37,13 @@ scenario('no session store', { steps: [{ text: 'Hello.' }] }, async () => {
   succeeded(r, 'Hello.')
   assert.equal(r.of('transcript_mirror').length, 0)
 })
+
+scenario('session files', { steps: [{ text: 'Hello.' }, { text: 'Again.' }] }, async () => {
+  const settings = JSON.stringify({ claude_sessions: true })
+  const r = await ask('hi', { settings, title: 'Greeting' })
+  succeeded(r, 'Hello.')
+  const id = r.result.session_id
+  assert.deepEqual((await sdk.listSessions({ dir })).map(s => [s.sessionId, s.customTitle, s.firstPrompt]), [[id, 'Greeting', 'hi']])
+  succeeded(await ask('once more', { settings, resume: id }), 'Again.')
+  assert.equal((await sdk.getSessionMessages(id, { dir })).length, 4)
+})
