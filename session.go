@@ -370,7 +370,19 @@ func (s *Session) restore(ctx context.Context, log session.Log) error {
 		s.state.Apply(e)
 	}
 	s.state.Named = named
+	if s.state.State.Running() || s.state.State.Pending() {
+		s.state.Forked = s.forkedAt(ctx)
+	}
 	return nil
+}
+
+// forkedAt returns the sequence number of the last fact that was copied from the session
+// that this one was forked from, 0 if there was none.
+func (s *Session) forkedAt(ctx context.Context) int64 {
+	if info, err := session.Stat(ctx, s.store(), s.ID); err == nil && info.Parent != nil {
+		return info.Parent.Seq
+	}
+	return 0
 }
 
 // facts returns all facts of the session, in the order of the store.

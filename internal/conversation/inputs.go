@@ -30,6 +30,7 @@ func (c *Conversation) Prepare(x *executor.Executor, j *executor.Input) {
 		j.Call = c.call(x, e.Call, e.Dir, e.Mode)
 		status := c.State.Call(e.Call)
 		j.Class, j.Expires = status.Traits, status.Decision.Expires
+		j.Foreign = status.Approved > 0 && status.Approved <= c.Forked && (status.Begun == 0 || status.Begun > c.Forked)
 		j.ID = c.Transcript.Call(e.Call).Use.ID
 	case engine.AskPerson:
 		j.Call = c.Open(x, e.Call)

@@ -53,11 +53,11 @@ func (s *State) apply(e event.Event) (counted, known bool) {
 	case fact.Authorized:
 		return s.authorized(f), true
 	case fact.Answered:
-		return s.personAnswered(f), true
+		return s.personAnswered(e.Seq, f), true
 	case fact.Checkpointed:
 		return s.open && s.stop == nil && s.run.checkpointed(f), true
 	case event.ToolStart:
-		return s.open && s.stop == nil && s.calls.started(f), true
+		return s.open && s.stop == nil && s.calls.started(e.Seq, f), true
 	case fact.ToolDone:
 		return s.toolDone(f), true
 	case fact.ToolAmended:

@@ -48,7 +48,7 @@ func (c *call) approvalExpired(d permission.Decision) {
 	c.attempt++
 }
 
-func (s *State) personAnswered(f fact.Answered) bool {
+func (s *State) personAnswered(seq int64, f fact.Answered) bool {
 	c := s.calls.find(f.Call)
 	if s.stop != nil || c == nil || c.phase != asking || f.Key != c.key("ask") {
 		return false
@@ -61,6 +61,9 @@ func (s *State) personAnswered(f fact.Answered) bool {
 	}
 	if f.Class != nil {
 		c.class = *f.Class
+	}
+	if c.approved = 0; c.decision.Behavior != permission.Allowed {
+		c.approved = seq
 	}
 	s.judge(c, f.Decision)
 	return true

@@ -50,6 +50,8 @@ type call struct {
 	class    tool.Traits
 	judged   bool   // class is known
 	deferred bool   // the callback has deferred the question
+	approved int64  // the fact that answered its question; 0: there was none
+	begun    int64  // the fact of its first start; 0: none
 	sig      uint64 // hash of name and input
 	guard    string
 	decision permission.Decision // the latest, without input
@@ -100,12 +102,15 @@ func (l *callList) find(id string) *call {
 }
 
 // started takes in that a tool was started.
-func (l *callList) started(f event.ToolStart) bool {
+func (l *callList) started(seq int64, f event.ToolStart) bool {
 	c := l.find(f.Call)
 	if c == nil || c.phase != allowed || f.Key != c.key("tool") {
 		return false
 	}
 	c.phase = running
+	if c.begun == 0 {
+		c.begun = seq
+	}
 	return true
 }
 

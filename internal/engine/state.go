@@ -118,6 +118,8 @@ type CallStatus struct {
 	Decision   permission.Decision // the latest about it
 	Repeatable bool                // a second call does not repeat its effects
 	Question   string              // key of the question about it that waits, also in a run that is suspended; "" for none
+	Approved   int64               // the fact that answered its question; 0: there was none
+	Begun      int64               // the fact of its first start; 0: none
 }
 
 // Call returns the status of a call, the zero CallStatus if there is no such call.
@@ -126,7 +128,7 @@ func (s *State) Call(id string) CallStatus {
 	if c == nil {
 		return CallStatus{}
 	}
-	status := CallStatus{Open: c.phase != settled, Traits: c.class, Decision: c.decision, Repeatable: c.class.ReadOnly || c.spec.Idempotent}
+	status := CallStatus{Open: c.phase != settled, Traits: c.class, Decision: c.decision, Repeatable: c.class.ReadOnly || c.spec.Idempotent, Approved: c.approved, Begun: c.begun}
 	if c.phase == asking {
 		status.Question = c.key("ask")
 	}

@@ -204,6 +204,7 @@ type Input struct {
 	More    []event.Fact           // more facts to record, after the returned one
 	Verdict *permission.Decision   // Ask
 	Expires time.Time              // RunTool: when the decision that allows the call ends; zero: never
+	Foreign bool                   // RunTool: the call was approved in the session that this one was forked from
 	Signals Signals
 }
 
@@ -269,8 +270,11 @@ func (x *Executor) run(ctx context.Context, e engine.RunTool, j *Input) event.Fa
 		return event.ToolResult{Key: e.Key(), Call: e.Call, Cause: fact.ByDenial, Fault: toolrun.Refused,
 			Result: *tool.Errorf("Permission denied: %s", d.Reason)}
 	}
+	if j.Foreign {
+		return x.askAgain(e, j, "it was approved in the session that this one was forked from, and an approval is for one call")
+	}
 	if !j.Expires.IsZero() && !start.Before(j.Expires) {
-		return x.approvalExpired(e, j)
+		return x.askAgain(e, j, "the approval of this call ended at "+clock(j.Expires))
 	}
 	t, b := x.drafted(j)
 	if b != nil {

@@ -14,10 +14,9 @@ import (
 	"github.com/openagent-go/agent/tool"
 )
 
-// approvalExpired returns the fact that a call is not made now, because the decision that
-// allowed it has ended. It is asked about again, or denied where nobody may be asked.
-func (x *Executor) approvalExpired(e engine.RunTool, j *Input) event.Fact {
-	why := "the approval of this call ended at " + clock(j.Expires)
+// askAgain returns the fact that a call is not made now, because the decision that allowed
+// it does not count any more. It is asked about again, or denied where nobody may be asked.
+func (x *Executor) askAgain(e engine.RunTool, j *Input, why string) event.Fact {
 	if x.Driver.StrictestMode(e.Mode) == permission.DontAsk {
 		return event.ToolResult{Key: e.Key(), Call: e.Call, Cause: fact.ByDenial, Fault: toolrun.Refused,
 			Result: *tool.Errorf("Permission denied: denied in mode dontAsk: %s", why)}
