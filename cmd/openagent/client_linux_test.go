@@ -205,6 +205,23 @@ func TestClientInterrupts(t *testing.T) {
 	}
 }
 
+// A message that is sent during a run joins it.
+func TestClientSends(t *testing.T) {
+	t.Parallel()
+	model := llmtest.NewServer(t, callsBash("b1", "touch one"), llmtest.Say("both"))
+	var s *client.Session
+	o := clientOptions(t, model, client.Options{CanUseTool: func(context.Context, tool.Call, permission.Decision) (permission.Decision, error) {
+		return permission.Allow(), s.Send("and this as well")
+	}})
+	s = startClient(t, o)
+	if r := resultOf(t, s, "do this"); r.Text != "both" || r.Err != nil {
+		t.Errorf("%+v", r)
+	}
+	if body := string(model.Requests()[1].Body); !strings.Contains(body, "and this as well") {
+		t.Error(body)
+	}
+}
+
 // A program that cannot start says why.
 func TestClientStart(t *testing.T) {
 	t.Parallel()
