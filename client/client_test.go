@@ -280,7 +280,7 @@ func TestTypes(t *testing.T) {
 	if r := all[14].Result; r == nil || r.Err == nil {
 		t.Errorf("%+v", r)
 	}
-	if r := last(t, start(t, "large", client.Options{}), "go"); len(r.Text) != 8<<20 {
+	if r := last(t, start(t, "large", client.Options{}), "go"); len(r.Text) != 1<<20 {
 		t.Error(len(r.Text))
 	}
 }

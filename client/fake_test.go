@@ -190,7 +190,7 @@ var parts = map[string]func(f *fake){
 	},
 	"large": func(f *fake) {
 		f.start()
-		f.serve(func(line) { f.answer(strings.Repeat("a", 8<<20)) })
+		f.serve(func(line) { f.answer(strings.Repeat("a", 1<<20)) })
 	},
 	"types": func(f *fake) {
 		f.start()
@@ -276,7 +276,7 @@ var parts = map[string]func(f *fake){
 	},
 	"flood": func(f *fake) { // requests, and reads no answers
 		f.start()
-		for i := range 100_000 {
+		for i := range 5_000 {
 			f.say(`{"type":"control_request","request_id":"f%d","request":{"subtype":"can_use_tool","tool_name":"Bash","input":{},"tool_use_id":"t"}}`, i)
 		}
 		f.answer("done")
