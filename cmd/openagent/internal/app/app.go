@@ -19,6 +19,7 @@ import (
 	"github.com/openagent-go/agent/internal/coding"
 	"github.com/openagent-go/agent/internal/cronstore"
 	"github.com/openagent-go/agent/internal/customtools"
+	"github.com/openagent-go/agent/internal/mcpnames"
 	"github.com/openagent-go/agent/internal/triggerstore"
 	"github.com/openagent-go/agent/llm"
 	"github.com/openagent-go/agent/mcp"
@@ -91,6 +92,9 @@ func Open(ctx context.Context, h *cli.IO, o *settings.Options, ask AskFunc, host
 	if here || o.Input == cli.FormatStream && !o.Driven() {
 		b.ServerWait = -1 // later prompts can use the servers
 	}
+	if o.Driven() && ask != nil {
+		b.tools = questionTool(o)
+	}
 	if err := s.build(ctx, h, b); err != nil {
 		return nil, err
 	}
@@ -130,7 +134,7 @@ func Open(ctx context.Context, h *cli.IO, o *settings.Options, ask AskFunc, host
 			return nil, cli.StartError(ctx, err)
 		}
 	}
-	if err := s.named(ctx); err != nil {
+	if err := s.giveTitle(ctx); err != nil {
 		return nil, cli.StartError(ctx, err)
 	}
 	s.exportsForClaude(h)
@@ -149,6 +153,7 @@ type Build struct {
 	Servers    map[string]mcp.Config // more MCP servers
 	trust      coding.Trust          // nil: a Truster of Ask and Tell
 	model      llm.Model             // nil: that of the provider
+	tools      []tool.Tool           // further ones
 }
 
 // New builds an App for a folder with configured options. It has no session.
@@ -187,7 +192,7 @@ func (s *App) build(ctx context.Context, h *cli.IO, b Build) error {
 	options := coding.Options{
 		Dir: s.Project,
 		Agent: agent.Agent{
-			Model: b.model, System: system, Sessions: b.Sessions,
+			Model: b.model, Tools: b.tools, System: system, Sessions: b.Sessions,
 			Budget:  agent.Budget{ModelCalls: o.ModelCalls},
 			Secrets: h.Secrets, Log: settings.Logger(h, o),
 		},
@@ -205,6 +210,12 @@ func (s *App) build(ctx context.Context, h *cli.IO, b Build) error {
 		options.Agent.Hooks, options.DialHost = k.Hooks, k.Dial
 		options.Minimal = options.Minimal || k.Minimal
 		maps.Copy(options.Servers, k.Servers)
+	}
+	for name, c := range options.Servers { // a prompt waits for the servers within the host
+		if c.Type == mcpnames.InProcess {
+			c.AlwaysLoad = true
+			options.Servers[name] = c
+		}
 	}
 	if o.MCPStrict {
 		options.OnlyServers = "--strict-mcp-config"

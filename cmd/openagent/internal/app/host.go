@@ -15,6 +15,8 @@ import (
 	"github.com/openagent-go/agent/llm"
 	"github.com/openagent-go/agent/mcp"
 	"github.com/openagent-go/agent/permission"
+	"github.com/openagent-go/agent/tool"
+	"github.com/openagent-go/agent/tools"
 )
 
 // A Host is what a program that drives the command brings along: it says so in its first message,
@@ -80,6 +82,10 @@ func (s *App) applyHost() error {
 		}
 		s.Agent.Thinking = t
 	}
+	if i := slices.IndexFunc(s.Agent.Tools, named(settings.AskUserQuestion)); i >= 0 { // it takes the place of ours
+		s.Agent.Tools = slices.DeleteFunc(s.Agent.Tools, named("AskUser"))
+		s.Agent.DeferredTools = slices.DeleteFunc(s.Agent.DeferredTools, func(name string) bool { return name == "AskUser" })
+	}
 	k := s.host
 	if k == nil {
 		return nil
@@ -95,8 +101,8 @@ func (s *App) applyHost() error {
 	return nil
 }
 
-// named gives a new session the title of the host.
-func (s *App) named(ctx context.Context) error {
+// giveTitle gives a new session the title of the host.
+func (s *App) giveTitle(ctx context.Context) error {
 	if s.host == nil || s.host.Title == "" || s.Existing {
 		return nil
 	}
@@ -104,4 +110,54 @@ func (s *App) named(ctx context.Context) error {
 		return fmt.Errorf("the title of the host: %w", err)
 	}
 	return nil
+}
+
+func named(name string) func(tool.Tool) bool {
+	return func(t tool.Tool) bool { return t.Spec().Name == name }
+}
+
+// questionTool returns AskUserQuestion, unless the options list the tools without it.
+func questionTool(o *settings.Options) []tool.Tool {
+	if len(o.Tools) > 0 && !slices.Contains(o.Tools, "all") && !o.AskUser {
+		return nil
+	}
+	return []tool.Tool{claudeQuestions()}
+}
+
+// claudeQuestions asks as Claude Code does: like AskUser, with multiSelect in place of multiple.
+func claudeQuestions() tool.Tool {
+	type option struct {
+		Label       string `json:"label"`
+		Description string `json:"description,omitempty"`
+	}
+	type question struct {
+		Question string   `json:"question"`
+		Header   string   `json:"header,omitempty"`
+		Options  []option `json:"options,omitempty"`
+		Multiple bool     `json:"multiSelect,omitempty"`
+	}
+	type input struct {
+		Questions []question `json:"questions"`
+	}
+	inner := tools.AskUser()
+	spec := inner.Spec()
+	return tool.New(tool.Spec{Name: settings.AskUserQuestion, Title: spec.Title, Description: spec.Description, ReadOnly: true, NeedsPerson: true, Timeout: -1},
+		func(ctx context.Context, call tool.Call, in input) (*tool.Result, error) {
+			type asked struct {
+				Question string   `json:"question"`
+				Header   string   `json:"header,omitempty"`
+				Options  []option `json:"options,omitempty"`
+				Multiple bool     `json:"multiple,omitempty"`
+			}
+			var all []asked
+			for _, q := range in.Questions {
+				all = append(all, asked(q))
+			}
+			data, err := json.Marshal(map[string]any{"questions": all})
+			if err != nil {
+				return nil, err
+			}
+			call.Name, call.Input = spec.Name, data
+			return inner.Run(ctx, call)
+		})
 }

@@ -120,6 +120,16 @@ func (r *Rewinder) Rewind(ctx context.Context, o Options) (result, error) {
 	return done, err
 }
 
+// Files brings back the files alone, as they were before a prompt, and returns their changes with
+// diffs. With dry it only says what would change.
+func (r *Rewinder) Files(ctx context.Context, to string, dry bool) ([]checkpoint.Change, error) {
+	done, err := r.Rewind(ctx, Options{To: to, files: true, diff: true, DryRun: dry})
+	if done.Files == nil {
+		return nil, err
+	}
+	return done.Files.Changes, err
+}
+
 func (r *Rewinder) files(ctx context.Context, after int64, o Options) (*rewoundFiles, error) {
 	done := &rewoundFiles{Changes: []checkpoint.Change{}}
 	if sessiondir.Path(r.Store) == "" || r.Checkpoints == nil {

@@ -24,6 +24,7 @@ type ClaudeFlags struct {
 	DebugFile   string
 	Thinking    string   // adaptive or disabled
 	InitFields  []string // members that initialize must have
+	AskUser     bool     // --tools names AskUserQuestion
 
 	noTools, noLayers bool // the value was empty
 	Minimal           bool // the same for --system-prompt
@@ -31,6 +32,9 @@ type ClaudeFlags struct {
 	appendFile        string
 	ignored           string
 }
+
+// AskUserQuestion is the tool that asks the user in place of AskUser, for hosts of Claude Code.
+const AskUserQuestion = "AskUserQuestion"
 
 var (
 	thinkingModes = []string{"adaptive", "disabled"}
@@ -91,6 +95,12 @@ func (o *Options) checkClaude() error {
 	}
 	if o.noTools && len(o.Tools) == 0 {
 		o.Tools = []string{"none"}
+	}
+	if o.Claude() && slices.Contains(o.Tools, AskUserQuestion) {
+		o.AskUser = true
+		if o.Tools = slices.DeleteFunc(o.Tools, func(name string) bool { return name == AskUserQuestion }); len(o.Tools) == 0 {
+			o.Tools = []string{"none"}
+		}
 	}
 	if o.noLayers && o.Layers == nil {
 		o.Layers = []string{}

@@ -30,6 +30,7 @@ type claudeLines struct {
 	windows   func(model string) (window, output int)
 
 	stop  string // stop_reason of the last answer
+	began string // what began the prompt, if not a message of the host
 	tasks map[string]task
 
 	// Of all prompts so far.
@@ -241,6 +242,9 @@ func (r *Report) claudeOf(l ResultLine) claudeResult {
 	if c.stop != "" {
 		out.Stop = &c.stop
 	}
+	if c.began != "" {
+		out.TurnOrigin = &turnOrigin{c.began}
+	}
 	if string(out.Structured) == "null" {
 		out.Structured = nil
 	}
@@ -343,7 +347,7 @@ func (r *Report) agentStarted(e event.Event, d event.AgentStart) {
 
 // agentEnded reports the end of a sub-agent.
 func (r *Report) agentEnded(e event.Event, d event.AgentEnd) {
-	if r.claude == nil {
+	if r.claude == nil || r.put == nil {
 		return
 	}
 	t := r.claude.tasks[d.Session]
@@ -356,6 +360,7 @@ func (r *Report) agentEnded(e event.Event, d event.AgentEnd) {
 		status = "stopped"
 	}
 	u := d.Usage
-	r.Line(taskEnded{Type: "system", Subtype: "task_notification", Task: d.Session, ToolUse: t.use, Status: status, Summary: cmp.Or(d.Message, t.description),
+	// It may have ended between prompts: its end is then the first fact of the next one.
+	r.put(taskEnded{Type: "system", Subtype: "task_notification", Task: d.Session, ToolUse: t.use, Status: status, Summary: cmp.Or(d.Message, t.description),
 		Usage: taskUsage{u.Input + u.Output + u.CacheRead + u.CacheWrite, 0, d.Duration.Milliseconds()}, Origin: r.NewOrigin(e.UUID())})
 }

@@ -64,6 +64,14 @@ type controlCommand struct {
 	ServerName     string          `json:"serverName"`
 	Enabled        *bool           `json:"enabled"`
 	NewServers     json.RawMessage `json:"servers"`
+	Server         string          `json:"server_name"` // for mcp_message
+	Message        json.RawMessage `json:"message"`
+	Task           string          `json:"task_id"`
+	MessageID      string          `json:"message_uuid"`
+	UserMessage    string          `json:"user_message_id"`
+	DryRun         bool            `json:"dry_run"`
+	Title          string          `json:"title"`
+	Settings       json.RawMessage `json:"settings"`
 
 	app.Budget
 	named map[string]json.RawMessage // all members
@@ -138,6 +146,13 @@ func (d *Session) handleControl(ctx context.Context, id string, request json.Raw
 		})
 		return nil
 	}
+	if err == nil && (o.Subtype == "stop_task" || o.Subtype == "rewind_files") {
+		d.waiting.Go(func() {
+			answer, err := d.slowly(ctx, o)
+			d.reply(id, answer, err)
+		})
+		return nil
+	}
 	if err == nil && o.Subtype == "stop_job" {
 		d.waiting.Go(func() { d.reply(id, struct{}{}, d.stopJob(ctx, o.JobID)) })
 		return nil
@@ -171,7 +186,11 @@ func (d *Session) carryOut(ctx context.Context, o controlCommand) (any, error) {
 		if o.Mode == "" {
 			return nil, errors.New("set_permission_mode: mode is missing")
 		}
-		return map[string]string{"mode": o.Mode}, d.changeMode(ctx, permission.Mode(o.Mode))
+		if err := d.changeMode(ctx, permission.Mode(o.Mode)); err != nil {
+			return nil, err
+		}
+		d.tellMode(o.Mode)
+		return map[string]string{"mode": o.Mode}, nil
 	case "set_model":
 		name := d.s.Provider.Model.Value
 		if o.Model != nil && *o.Model != "default" {
@@ -182,11 +201,14 @@ func (d *Session) carryOut(ctx context.Context, o controlCommand) (any, error) {
 		return d.inForce(d.s.SetFallbacks(ctx, o.Models))
 	case "set_max_thinking_tokens":
 		thought := llm.Thought{Mode: llm.ThinkOff}
-		if o.ThinkingTokens != nil {
-			if *o.ThinkingTokens <= 0 {
-				return nil, fmt.Errorf("set_max_thinking_tokens: %d; write 1 or more, or null for no thinking", *o.ThinkingTokens)
-			}
-			thought = llm.Thought{Budget: *o.ThinkingTokens}
+		switch n := o.ThinkingTokens; {
+		case n == nil && d.claude:
+			thought = d.s.Agent.Thinking // as at the start
+		case n == nil || *n == 0:
+		case *n < 0:
+			return nil, fmt.Errorf("set_max_thinking_tokens: %d; write 1 or more, or 0 for no thinking", *n)
+		default:
+			thought = llm.Thought{Budget: *n}
 		}
 		return d.inForce(d.s.SetThinking(ctx, thought))
 	case "set_effort":
@@ -214,14 +236,36 @@ func (d *Session) carryOut(ctx context.Context, o controlCommand) (any, error) {
 	case "list_jobs":
 		return map[string][]app.RunningJob{"jobs": d.s.RunningJobs()}, nil
 	case "get_context_usage":
-		return d.s.Session.ContextUsage(ctx)
+		u, err := d.s.Session.ContextUsage(ctx)
+		if d.claude && err == nil {
+			return d.claudeContext(u), nil
+		}
+		return u, err
 	case "compact":
 		wish := agent.Input{Compact: true, Text: o.Instructions}
 		if _, err := d.s.Session.Steer(ctx, wish); !errors.Is(err, agent.ErrNotRunning) {
 			return struct{}{}, err
 		}
 		return struct{}{}, d.enqueue(wish)
+	case "mcp_message":
+		return d.fromHost(o.Server, o.Message)
+	case "cancel_async_message":
+		return map[string]bool{"cancelled": d.cancelMessage(o.MessageID)}, nil
+	case "rename_session":
+		if strings.TrimSpace(o.Title) == "" {
+			return nil, errors.New("rename_session: title is missing")
+		}
+		return struct{}{}, d.s.Session.SetTitle(ctx, strings.TrimSpace(o.Title))
+	case "list_models":
+		return map[string][]modelChoice{"models": d.models()}, nil
+	case "get_binary_version":
+		return map[string]string{"version": claudeVersion, "openagent_version": cli.Version()}, nil
+	case "apply_flag_settings":
+		return d.applySettings(ctx, o.Settings)
 	case "mcp_status":
+		if d.claude {
+			return map[string][]claudeServer{"mcpServers": d.claudeServers(ctx)}, nil
+		}
 		return map[string][]mcp.Status{"mcpServers": d.s.ServerStatus()}, nil
 	}
 	return nil, &codedError{"unsupported_request", fmt.Errorf("unknown control request %q", cli.Clip(o.Subtype))}

@@ -54,8 +54,11 @@ func (d *Session) changeServers(ctx context.Context, o controlCommand) (any, err
 		switch _, taken := d.s.ServerConfigs[name]; {
 		case taken:
 			refused[name] = "a server of the run already has this name; choose another name"
+		case c.Type == mcpnames.InProcess && d.claude:
+			c.AlwaysLoad = true
+			all[name] = c
 		case c.Type == mcpnames.InProcess:
-			refused[name] = "servers within the host are not supported by this version"
+			refused[name] = "servers within the host need --verbose"
 		default:
 			all[name] = c
 		}

@@ -119,6 +119,48 @@ func (c hookCallback) run(ctx context.Context, in *hook.Input) (hook.Output, err
 	return hook.Output{}, nil
 }
 
+// An elicitRequest is the control request elicitation: an MCP server asks the host's user.
+type elicitRequest struct {
+	Subtype string          `json:"subtype"`
+	Server  string          `json:"mcp_server_name"`
+	Message string          `json:"message"`
+	Mode    string          `json:"mode"`
+	URL     string          `json:"url,omitempty"`
+	ID      string          `json:"elicitation_id,omitempty"`
+	Schema  json.RawMessage `json:"requested_schema,omitempty"`
+}
+
+// elicitationHook passes questions of MCP servers on to the host. A host that does not know them
+// leaves them to the question tool, if it has that.
+func (d *Session) elicitationHook() hook.Hook {
+	return hook.Hook{On: hook.Elicitation, Timeout: maxHookTimeout, Name: "host", Func: func(ctx context.Context, in *hook.Input) (hook.Output, error) {
+		data, err := json.Marshal(in)
+		var q elicitRequest
+		if err == nil {
+			err = json.Unmarshal(data, &q)
+		}
+		if err != nil {
+			return hook.Output{}, fmt.Errorf("encoding a question: %w", err)
+		}
+		q.Subtype = "elicitation"
+		raw, err := d.request(ctx, q, true)
+		if err != nil {
+			return hook.Output{}, ctx.Err() // nobody answers; a guard that is needed is another hook
+		}
+		var a struct {
+			Action  string          `json:"action"`
+			Content json.RawMessage `json:"content"`
+		}
+		if err := json.Unmarshal(raw, &a); err != nil || a.Action == "" {
+			return hook.Output{}, errors.New("the host's answer has no action")
+		}
+		if saysNothing(a.Content) {
+			a.Content = nil
+		}
+		return hook.Output{Action: a.Action, Content: a.Content}, nil
+	}}
+}
+
 // informationLine tells people something.
 type informationLine struct {
 	Type    string `json:"type"`

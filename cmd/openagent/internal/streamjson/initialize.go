@@ -175,6 +175,7 @@ func (d *Session) hostOf(raw json.RawMessage, o *settings.Options) (*app.Host, e
 	if k.Hooks, err = d.hooksOf(in.Hooks); err != nil {
 		return nil, err
 	}
+	k.Hooks = append(k.Hooks, d.elicitationHook())
 	if k.Deny, err = in.denied(); err != nil {
 		return nil, err
 	}
@@ -267,7 +268,7 @@ func (d *Session) addServers(k *app.Host, in initialization) error {
 	}
 	for _, name := range in.HostServers {
 		rules := in.ServerRules[name]
-		c := mcp.Config{Type: mcpnames.InProcess, AlwaysLoad: true}
+		c := mcp.Config{Type: mcpnames.InProcess}
 		if rules.Timeout >= 1000 {
 			c.TimeoutMS, c.MaxTimeMS = rules.Timeout, rules.Timeout
 		}
@@ -362,18 +363,34 @@ func (d *Session) initializeLater(raw json.RawMessage) (any, error) {
 
 // initialized is the answer to initialize.
 func (d *Session) initialized() map[string]any {
-	models := []modelChoice{}
-	for _, e := range d.s.Provider.Models.Entries() {
-		if e.Provider == providers.Vendor(d.s.Provider.Name.Value) {
-			models = append(models, choiceOf(modelinfo.OfEntry(e)))
-		}
-	}
-	answer := map[string]any{"commands": d.s.Commands(), "agents": []string{}, "models": models, "account": struct{}{}, "hooks_applied": false,
+	answer := map[string]any{"commands": d.s.Commands(), "agents": []string{}, "models": d.models(), "account": struct{}{}, "hooks_applied": false,
 		"output_style": "default", "available_output_styles": []string{"default"}, "capabilities": capabilities}
 	if d.claude {
 		d.claudeInitialized(answer)
 	}
 	return answer
+}
+
+// models lists the models of the provider. For hosts of Claude Code the first is the one without a
+// choice.
+func (d *Session) models() []modelChoice {
+	list := []modelChoice{}
+	if d.claude {
+		main := choiceOf(modelinfo.Of(d.s.Agent.Model))
+		main.Resolved, main.Value = main.Value, "default"
+		list = append(list, main)
+	}
+	for _, e := range d.s.Provider.Models.Entries() {
+		if e.Provider != providers.Vendor(d.s.Provider.Name.Value) {
+			continue
+		}
+		m := choiceOf(modelinfo.OfEntry(e))
+		if d.claude {
+			m.Resolved = m.Value
+		}
+		list = append(list, m)
+	}
+	return list
 }
 
 // An agentChoice is a definition of a sub-agent for a host.
@@ -389,15 +406,8 @@ func (d *Session) claudeInitialized(answer map[string]any) {
 	for _, k := range d.s.Definitions {
 		agents = append(agents, agentChoice{k.Agent.Name, k.Description, k.Model})
 	}
-	main := choiceOf(modelinfo.Of(d.s.Agent.Model))
-	main.Resolved, main.Value = main.Value, "default"
-	models := []modelChoice{main}
-	for _, m := range answer["models"].([]modelChoice) {
-		m.Resolved = m.Value
-		models = append(models, m)
-	}
 	p := d.s.Provider
-	maps.Copy(answer, map[string]any{"agents": agents, "models": models,
+	maps.Copy(answer, map[string]any{"agents": agents,
 		"account":                   map[string]string{"tokenSource": p.Key.Source, "apiKeySource": p.Key.Source, "apiProvider": p.Name.Value},
 		"hook_on_failure_supported": true, "claude_code_version": claudeVersion, "openagent_version": cli.Version(), "pid": os.Getpid(),
 		"current_permission_mode": string(d.report.Mode), "session_state": "idle", "fast_mode_state": "off"})

@@ -49,9 +49,15 @@ func (d *Session) request(ctx context.Context, body any, question bool) (json.Ra
 func (d *Session) send(body any, question bool) func(context.Context) (json.RawMessage, error) {
 	r := d.requests
 	id, answers := r.expect(question)
+	if question {
+		d.tellState("requires_action")
+	}
 	d.out.answer(controlRequest{Type: "control_request", ID: id, Request: body, Origin: d.sign()})
 	return func(ctx context.Context) (json.RawMessage, error) {
 		defer r.forget(id, question)
+		if question {
+			defer d.tellState("running")
+		}
 		select {
 		case e := <-answers:
 			if e.Subtype != "success" {

@@ -12,6 +12,7 @@ import (
 	"strings"
 	"sync"
 	"sync/atomic"
+	"time"
 
 	"github.com/openagent-go/agent"
 	"github.com/openagent-go/agent/cmd/openagent/internal/app"
@@ -48,6 +49,8 @@ type Session struct {
 	mu      sync.Mutex
 	hosted  map[string]*hostConn // the connections to servers within the host
 	changed chan struct{}        // has room for one
+	working map[string]bool      // background agents that the host has to hear of
+	own     string               // id of a message that the session itself has queued
 	current *turn                // runs, or is about to
 	queue   []agent.Input
 	schema  json.RawMessage // schema of answers from initialize; nil: from the flags
@@ -142,7 +145,15 @@ func (d *Session) serve(ctx context.Context) (cli.Outcome, error) {
 		if t == nil {
 			return last, nil
 		}
+		d.tellState("running")
 		d.report.Expect(true)
+		if c := d.report.claude; c != nil {
+			c.began = ""
+			if d.mu.Lock(); t.input.ID == d.own {
+				c.began = "task-notification"
+			}
+			d.mu.Unlock()
+		}
 		in, err := app.ExpandCommand(ctx, d.H, d.s, t.input)
 		if err != nil && ctx.Err() == nil {
 			d.finished(t)
@@ -168,6 +179,12 @@ func (d *Session) result(ctx context.Context) cli.Outcome {
 	line, o := d.report.ResultLine(ctx, d.claude)
 	d.s.ExportSession(ctx) // who reads the result may look for it
 	d.out.Put(line)
+	d.mu.Lock()
+	more := len(d.queue) > 0
+	d.mu.Unlock()
+	if !more && !d.background() {
+		d.tellState("idle")
+	}
 	return o
 }
 
@@ -180,14 +197,21 @@ func (d *Session) next(ctx context.Context) *turn {
 		}
 		t, over := d.current, d.ended
 		d.mu.Unlock()
-		if ctx.Err() != nil || t == nil && over {
+		busy := t == nil && ctx.Err() == nil && d.background()
+		if ctx.Err() != nil || t == nil && over && !busy {
 			return nil
 		}
 		if t != nil {
 			return t
 		}
+		var look <-chan time.Time
+		if busy {
+			look = time.After(agentPoll)
+		}
 		select {
 		case <-d.changed:
+		case <-look:
+			d.noticeAgents(ctx)
 		case <-ctx.Done():
 		}
 	}

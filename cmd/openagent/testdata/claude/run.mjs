@@ -3,6 +3,8 @@ import { scenarios } from './harness.mjs'
 import './start.mjs'
 import './hooks.mjs'
 import './mirror.mjs'
+import './servers.mjs'
+import './control.mjs'
 
 const name = process.argv[2]
 if (!name) {

@@ -1,0 +1,100 @@
+package streamjson
+
+import (
+	"context"
+	"maps"
+	"slices"
+	"time"
+
+	"github.com/openagent-go/agent"
+	"github.com/openagent-go/agent/event"
+	"github.com/openagent-go/agent/session"
+)
+
+// stateLine reports whether the session works.
+type stateLine struct {
+	Type    string `json:"type"`
+	Subtype string `json:"subtype"` // session_state_changed
+	State   string `json:"state"`   // running, idle or requires_action
+	Origin
+}
+
+// stateVariables name variables by which hosts ask for the lines about the session's state.
+var stateVariables = []string{"CLAUDE_CODE_SDK_READS_SESSION_STATE", "CLAUDE_CODE_EMIT_SESSION_STATE_EVENTS"}
+
+// tellState reports a new state of the session to hosts that want to know it.
+func (d *Session) tellState(state string) {
+	if !d.claude {
+		return
+	}
+	for _, name := range stateVariables {
+		if v := d.H.Getenv(name); v != "" && v != "0" && v != "false" {
+			d.out.Put(stateLine{Type: "system", Subtype: "session_state_changed", State: state, Origin: d.sign()})
+			return
+		}
+	}
+}
+
+// agentPoll is how often the session looks for background agents that have ended between prompts.
+const agentPoll = 50 * time.Millisecond
+
+// background reports whether the host has to hear of background agents: some work, or have ended since
+// the last prompt. Hosts of Claude Code expect a further turn about them.
+func (d *Session) background() bool {
+	if !d.claude {
+		return false
+	}
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if d.working == nil {
+		d.working = map[string]bool{}
+	}
+	for _, a := range d.s.RunningAgents() {
+		if a.Background {
+			d.working[a.ID] = true
+		}
+	}
+	return len(d.working) > 0
+}
+
+// noticeAgents begins a turn once a background agent has ended. The run tells the model what it said.
+func (d *Session) noticeAgents(ctx context.Context) {
+	still := map[string]bool{}
+	for _, a := range d.s.RunningAgents() {
+		still[a.ID] = true
+	}
+	d.mu.Lock()
+	ended := map[string]bool{}
+	for id := range d.working {
+		if !still[id] {
+			delete(d.working, id)
+			ended[id] = true
+		}
+	}
+	d.mu.Unlock()
+	if len(ended) > 0 {
+		d.reportEnded(ctx, ended)
+		in := agent.Input{ID: session.NewID(), Text: "A background agent has ended. Go on with what it says."}
+		d.mu.Lock()
+		d.own = in.ID
+		d.mu.Unlock()
+		_ = d.enqueue(in) // a full queue has turns enough
+	}
+}
+
+// reportEnded writes the lines about agents that ended between prompts: their ends are on record, and
+// no run was there to report them.
+func (d *Session) reportEnded(ctx context.Context, ids map[string]bool) {
+	last := map[string]event.Event{}
+	for e, err := range d.s.Store.Read(ctx, d.s.Session.ID, 0) {
+		if err != nil {
+			return // the next prompt fails with it
+		}
+		if end, ok := e.Data.(event.AgentEnd); ok && ids[end.Session] {
+			last[end.Session] = e
+		}
+	}
+	for _, id := range slices.Sorted(maps.Keys(last)) {
+		d.report.agentEnded(last[id], last[id].Data.(event.AgentEnd))
+	}
+}

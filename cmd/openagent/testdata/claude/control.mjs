@@ -1,0 +1,143 @@
+// Control requests, sessions, states, tasks and errors.
+import { existsSync, readFileSync } from 'node:fs'
+import { ask, assert, input, message, scenario, succeeded } from './harness.mjs'
+
+const two = [{ text: 'one' }, { text: 'two' }]
+const free = { permissionMode: 'bypassPermissions', allowDangerouslySkipPermissions: true }
+const agent = (more, id = 'a1') => ({ calls: [{ id, name: 'Agent', input: { subagent_type: 'general-purpose', description: 'look', prompt: 'look around', ...more } }] })
+
+// turns sends texts one after the other; between has a function for the end of each turn.
+async function turns(texts, options, between = []) {
+  const p = input(texts[0])
+  let n = 0
+  return ask(p.stream, options, async (m, q) => {
+    if (m.type !== 'result') return
+    await between[n]?.(q, m)
+    n++
+    if (n < texts.length) p.send(texts[n])
+    else p.end()
+  })
+}
+
+scenario('two prompts', { steps: two }, async () => {
+  const r = await turns(['hi', 'again'], {})
+  succeeded(r, 'two')
+  assert.equal(r.of('system', 'init').length, 2)
+  const [a, b] = r.of('result')
+  assert.ok(b.total_cost_usd > a.total_cost_usd)
+  const model = Object.keys(b.modelUsage)[0]
+  assert.ok(b.modelUsage[model].outputTokens > a.modelUsage[model].outputTokens)
+})
+scenario('changes', { steps: two, asked: ['claude-haiku-4-5'] }, async () => {
+  let usage, failed, models
+  const r = await turns(['hi', 'again'], {}, [async q => {
+    await q.setModel('claude-haiku-4-5')
+    await q.setPermissionMode('acceptEdits')
+    await q.setMaxThinkingTokens(0)
+    await q.setMaxThinkingTokens(null)
+    await q.applyFlagSettings({ effortLevel: 'low' })
+    usage = await q.getContextUsage()
+    try { await q.setPermissionMode('bypassPermissions') } catch (e) { failed = e }
+    models = await q.supportedModels()
+  }])
+  succeeded(r, 'two')
+  assert.match(String(failed), /allow-dangerously-skip-permissions/)
+  assert.ok(r.of('system', 'status').some(m => m.permissionMode === 'acceptEdits'))
+  assert.ok(usage.totalTokens > 0 && usage.maxTokens > 0 && usage.categories.some(c => c.id === 'system_prompt'), JSON.stringify(usage))
+  assert.equal(models[0].value, 'default')
+})
+scenario('interrupt', { steps: [{ text: 'a long text that takes its time', pieces: 30, event_delay: '100ms' }, { text: 'two' }] }, async () => {
+  const p = input('hi')
+  let receipt, n = 0
+  const r = await ask(p.stream, { includePartialMessages: true }, async (m, q) => {
+    if (m.type === 'stream_event' && !receipt) receipt = await q.interrupt()
+    if (m.type === 'result') { if (n++ === 0) p.send('again'); else p.end() }
+  })
+  succeeded(r, 'two')
+  assert.equal(r.of('result')[0].subtype, 'error_during_execution')
+  assert.equal(r.of('result')[0].is_error, true)
+  assert.ok(r.of('user').some(m => JSON.stringify(m.message).includes('[Request interrupted by user]')))
+})
+scenario('partial messages', { steps: [{ text: 'abcdef', pieces: 3 }] }, async () => {
+  const r = await ask('hi', { includePartialMessages: true })
+  succeeded(r, 'abcdef')
+  const kinds = r.of('stream_event').map(m => m.event.type)
+  assert.equal(kinds[0], 'message_start')
+  assert.equal(kinds.at(-1), 'message_stop')
+})
+scenario('resume and fork', { steps: [{ text: 'one' }, { text: 'two' }, { text: 'three' }], asked: ['first words'] }, async () => {
+  const a = await ask('first words', { sessionId: '11111111-2222-4333-8444-555555555555' })
+  succeeded(a, 'one')
+  assert.equal(a.result.session_id, '11111111-2222-4333-8444-555555555555')
+  const b = await ask('again', { resume: a.result.session_id })
+  succeeded(b, 'two')
+  assert.equal(b.result.session_id, a.result.session_id)
+  const c = await ask('third', { resume: a.result.session_id, forkSession: true })
+  succeeded(c, 'three')
+  assert.notEqual(c.result.session_id, a.result.session_id)
+})
+scenario('continue without a session', { steps: [{ text: 'one' }] }, async () => {
+  succeeded(await ask('hi', { continue: true }), 'one')
+})
+scenario('turn limit', { steps: [{ calls: [{ id: 'r1', name: 'Read', input: { file_path: 'a.txt' } }] }], files: { 'a.txt': 'x' } }, async () => {
+  const r = await ask('read', { maxTurns: 1 })
+  assert.equal(r.result.subtype, 'error_max_turns')
+  assert.ok(r.result.errors.length)
+})
+scenario('refused key', { steps: [{ status: 401, message: 'no such key' }] }, async () => {
+  const r = await ask('hi')
+  assert.equal(r.result.is_error, true)
+  assert.equal(r.result.api_error_status, 401)
+  assert.equal(r.of('assistant')[0].error, 'authentication_failed')
+  assert.equal(r.of('assistant')[0].message.model, '<synthetic>')
+})
+scenario('retries', { steps: [{ status: 529, message: 'overloaded', retry_after: 1 }, { text: 'one' }] }, async () => {
+  const r = await ask('hi')
+  succeeded(r, 'one')
+  assert.equal(r.of('system', 'api_retry')[0].error_status, 529)
+})
+scenario('rewind files', { steps: [{ calls: [{ id: 'w1', name: 'Write', input: { file_path: 'a.txt', content: 'new\n' } }] }, { text: 'one' }] }, async () => {
+  const p = input()
+  p.send({ ...message('write'), uuid: '99999999-2222-4333-8444-555555555555' })
+  let dry, done
+  const r = await ask(p.stream, { ...free, enableFileCheckpointing: true, extraArgs: { 'replay-user-messages': null } }, async (m, q) => {
+    if (m.type !== 'result') return
+    const id = '99999999-2222-4333-8444-555555555555'
+    dry = await q.rewindFiles(id, { dryRun: true })
+    assert.equal(readFileSync('a.txt', 'utf8'), 'new\n')
+    done = await q.rewindFiles(id)
+    p.end()
+  })
+  succeeded(r, 'one')
+  assert.equal(r.of('user').find(m => m.isReplay)?.uuid, '99999999-2222-4333-8444-555555555555')
+  assert.equal(dry.canRewind, true, JSON.stringify(dry))
+  assert.equal(done.canRewind, true, JSON.stringify(done))
+  assert.deepEqual(done.filesChanged.map(f => f.split('/').at(-1)), ['a.txt'])
+  assert.equal(existsSync('a.txt'), false)
+})
+scenario('background agent', { steps: [agent({ run_in_background: true }), { text: 'started' }, { text: 'all quiet', delay: '300ms' }, { text: 'it is quiet' }], asked: ['all quiet'] }, async () => {
+  const r = await ask('look', { ...free })
+  assert.equal(r.error, undefined, `${r.error} ${r.stderr}`)
+  const results = r.of('result')
+  assert.equal(results.length, 2, JSON.stringify(results.map(x => x.result)))
+  assert.equal(results[1].origin?.kind, 'task-notification')
+  assert.equal(r.of('system', 'task_started')[0].is_backgrounded, true)
+  assert.equal(r.of('system', 'task_notification')[0].status, 'completed')
+  assert.equal(r.of('system', 'init').length, 2)
+})
+scenario('states', { steps: [{ text: 'one' }] }, async () => {
+  const r = await ask('hi', { env: { ...process.env, CLAUDE_CODE_EMIT_SESSION_STATE_EVENTS: '1' } })
+  succeeded(r, 'one')
+  assert.deepEqual(r.of('system', 'session_state_changed').map(m => m.state), ['running', 'idle'])
+})
+scenario('prompt that closes early', { steps: [{ text: 'one' }] }, async () => {
+  const c = new AbortController()
+  const r = await ask('hi', { abortController: c }, m => { if (m.subtype === 'init') c.abort() })
+  assert.ok(r.error || r.result)
+})
+scenario('project files are read', { steps: [{ text: 'one' }], files: { 'CLAUDE.md': 'Speak of turnips.' }, asked: ['turnips'] }, async () => {
+  succeeded(await ask('hi', { settingSources: ['user', 'project'] }), 'one')
+})
+scenario('no setting sources', { steps: [{ text: 'one' }], files: { 'CLAUDE.md': 'Speak of turnips.' }, not: ['turnips'] }, async () => {
+  succeeded(await ask('hi', { settingSources: [] }), 'one')
+})
