@@ -8,6 +8,7 @@ import (
 	"sync"
 
 	"github.com/openagent-go/agent/internal/httptape"
+	"github.com/openagent-go/agent/internal/text"
 	"github.com/openagent-go/agent/llm"
 )
 
@@ -18,7 +19,7 @@ func Steps(steps ...Step) Rule {
 		if n < len(steps) {
 			return steps[n]
 		}
-		return mismatch("request %d was made, but the script has %d steps", n+1, len(steps))
+		return mismatch("request %d was made, but the script has %s", n+1, text.Count(len(steps), "step"))
 	}
 }
 

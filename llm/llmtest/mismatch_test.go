@@ -60,7 +60,7 @@ func TestMismatchIsNotRetried(t *testing.T) {
 			"no part":        {Rule: llmtest.Cast(map[string]llmtest.Rule{"another": llmtest.Steps(llmtest.Say("x"))})},
 			"the rule says":  {Rule: func(*llmtest.Request, int) llmtest.Step { return llmtest.Fail(errors.New("the rule says no")) }},
 			"panicked: oops": {Rule: func(*llmtest.Request, int) llmtest.Step { panic("oops") }},
-			"1 steps":        {Steps: []llmtest.Step{llmtest.Call(llmtest.Use("", "none", struct{}{}))}},
+			"1 step":         {Steps: []llmtest.Step{llmtest.Call(llmtest.Use("", "none", struct{}{}))}},
 		} {
 			want := strings.Replace(wrong, "no step", "the script has 0 steps", 1)
 			t.Run(name+"/"+wrong, func(t *testing.T) {
