@@ -881,3 +881,34 @@ func TestEditorLogin(t *testing.T) {
 	}
 	e.prompt(id, "again", "end_turn")
 }
+
+// TestEditorCancelsQuestion cancels while a question is open, and by the answer to it. Another session
+// in another folder runs meanwhile.
+func TestEditorCancelsQuestion(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	server := llmtest.NewServer(t)
+	server.Rule = func(r *llmtest.Request, _ int) llmtest.Step {
+		if strings.Contains(string(r.Body), "quick one") {
+			return llmtest.Say("Quick.")
+		}
+		return bash("touch made")
+	}
+	e := editorAt(t, server, t.TempDir(), dir)
+	e.initialize()
+	id := e.open()
+	n := e.begin("session/prompt", textPrompt(id, "ask"))
+	e.question("session/request_permission") // nobody answers it
+	var other openedSession
+	e.request("session/new", map[string]any{"cwd": t.TempDir(), "mcpServers": []any{}}, &other)
+	e.prompt(other.ID, "quick one", "end_turn")
+	e.send(map[string]any{"do": "notify", "method": "session/cancel", "params": map[string]any{"sessionId": id}})
+	e.stops(n, "cancelled")
+
+	n = e.begin("session/prompt", textPrompt(id, "ask again"))
+	e.answer(e.question("session/request_permission"), map[string]any{"outcome": map[string]any{"outcome": "cancelled"}})
+	e.stops(n, "cancelled")
+	if _, err := os.Stat(filepath.Join(dir, "made")); err == nil {
+		t.Error("a call ran that nobody allowed")
+	}
+}
