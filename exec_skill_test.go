@@ -154,13 +154,6 @@ func TestSkillOutlivesTheProgram(t *testing.T) {
 	if _, err := s.Prompt(t.Context(), "go"); err == nil {
 		t.Fatal("the run was not suspended")
 	}
-	pending, err := s.Pending(t.Context())
-	if err != nil || len(pending) != 1 {
-		t.Fatal(pending, err)
-	}
-	if err := s.Decide(t.Context(), pending[0].Call.ID, permission.Allow()); err != nil {
-		t.Fatal(err)
-	}
 	fork, err := s.Fork(t.Context(), 0)
 	if err != nil {
 		t.Fatal(err)
@@ -173,6 +166,13 @@ func TestSkillOutlivesTheProgram(t *testing.T) {
 		b := &agent.Agent{Model: llmtest.Script(llmtest.Call(call("Write", struct{}{})), say("end"), llmtest.Call(call("Write", struct{}{})), say("end")), Tools: all, Sessions: store,
 			Permissions: permission.Policy{Mode: permission.Bypass}}
 		again := b.Session(id)
+		pending, err := again.Pending(t.Context())
+		if err != nil || len(pending) != 1 {
+			t.Fatal(pending, err)
+		}
+		if err := again.Decide(t.Context(), pending[0].Call.ID, permission.Allow()); err != nil {
+			t.Fatal(err)
+		}
 		for _, err := range again.Resume(t.Context()) {
 			if err != nil {
 				t.Fatal(err)
