@@ -12,6 +12,7 @@ import (
 
 	"github.com/openagent-go/agent"
 	"github.com/openagent-go/agent/event"
+	"github.com/openagent-go/agent/internal/fact"
 	"github.com/openagent-go/agent/llm"
 	"github.com/openagent-go/agent/llm/llmtest"
 	"github.com/openagent-go/agent/permission"
@@ -88,7 +89,7 @@ func TestControlStorm(t *testing.T) {
 				check("prompt", err)
 				switch d := e.Data.(type) {
 				case event.UserMessage:
-					if d.Delivery == event.AsPrompt {
+					if d.Delivery == fact.AsPrompt {
 						prompts++
 					}
 				case event.RunEnd:

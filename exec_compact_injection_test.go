@@ -362,7 +362,7 @@ func TestAgentsDuringCompaction(t *testing.T) {
 			}
 			notices := 0
 			for _, e := range history(t, store, "s") {
-				if f, ok := e.Data.(event.UserMessage); ok && f.Delivery == event.AsNotice && strings.Contains(f.Message.Text(), "found it") {
+				if f, ok := e.Data.(event.UserMessage); ok && f.Delivery == fact.AsNotice && strings.Contains(f.Message.Text(), "found it") {
 					notices++
 				}
 			}

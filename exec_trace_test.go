@@ -146,7 +146,7 @@ func TestTrace(t *testing.T) {
 			switch {
 			case r.Name == "look" && (r.Duration != 30 || r.Attrs["call"] == ""):
 				t.Errorf("%+v", r)
-			case r.Kind == string(trace.Model) && r.Error == "" && r.Attrs["output_tokens"] == nil:
+			case r.Kind == "model" && r.Error == "" && r.Attrs["output_tokens"] == nil:
 				t.Errorf("%+v", r)
 			}
 		}
@@ -180,7 +180,7 @@ func TestTraceOfResumedRun(t *testing.T) {
 		}
 	}
 	rs := records(t, out.Bytes())
-	runs := slices.DeleteFunc(rs, func(r tracefile.Record) bool { return r.Kind != string(trace.Run) })
+	runs := slices.DeleteFunc(rs, func(r tracefile.Record) bool { return r.Kind != "run" })
 	if len(runs) != 2 || runs[0].Error != "" || runs[0].Attrs["reason"] != "suspended" || runs[1].Attrs["resumed"] != true || runs[1].Attrs["reason"] != "completed" {
 		t.Errorf("%+v", runs)
 	}

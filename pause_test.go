@@ -132,8 +132,8 @@ func TestDeadlineInThePast(t *testing.T) {
 	begun := time.Now().Add(-time.Hour)
 	store = seeded(t, []event.Event{
 		{Seq: 1, Time: begun, Data: fact.Configured{Model: m.Name(), Limits: fact.Limits{Time: time.Minute}}},
-		{Seq: 2, Prev: 1, Time: begun, Data: event.UserMessage{ID: "p", Delivery: event.AsPrompt, Message: llm.UserText("go")}},
-		{Seq: 3, Prev: 2, Time: begun.Add(2 * time.Minute), Data: event.UserMessage{ID: "more", Delivery: event.AsSteer, Message: llm.UserText("more")}},
+		{Seq: 2, Prev: 1, Time: begun, Data: event.UserMessage{ID: "p", Delivery: fact.AsPrompt, Message: llm.UserText("go")}},
+		{Seq: 3, Prev: 2, Time: begun.Add(2 * time.Minute), Data: event.UserMessage{ID: "more", Delivery: fact.AsSteer, Message: llm.UserText("more")}},
 	})
 	a.Sessions = store
 	late := a.Session("s")

@@ -187,7 +187,7 @@ func TestMessagesTakeNoOptions(t *testing.T) {
 	}
 	var notices []string
 	for _, e := range events {
-		if f, ok := e.Data.(event.UserMessage); ok && f.Delivery == event.AsNotice {
+		if f, ok := e.Data.(event.UserMessage); ok && f.Delivery == fact.AsNotice {
 			notices = append(notices, f.ID)
 		}
 	}

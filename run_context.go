@@ -65,7 +65,7 @@ func (x *runSetup) brief(state *engine.State, notes []Note) []event.Fact {
 		if n.ID == "" || n.Text == "" || state.Known("context:"+n.ID) || slices.Contains(ids, "context:"+n.ID) {
 			continue
 		}
-		m := Input{ID: "context:" + n.ID, Text: x.Secrets.Text(text.Clean(n.Text))}.message(event.AsContext)
+		m := Input{ID: "context:" + n.ID, Text: x.Secrets.Text(text.Clean(n.Text))}.message(fact.AsContext)
 		m.Instructions = n.Files
 		ids = append(ids, m.ID)
 		facts = append(facts, m)

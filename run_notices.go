@@ -6,6 +6,7 @@ import (
 	"github.com/openagent-go/agent/event"
 	"github.com/openagent-go/agent/internal/driver"
 	"github.com/openagent-go/agent/internal/engine"
+	"github.com/openagent-go/agent/internal/fact"
 	"github.com/openagent-go/agent/internal/safecall"
 )
 
@@ -74,7 +75,7 @@ func (l *activeRun) recordInbox(mail []Input) error {
 			continue
 		}
 		if in.ID == "" || !l.conv.State.Known(in.ID) {
-			facts = append(facts, in.message(event.AsNotice))
+			facts = append(facts, in.message(fact.AsNotice))
 		}
 	}
 	return l.Commit(facts...)
@@ -103,7 +104,7 @@ func (a *askNotices) Do(ctx *driver.Context) {
 func (a *askNotices) Facts(bool) []event.Fact {
 	var facts []event.Fact
 	for _, text := range a.texts {
-		facts = append(facts, Input{Text: text}.message(event.AsNotice))
+		facts = append(facts, Input{Text: text}.message(fact.AsNotice))
 	}
 	a.run.poll.done = true
 	return append(facts, a.run.x.brief(a.run.conv.State, a.notes)...)

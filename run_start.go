@@ -289,7 +289,7 @@ func (x *runSetup) beginning(in *Input) event.Fact {
 
 // prompt returns the fact of a prompt. A skill in it gets the model that it names.
 func (x *runSetup) prompt(in *Input) event.Fact {
-	m := in.message(event.AsPrompt)
+	m := in.message(fact.AsPrompt)
 	if m.Expansion != nil {
 		own := *m.Expansion                     // do not change the caller's
 		if in.Model != "" && own.Scope != nil { // the prompt's model counts

@@ -19,7 +19,7 @@ func (l *activeRun) observe(resumed bool) context.Context {
 	if l.x.agent.Trace == nil {
 		return l.Context()
 	}
-	s := trace.Span{Kind: trace.Run, Name: l.x.agent.kindOrName(), Resumed: resumed}
+	s := trace.Span{Kind: "run", Name: l.x.agent.kindOrName(), Resumed: resumed}
 	if b := l.x.agent.parentLink; b != nil {
 		s.Origin = b.origin
 	}

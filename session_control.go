@@ -60,13 +60,13 @@ func (s *Session) lockIdle(ctx context.Context) error {
 // tools, at the latest before the run would stop. Steer returns the message's id once the
 // message is on record.
 func (s *Session) Steer(ctx context.Context, in Input) (id string, err error) {
-	return s.enqueue(ctx, in, event.AsSteer)
+	return s.enqueue(ctx, in, fact.AsSteer)
 }
 
 // FollowUp sends a message that the model sees when the run would otherwise stop. It
 // returns the message's id once the message is on record.
 func (s *Session) FollowUp(ctx context.Context, in Input) (id string, err error) {
-	return s.enqueue(ctx, in, event.AsFollowUp)
+	return s.enqueue(ctx, in, fact.AsFollowUp)
 }
 
 func (s *Session) enqueue(ctx context.Context, in Input, d event.Delivery) (string, error) {

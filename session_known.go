@@ -27,7 +27,7 @@ func (s *Session) recordedRun(ctx context.Context, id string) (r recordedRun, er
 		begins, mine := false, false
 		switch d := all[i].Data.(type) {
 		case event.UserMessage:
-			begins, mine = d.Delivery == event.AsPrompt, d.ID == id
+			begins, mine = d.Delivery == fact.AsPrompt, d.ID == id
 		case fact.CompactionRequested:
 			begins = true
 		case event.Resumed:

@@ -10,6 +10,7 @@ import (
 
 	"github.com/openagent-go/agent"
 	"github.com/openagent-go/agent/event"
+	"github.com/openagent-go/agent/internal/fact"
 	"github.com/openagent-go/agent/llm/llmtest"
 	"github.com/openagent-go/agent/permission"
 	"github.com/openagent-go/agent/session"
@@ -185,7 +186,7 @@ func TestStateOfARun(t *testing.T) {
 				t.Fatal(err)
 			}
 			last := log.Last()
-			if err := log.Append(t.Context(), last, false, event.Event{Seq: last + 1, Prev: last, Time: time.Now(), Data: event.UserMessage{ID: "x", Delivery: event.AsPrompt}}); err != nil {
+			if err := log.Append(t.Context(), last, false, event.Event{Seq: last + 1, Prev: last, Time: time.Now(), Data: event.UserMessage{ID: "x", Delivery: fact.AsPrompt}}); err != nil {
 				t.Fatal(err)
 			}
 			is(session.StateRunning)

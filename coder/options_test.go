@@ -14,6 +14,7 @@ import (
 	"github.com/openagent-go/agent"
 	"github.com/openagent-go/agent/event"
 	"github.com/openagent-go/agent/internal/coding"
+	"github.com/openagent-go/agent/internal/fact"
 	"github.com/openagent-go/agent/llm/llmtest"
 	"github.com/openagent-go/agent/mcp"
 	"github.com/openagent-go/agent/models"
@@ -96,7 +97,7 @@ func TestRewind(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if m, ok := e.Data.(event.UserMessage); ok && m.Delivery == event.AsPrompt {
+		if m, ok := e.Data.(event.UserMessage); ok && m.Delivery == fact.AsPrompt {
 			before = e.Seq - 1
 		}
 	}

@@ -74,18 +74,17 @@ type Signal interface {
 	signal()
 }
 
-// A Delivery says when a [UserMessage] reaches the model.
+// A Delivery says when a [UserMessage] reaches the model:
+//
+//   - "prompt": it starts a run
+//   - "steer": after the current batch of tools
+//   - "follow_up": when the run would stop
+//   - "notice": like "steer"; the program has written it, because a background command ended
+//   - "hook": like "steer"; a hook has added it
+//   - "context": before a prompt, or like "steer"; it describes the place that the agent works in
+//   - "continue": the engine has written it, because the answer was cut at max_tokens or a Stop hook
+//     makes the run continue
 type Delivery string
-
-const (
-	AsPrompt   Delivery = "prompt"    // starts a run
-	AsSteer    Delivery = "steer"     // after the current batch of tools
-	AsFollowUp Delivery = "follow_up" // when the run would stop
-	AsNotice   Delivery = "notice"    // written by the program: a background command ended; like a steer
-	AsHook     Delivery = "hook"      // context that a hook has added; like a steer
-	AsContext  Delivery = "context"   // a note to the agent about the place it works in; like a steer, and before a prompt
-	AsContinue Delivery = "continue"  // written by the engine: the answer was cut at max_tokens, or a Stop hook makes the run go on
-)
 
 // A Start says how a session began in the program that uses it:
 //

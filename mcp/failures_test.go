@@ -30,7 +30,7 @@ type failure struct {
 	name      string
 	behaviour string
 	change    func(*mcp.Config)
-	state     mcp.State // after the start; "" is Connected
+	state     mcp.State // after the start; "" is connected
 	says      []string  // parts of its error
 	// calls are made one after the other: the tool, and what its result holds.
 	calls [][2]string
@@ -90,7 +90,7 @@ func TestFailures(t *testing.T) {
 			begun := time.Now()
 			all, tools := connect(t, map[string]mcp.Config{"s": c})
 			s := statusOf(t, all, "s")
-			if want := cmp.Or(f.state, mcp.Connected); s.State != want {
+			if want := cmp.Or(f.state, mcpnames.Connected); s.State != want {
 				t.Fatalf("%+v", s)
 			}
 			for _, want := range f.says {

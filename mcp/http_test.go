@@ -68,7 +68,7 @@ func TestNetwork(t *testing.T) {
 			if out := call(t, tools, "mcp__s__echo", `{"text":"hello"}`); out.Result.Text() != "hello" {
 				t.Errorf("%s", out.Result.Text())
 			}
-			if s := statusOf(t, all, "anonymous"); s.State != mcp.NeedsAuth {
+			if s := statusOf(t, all, "anonymous"); s.State != mcpnames.NeedsAuth {
 				t.Errorf("%+v", s)
 			}
 			if kind == mcpnames.SSE {
@@ -111,7 +111,7 @@ func TestMisbehavingOverHTTP(t *testing.T) {
 			web := httptest.NewServer(answer)
 			t.Cleanup(web.Close)
 			all, _ := connect(t, map[string]mcp.Config{"s": {URL: web.URL, Headers: map[string]string{"Authorization": "Bearer t0ken-t0ken"}, AlwaysLoad: true, StartTimeoutMS: 10_000}})
-			if s := statusOf(t, all, "s"); s.State == mcp.Connected || s.Error == "" || strings.Contains(s.Error, "t0ken") {
+			if s := statusOf(t, all, "s"); s.State == mcpnames.Connected || s.Error == "" || strings.Contains(s.Error, "t0ken") {
 				t.Errorf("%+v", s)
 			}
 		})

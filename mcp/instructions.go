@@ -54,4 +54,6 @@ func (all *Servers) Version() uint64 { return all.version.Load() }
 
 // serves reports whether a server contributes tools: it is connected, or was and is
 // being reconnected. It is called with mu held.
-func (s *server) serves() bool { return s.state == Connected || s.state == mcpnames.Pending && s.had }
+func (s *server) serves() bool {
+	return s.state == mcpnames.Connected || s.state == mcpnames.Pending && s.had
+}

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/openagent-go/agent/internal/mcpnames"
 	"github.com/openagent-go/agent/internal/toolrun"
 	"github.com/openagent-go/agent/mcp"
 	"github.com/openagent-go/agent/tool"
@@ -32,7 +33,7 @@ func TestInProcess(t *testing.T) {
 	if len(tools) != 1 || tools[0].Spec().Name != "mcp__here__get_weather" || tools[0].Spec().Aliases != nil || !tools[0].Spec().ReadOnly {
 		t.Fatalf("%+v", tools)
 	}
-	if s := statusOf(t, all, "twice"); s.State != mcp.Failed || !strings.Contains(s.Error, "two tools named") {
+	if s := statusOf(t, all, "twice"); s.State != mcpnames.Failed || !strings.Contains(s.Error, "two tools named") {
 		t.Errorf("%+v", s)
 	}
 	in := json.RawMessage(`{"city":"Rome"}`)

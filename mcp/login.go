@@ -153,9 +153,9 @@ func (c *authTransport) authorized(r *http.Request) (*http.Response, error) {
 	return c.send(r, token)
 }
 
-// needsAuth makes a server NeedsAuth and names the remedy.
+// needsAuth gives a server the state "needs-auth" and names the remedy.
 func (s *server) needsAuth(err error) {
-	s.become(NeedsAuth, s.withRemedy(err), nil)
+	s.become(mcpnames.NeedsAuth, s.withRemedy(err), nil)
 }
 
 // withRemedy adds the remedy to an error of a server that asks for a login.
@@ -172,7 +172,7 @@ func (s *server) withRemedy(err error) error {
 	}
 }
 
-// authorize has a person log in to the server, which is NeedsAuth in the meantime. The
+// authorize has a person log in to the server, which is "needs-auth" in the meantime. The
 // error says why they have not.
 func (s *server) authorize(ctx context.Context, cause error, tried func()) error {
 	refused := refusedBy(cause)

@@ -119,7 +119,7 @@ func TestLoginBefore(t *testing.T) {
 			if tools := toolsOf(t, all); len(tools) != 0 {
 				t.Errorf("%d tools", len(tools))
 			}
-			if st := statusOf(t, all, "s"); st.State != mcp.NeedsAuth || !strings.Contains(st.Error, "openagent mcp login s") {
+			if st := statusOf(t, all, "s"); st.State != mcpnames.NeedsAuth || !strings.Contains(st.Error, "openagent mcp login s") {
 				t.Fatalf("%+v", st)
 			}
 			asked := s.Count("resource")
@@ -160,7 +160,7 @@ func TestLoginBefore(t *testing.T) {
 			if !out.Result.IsError || !strings.Contains(out.Result.Text(), "openagent mcp login s") {
 				t.Errorf("%s", out.Result.Text())
 			}
-			st := waitFor(t, all, "s", mcp.NeedsAuth)
+			st := waitFor(t, all, "s", mcpnames.NeedsAuth)
 			said := fmt.Sprint(st, log.text(), out.Result.Text())
 			for _, secret := range secrets {
 				if strings.Contains(said, secret) {
@@ -180,7 +180,7 @@ func TestLoginByAPerson(t *testing.T) {
 	s := guarded(t, mcpnames.HTTP, &authserver.Server{Scopes: []string{"read"}, Needs: forCalls(func() string { return need.Load().(string) })})
 	all, _ := withLogin(t, mcp.Config{URL: s.ResourceURL()}, mcp.Options{Login: browse})
 	toolsOf(t, all)
-	waitFor(t, all, "s", mcp.Connected)
+	waitFor(t, all, "s", mcpnames.Connected)
 	tools := toolsOf(t, all)
 	echo := func() toolrun.Outcome { return call(t, tools, "mcp__s__echo", `{"text":"hello"}`) }
 	if out := echo(); out.Result.Text() != "hello" || s.Count("authorize") != 1 {
@@ -214,7 +214,7 @@ func TestLoginsAreBounded(t *testing.T) {
 	for limit := time.Now().Add(soon); never.Count("authorize") < 2 && time.Now().Before(limit); {
 		time.Sleep(5 * time.Millisecond)
 	}
-	waitFor(t, all, "s", mcp.NeedsAuth)
+	waitFor(t, all, "s", mcpnames.NeedsAuth)
 	if n := never.Count("authorize"); n != 2 {
 		t.Errorf("%d logins", n)
 	}
@@ -222,7 +222,7 @@ func TestLoginsAreBounded(t *testing.T) {
 	less := guarded(t, mcpnames.HTTP, &authserver.Server{Scopes: []string{"read"}, Granted: []string{"read"}, Needs: forCalls(func() string { return "write" })})
 	all, _ = withLogin(t, mcp.Config{URL: less.ResourceURL()}, mcp.Options{Login: browse})
 	toolsOf(t, all)
-	waitFor(t, all, "s", mcp.Connected)
+	waitFor(t, all, "s", mcpnames.Connected)
 	for range 3 {
 		out := call(t, toolsOf(t, all), "mcp__s__echo", `{"text":"hello"}`)
 		if !out.Result.IsError || !strings.Contains(out.Result.Text(), "more scopes: write") {
@@ -267,7 +267,7 @@ func TestNobodyLogsIn(t *testing.T) {
 		t.Errorf("%d tools", len(tools))
 	}
 	<-asked
-	if st := statusOf(t, all, "s"); st.State != mcp.NeedsAuth {
+	if st := statusOf(t, all, "s"); st.State != mcpnames.NeedsAuth {
 		t.Errorf("%+v", st)
 	}
 
@@ -275,7 +275,7 @@ func TestNobodyLogsIn(t *testing.T) {
 	if err := all.Reconnect(t.Context(), "s"); err == nil || !strings.Contains(err.Error(), "she said no") {
 		t.Error(err)
 	}
-	if st := statusOf(t, all, "s"); st.State != mcp.NeedsAuth || !strings.Contains(st.Error, "she said no") {
+	if st := statusOf(t, all, "s"); st.State != mcpnames.NeedsAuth || !strings.Contains(st.Error, "she said no") {
 		t.Errorf("%+v", st)
 	}
 }
@@ -324,7 +324,7 @@ func TestClientCredentials(t *testing.T) {
 	c := mcp.Config{URL: never.ResourceURL(), OAuth: &oauth.Config{Grant: mcpauth.ClientCredentials, ClientID: "robot", ClientSecret: "robot-secret", Issuer: never.URL}}
 	all, _ := withLogin(t, c, mcp.Options{Login: browse})
 	toolsOf(t, all)
-	if st := waitFor(t, all, "s", mcp.NeedsAuth); !strings.Contains(st.Error, "the client robot") || never.Count("authorize") != 0 {
+	if st := waitFor(t, all, "s", mcpnames.NeedsAuth); !strings.Contains(st.Error, "the client robot") || never.Count("authorize") != 0 {
 		t.Errorf("%+v", st)
 	}
 }
@@ -341,7 +341,7 @@ func TestLoginConfigs(t *testing.T) {
 		"the issuer":           {URL: "https://h/", OAuth: &oauth.Config{Issuer: "http://x.example"}},
 	} {
 		all := mcp.New(map[string]mcp.Config{"s": c}, mcp.Options{})
-		if st := statusOf(t, all, "s"); st.State != mcp.Failed || !strings.Contains(st.Error, want) {
+		if st := statusOf(t, all, "s"); st.State != mcpnames.Failed || !strings.Contains(st.Error, want) {
 			t.Errorf("%s: %+v", want, st)
 		}
 	}

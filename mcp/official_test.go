@@ -108,7 +108,7 @@ func TestOfficialServers(t *testing.T) {
 			}
 			c.AlwaysLoad, c.Sampling = true, true
 			all, tools := connect(t, map[string]mcp.Config{"e": c})
-			if st := statusOf(t, all, "e"); st.State != mcp.Connected || st.Instructions == "" {
+			if st := statusOf(t, all, "e"); st.State != mcpnames.Connected || st.Instructions == "" {
 				t.Fatalf("%+v", st)
 			}
 			if out := call(t, tools, "mcp__e__echo", `{"message":"hello"}`); out.Result.Text() != "Echo: hello" {

@@ -87,7 +87,7 @@ func (s *server) live(ctx context.Context, tried func()) {
 			}
 			return
 		case try >= retries || errors.Is(err, errNotStarted):
-			s.become(Failed, err, nil)
+			s.become(mcpnames.Failed, err, nil)
 			return
 		}
 		s.become(mcpnames.Pending, err, nil)
@@ -276,9 +276,9 @@ func (s *server) ready(ctx context.Context, not *session) (*session, error) {
 		state, err, ses, moved, asking := s.state, s.err, s.session, s.moved, s.asking
 		s.all.mu.Unlock()
 		switch {
-		case state == Connected && ses != not && ses.live.Err() == nil:
+		case state == mcpnames.Connected && ses != not && ses.live.Err() == nil:
 			return ses, nil
-		case state == Connected, state == mcpnames.Pending, asking:
+		case state == mcpnames.Connected, state == mcpnames.Pending, asking:
 		case err != nil:
 			return nil, err
 		default:
@@ -301,7 +301,7 @@ func (s *server) connected(ses *session, has *serverOffer) {
 	s.had = true
 	s.all.version.Add(1)
 	s.all.mu.Unlock()
-	s.become(Connected, nil, ses)
+	s.become(mcpnames.Connected, nil, ses)
 }
 
 // become changes the state and tells who wants to know.

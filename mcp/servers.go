@@ -40,11 +40,11 @@ type Options struct {
 	// with the Servers.
 	Logins oauth.Store
 	// Login shows a person the page on which they log in to a server; see [oauth.Client.Login].
-	// nil: there is no person. Servers that require a login are then NeedsAuth until a
+	// nil: there is no person. Servers that require a login are then "needs-auth" until a
 	// login was stored in another way and they are reconnected.
 	Login func(ctx context.Context, server, page string) (address string, err error)
 	// LoginCommand is the command with which a person logs in, followed by the server's
-	// name; the status NeedsAuth shows it.
+	// name; the status "needs-auth" shows it.
 	LoginCommand string
 	// Host connects to servers of type sdk without Tools, which run in the program that drives
 	// this one. It is for the command openagent.
@@ -67,16 +67,14 @@ func (o Options) log() *slog.Logger {
 	return slog.New(slog.DiscardHandler)
 }
 
-// A State says how it stands with a server.
+// A State says how it stands with a server:
+//
+//   - "pending": it is being connected; Error says why it was not before
+//   - "connected": its tools can be called
+//   - "failed": Error says why; Reconnect tries again
+//   - "needs-auth": a person has to log in
+//   - "disabled"
 type State string
-
-// States of a server. Others are pending (it is being connected; Error says why it was not
-// before) and disabled.
-const (
-	Connected State = "connected"  // its tools can be called
-	Failed    State = "failed"     // Error says why; Reconnect tries again
-	NeedsAuth State = "needs-auth" // it wants to know who asks
-)
 
 // A Status describes a server.
 type Status struct {
@@ -111,7 +109,7 @@ type Servers struct {
 }
 
 // New returns servers that are not connected yet. One whose configuration is
-// wrong is Failed.
+// wrong is "failed".
 func New(configs map[string]Config, o Options) *Servers {
 	all := &Servers{options: o, logins: mcpauth.Logins(o.Logins), transport: http.DefaultTransport.(*http.Transport).Clone(), servers: map[string]*server{}}
 	for name, c := range configs {
@@ -127,7 +125,7 @@ func (all *Servers) make(name string, c Config) *server {
 	if c.Disabled {
 		s.state = mcpnames.Disabled
 	} else if err := c.Check(name); err != nil {
-		s.state, s.err = Failed, err
+		s.state, s.err = mcpnames.Failed, err
 	}
 	return s
 }
@@ -261,7 +259,7 @@ func (s *server) status() Status {
 	if s.err != nil {
 		st.Error = s.sanitize(s.err.Error())
 	}
-	if s.state != Connected {
+	if s.state != mcpnames.Connected {
 		return st
 	}
 	st.Problems = slices.Clone(s.problems)
@@ -306,7 +304,7 @@ func (all *Servers) renew(ctx context.Context, name string, enabled bool) error 
 	}
 	all.mu.Lock()
 	defer all.mu.Unlock()
-	if s.state != Connected {
+	if s.state != mcpnames.Connected {
 		return fmt.Errorf("connecting the MCP server %s: %w", name, errors.New(s.status().Error))
 	}
 	return nil
@@ -415,7 +413,7 @@ func (all *Servers) Close() error {
 		wg.Go(func() {
 			s.end()
 			all.mu.Lock()
-			known := s.state == mcpnames.Disabled || s.state == Failed
+			known := s.state == mcpnames.Disabled || s.state == mcpnames.Failed
 			all.mu.Unlock()
 			if !known {
 				s.become(mcpnames.Disabled, errClosed, nil)

@@ -12,6 +12,7 @@ import (
 	"testing"
 
 	"github.com/openagent-go/agent"
+	"github.com/openagent-go/agent/internal/mcpnames"
 	"github.com/openagent-go/agent/llm/llmtest"
 	"github.com/openagent-go/agent/mcp"
 	"github.com/openagent-go/agent/permission"
@@ -42,7 +43,7 @@ func TestFirstRequestDoesNotWait(t *testing.T) {
 	ws := &workspace.Workspace{Root: t.TempDir()}
 	defer ws.Close()
 	all := mcp.New(configs, mcp.Options{Workspace: ws, Changed: func(s mcp.Status) {
-		if s.State == mcp.Connected && s.Name != "here" {
+		if s.State == mcpnames.Connected && s.Name != "here" {
 			note("connected")
 			ready <- struct{}{}
 		}

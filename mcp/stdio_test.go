@@ -92,7 +92,7 @@ func TestMisbehavingAtStart(t *testing.T) {
 		t.Run(behaviour, func(t *testing.T) {
 			t.Parallel()
 			all, tools := connect(t, map[string]mcp.Config{"s": with(behaviour)})
-			if s := statusOf(t, all, "s"); s.State != mcp.Connected || s.ServerName != "manners" || s.Protocol != "2025-06-18" || s.Instructions != "Be kind." {
+			if s := statusOf(t, all, "s"); s.State != mcpnames.Connected || s.ServerName != "manners" || s.Protocol != "2025-06-18" || s.Instructions != "Be kind." {
 				t.Fatalf("%+v", s)
 			}
 			if out := call(t, tools, "mcp__s__echo", `{"text":"hello"}`); out.Result.IsError || out.Result.Text() != "hello" {
@@ -116,7 +116,7 @@ func TestServersThatFail(t *testing.T) {
 		"dies": "the server exited with code 3; stderr: no database at ***", "silent": "the server did not start within 1s", "missing": "no-such-program", "a__b": "must not hold __",
 		"nothing": "needs a command or a url", "confined": "but none is on", "odd": `no type "carrier-pigeon"`,
 	} {
-		if s := statusOf(t, all, name); s.State == mcp.Connected || !strings.Contains(s.Error, want) || strings.Contains(s.Error, "hunter2") {
+		if s := statusOf(t, all, name); s.State == mcpnames.Connected || !strings.Contains(s.Error, want) || strings.Contains(s.Error, "hunter2") {
 			t.Errorf("%s: %s: %s", name, s.State, s.Error)
 		}
 	}
@@ -332,7 +332,7 @@ func TestAnnouncedInACall(t *testing.T) {
 func TestEndlessList(t *testing.T) {
 	t.Parallel()
 	all, _ := connect(t, map[string]mcp.Config{"s": with("endless")})
-	if s := statusOf(t, all, "s"); s.State != mcp.Connected || len(s.Problems) != 1 || !strings.Contains(s.Problems[0], "no end") {
+	if s := statusOf(t, all, "s"); s.State != mcpnames.Connected || len(s.Problems) != 1 || !strings.Contains(s.Problems[0], "no end") {
 		t.Errorf("%+v", s)
 	}
 }

@@ -95,7 +95,7 @@ func providerName(name string) string {
 
 func (t *teller) trace(ctx context.Context, s trace.Span) (context.Context, func(trace.End)) {
 	name, kind, attrs := describe(&s)
-	if s.Kind == trace.Run && s.Origin != nil && !oteltrace.SpanContextFromContext(ctx).IsValid() {
+	if s.Kind == "run" && s.Origin != nil && !oteltrace.SpanContextFromContext(ctx).IsValid() {
 		ctx = oteltrace.ContextWithSpanContext(ctx, oteltrace.SpanContextFromContext(s.Origin))
 	}
 	if t.options.Content {
@@ -135,12 +135,12 @@ func describe(s *trace.Span) (name string, kind oteltrace.SpanKind, attrs []attr
 	text("gen_ai.conversation.id", s.Session)
 	text("gen_ai.agent.name", s.Agent)
 	switch s.Kind {
-	case trace.Run:
+	case "run":
 		operation("invoke_agent", s.Agent)
 		if s.Resumed {
 			attrs = append(attrs, attribute.Bool("openagent.resumed", true))
 		}
-	case trace.Model:
+	case "model":
 		kind = oteltrace.SpanKindClient
 		operation("chat", s.Name)
 		text("gen_ai.provider.name", providerName(s.Provider))
@@ -159,7 +159,7 @@ func describe(s *trace.Span) (name string, kind oteltrace.SpanKind, attrs []attr
 				attrs = append(attrs, attribute.StringSlice("gen_ai.request.stop_sequences", r.Stop))
 			}
 		}
-	case trace.Tool:
+	case "tool":
 		operation("execute_tool", s.Name)
 		text("gen_ai.tool.name", s.Name)
 		text("gen_ai.tool.call.id", s.ToolID)
@@ -252,13 +252,13 @@ func (t *teller) measure(ctx context.Context, s *trace.Span, e *trace.End, took 
 		attrs = append(attrs, attribute.String("error.type", e.Error))
 	}
 	switch s.Kind {
-	case trace.Tool:
+	case "tool":
 		attrs = append(attrs, attribute.String("gen_ai.operation.name", "execute_tool"), attribute.String("gen_ai.tool.name", s.Name))
 		if t.tool != nil {
 			t.tool.Record(ctx, took.Seconds(), metric.WithAttributes(attrs...))
 		}
 		return
-	case trace.Model:
+	case "model":
 	case "compaction":
 		if f, ok := e.Fact.(event.Compacted); ok && f.Model != "" {
 			s.Name = f.Model
@@ -351,7 +351,7 @@ func input(s *trace.Span) []attribute.KeyValue {
 			attrs = append(attrs, asJSON("gen_ai.system_instructions", []part{{Type: "text", Content: s.Request.System}})...)
 		}
 		return attrs
-	case s.Kind == trace.Tool:
+	case s.Kind == "tool":
 		return []attribute.KeyValue{attribute.String("gen_ai.tool.call.arguments", string(s.Input))}
 	}
 	return nil

@@ -16,25 +16,19 @@ import (
 // settles what the mode would ask, and NoOpinion leaves the call to others. No
 // answer lifts a deny or ask rule, a hook's refusal, mode [Plan] or [DontAsk].
 // The Input of an answer has to be nil: a decider changes nothing.
+//
+// A decider that can tell of any file whether it may be read has two more methods. The path is
+// absolute and clean. Searches ask about each file, so both should be quick:
+//
+//	Conceals(path string) bool     // reports whether a file must not be shown
+//	ConcealsIn(folder string) bool // reports whether it may conceal the folder, or something in it
+//
+// A decider that knows what the operating system keeps confined calls from writing returns it,
+// absolute and without links, for calls in a folder. A command may then open a file that an
+// Edit rule denies, for reading or running, without a question:
+//
+//	WriteProtected(dir string) []string
 type Decider interface{ Decide(Request) Decision }
-
-// A Concealer is a [Decider] that can tell of any file whether it may be read.
-type Concealer interface {
-	// Conceals reports whether a file must not be shown. The path is absolute and
-	// clean. It is asked for each file of a search, so it should be quick.
-	Conceals(path string) bool
-	// ConcealsIn reports whether it may conceal something in a folder, or the folder.
-	ConcealsIn(folder string) bool
-}
-
-// A WriteProtector is a [Decider] that knows what the operating system keeps confined calls
-// from writing. A command may then open a file that an Edit rule denies, for reading or
-// running, without a question.
-type WriteProtector interface {
-	// WriteProtected returns files and folders, absolute and without links, for calls in
-	// the folder dir.
-	WriteProtected(dir string) []string
-}
 
 // fromPolicy is the source of the deciders of this package.
 const fromPolicy Source = "policy"
@@ -85,22 +79,22 @@ func (readOnly) Decide(r Request) Decision {
 
 // Composite returns a [Decider] that asks the given ones in their order. The first that
 // denies settles the call; else one that asks or defers counts before one that allows, and
-// those without an opinion are passed over. Where none has an opinion it has none. It is a
-// [Concealer] that conceals what one of them conceals.
+// those without an opinion are passed over. Where none has an opinion it has none. It conceals
+// what one of them conceals.
 func Composite(deciders ...Decider) Decider { return composite(deciders) }
 
 type composite []Decider
 
 func (l composite) Conceals(path string) bool {
 	return slices.ContainsFunc(l, func(j Decider) bool {
-		c, ok := j.(Concealer)
+		c, ok := j.(rules.Concealer)
 		return ok && c.Conceals(path)
 	})
 }
 
 func (l composite) ConcealsIn(folder string) bool {
 	return slices.ContainsFunc(l, func(j Decider) bool {
-		c, ok := j.(Concealer)
+		c, ok := j.(rules.Concealer)
 		return ok && c.ConcealsIn(folder)
 	})
 }

@@ -120,7 +120,7 @@ type Request struct {
 	NonDestructive bool            // the tool declares that it destroys nothing
 	Confined       bool            // the operating system confines what the call runs
 	// WriteProtected are files and folders, absolute and without links, that the operating
-	// system keeps a confined call from writing, see [WriteProtector].
+	// system keeps a confined call from writing, see [Decider].
 	WriteProtected []string
 	Unbound        bool     // a [Restriction] does not hold for the call
 	Dir            string   // working directory of the call, absolute

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/openagent-go/agent/internal/badsetting"
 	"github.com/openagent-go/agent/internal/rules/paths"
 	"github.com/openagent-go/agent/permission"
 )
@@ -313,7 +314,7 @@ func TestPolicy(t *testing.T) {
 func TestDeniedWorkingDirectory(t *testing.T) {
 	dir := folder(t)
 	_, err := (Settings{DeniedPaths: []string{filepath.Dir(dir)}}).At(Place{Dir: dir})
-	var e *SettingError
+	var e *badsetting.Error
 	if !errors.As(err, &e) || e.Setting != "deniedPaths" {
 		t.Errorf("%v", err)
 	}

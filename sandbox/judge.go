@@ -50,7 +50,7 @@ func (s *Sandbox) Decide(q permission.Request) permission.Decision {
 	return s.unconfined(q)
 }
 
-// WriteProtected makes s a [permission.WriteProtector]. It lists nothing if the backend
+// WriteProtected is asked by permission rules, see [permission.Decider]. It lists nothing if the backend
 // does not enforce all rules about files.
 func (s *Sandbox) WriteProtected(dir string) []string {
 	if !s.holdsFiles {
@@ -79,7 +79,7 @@ func (r *Rules) writeProtected() (list []string) {
 	return list
 }
 
-// Conceals makes s a [permission.Concealer]: searches do not show files that must not be
+// Conceals is asked by permission rules, see [permission.Decider]: searches do not show files that must not be
 // read.
 func (s *Sandbox) Conceals(path string) bool {
 	if s.rules.mayBeCopy(path) {

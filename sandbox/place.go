@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/openagent-go/agent/internal/badsetting"
 	"github.com/openagent-go/agent/internal/policies"
 	"github.com/openagent-go/agent/internal/rules"
 	"github.com/openagent-go/agent/internal/rules/paths"
@@ -106,7 +107,7 @@ func (s Settings) At(p Place) (*Rules, error) {
 		return nil, err
 	}
 	if i := slices.IndexFunc(r.denied, func(e entry) bool { return e.holds(paths.RealPath(p.Dir)) }); i >= 0 {
-		return nil, &SettingError{"deniedPaths", fmt.Errorf("%.200q denies the working directory %s; leave it out, or work elsewhere", r.denied[i].text, p.Dir)}
+		return nil, &badsetting.Error{Setting: "deniedPaths", Err: fmt.Errorf("%.200q denies the working directory %s; leave it out, or work elsewhere", r.denied[i].text, p.Dir)}
 	}
 	r.denied = append(r.denied, private...)
 	readable, err := r.entries("what is always readable", p.Readable)

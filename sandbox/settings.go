@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/openagent-go/agent/internal/badsetting"
 	"github.com/openagent-go/agent/internal/proxy"
 	"github.com/openagent-go/agent/permission"
 )
@@ -137,29 +138,17 @@ func (s Settings) relative() bool {
 	return slices.ContainsFunc(s.paths(), func(p pathSetting) bool { return p.follows && slices.ContainsFunc(p.list, relative) })
 }
 
-// A SettingError says which of the settings cannot be used, and why.
-type SettingError struct {
-	Setting string // as "network.allowedDomains"
-	Err     error  // what is wrong
-}
-
-// Error names the setting.
-func (e *SettingError) Error() string { return "sandbox: " + e.Setting + ": " + e.Err.Error() }
-
-// Unwrap returns Err.
-func (e *SettingError) Unwrap() error { return e.Err }
-
-// Check reports the first thing that is wrong with the settings, a [*SettingError].
+// Check reports the first thing that is wrong with the settings. The error names the setting.
 func (s Settings) Check() error {
 	for _, p := range s.paths() {
 		for _, path := range p.list {
 			if err := checkPath(path); err != nil {
-				return &SettingError{p.name, fmt.Errorf("%.200q %w", path, err)}
+				return &badsetting.Error{Setting: p.name, Err: fmt.Errorf("%.200q %w", path, err)}
 			}
 		}
 	}
 	if s.MemoryMB < 0 || s.MemoryMB > maxMemoryMB {
-		return &SettingError{"memoryMB", fmt.Errorf("%d is not a number from 1 to %d; leave it out for the default", s.MemoryMB, maxMemoryMB)}
+		return &badsetting.Error{Setting: "memoryMB", Err: fmt.Errorf("%d is not a number from 1 to %d; leave it out for the default", s.MemoryMB, maxMemoryMB)}
 	}
 	if err := checkNames("allowedCommands", s.AllowedCommands); err != nil {
 		return err
@@ -169,14 +158,14 @@ func (s Settings) Check() error {
 	}
 	for _, c := range s.ExcludedCommands {
 		if _, err := excludedRule(c); err != nil {
-			return &SettingError{"excludedCommands", err}
+			return &badsetting.Error{Setting: "excludedCommands", Err: err}
 		}
 	}
 	if err := s.Network.allowed().Check(); err != nil {
-		return &SettingError{"network.allowedDomains", err}
+		return &badsetting.Error{Setting: "network.allowedDomains", Err: err}
 	}
 	if err := s.Network.rules().Check(); err != nil {
-		return &SettingError{"network.deniedDomains", err}
+		return &badsetting.Error{Setting: "network.deniedDomains", Err: err}
 	}
 	return nil
 }
@@ -184,7 +173,7 @@ func (s Settings) Check() error {
 func checkNames(setting string, names []string) error {
 	for _, c := range names {
 		if c == "" || strings.ContainsAny(c, "/\\ \t\n*?[]\"'$`;|&<>()\x00") {
-			return &SettingError{setting, fmt.Errorf("%.100q is not the name of a command; for patterns use permission rules such as Bash(git push *)", c)}
+			return &badsetting.Error{Setting: setting, Err: fmt.Errorf("%.100q is not the name of a command; for patterns use permission rules such as Bash(git push *)", c)}
 		}
 	}
 	return nil

@@ -7,6 +7,7 @@ import (
 	"iter"
 
 	"github.com/openagent-go/agent/event"
+	"github.com/openagent-go/agent/internal/fact"
 )
 
 // An agents list says which sub-agents the facts of a session tell of, and by the keys
@@ -75,7 +76,7 @@ func (a *agents) known(ctx context.Context, src Store, id string) (int64, error)
 		}
 		switch d := e.Data.(type) {
 		case event.UserMessage:
-			if d.Delivery != event.AsPrompt {
+			if d.Delivery != fact.AsPrompt {
 				break
 			}
 			if !a.keys[id][d.ID] {

@@ -83,7 +83,7 @@ func TestFormat(t *testing.T) {
 	big := strings.Repeat("<big>", 8<<10)
 	d := made(t,
 		event.Event{Seq: 1, Time: time.Date(2026, 1, 2, 4, 4, 5, 120, time.FixedZone("", 3600)),
-			Data: event.UserMessage{ID: "m", Delivery: event.AsPrompt, Message: llm.UserText("hi & bye")}},
+			Data: event.UserMessage{ID: "m", Delivery: fact.AsPrompt, Message: llm.UserText("hi & bye")}},
 		event.Event{Seq: 2, Prev: 1, Time: time.Unix(2, 0), Data: event.Resumed{}},
 		event.Event{Seq: 3, Prev: 1, Time: time.Unix(3, 0), Data: fact.Stopped{Reason: "x", Message: big, Cleared: []string{"m"}}})
 	hash := sha256.Sum256([]byte(`"` + big + `"`))

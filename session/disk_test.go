@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/openagent-go/agent/event"
+	"github.com/openagent-go/agent/internal/fact"
 	"github.com/openagent-go/agent/llm"
 )
 
@@ -22,7 +23,7 @@ func say(seq int64, text string) event.Event {
 	return event.Event{
 		Seq: seq, Prev: seq - 1, Session: "s",
 		Time: time.Date(2026, 1, 2, 3, 4, 5, 6, time.UTC),
-		Data: event.UserMessage{ID: fmt.Sprint("m", seq), Delivery: event.AsPrompt, Message: llm.UserText(text)},
+		Data: event.UserMessage{ID: fmt.Sprint("m", seq), Delivery: fact.AsPrompt, Message: llm.UserText(text)},
 	}
 }
 

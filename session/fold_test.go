@@ -28,12 +28,12 @@ var (
 func TestSummary(t *testing.T) {
 	header := session.Header{Session: "s", Created: time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC), Dir: "/work", Branch: "main"}
 	facts := []event.Data{
-		event.UserMessage{ID: "m", Delivery: event.AsPrompt, Message: llm.UserText("  Fix the build.\nPlease.")},
+		event.UserMessage{ID: "m", Delivery: fact.AsPrompt, Message: llm.UserText("  Fix the build.\nPlease.")},
 		fact.Configured{Model: "first"},
 		event.AssistantMessage{Response: llm.Response{Message: llm.Message{Role: llm.Assistant, Content: llm.Blocks{llm.Text{Text: "ok"}}}}},
 		event.ModelChanged{Model: "second"},
 		event.SessionNamed{Title: "build", Tag: "ci"},
-		event.UserMessage{ID: "n", Delivery: event.AsPrompt, Message: llm.UserText("More.")},
+		event.UserMessage{ID: "n", Delivery: fact.AsPrompt, Message: llm.UserText("More.")},
 		event.RunEnd{Reason: event.Completed},
 		event.Rewound{}, // to the first prompt's answer: that run has no end
 	}
@@ -100,7 +100,7 @@ func TestCheckAppend(t *testing.T) {
 // A store of your own keeps a Summary beside each session, for its List.
 func ExampleSummary() {
 	sum := session.Summary{Header: session.Header{Session: "s"}}
-	sum.Add(event.Event{Seq: 1, Data: event.UserMessage{Delivery: event.AsPrompt, Message: llm.UserText("Fix the build.")}})
+	sum.Add(event.Event{Seq: 1, Data: event.UserMessage{Delivery: fact.AsPrompt, Message: llm.UserText("Fix the build.")}})
 	info := sum.Info()
 	fmt.Println(info.Session, info.Facts, info.Prompt)
 	// Output: s 1 Fix the build.

@@ -15,6 +15,7 @@ import (
 
 	"github.com/openagent-go/agent/event"
 	"github.com/openagent-go/agent/internal/durable"
+	"github.com/openagent-go/agent/internal/fact"
 )
 
 // How much of a journal is read for a list, in bytes.
@@ -213,7 +214,7 @@ func (d folderStore) firstPrompt(s *scanner, folder string) string {
 		if err != nil {
 			return ""
 		}
-		if m, ok := e.Data.(event.UserMessage); ok && m.Delivery == event.AsPrompt {
+		if m, ok := e.Data.(event.UserMessage); ok && m.Delivery == fact.AsPrompt {
 			return promptLine(m)
 		}
 	}

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/openagent-go/agent/event"
+	"github.com/openagent-go/agent/internal/fact"
 	"github.com/openagent-go/agent/llm"
 	"github.com/openagent-go/agent/session"
 )
@@ -23,7 +24,7 @@ func TestReadFromAnyFact(t *testing.T) {
 	const n = 200
 	for i := int64(1); i <= n; i++ {
 		text := strings.Repeat("x", int(i*37%9000)) // 0.9 MB together
-		e := event.Event{Seq: i, Prev: i - 1, Time: time.Unix(i, 0), Data: event.UserMessage{ID: "m", Delivery: event.AsSteer, Message: llm.UserText(text)}}
+		e := event.Event{Seq: i, Prev: i - 1, Time: time.Unix(i, 0), Data: event.UserMessage{ID: "m", Delivery: fact.AsSteer, Message: llm.UserText(text)}}
 		if err := log.Append(t.Context(), i-1, false, e); err != nil {
 			t.Fatal(err)
 		}

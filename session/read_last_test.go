@@ -18,7 +18,7 @@ import (
 func chat(n int) []event.Event {
 	var out []event.Event
 	for i := range n {
-		var d event.Fact = event.UserMessage{ID: fmt.Sprint(i), Delivery: event.AsPrompt, Message: llm.UserText(strings.Repeat("x", i%3000))}
+		var d event.Fact = event.UserMessage{ID: fmt.Sprint(i), Delivery: fact.AsPrompt, Message: llm.UserText(strings.Repeat("x", i%3000))}
 		if i%4 == 3 {
 			d = fact.Waited{Key: fmt.Sprint(i)}
 		}

@@ -172,7 +172,7 @@ func (s *recovery) whole(id, dir string) (facts []event.Event, kept int64) {
 	for _, e := range after {
 		switch d := e.Data.(type) {
 		case event.UserMessage:
-			if d.Delivery != event.AsContinue {
+			if d.Delivery != fact.AsContinue {
 				turns = append(turns, history.Turn{ID: d.ID, Time: e.Time, Message: d.Message})
 			}
 		case event.AssistantMessage:

@@ -64,7 +64,7 @@ type step struct {
 func (p *progress) apply(s step) {
 	switch s.typ {
 	case typeUser:
-		p.Open = p.Open || s.Delivery == event.AsPrompt
+		p.Open = p.Open || s.Delivery == fact.AsPrompt
 	case typeCompaction, typeResumed:
 		p.Open, p.Suspended = true, false
 	case typeStopped:

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/openagent-go/agent/event"
+	"github.com/openagent-go/agent/internal/fact"
 	"github.com/openagent-go/agent/llm"
 	"github.com/openagent-go/agent/session"
 )
@@ -18,7 +19,7 @@ import (
 // journal, once.
 func TestStateOfAnOldSummary(t *testing.T) {
 	store := session.Folder{Path: t.TempDir()}
-	prompt := event.UserMessage{ID: "m", Delivery: event.AsPrompt, Message: llm.UserText("go")}
+	prompt := event.UserMessage{ID: "m", Delivery: fact.AsPrompt, Message: llm.UserText("go")}
 	if err := session.Create(t.Context(), store, session.Header{Session: "s"}, []event.Event{{Seq: 1, Time: time.Unix(1, 0), Data: prompt}}); err != nil {
 		t.Fatal(err)
 	}
@@ -56,7 +57,7 @@ func sealed(summary string) []byte { return []byte(strings.TrimSpace(session.Sea
 func BenchmarkList100k(b *testing.B) {
 	store := session.Folder{Path: b.TempDir()}
 	const n = 100_000
-	prompt := event.UserMessage{ID: "m", Delivery: event.AsPrompt, Message: llm.UserText(strings.Repeat("words ", 300))}
+	prompt := event.UserMessage{ID: "m", Delivery: fact.AsPrompt, Message: llm.UserText(strings.Repeat("words ", 300))}
 	facts := []event.Event{{Seq: 1, Time: time.Unix(1, 0), Data: prompt}}
 	id := "session-000000"
 	if err := session.Create(b.Context(), store, session.Header{Session: id, Dir: "/home/me/project", Branch: "main"}, facts); err != nil {

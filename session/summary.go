@@ -33,7 +33,7 @@ func (a *summary) event(e event.Event) {
 	switch d := e.Data.(type) {
 	case event.UserMessage:
 		a.Messages++
-		if a.Prompt == "" && d.Delivery == event.AsPrompt {
+		if a.Prompt == "" && d.Delivery == fact.AsPrompt {
 			a.Prompt = promptLine(d)
 		}
 	case event.AssistantMessage, event.ToolResult:

@@ -12,6 +12,7 @@ import (
 	"strings"
 
 	"github.com/openagent-go/agent/event"
+	"github.com/openagent-go/agent/internal/fact"
 	"github.com/openagent-go/agent/internal/text"
 )
 
@@ -144,7 +145,7 @@ func (t *callCheck) add(line int, e event.Event) {
 	f := turn{line: line, seq: e.Seq, prev: e.Prev}
 	switch d := e.Data.(type) {
 	case event.UserMessage:
-		f.begins = d.Delivery == event.AsPrompt
+		f.begins = d.Delivery == fact.AsPrompt
 	case event.AssistantMessage:
 		f.answer, f.calls = true, len(d.Response.Message.ToolUses())
 	case event.ToolResult:

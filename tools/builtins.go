@@ -20,16 +20,16 @@ import (
 // one kind of work. "extra" ones repeat others in a form that some models are used to.
 type Tier string
 
-// CoreTier is the tier of the tools that [Core] returns, among others.
+// The tiers.
 const (
-	CoreTier   Tier = "core"
+	core       Tier = "core"
 	advanced   Tier = "advanced"
 	specialist Tier = "specialist"
 	extra      Tier = "extra"
 )
 
 // tiers lists every [Tier].
-var tiers = []Tier{CoreTier, advanced, specialist, extra}
+var tiers = []Tier{core, advanced, specialist, extra}
 
 // A Builtins holds the things that the tools of an agent work on. A missing one leaves out
 // the tools that need it.

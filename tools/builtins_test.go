@@ -54,7 +54,7 @@ func fullKit(t *testing.T) tools.Builtins {
 	}
 }
 
-var allTiers = []tools.Tier{tools.CoreTier, "advanced", "specialist", "extra"}
+var allTiers = []tools.Tier{"core", "advanced", "specialist", "extra"}
 
 func kitNames(k tools.Builtins) string {
 	var tiers []string

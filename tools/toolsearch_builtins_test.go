@@ -16,7 +16,7 @@ func TestToolSearchFindsTheKit(t *testing.T) {
 	k.Settings = tools.SettingsFile("", "", tools.Setting{Key: "model", Type: "string"}, tools.Setting{Key: "no_color", Type: "boolean"})
 	var deferred []tool.Spec
 	for _, e := range k.Tools() {
-		if e.Tier != tools.CoreTier {
+		if e.Tier != "core" {
 			deferred = append(deferred, e.Tool.Spec())
 		}
 	}

@@ -16,18 +16,18 @@ import (
 	"github.com/openagent-go/agent/llm"
 )
 
-// A Kind is the kind of a span. Beside the constants there are "hook" for the hooks of one
-// event, "permission" for a question to the user about a call, "question" for a question of
-// a tool to the user, "checkpoint" for files that are saved, and
-// "compaction" for one of the conversation, whose name is its trigger.
+// A Kind is the kind of a span:
+//
+//   - "run": from a prompt to its end, or from a resumption
+//   - "model": one request to a model; each try has its own
+//   - "tool": one call, while it runs
+//   - "rate_limit": a request waits for its turn
+//   - "hook": the hooks of one event
+//   - "permission": a question to the user about a call
+//   - "question": a question of a tool to the user
+//   - "checkpoint": files that are saved
+//   - "compaction": one of the conversation; its name is its trigger
 type Kind string
-
-const (
-	Run       Kind = "run"        // from a prompt to its end, or from a resumption
-	Model     Kind = "model"      // one request to a model; each try has its own
-	Tool      Kind = "tool"       // one call, while it runs
-	RateLimit Kind = "rate_limit" // a request waits for its turn
-)
 
 // A Span is a piece of work that begins.
 type Span struct {

@@ -46,7 +46,7 @@ func run(ctx context.Context, out io.Writer) error {
 	servers := mcp.New(map[string]mcp.Config{"notes": {URL: guard.URL + "/mcp", AlwaysLoad: true}}, mcp.Options{
 		Logins: oauth.Dir(filepath.Join(dir, "logins")), // kept for the next time
 		Changed: func(s mcp.Status) {
-			if s.State == mcp.NeedsAuth || s.State == mcp.Connected {
+			if s.State == "needs-auth" || s.State == "connected" {
 				fmt.Fprintf(out, "%s is %s\n", s.Name, s.State)
 			}
 		},

@@ -61,7 +61,7 @@ func run(ctx context.Context, out io.Writer) error {
 		}}))
 	a := &agent.Agent{Model: client.Model("claude-sonnet-4-6"), Log: logger,
 		Trace: trace.Join(recorder.Trace, func(ctx context.Context, s trace.Span) (context.Context, func(trace.End)) {
-			if s.Kind == trace.RateLimit {
+			if s.Kind == "rate_limit" {
 				waits <- struct{}{}
 			}
 			return ctx, nil
@@ -95,7 +95,7 @@ func run(ctx context.Context, out io.Writer) error {
 		}
 		count[span.Kind]++
 	}
-	fmt.Fprintf(out, "spans: %d runs, %d requests, %d waits for the limit\n", count[trace.Run], count[trace.Model], count[trace.RateLimit])
+	fmt.Fprintf(out, "spans: %d runs, %d requests, %d waits for the limit\n", count["run"], count["model"], count["rate_limit"])
 	return nil
 }
 

@@ -127,7 +127,7 @@ func (b *Book) count(e event.Event, caller string) (known bool) {
 	case fact.Configured, fact.ToolsChanged, fact.ToolChanged:
 		b.noteTools()
 	case event.UserMessage:
-		if f.Delivery == event.AsContext {
+		if f.Delivery == fact.AsContext {
 			b.notes[f.Message.Text()] = true
 		}
 		b.inPlay[""] += 4 + modelcall.Tokens(f.Message.Content)

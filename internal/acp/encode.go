@@ -148,7 +148,7 @@ func (e *Encoder) Event(ev event.Event) []any {
 
 // said returns a message of the user. Messages that the program wrote are not shown.
 func (e *Encoder) said(ev event.Event, m event.UserMessage) (out []any) {
-	if !slices.Contains([]event.Delivery{event.AsPrompt, event.AsFollowUp, event.AsSteer}, m.Delivery) {
+	if !slices.Contains([]event.Delivery{fact.AsPrompt, fact.AsFollowUp, fact.AsSteer}, m.Delivery) {
 		return nil
 	}
 	id := cmp.Or(m.ID, ev.UUID())

@@ -285,6 +285,8 @@ var rules = map[string][]string{
 		"workspace",
 	},
 	"internal/coding": {
+		"internal/fact",
+		"internal/mcpnames",
 		"internal/mcphost",
 		"quota",
 		"internal/rules",
@@ -645,6 +647,7 @@ var rules = map[string][]string{
 	},
 	// The parts of a coding agent that coder and the command's lists find in the same way.
 	"internal/parts": {
+		"internal/badsetting",
 		"internal/environ",
 		"internal/sessiondir",
 		"internal/plainfile",

@@ -161,7 +161,7 @@ func (l *Lines) Add(e event.Event) ([]json.RawMessage, error) {
 	}
 	switch d := e.Data.(type) {
 	case event.UserMessage:
-		if d.Delivery == event.AsPrompt || d.Delivery == event.AsContinue {
+		if d.Delivery == fact.AsPrompt || d.Delivery == fact.AsContinue {
 			add(e, said(d))
 		} else {
 			l.held[d.ID] = e
@@ -211,7 +211,7 @@ func idOf(e event.Event) string {
 }
 
 func said(d event.UserMessage) line {
-	meta := d.Delivery != event.AsPrompt && d.Delivery != event.AsSteer && d.Delivery != event.AsFollowUp
+	meta := d.Delivery != fact.AsPrompt && d.Delivery != fact.AsSteer && d.Delivery != fact.AsFollowUp
 	return line{Type: "user", Meta: meta, Message: userMessage{"user", contentjson.Short(d.Message.Content)}}
 }
 

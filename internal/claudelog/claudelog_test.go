@@ -84,9 +84,9 @@ func TestLines(t *testing.T) {
 		return event.Event{Data: event.ToolResult{Call: call, Result: *r}}
 	}
 	all := facts(
-		prompted(event.AsPrompt, "1", "go"), // 1
+		prompted(fact.AsPrompt, "1", "go"), // 1
 		answer(llm.ToolUse{ID: "a", Name: "Bash", Input: json.RawMessage(`{"command":"ls supersecret"}`)}, llm.ToolUse{ID: "b", Name: "Bash"}), // 2
-		prompted(event.AsSteer, "2", "faster"),                                                                          // 3
+		prompted(fact.AsSteer, "2", "faster"),                                                                           // 3
 		result("c2.1", &tool.Result{Content: llm.Blocks{llm.Text{Text: "bad"}}, IsError: true}),                         // 4
 		result("c2.0", &tool.Result{Content: llm.Blocks{llm.Text{Text: "files"}}, Details: json.RawMessage(`{"n":1}`)}), // 5
 		result("c2.0.0", tool.Text("of a batch")),                                                                       // 6
@@ -94,7 +94,7 @@ func TestLines(t *testing.T) {
 		answer(llm.Text{Text: "done"}),                                                                                  // 8
 		event.Event{Data: event.RunEnd{Reason: event.Completed}},                                                        // 9
 		event.Event{Data: event.Rewound{}, Prev: 2},                                                                     // 10
-		prompted(event.AsContinue, "3", "go on"),                                                                        // 11
+		prompted(fact.AsContinue, "3", "go on"),                                                                         // 11
 	)
 	l := NewLines(id, "", session.Header{Dir: "/work", Branch: "main"}, redact.New([]string{"supersecret"}))
 	var lines []testLine
@@ -147,7 +147,7 @@ func TestExport(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	all := facts(prompted(event.AsPrompt, "1", "go"), answer(llm.Text{Text: "rewound"}), event.Event{Data: event.Rewound{}, Prev: 1}, answer(llm.Text{Text: "kept"}))
+	all := facts(prompted(fact.AsPrompt, "1", "go"), answer(llm.Text{Text: "rewound"}), event.Event{Data: event.Rewound{}, Prev: 1}, answer(llm.Text{Text: "kept"}))
 	if err := log.Append(t.Context(), 0, false, all...); err != nil {
 		t.Fatal(err)
 	}

@@ -10,6 +10,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/openagent-go/agent/internal/mcpnames"
 	"github.com/openagent-go/agent/internal/parts"
 	"github.com/openagent-go/agent/internal/text"
 	"github.com/openagent-go/agent/internal/toolapi"
@@ -187,7 +188,7 @@ func (c *Coder) connect(ctx context.Context, servers []subagent.Server) ([]tool.
 	}
 	ts, err := all.Tools(ctx)
 	for _, st := range all.Status() {
-		if st.State != mcp.Connected && err == nil {
+		if st.State != mcpnames.Connected && err == nil {
 			err = fmt.Errorf("the MCP server %s: %s", st.Name, cmp.Or(st.Error, string(st.State)))
 		}
 	}
@@ -250,7 +251,7 @@ func (c *Coder) findServers(ctx context.Context) error {
 	c.ServerConfigs = configs
 	c.Servers = mcp.New(configs, o)
 	for _, st := range c.Servers.Status() {
-		if st.State == mcp.Failed {
+		if st.State == mcpnames.Failed {
 			c.warn(Servers, fmt.Errorf("the MCP server %s: %s", st.Name, st.Error))
 		}
 	}
@@ -260,7 +261,7 @@ func (c *Coder) findServers(ctx context.Context) error {
 func (c *Coder) serverOptions() mcp.Options {
 	log := c.log()
 	return mcp.Options{Workspace: c.Workspace, Host: c.options.DialHost, Logins: parts.Logins(c.finder.Home), LoginCommand: parts.LoginCommand, Version: c.options.Version, Log: log, Changed: func(st mcp.Status) {
-		if st.State == mcp.Failed || st.State == mcp.NeedsAuth {
+		if st.State == mcpnames.Failed || st.State == mcpnames.NeedsAuth {
 			log.Warn("an MCP server is unavailable", "server", st.Name, "error", st.Error)
 		}
 	}}

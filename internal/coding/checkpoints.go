@@ -13,6 +13,7 @@ import (
 	"github.com/openagent-go/agent"
 	"github.com/openagent-go/agent/event"
 	"github.com/openagent-go/agent/internal/checkpoint"
+	"github.com/openagent-go/agent/internal/fact"
 	"github.com/openagent-go/agent/internal/parts"
 	"github.com/openagent-go/agent/internal/sessiondir"
 	"github.com/openagent-go/agent/session"
@@ -101,7 +102,7 @@ func beforeFirstPrompt(ctx context.Context, store session.Store, id string) (int
 		if err != nil {
 			return 0, fmt.Errorf("rewinding session %s: %w", id, err)
 		}
-		if m, ok := e.Data.(event.UserMessage); ok && m.Delivery == event.AsPrompt {
+		if m, ok := e.Data.(event.UserMessage); ok && m.Delivery == fact.AsPrompt {
 			return e.Seq - 1, nil
 		}
 	}

@@ -122,9 +122,9 @@ func (c *Coder) choose() (chosen []tool.Tool, deferred []string) {
 		names = append(names, name)
 		switch {
 		case slices.Contains(wanted, name):
-		case !all && (!core || e.Tier != tools.CoreTier), !c.usable(name):
+		case !all && (!core || e.Tier != "core"), !c.usable(name):
 			continue
-		case len(wanted) == 0 && e.Tier != tools.CoreTier && !slices.Contains(atHand, name):
+		case len(wanted) == 0 && e.Tier != "core" && !slices.Contains(atHand, name):
 			deferred = append(deferred, name)
 		}
 		chosen = append(chosen, e.Tool)

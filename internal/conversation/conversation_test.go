@@ -76,7 +76,7 @@ func (p *player) run(config fact.Configured, prompt string) (names []string) {
 	if config.System == "" {
 		config.System, config.Tools = "Be brief.", []fact.Tool{{Tool: llm.Tool{Name: "double"}}}
 	}
-	p.apply(config, event.UserMessage{ID: "m1", Delivery: event.AsPrompt, Message: llm.UserText(prompt)})
+	p.apply(config, event.UserMessage{ID: "m1", Delivery: fact.AsPrompt, Message: llm.UserText(prompt)})
 	for p.c.State.Running() {
 		e := p.c.State.Effects()[0]
 		if r, ok := e.(engine.Record); ok {

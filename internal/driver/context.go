@@ -110,7 +110,7 @@ func (n *Context) waits(ctx context.Context, w pace.Waiting) func() {
 	x, start, end := n.run.x, time.Now(), func(trace.End) {}
 	n.Show(event.RateLimitWait{Key: n.key, Model: w.Model, Reason: string(w.Reason), Ahead: w.Ahead, Least: w.Least})
 	if x.Trace != nil {
-		_, end = x.Watch(ctx, trace.Span{Kind: trace.RateLimit, Name: string(w.Reason), Key: n.key})
+		_, end = x.Watch(ctx, trace.Span{Kind: "rate_limit", Name: string(w.Reason), Key: n.key})
 	}
 	var outer func()
 	if fn, ok := n.Context.Value(pace.NoticeKey).(pace.NoticeFunc); ok && fn != nil {

@@ -168,7 +168,7 @@ func (h *host) prompt(text string) []event.Fact {
 	for _, t := range h.x.EveryTool() {
 		c.Tools = append(c.Tools, fact.Tool{Tool: llm.Tool{Name: t.Spec().Name}})
 	}
-	return []event.Fact{c, event.UserMessage{ID: text, Delivery: event.AsPrompt, Message: llm.UserText(text)}}
+	return []event.Fact{c, event.UserMessage{ID: text, Delivery: fact.AsPrompt, Message: llm.UserText(text)}}
 }
 
 // run runs a prompt to its end and returns how it ended.
@@ -360,7 +360,7 @@ func TestWith(t *testing.T) {
 			t.Error("a tool does not find the host of its run")
 		}
 		_, said = h.With(ctx, func() error {
-			return h.CommitHost(event.UserMessage{ID: "steer", Delivery: event.AsSteer, Message: llm.UserText("Hurry.")})
+			return h.CommitHost(event.UserMessage{ID: "steer", Delivery: fact.AsSteer, Message: llm.UserText("Hurry.")})
 		})
 		return "seen", nil
 	}))
@@ -384,7 +384,7 @@ func TestWithMany(t *testing.T) {
 		for i := range 50 {
 			all.Go(func() {
 				h.With(ctx, func() error {
-					return h.Commit(event.UserMessage{ID: fmt.Sprint("m", i), Delivery: event.AsSteer, Message: llm.UserText("x")})
+					return h.Commit(event.UserMessage{ID: fmt.Sprint("m", i), Delivery: fact.AsSteer, Message: llm.UserText("x")})
 				})
 			})
 		}
@@ -491,7 +491,7 @@ func (*own) GaveUp()                          {}
 func TestOwnEffect(t *testing.T) {
 	m := llmtest.Script(llmtest.Step{Text: "done"})
 	h := newRun(t, m)
-	note := event.UserMessage{ID: "note", Delivery: event.AsNotice, Message: llm.UserText("It rains.")}
+	note := event.UserMessage{ID: "note", Delivery: fact.AsNotice, Message: llm.UserText("It rains.")}
 	h.own = &own{func(*driver.Context) {}, []event.Fact{note}}
 	h.run(t, "Go.")
 	if r := m.Requests(); len(r) != 1 || !strings.Contains(fmt.Sprint(r[0].Messages), "It rains.") {

@@ -124,7 +124,7 @@ func (s *State) message(e event.Event, f event.UserMessage) bool {
 	}
 	tokens := contentTokens(f.Message.Content)
 	switch f.Delivery {
-	case event.AsPrompt:
+	case fact.AsPrompt:
 		if s.open || len(s.calls.list) > 0 {
 			return false
 		}
@@ -135,7 +135,7 @@ func (s *State) message(e event.Event, f event.UserMessage) bool {
 		if x := f.Expansion; x != nil && x.Scope != nil {
 			s.settings.beginScope(*x.Scope, true)
 		}
-	case event.AsContinue:
+	case fact.AsContinue:
 		if !s.open || s.need.kind != needContinue {
 			return false
 		}
@@ -180,7 +180,7 @@ func (s *State) deliver(seq int64, f fact.Delivered) bool {
 			return false
 		}
 		s.context.size.add(q.tokens)
-		if q.delivery == event.AsFollowUp {
+		if q.delivery == fact.AsFollowUp {
 			s.settings.endScopes() // the user's earlier request is done
 		}
 		delivered = true

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/openagent-go/agent/event"
+	"github.com/openagent-go/agent/internal/fact"
 	"github.com/openagent-go/agent/internal/order"
 	"github.com/openagent-go/agent/llm"
 )
@@ -36,11 +37,11 @@ func (k messageKind) cuttable() bool {
 
 func kindOf(d event.Delivery) messageKind {
 	switch d {
-	case event.AsPrompt:
+	case fact.AsPrompt:
 		return isPrompt
-	case event.AsSteer, event.AsFollowUp:
+	case fact.AsSteer, fact.AsFollowUp:
 		return isSaid
-	case event.AsContext:
+	case fact.AsContext:
 		return isContext
 	}
 	return isOther

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/openagent-go/agent/event"
+	"github.com/openagent-go/agent/internal/fact"
 	"github.com/openagent-go/agent/internal/modelcall"
 	"github.com/openagent-go/agent/internal/tokens"
 	"github.com/openagent-go/agent/llm"
@@ -250,7 +251,7 @@ func (w *weighing) message(m llm.Message, calls map[string]string, note func(str
 func IsNote(facts func(yield func(event.Event) bool)) func(text string) bool {
 	notes := map[string]bool{}
 	for e := range facts {
-		if f, ok := e.Data.(event.UserMessage); ok && f.Delivery == event.AsContext {
+		if f, ok := e.Data.(event.UserMessage); ok && f.Delivery == fact.AsContext {
 			notes[f.Message.Text()] = true
 		}
 	}

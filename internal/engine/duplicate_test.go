@@ -18,7 +18,7 @@ func reports(f event.Data) bool {
 	case event.AssistantMessage, event.ModelFailed, fact.Waited, fact.Authorized, fact.Answered, fact.ToolDone, fact.ToolAmended, event.ToolResult:
 		return true
 	case event.UserMessage:
-		return f.Delivery == event.AsPrompt
+		return f.Delivery == fact.AsPrompt
 	}
 	return false
 }

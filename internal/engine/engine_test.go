@@ -614,8 +614,8 @@ func (w *world) random(b byte, i int) {
 			fact.CompactionRequested{ID: id}, event.Compacted{Key: "compact/2.0/0", Trigger: fact.Auto},
 			event.Compacted{Key: "compact/2.0/0", Trigger: fact.Auto, TooLarge: "x"},
 			event.Compacted{Key: "compact/2.0/0", Trigger: fact.Overflow, Cleared: []event.Cleared{{Fact: 2, Keep: -5}, {Fact: 9, Index: -1}, {Fact: 2, Index: 3}, {Call: "c2.0", Keep: 3}}},
-			event.UserMessage{ID: id, Delivery: event.AsSteer, Message: llm.UserText("s")}, event.UserMessage{ID: id, Delivery: event.AsFollowUp, Message: llm.UserText("f")},
-			event.UserMessage{ID: "p0", Delivery: event.AsPrompt}, event.RunEnd{}, fact.Delivered{IDs: []string{"1"}}, fact.Waited{Key: "x"},
+			event.UserMessage{ID: id, Delivery: fact.AsSteer, Message: llm.UserText("s")}, event.UserMessage{ID: id, Delivery: fact.AsFollowUp, Message: llm.UserText("f")},
+			event.UserMessage{ID: "p0", Delivery: fact.AsPrompt}, event.RunEnd{}, fact.Delivered{IDs: []string{"1"}}, fact.Waited{Key: "x"},
 			event.ToolResult{Call: "c2.0", Key: "tool/2.0/0"}, fact.Hooked{Key: "hook/2.1/0"}, event.Resumed{Hooks: hook.Events, Start: fact.StartResume}, event.ModelFailed{Key: "model/2.0/0"}, fact.Configured{},
 			fact.ToolsChanged{System: "s", Tools: []fact.Tool{{Tool: llm.Tool{Name: "Read"}, ReadOnly: true}, {Tool: llm.Tool{Name: "Late"}, Deferred: true}}}}
 		f := nonsense[int(b/16)%len(nonsense)]
@@ -624,7 +624,7 @@ func (w *world) random(b byte, i int) {
 		}
 		w.happen(f)
 	case len(effects) == 0:
-		w.happen(event.UserMessage{ID: "p" + id, Delivery: event.AsPrompt, Message: llm.UserText("go")})
+		w.happen(event.UserMessage{ID: "p" + id, Delivery: fact.AsPrompt, Message: llm.UserText("go")})
 	default:
 		w.carryOut(effects[int(b)%len(effects)], b/4)
 	}

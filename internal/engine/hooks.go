@@ -55,7 +55,7 @@ func (q *hookQueue) forPrompt(t *settings, seq int64, m *event.UserMessage) {
 		q.add(t, CallHooks{key: next(), Event: hook.UserPromptExpansion, Message: m.ID, Fields: map[string]string{
 			"expansion_type": x.Kind, "command_name": x.Name, "command_args": x.Args}})
 	}
-	q.add(t, CallHooks{key: next(), Event: hook.UserPromptSubmit, Message: m.ID, Fields: map[string]string{"source": string(event.AsPrompt)}})
+	q.add(t, CallHooks{key: next(), Event: hook.UserPromptSubmit, Message: m.ID, Fields: map[string]string{"source": string(fact.AsPrompt)}})
 }
 
 // forLoaded adds those of files of instructions, with keys from an index on. It

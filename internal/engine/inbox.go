@@ -29,7 +29,7 @@ func (q *queued) hookKey() string { return key("hook", q.seq, 0, 0) }
 func (b *inbox) cancellable() []string {
 	var ids []string
 	for _, q := range b.queue {
-		if q.delivery != event.AsNotice {
+		if q.delivery != fact.AsNotice {
 			ids = append(ids, q.id)
 		}
 	}
@@ -46,13 +46,13 @@ func (b *inbox) deliverable(n need, compacts bool) []string {
 	var ids []string
 	followUp := ""
 	for _, q := range b.queue {
-		if (q.delivery == event.AsHook || q.delivery == event.AsContext) && n.kind == needEnd {
+		if (q.delivery == fact.AsHook || q.delivery == fact.AsContext) && n.kind == needEnd {
 			continue // context is read when the run continues for another reason
 		}
-		if q.delivery == event.AsNotice && compacts && n.kind == needEnd {
+		if q.delivery == fact.AsNotice && compacts && n.kind == needEnd {
 			continue // nor is news for a run that only compacts
 		}
-		if q.delivery != event.AsFollowUp {
+		if q.delivery != fact.AsFollowUp {
 			ids = append(ids, q.id)
 		} else if followUp == "" {
 			followUp = q.id
@@ -68,7 +68,7 @@ func (b *inbox) deliverable(n need, compacts bool) []string {
 // are delivered.
 func (b *inbox) unchecked(ids []string) (CallHooks, bool) {
 	for _, q := range b.queue {
-		if !q.checked && (q.delivery == event.AsSteer || q.delivery == event.AsFollowUp) && slices.Contains(ids, q.id) {
+		if !q.checked && (q.delivery == fact.AsSteer || q.delivery == fact.AsFollowUp) && slices.Contains(ids, q.id) {
 			return CallHooks{key: q.hookKey(), Event: hook.UserPromptSubmit, Message: q.id, Fields: map[string]string{"source": string(q.delivery)}}, true
 		}
 	}

@@ -27,7 +27,7 @@ func TestAbsurdCosts(t *testing.T) {
 		var s engine.State
 		apply := applier(&s)
 		apply(fact.Configured{Model: "m"})
-		apply(event.UserMessage{ID: "u", Delivery: event.AsPrompt, Message: llm.UserText("go")})
+		apply(event.UserMessage{ID: "u", Delivery: fact.AsPrompt, Message: llm.UserText("go")})
 		for _, key := range []string{"a", "b"} {
 			apply(event.AgentStart{Key: key, Agent: "helper"})
 			apply(event.AgentEnd{Key: key, Agent: "helper", CostUSD: new(usd), LostUSD: usd, Models: map[string]event.Spending{"m": {Usage: llm.Usage{Input: 1}, CostUSD: new(usd)}}})
@@ -49,7 +49,7 @@ func TestAbsurdReservations(t *testing.T) {
 			apply := applier(&s)
 			price := &llm.Price{Input: usd, Output: usd, CacheWrite: usd, LongAt: 1, LongInput: 1e300, LongOutput: 1e300}
 			apply(fact.Configured{Model: "m", MaxTokens: 1000, Limits: fact.Limits{USD: limit}, Models: map[string]llm.Info{"m": {Price: price}}})
-			apply(event.UserMessage{ID: "u", Delivery: event.AsPrompt, Message: llm.UserText(strings.Repeat("go ", 100))})
+			apply(event.UserMessage{ID: "u", Delivery: fact.AsPrompt, Message: llm.UserText(strings.Repeat("go ", 100))})
 			for _, key := range []string{"a", "b"} {
 				apply(event.AgentStart{Key: key, Agent: "helper", ReservedUSD: usd})
 			}

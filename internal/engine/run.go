@@ -123,7 +123,7 @@ func (e *ending) stopRepeatedCall(guard, why string) {
 
 // goOn is the message by which Stop hooks, or a schema, make the run go on.
 func (e *ending) goOn(cause int64, msg string) event.Fact {
-	return event.UserMessage{ID: e.key("goon", cause), Delivery: event.AsContinue, Message: llm.UserText(msg)}
+	return event.UserMessage{ID: e.key("goon", cause), Delivery: fact.AsContinue, Message: llm.UserText(msg)}
 }
 
 // need is the next step of the conversation when no call is open.
@@ -193,5 +193,5 @@ const ContinueText = "Please continue from where you left off."
 
 // continuation is the message that asks for the rest of an answer.
 func (m *modelCall) continuation() event.Fact {
-	return event.UserMessage{ID: key("continue", m.cause, 0, m.attempt), Delivery: event.AsContinue, Message: llm.UserText(ContinueText)}
+	return event.UserMessage{ID: key("continue", m.cause, 0, m.attempt), Delivery: fact.AsContinue, Message: llm.UserText(ContinueText)}
 }

@@ -97,10 +97,10 @@ func (t *Transcript) apply(e event.Event) (known bool) {
 			t.withhold(f.Message)
 		}
 	case event.UserMessage:
-		if f.Delivery == event.AsPrompt || f.Delivery == event.AsContinue {
+		if f.Delivery == fact.AsPrompt || f.Delivery == fact.AsContinue {
 			t.last.id, t.last.at = f.ID, len(t.Messages)
 			t.add(f.Message, e.Seq, kindOf(f.Delivery))
-			if f.Delivery == event.AsPrompt {
+			if f.Delivery == fact.AsPrompt {
 				t.skills = nil
 			}
 			break

@@ -345,7 +345,7 @@ func (x *Executor) writeProtected(class *tool.Traits, dir string) (all []string)
 		return nil
 	}
 	for _, d := range x.Deciders {
-		if p, ok := d.(permission.WriteProtector); ok {
+		if p, ok := d.(policies.WriteProtector); ok {
 			all = append(all, p.WriteProtected(dir)...)
 		}
 	}

@@ -80,7 +80,7 @@ func (x *Executor) showHook(to Signals, id string, e hook.Event, call string, s 
 // hooks again yields the same fact.
 func (x *Executor) carry(ctx context.Context, j *Input, in *hook.Input, out *hookrun.Outcome) {
 	if out.Context != "" {
-		j.More = append(j.More, event.UserMessage{ID: "hook:" + j.Effect.Key() + ":" + string(in.Event), Delivery: event.AsHook,
+		j.More = append(j.More, event.UserMessage{ID: "hook:" + j.Effect.Key() + ":" + string(in.Event), Delivery: fact.AsHook,
 			Message: llm.UserText(fmt.Sprintf("[%s hook] %s", in.Event, out.Context))})
 	}
 	var updates []hook.Update

@@ -45,11 +45,11 @@ func (x *Executor) spanOf(j *Input) (s trace.Span, ok bool) {
 	s.Key = j.Effect.Key()
 	switch e := j.Effect.(type) {
 	case engine.CallModel:
-		s.Kind, s.Name, s.Tries, s.Request = trace.Model, e.Model, e.Tries, j.Request
+		s.Kind, s.Name, s.Tries, s.Request = "model", e.Model, e.Tries, j.Request
 	case engine.Digest:
-		s.Kind, s.Name, s.Call = trace.Model, e.Model, e.Call
+		s.Kind, s.Name, s.Call = "model", e.Model, e.Call
 	case engine.RunTool:
-		s.Kind, s.Name, s.Call, s.ToolID, s.Input = trace.Tool, j.Call.Name, e.Call, j.ID, x.Secrets.Now().JSON(j.Call.Input)
+		s.Kind, s.Name, s.Call, s.ToolID, s.Input = "tool", j.Call.Name, e.Call, j.ID, x.Secrets.Now().JSON(j.Call.Input)
 	case engine.Ask:
 		s.Kind, s.Name, s.Call = "permission", j.Call.Name, e.Call
 	case engine.AskPerson:

@@ -12,6 +12,17 @@ const (
 	ByTruncated event.Cause = "cut_off"      // the model's answer ended inside the call
 )
 
+// When a message of a user reaches the model.
+const (
+	AsPrompt   event.Delivery = "prompt"    // starts a run
+	AsSteer    event.Delivery = "steer"     // after the current batch of tools
+	AsFollowUp event.Delivery = "follow_up" // when the run would stop
+	AsNotice   event.Delivery = "notice"    // written by the program: a background command ended; like a steer
+	AsHook     event.Delivery = "hook"      // context that a hook has added; like a steer
+	AsContext  event.Delivery = "context"   // a note to the agent about the place it works in; like a steer, and before a prompt
+	AsContinue event.Delivery = "continue"  // written by the engine: the answer was cut at max_tokens, or a Stop hook makes the run go on
+)
+
 // Why a conversation is compacted.
 const (
 	Auto     event.Trigger = "auto"     // it comes near the end of the context window

@@ -119,12 +119,12 @@ func (w *Writer) prompt(t Turn, tools []string, model, dir string) {
 		t.ID = fmt.Sprintf("history-%d", w.last+1)
 	}
 	if w.state.Running() {
-		w.add(event.UserMessage{ID: t.ID, Delivery: event.AsSteer, Message: t.Message})
+		w.add(event.UserMessage{ID: t.ID, Delivery: fact.AsSteer, Message: t.Message})
 		w.settle(nothing)
 		return
 	}
 	w.add(w.configured(tools, model, dir))
-	w.add(event.UserMessage{ID: t.ID, Delivery: event.AsPrompt, Message: t.Message})
+	w.add(event.UserMessage{ID: t.ID, Delivery: fact.AsPrompt, Message: t.Message})
 }
 
 // configured is the configuration of the run: the last one, with all tools that are called

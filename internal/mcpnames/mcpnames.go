@@ -18,10 +18,13 @@ const (
 	InProcess     = "sdk" // tools of this program
 )
 
-// States of servers; package mcp has the others.
+// States of servers, see mcp.State.
 const (
-	Pending  = "pending"
-	Disabled = "disabled"
+	Pending   = "pending"
+	Connected = "connected"
+	Failed    = "failed"
+	NeedsAuth = "needs-auth"
+	Disabled  = "disabled"
 )
 
 // Check reports why a server cannot have a name. The name of a tool is

@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 	"strings"
 
+	"github.com/openagent-go/agent/internal/badsetting"
 	"github.com/openagent-go/agent/internal/config"
 	"github.com/openagent-go/agent/sandbox"
 )
@@ -45,7 +46,7 @@ func SandboxSettings(s *config.Settings) (out sandbox.Settings, some bool, err e
 	if _, says := s.Managed(SandboxPrefix + "memoryMB"); !says && s.ManagedSandbox() {
 		out.MemoryMB = min(out.MemoryMB, sandbox.DefaultMemory()>>20) // 0 is the default
 	}
-	var wrong *sandbox.SettingError
+	var wrong *badsetting.Error
 	if errors.As(err, &wrong) {
 		if v, unknown := s.Get(SandboxPrefix + wrong.Setting); unknown == nil {
 			err = fmt.Errorf("%s: %s%s %w", v.Source, SandboxPrefix, wrong.Setting, wrong.Err)

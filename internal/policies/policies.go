@@ -82,15 +82,21 @@ func Lint(p permission.Policy, tools []string) []rules.Finding {
 }
 
 // Unreadable returns what the deny rules for reading, the private paths, the parents and those
-// deciders hide that are a [permission.Concealer], see [rules.Policy.DeniedReadPatterns].
+// deciders hide that are a [rules.Concealer], see [rules.Policy.DeniedReadPatterns].
 func Unreadable(p permission.Policy, deciders []permission.Decider, roots ...string) *rules.Unreadable {
 	var conceal []rules.Concealer
 	for _, d := range deciders {
-		if c, ok := d.(permission.Concealer); ok {
+		if c, ok := d.(rules.Concealer); ok {
 			conceal = append(conceal, c)
 		}
 	}
 	return policy(p).DeniedReadPatterns(conceal, roots...)
+}
+
+// A WriteProtector is a decider that knows what the operating system keeps confined calls from
+// writing, see [permission.Decider].
+type WriteProtector interface {
+	WriteProtected(dir string) []string
 }
 
 // policy returns a policy in the types of the rule engine.

@@ -21,14 +21,14 @@ func (s strict) Decide(r permission.Request) permission.Decision {
 	return permission.Decision{}
 }
 
-// Conceals implements [permission.Concealer] if the inner Decider does.
+// Conceals implements [rules.Concealer] if the inner Decider does.
 func (s strict) Conceals(path string) bool {
-	c, ok := s.own.(permission.Concealer)
+	c, ok := s.own.(rules.Concealer)
 	return ok && c.Conceals(path)
 }
 
 func (s strict) ConcealsIn(folder string) bool {
-	c, ok := s.own.(permission.Concealer)
+	c, ok := s.own.(rules.Concealer)
 	return ok && c.ConcealsIn(folder)
 }
 

@@ -10,6 +10,7 @@ import (
 
 	"github.com/openagent-go/agent/event"
 	"github.com/openagent-go/agent/internal/engine"
+	"github.com/openagent-go/agent/internal/fact"
 	"github.com/openagent-go/agent/llm"
 	"github.com/openagent-go/agent/session"
 )
@@ -60,7 +61,7 @@ func Notice(key, name string, end event.AgentEnd, text string) event.UserMessage
 	if text = strings.TrimSpace(text); text != "" {
 		b.WriteString("\n" + text)
 	}
-	return event.UserMessage{ID: "agent:" + key, Delivery: event.AsNotice, Message: llm.UserText(b.String())}
+	return event.UserMessage{ID: "agent:" + key, Delivery: fact.AsNotice, Message: llm.UserText(b.String())}
 }
 
 // msgProcessDied is the message about an agent that died with its program.
@@ -96,7 +97,7 @@ func Recover(ctx context.Context, store Reader, at event.AgentStart) (end event.
 		state.Apply(e)
 		switch f := e.Data.(type) {
 		case event.UserMessage:
-			if mine = mine || f.ID == at.Key || at.Key == ""; at.Key == "" && f.Delivery == event.AsPrompt {
+			if mine = mine || f.ID == at.Key || at.Key == ""; at.Key == "" && f.Delivery == fact.AsPrompt {
 				last = nil
 			}
 		case event.RunEnd:

@@ -43,7 +43,7 @@ func (j journals) Read(_ context.Context, id string, _ int64) iter.Seq2[event.Ev
 // prompt is what a run of a prompt begins with.
 func prompt(id string, l fact.Limits) []event.Fact {
 	return []event.Fact{fact.Configured{Model: "m", Dir: "/w", Roots: []string{"/w"}, MaxTokens: 10, Models: map[string]llm.Info{"m": {Price: new(llm.Price)}}, Limits: l},
-		event.UserMessage{ID: id, Delivery: event.AsPrompt, Message: llm.UserText("go")}}
+		event.UserMessage{ID: id, Delivery: fact.AsPrompt, Message: llm.UserText("go")}}
 }
 
 // end is how a run ended.
@@ -160,7 +160,7 @@ func TestAbandoned(t *testing.T) {
 func TestNotice(t *testing.T) {
 	e := event.AgentEnd{Session: "c", Reason: event.ModelError, Message: "no credit"}
 	n := subagents.Notice("k", "scout", e, " found it \n")
-	if want := "[agent] scout (agent id: c) is done: " + string(event.ModelError) + ": no credit\nfound it"; n.ID != "agent:k" || n.Delivery != event.AsNotice || n.Message.Text() != want {
+	if want := "[agent] scout (agent id: c) is done: " + string(event.ModelError) + ": no credit\nfound it"; n.ID != "agent:k" || n.Delivery != fact.AsNotice || n.Message.Text() != want {
 		t.Errorf("the notice is %q", n.Message.Text())
 	}
 	e.Message = ""

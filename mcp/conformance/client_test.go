@@ -135,15 +135,15 @@ func settled(moved <-chan mcp.Status) error {
 		case <-patience:
 			return fmt.Errorf("still %s: %s", last.State, last.Error)
 		}
-		if last.State == mcp.NeedsAuth {
+		if last.State == mcpnames.NeedsAuth {
 			refused++
 		}
 		switch {
-		case last.State == mcp.Connected:
+		case last.State == mcpnames.Connected:
 			return nil
 		case refused > logins:
 			return errors.New(last.Error)
-		case last.State == mcp.Failed, last.State == mcpnames.Pending && last.Error != "", last.State == mcp.NeedsAuth && strings.Contains(last.Error, "logging in"):
+		case last.State == mcpnames.Failed, last.State == mcpnames.Pending && last.Error != "", last.State == mcpnames.NeedsAuth && strings.Contains(last.Error, "logging in"):
 			return errors.New(last.Error)
 		}
 	}

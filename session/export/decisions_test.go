@@ -17,7 +17,7 @@ import (
 func TestDecisions(t *testing.T) {
 	until := time.Unix(2e9, 0).UTC()
 	// A decision that was deferred is about the call of an answer before the end of the run.
-	late := stored(t, said("1", event.AsPrompt, "go"), answer(llm.ToolUse{ID: "a", Name: "pay", Input: []byte(`{}`)}),
+	late := stored(t, said("1", fact.AsPrompt, "go"), answer(llm.ToolUse{ID: "a", Name: "pay", Input: []byte(`{}`)}),
 		factOf(event.RunEnd{Reason: event.Suspended}), factOf(fact.Answered{Call: "c2.0", Decision: permission.Decision{Behavior: permission.Allowed, By: "ann"}}),
 		factOf(event.Resumed{}), result("c2.0", "paid", ""), factOf(event.RunEnd{Reason: event.Completed}))
 	var b strings.Builder
@@ -32,7 +32,7 @@ func TestDecisions(t *testing.T) {
 		}
 		at = i
 	}
-	store := stored(t, said("1", event.AsPrompt, "go"), answer(llm.ToolUse{ID: "a", Name: "pay", Input: []byte(`{}`)}, llm.ToolUse{ID: "b", Name: "look", Input: []byte(`{}`)}),
+	store := stored(t, said("1", fact.AsPrompt, "go"), answer(llm.ToolUse{ID: "a", Name: "pay", Input: []byte(`{}`)}, llm.ToolUse{ID: "b", Name: "look", Input: []byte(`{}`)}),
 		factOf(fact.Authorized{Call: "c2.0", Decision: permission.Decision{Behavior: permission.Asked, Source: policies.FromMode}}),
 		factOf(fact.Authorized{Call: "c2.1", Decision: permission.Decision{Behavior: permission.Allowed, Source: policies.FromHook, By: "guard"}}),
 		factOf(fact.Answered{Call: "c2.0", Decision: permission.Decision{Behavior: permission.Allowed, Source: policies.FromPerson, By: "ann\x1b[31m <u>", Expires: until}}),

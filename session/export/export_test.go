@@ -89,18 +89,18 @@ const change = `{"filePath":"a.go","diff":"--- a.go\n+++ a.go\n@@ -1,2 +1,2 @@\n
 func usual(t *testing.T) session.Store {
 	return stored(t,
 		factOf(fact.Configured{Model: "test-model"}),
-		said("p", event.AsPrompt, "Fix *a.go* please", llm.Image{MediaType: "image/png", Data: picture(t)}, llm.Document{MediaType: "text/plain", Title: "notes.txt", Data: []byte("some notes")}),
+		said("p", fact.AsPrompt, "Fix *a.go* please", llm.Image{MediaType: "image/png", Data: picture(t)}, llm.Document{MediaType: "text/plain", Title: "notes.txt", Data: []byte("some notes")}),
 		answer(llm.Thinking{Text: "let me think"}, llm.Text{Text: "# Plan\n\nI **edit** `a.go`, see https://example.com/x.\n\n```go\nfunc main() {}\n```\n"},
 			llm.ToolUse{ID: "1", Name: "Edit", Input: json.RawMessage(`{"file_path": "a.go"}`)}, llm.ToolUse{ID: "2", Name: "Bash", Input: json.RawMessage(`{"command":"false"}`)}),
 		result("c3.0", "edited", change),
 		factOf(event.ToolResult{Call: "c3.1", Result: *tool.Errorf("exit status 1"), Cause: fact.ByTool}),
-		said("st", event.AsSteer, "be quick"),
+		said("st", fact.AsSteer, "be quick"),
 		factOf(fact.Delivered{IDs: []string{"st"}}),
 		answer(llm.Text{Text: "Done."}),
 		factOf(event.RunEnd{Reason: event.Completed, Turns: 2}),
-		said("r", event.AsPrompt, "this was rewound"),
+		said("r", fact.AsPrompt, "this was rewound"),
 		event.Event{Prev: 9, Data: event.Rewound{}},
-		said("q", event.AsPrompt, "and now?"),
+		said("q", fact.AsPrompt, "and now?"),
 		answer(llm.Text{Text: "Nothing."}, llm.ToolUse{ID: "3", Name: "Read", Input: json.RawMessage(`{}`)}),
 	)
 }
@@ -188,7 +188,7 @@ func TestSecrets(t *testing.T) {
 	t.Setenv("SOME_API_KEY", "from-the-environment")
 	const given = `given"secret`
 	s := stored(t,
-		said("p", event.AsPrompt, "key from-the-environment and "+given, llm.Document{MediaType: "text/plain", Title: given, Data: []byte(given)}),
+		said("p", fact.AsPrompt, "key from-the-environment and "+given, llm.Document{MediaType: "text/plain", Title: given, Data: []byte(given)}),
 		answer(llm.Text{Text: "f\x1b[0mrom-the-environment"}, llm.Thinking{Text: given}, llm.ToolUse{ID: "1", Name: "from-the-environment", Input: json.RawMessage(`{"k":"given\"secret"}`)}, llm.ToolUse{ID: "2", Name: "x", Input: []byte("{}"), Invalid: given}),
 		result("c2.0", given, `{"diff":"given\"secret"}`),
 		factOf(event.RunEnd{Reason: event.ModelError, Message: given}),
@@ -215,7 +215,7 @@ func TestSecretsInJSON(t *testing.T) {
 		`{"k":"x a/b<c\"d0123"}`, `{"k":"x a\/b<c\"d0123"}`, `{"k":"x a/b\u003cc\"d0123"}`, `{"k":"x \u0061/b<c\u0022d0123"}`,
 		`{"a\/b<c\"d0123":1e400}`,
 	} {
-		s := stored(t, said("p", event.AsPrompt, "x"), answer(llm.ToolUse{ID: "1", Name: "x", Input: json.RawMessage(input)}), result("c2.0", "", input))
+		s := stored(t, said("p", fact.AsPrompt, "x"), answer(llm.ToolUse{ID: "1", Name: "x", Input: json.RawMessage(input)}), result("c2.0", "", input))
 		for format := range formats {
 			got := exported(t, format, s, export.Options{Secrets: []string{given}})
 			if strings.Contains(got, "d0123") || !strings.Contains(got, "***") {
@@ -223,7 +223,7 @@ func TestSecretsInJSON(t *testing.T) {
 			}
 		}
 	}
-	s := stored(t, said("p", event.AsPrompt, "x"), answer(llm.ToolUse{ID: "1", Name: "x", Input: json.RawMessage(`{"command":"a \u003e b\n"}`)}))
+	s := stored(t, said("p", fact.AsPrompt, "x"), answer(llm.ToolUse{ID: "1", Name: "x", Input: json.RawMessage(`{"command":"a \u003e b\n"}`)}))
 	if got := exported(t, "Markdown", s, export.Options{}); !strings.Contains(got, `"a > b\n"`) {
 		t.Errorf("not for people: %s", got)
 	}
@@ -252,7 +252,7 @@ func hostile(t *testing.T, attack string) session.Store {
 	cost := 1.0
 	return stored(t,
 		factOf(fact.Configured{Model: attack}),
-		said("p", event.AsPrompt, attack, llm.Document{MediaType: "text/plain", Title: attack, Data: []byte(attack)}, llm.Document{MediaType: attack, Title: attack},
+		said("p", fact.AsPrompt, attack, llm.Document{MediaType: "text/plain", Title: attack, Data: []byte(attack)}, llm.Document{MediaType: attack, Title: attack},
 			llm.Image{MediaType: "image/svg+xml", Data: []byte(attack)}, llm.Image{MediaType: "image/png", Data: []byte(attack)}, llm.Image{MediaType: attack}),
 		factOf(event.AssistantMessage{Model: attack, CostUSD: &cost, Response: llm.Response{Message: llm.Message{Role: llm.Assistant, Content: llm.Blocks{
 			llm.Text{Text: attack}, llm.Thinking{Text: attack}, llm.Verbatim{Shown: attack},

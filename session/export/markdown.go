@@ -11,6 +11,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/openagent-go/agent/event"
+	"github.com/openagent-go/agent/internal/fact"
 	"github.com/openagent-go/agent/internal/text"
 	"github.com/openagent-go/agent/llm"
 	"github.com/openagent-go/agent/session"
@@ -69,7 +70,7 @@ func (m *markdown) head(info session.Info) {
 // speaker says who a message is from.
 func speaker(d event.Delivery) string {
 	switch d {
-	case event.AsNotice, event.AsContinue, event.AsHook, event.AsContext:
+	case fact.AsNotice, fact.AsContinue, fact.AsHook, fact.AsContext:
 		return "Program"
 	}
 	return "User"

@@ -159,7 +159,7 @@ func (r *reader) fact(e event.Event) (known bool) {
 	switch d := e.Data.(type) {
 	case event.UserMessage:
 		m := said{"said", e.Seq, e.UUID(), e.Time, event.Delivery(r.line(string(d.Delivery))), r.blocks(d.Message.Content)}
-		if d.Delivery == event.AsPrompt || d.Delivery == event.AsContinue {
+		if d.Delivery == fact.AsPrompt || d.Delivery == fact.AsContinue {
 			r.put(m)
 		} else {
 			r.held[d.ID] = m

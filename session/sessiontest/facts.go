@@ -79,5 +79,5 @@ func list(data ...event.Data) []event.Event {
 
 // prompt returns a prompt that says text.
 func prompt(text string, more ...llm.Block) event.UserMessage {
-	return event.UserMessage{ID: "m", Delivery: event.AsPrompt, Message: llm.UserText(text, more...)}
+	return event.UserMessage{ID: "m", Delivery: fact.AsPrompt, Message: llm.UserText(text, more...)}
 }

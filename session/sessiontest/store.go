@@ -28,7 +28,7 @@ func listed(t *testing.T, s session.Store) {
 	if list := infos(t, s); len(list) != 0 {
 		t.Errorf("a new store lists %d sessions", len(list))
 	}
-	notice := event.UserMessage{ID: "n", Delivery: event.AsNotice, Message: llm.UserText("a notice")}
+	notice := event.UserMessage{ID: "n", Delivery: fact.AsNotice, Message: llm.UserText("a notice")}
 	long := strings.Repeat("é", 300)
 	for id, facts := range map[string][]event.Event{
 		"one":   list(fact.Configured{Model: "m", System: strings.Repeat("s", 40<<10)}, notice, prompt("  first\nsecond"), prompt("later")),

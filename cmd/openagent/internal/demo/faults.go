@@ -177,7 +177,7 @@ func (v *evidence) take(e event.Event) {
 			v.results[u.ID] = d
 		}
 	case event.UserMessage:
-		v.continued = v.continued || d.Delivery == event.AsContinue
+		v.continued = v.continued || d.Delivery == fact.AsContinue
 	case event.RunEnd:
 		v.end = &d
 	}

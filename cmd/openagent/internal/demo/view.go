@@ -159,10 +159,10 @@ func (v *demoView) measure(e event.Event) {
 func (v *demoView) said(m event.UserMessage) {
 	text := v.host.OneLine(m.Message.Content.Text())
 	switch m.Delivery {
-	case event.AsPrompt:
+	case fact.AsPrompt:
 		v.endLine()
 		v.write(v.paint(term.Bold, "> "+text) + "\n")
-	case event.AsContinue:
+	case fact.AsContinue:
 		v.line(term.Dim, "  the answer was cut off; the model is told: "+text)
 	}
 }

@@ -3,8 +3,8 @@ package repl
 import (
 	"github.com/openagent-go/agent/cmd/openagent/internal/cli"
 	"github.com/openagent-go/agent/cmd/openagent/internal/term"
+	"github.com/openagent-go/agent/internal/mcpnames"
 	"github.com/openagent-go/agent/internal/text"
-	"github.com/openagent-go/agent/mcp"
 )
 
 // showServers shows the MCP servers and their prompts.
@@ -15,7 +15,7 @@ func (c *REPL) showServers() {
 	}
 	for _, st := range list {
 		colour, state := term.Plain, cli.Plural(len(st.Tools), "tool")
-		if st.State != mcp.Connected {
+		if st.State != mcpnames.Connected {
 			colour, state = term.Yellow, string(st.State)
 			if st.Error != "" {
 				state += ": " + st.Error

@@ -74,7 +74,7 @@ func walkOf(ctx context.Context, store session.Store, id string) (*walk, error) 
 			s.configures = true
 		case event.UserMessage:
 			s.id = d.ID
-			if s.isPrompt = d.Delivery == event.AsPrompt; s.isPrompt {
+			if s.isPrompt = d.Delivery == fact.AsPrompt; s.isPrompt {
 				s.text = d.Message.Text()
 				last = len(w.facts) + 1
 			}

@@ -13,6 +13,7 @@ import (
 	"github.com/openagent-go/agent/cmd/openagent/internal/cli"
 	"github.com/openagent-go/agent/event"
 	"github.com/openagent-go/agent/internal/contentjson"
+	"github.com/openagent-go/agent/internal/fact"
 	"github.com/openagent-go/agent/internal/modelinfo"
 	"github.com/openagent-go/agent/internal/policies"
 	"github.com/openagent-go/agent/llm"
@@ -104,9 +105,9 @@ func timestamp(t time.Time) string { return t.UTC().Format("2006-01-02T15:04:05.
 func (r *Report) claudeMessage(m event.UserMessage) {
 	line := userLine{Type: "user", Message: userMessage{"user", contentjson.Short(m.Message.Content)}, Origin: r.NewOrigin(m.ID)}
 	switch m.Delivery {
-	case event.AsNotice:
+	case fact.AsNotice:
 		line.Synthetic = true
-	case event.AsContinue, event.AsHook, event.AsContext:
+	case fact.AsContinue, fact.AsHook, fact.AsContext:
 		return
 	default:
 		if !r.claude.replay {

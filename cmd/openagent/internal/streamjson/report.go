@@ -273,7 +273,7 @@ func (r *Report) begin() {
 var capabilities = []string{"interrupt_receipt_v1", "interrupt_cancel_queued_v1"}
 
 func (r *Report) user(e event.Event, m event.UserMessage) {
-	if m.Delivery == event.AsPrompt || m.Delivery == event.AsContinue {
+	if m.Delivery == fact.AsPrompt || m.Delivery == fact.AsContinue {
 		r.message(e, m)
 		return
 	}
@@ -286,7 +286,7 @@ func (r *Report) message(e event.Event, m event.UserMessage) {
 		return
 	}
 	r.Line(userLine{Type: "user", Message: userMessage{"user", contentjson.Short(m.Message.Content)},
-		Synthetic: m.Delivery == event.AsNotice || m.Delivery == event.AsContinue || m.Delivery == event.AsHook || m.Delivery == event.AsContext, Parent: r.parent, Origin: r.NewOrigin(e.UUID())})
+		Synthetic: m.Delivery == fact.AsNotice || m.Delivery == fact.AsContinue || m.Delivery == fact.AsHook || m.Delivery == fact.AsContext, Parent: r.parent, Origin: r.NewOrigin(e.UUID())})
 }
 
 // compacted reports that the conversation was compacted, or why not.

@@ -123,12 +123,12 @@ func look(ctx context.Context, h *cli.IO, list []*foundServer) (err error) {
 
 // state returns the state of a server as one line.
 func (f *foundServer) state() string {
-	if f.Status.State == mcp.Connected {
+	if f.Status.State == mcpnames.Connected {
 		return fmt.Sprintf("connected, %s, %d ms", cli.Plural(len(f.Status.Tools), "tool"), f.MS)
 	}
 	state := string(f.Status.State)
 	if f.Status.State == mcpnames.Pending { // openagent tries again later; this command does not wait
-		state = string(mcp.Failed)
+		state = string(mcpnames.Failed)
 	}
 	if f.Status.Error != "" {
 		state += ": " + f.Status.Error

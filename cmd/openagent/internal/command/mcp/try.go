@@ -7,7 +7,7 @@ import (
 
 	"github.com/openagent-go/agent/cmd/openagent/internal/cli"
 	"github.com/openagent-go/agent/cmd/openagent/internal/settings"
-	"github.com/openagent-go/agent/mcp"
+	"github.com/openagent-go/agent/internal/mcpnames"
 )
 
 // testServer connects to a server. It shows the server's tools, or why the connection failed.
@@ -34,7 +34,7 @@ func testServer(ctx context.Context, h *cli.IO, o *settings.Options, name string
 	if err := h.Show(b.String()); err != nil {
 		return err
 	}
-	if st.State != mcp.Connected {
+	if st.State != mcpnames.Connected {
 		return cli.ExitCode(cli.ExitInternal)
 	}
 	return nil
