@@ -157,13 +157,19 @@ var keptMu sync.Mutex
 
 // copied returns a copy of the Agent that keeps no sessions yet.
 func (a *Agent) copied() Agent {
+	var own Agent
+	a.copyTo(&own)
+	return own
+}
+
+// copyTo is copied with a place for the copy, so that callers need no deep stack.
+func (a *Agent) copyTo(own *Agent) {
 	if a.Sessions == nil {
 		keptMu.Lock()
 		defer keptMu.Unlock()
 	}
-	own := *a
+	*own = *a
 	own.kept = nil
-	return own
 }
 
 // keptSessions returns the store of the Agent's named sessions. Without Sessions it lives
@@ -242,11 +248,12 @@ func (a *Agent) Stream(ctx context.Context, text string, more ...llm.Block) iter
 // session opens at its first use. Close it when you are done: until then, another Session of
 // the same id fails with [ErrBusy].
 func (a *Agent) Session(id string) *Session {
-	made := &struct { // one allocation: a program may hold many idle sessions
+	made := new(struct { // one allocation: a program may hold many idle sessions
 		session Session
 		agent   Agent
-	}{agent: a.copied()}
+	})
 	s, own := &made.session, &made.agent
+	a.copyTo(own)
 	s.ID = cmp.Or(id, session.NewID())
 	if id != "" {
 		own.Sessions = a.keptSessions()
@@ -327,6 +334,8 @@ func configError(format string, args ...any) error {
 
 // models returns all models of the agent: Model, Fallbacks, SmallModel, the model of
 // Compaction, and its own model if a prompt has another one.
+//
+//go:noinline // called from many places: every program stays smaller
 func (a *Agent) models() []llm.Model {
 	all := append([]llm.Model{a.Model}, a.Fallbacks...)
 	if a.SmallModel != nil {

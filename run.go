@@ -7,6 +7,7 @@ import (
 	"sync/atomic"
 
 	"github.com/openagent-go/agent/event"
+	"github.com/openagent-go/agent/hook"
 	"github.com/openagent-go/agent/internal/conversation"
 	"github.com/openagent-go/agent/internal/driver"
 	"github.com/openagent-go/agent/internal/engine"
@@ -48,7 +49,7 @@ func (l *activeRun) begin(prompt bool, first []event.Fact) {
 	ctx := l.observe(!prompt)
 	var closing []event.Fact
 	if prompt && (l.conv.State.Running() || l.conv.State.Pending()) {
-		closing = []event.Fact{event.Resumed{Hooks: l.x.Hooks.Events()}, fact.Stopped{Reason: event.Interrupted, Message: "interrupted; a new prompt followed"}}
+		closing = closingFacts(l.x.Hooks.Events())
 	}
 	var restart func()
 	if !prompt {
@@ -60,6 +61,13 @@ func (l *activeRun) begin(prompt bool, first []event.Fact) {
 		}
 	}
 	l.Begin(ctx, closing, first, restart)
+}
+
+// closingFacts returns the facts that close an earlier run.
+//
+//go:noinline // called from many places: every program stays smaller
+func closingFacts(hooks []hook.Event) []event.Fact {
+	return []event.Fact{event.Resumed{Hooks: hooks}, fact.Stopped{Reason: event.Interrupted, Message: "interrupted; a new prompt followed"}}
 }
 
 // OwnEffect implements [driver.Host]. It asks tools for notices, and Toolsets for tools.

@@ -120,6 +120,7 @@ type logRecord struct {
 	args  []any
 }
 
+//go:noinline // called from many places: every program stays smaller
 func infoRecord(text string) *logRecord { return &logRecord{slog.LevelInfo, text, make([]any, 0, 20)} }
 func debugRecord(text string) *logRecord {
 	return &logRecord{slog.LevelDebug, text, make([]any, 0, 20)}

@@ -183,8 +183,8 @@ func (h *callHost) permit(ctx context.Context, q toolhost.Sampling, key string, 
 		d = permission.Deny("the input was changed, which is not possible here")
 	}
 	if d.Behavior == permission.Allowed {
-		if again, denied := x.Recheck(call.Mode, j.Asks, &call, &j.Class); denied {
-			d = again
+		if again := x.Recheck(call.Mode, j.Asks, &call, &j.Class); again != nil {
+			d = *again
 		}
 	}
 	if d.Behavior != permission.Allowed {

@@ -176,11 +176,11 @@ func TestInheritedPermissions(t *testing.T) {
 	a := inherit(from, mine, "", now)
 	rules := policies.Compile(a.Permissions).In(a.Permissions.Mode)
 	for name, want := range map[string]permission.Behavior{"Bash": permission.Denied, "Edit": permission.Denied, "Read": permission.Asked} {
-		if d := rules.Decide(permission.Request{Tool: name, Dir: "/w"}); d.Behavior != want {
+		if d := rules.Decide(&permission.Request{Tool: name, Dir: "/w"}); d.Behavior != want {
 			t.Errorf("%s is %v", name, d)
 		}
 	}
-	if d := rules.Decide(permission.Request{Tool: "Write", Dir: "/w"}); d.Behavior == permission.Allowed {
+	if d := rules.Decide(&permission.Request{Tool: "Write", Dir: "/w"}); d.Behavior == permission.Allowed {
 		t.Errorf("a mode of its own allows %v", d)
 	}
 	for _, name := range []string{"Glob", "Web", "Grep"} {

@@ -35,6 +35,8 @@ type Message struct {
 
 // UserText returns a user message: a text block, then the given blocks. An
 // empty text adds no block.
+//
+//go:noinline // called from many places: every program stays smaller
 func UserText(text string, more ...Block) Message {
 	m := Message{Role: User}
 	if text != "" {
@@ -234,6 +236,8 @@ func (t Thought) On() bool {
 }
 
 // Tokens returns the thinking budget in tokens, 0 when thinking is not asked for.
+//
+//go:noinline // called from many places: every program stays smaller
 func (t Thought) Tokens() int {
 	switch {
 	case !t.On():

@@ -176,14 +176,14 @@ func (r *Rules) checkCommand(line, dir string, held bool) error {
 	if held {
 		p = r.lenient
 	}
-	d, denied := p.Denies(q)
-	if denied && !r.onlyMayChange(p, q) {
+	d := p.Denies(&q)
+	if d != nil && !r.onlyMayChange(p, q) {
 		return r.explain(line, d)
 	}
 	if held { // a line names more files than it opens, as where a cd may fail
 		return nil
 	}
-	if err := r.checkFiles(line, q); err != nil || !denied {
+	if err := r.checkFiles(line, q); err != nil || d == nil {
 		return err
 	}
 	err := r.explain(line, d)
@@ -198,8 +198,7 @@ func (r *Rules) onlyMayChange(p *policies.Compiled, q permission.Request) bool {
 		return false
 	}
 	q.Confined, q.WriteProtected = true, []string{string(filepath.Separator)}
-	_, denied := p.Denies(q)
-	return !denied
+	return p.Denies(&q) == nil
 }
 
 // checkFiles judges the files that a command line names, if nothing confines it.
@@ -328,7 +327,7 @@ func (r *Rules) forbid(tool string, e entry) {
 var patterned = strings.NewReplacer(`\`, `\\`, `*`, `\*`, `[`, `\[`, `(`, `?`, `)`, `?`)
 
 // explain makes a denial by the policy for command lines one by the setting.
-func (r *Rules) explain(line string, d permission.Decision) *DeniedError {
+func (r *Rules) explain(line string, d *permission.Decision) *DeniedError {
 	for _, list := range [][]entry{r.denied, r.hidden, r.keep} {
 		for _, e := range list {
 			one := Rules{}

@@ -52,7 +52,7 @@ func (r *Rules) excludes(line, dir string) bool {
 	c := parsed.List[0]
 	program := strings.Fields(line)[0]
 	for i, e := range r.exclusions {
-		d := r.excluded[i].Decide(permission.Request{Tool: "Bash", Dir: r.place.Dir, Roots: r.place.Roots,
+		d := r.excluded[i].Decide(&permission.Request{Tool: "Bash", Dir: r.place.Dir, Roots: r.place.Roots,
 			Access: []permission.Access{{Kind: permission.RunCommand, Target: line, Dir: dir}}})
 		if d.Behavior != permission.Allowed || d.Source != policies.FromRule || strings.Contains(program, "/") && !e.path {
 			continue

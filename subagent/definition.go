@@ -72,7 +72,7 @@ func onlyRules(kind string, rules []permission.Rule) only {
 }
 
 func (o only) Decide(r permission.Request) permission.Decision {
-	return onlyDenials(o.rules.Decide(r))
+	return onlyDenials(*o.rules.Decide(&r))
 }
 
 func onlyDenials(d permission.Decision) permission.Decision {

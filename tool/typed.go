@@ -159,7 +159,8 @@ func (t *Typed[In]) Spec() Spec { return t.spec }
 
 // Run checks the input and calls the tool's function.
 func (t *Typed[In]) Run(ctx context.Context, call Call) (*Result, error) {
-	call, in, repaired, err := t.read(call)
+	var in In
+	repaired, err := t.read(&call, &in)
 	if err != nil {
 		return nil, err
 	}
@@ -168,17 +169,23 @@ func (t *Typed[In]) Run(ctx context.Context, call Call) (*Result, error) {
 		return r, err
 	}
 	result := t.has().result
-	r = promised(result, call, r)
+	r = promised(result, call.Name, r)
 	if repaired == nil {
 		return r, nil
 	}
+	return repairedDetails(r, result, repaired), nil
+}
+
+// repairedDetails returns a result that lists the repairs of its input, unless its schema
+// has no room for them.
+func repairedDetails(r *Result, result *toolschema.Shape, repaired []string) *Result {
 	details := toolschema.AddMembers(r.Details, map[string]any{"repaired": repaired})
-	if result != nil && !r.IsError && !result.Fits(details) { // it has no room for more
-		return r, nil
+	if result != nil && !r.IsError && !result.Fits(details) {
+		return r
 	}
 	copied := *r
 	copied.Details = details
-	return &copied, nil
+	return &copied
 }
 
 // Validate returns an [*InputError] if the tool cannot read the input.
@@ -187,7 +194,7 @@ func (t *Typed[In]) Validate(call Call) error {
 		_, _, err := t.readInput(call.Input)
 		return err
 	}
-	_, _, _, err := t.read(call)
+	_, err := t.read(&call, new(In))
 	return err
 }
 
@@ -203,7 +210,8 @@ func (t *Typed[In]) Repair(call Call) json.RawMessage {
 // Classify implements [Classifier].
 func (t *Typed[In]) Classify(call Call) Traits {
 	if classify := t.has().classify; classify != nil {
-		if call, in, _, err := t.read(call); err == nil {
+		var in In
+		if _, err := t.read(&call, &in); err == nil {
 			return classify(call, in)
 		}
 	}
@@ -213,23 +221,24 @@ func (t *Typed[In]) Classify(call Call) Traits {
 // Preview implements [Previewer].
 func (t *Typed[In]) Preview(call Call) string {
 	if preview := t.has().preview; preview != nil {
-		if call, in, _, err := t.read(call); err == nil {
+		var in In
+		if _, err := t.read(&call, &in); err == nil {
 			return preview(call, in)
 		}
 	}
 	return ""
 }
 
-// read decodes the input of call, and returns the call with the repaired input.
-func (t *Typed[In]) read(call Call) (_ Call, in In, repaired []string, err error) {
+// read decodes the input of a call, and gives the call the repaired input.
+func (t *Typed[In]) read(call *Call, in *In) (repaired []string, err error) {
 	call.Input, repaired, err = t.readInput(call.Input)
 	if err != nil {
-		return call, in, nil, err
+		return nil, err
 	}
-	if err := json.Unmarshal(call.Input, &in); err != nil {
-		return call, in, nil, inputError(t.spec.Name, t.shape.Error(err.Error()))
+	if err := json.Unmarshal(call.Input, in); err != nil {
+		return nil, inputError(t.spec.Name, t.shape.Error(err.Error()))
 	}
-	return call, in, repaired, nil
+	return repaired, nil
 }
 
 // readInput checks an input, and returns it repaired with the paths of the repairs.
@@ -240,11 +249,11 @@ func (t *Typed[In]) readInput(input []byte) (json.RawMessage, []string, error) {
 
 // promised is r with its Details repaired where they break s, an error where that
 // cannot be done. A nil s takes anything.
-func promised(s *toolschema.Shape, call Call, r *Result) *Result {
+func promised(s *toolschema.Shape, name string, r *Result) *Result {
 	if s == nil || r.IsError {
 		return r
 	}
-	fixed, err := s.Promised(call.Name, r.Details)
+	fixed, err := s.Promised(name, r.Details)
 	if err != nil {
 		return Errorf("%v", err)
 	}

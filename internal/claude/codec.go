@@ -74,6 +74,7 @@ func addText(t *wire.Turn, s string) {
 	}
 }
 
+//go:noinline // called from many places: every program stays smaller
 func text(s string) []byte {
 	return append(wire.AppendString([]byte(`{"type":"text","text":`), s), '}')
 }

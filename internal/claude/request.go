@@ -41,6 +41,8 @@ var (
 
 // marked appends encoded to body in pieces, and adds mark to the last of the objects that
 // end with tail.
+//
+//go:noinline // called from many places: every program stays smaller
 func marked(body [][]byte, encoded []byte, tail string, mark []byte) [][]byte {
 	at := len(encoded) - len(tail)
 	if at < 0 {

@@ -21,35 +21,32 @@ func (c *Conversation) Prepare(x *executor.Executor, j *executor.Input) {
 		j.Request = c.request(e)
 		j.Request.Session = x.Session
 	case engine.Authorize:
-		j.Call = c.call(x, e.Call, e.Dir, e.Mode)
+		c.call(x, &j.Call, e.Call, e.Dir, e.Mode)
 	case engine.Ask:
-		j.Call = c.Open(x, e.Call)
+		c.open(x, j, e.Call)
 		status := c.State.Call(e.Call)
 		j.Class, j.Verdict = status.Traits, &status.Decision
 	case engine.RunTool:
-		j.Call = c.call(x, e.Call, e.Dir, e.Mode)
+		c.call(x, &j.Call, e.Call, e.Dir, e.Mode)
 		status := c.State.Call(e.Call)
 		j.Class, j.Expires = status.Traits, status.Decision.Expires
 		j.Foreign = status.Approved > 0 && status.Approved <= c.Forked && (status.Begun == 0 || status.Begun > c.Forked)
 		j.ID = c.Transcript.Call(e.Call).Use.ID
 	case engine.AskPerson:
-		j.Call = c.Open(x, e.Call)
-		j.Done = c.Transcript.Call(e.Call).Done
+		c.open(x, j, e.Call)
 	case engine.Digest:
 		j.Model = x.Models.Named(e.Model)
-		j.Call = c.Open(x, e.Call)
-		j.Done = c.Transcript.Call(e.Call).Done
+		c.open(x, j, e.Call)
 	case engine.Compact:
 		j.Model = x.Models.Named(e.Model)
 		j.Short = c.shorten(e)
 	case engine.Cut:
 		j.Cutting = new(c.Transcript.Cut(e))
 	case engine.GatherResults:
-		j.Call = c.Open(x, e.Call)
+		c.open(x, j, e.Call)
 		j.Done = &fact.ToolDone{Result: c.Transcript.Gather(e.Call)}
 	case engine.RunHooks:
-		j.Call = c.Open(x, e.Call)
-		j.Done = c.Transcript.Call(e.Call).Done
+		c.open(x, j, e.Call)
 	case engine.CallHooks:
 		j.Input = c.hookInput(x, e)
 	case engine.CheckOutput:
@@ -74,13 +71,23 @@ func (c *Conversation) request(e engine.CallModel) *llm.Request {
 }
 
 // Open returns an open call, with the run's current folder and mode.
-func (c *Conversation) Open(x *executor.Executor, id string) tool.Call {
-	return c.call(x, id, c.State.Dir(), c.State.Mode())
+func (c *Conversation) Open(x *executor.Executor, id string) (call tool.Call) {
+	c.call(x, &call, id, c.State.Dir(), c.State.Mode())
+	return call
 }
 
-func (c *Conversation) call(x *executor.Executor, id, dir string, mode permission.Mode) tool.Call {
+// open gives an effect its open call, and the call's result before hooks, if any.
+func (c *Conversation) open(x *executor.Executor, j *executor.Input, id string) {
+	c.call(x, &j.Call, id, c.State.Dir(), c.State.Mode())
+	j.Done = c.Transcript.Call(id).Done
+}
+
+// call makes call the open call with the given id.
+//
+//go:noinline // called from many places: every program stays smaller
+func (c *Conversation) call(x *executor.Executor, call *tool.Call, id, dir string, mode permission.Mode) {
 	p := c.Transcript.Call(id)
-	return tool.Call{ID: id, Name: p.Name, Input: slices.Clone(p.Input), Session: x.Session, Root: x.Root, Agent: x.Name, Dir: dir, Mode: mode,
+	*call = tool.Call{ID: id, Name: p.Name, Input: slices.Clone(p.Input), Session: x.Session, Root: x.Root, Agent: x.Name, Dir: dir, Mode: mode,
 		State: c.Transcript.State(p.Name), Scopes: c.State.Scopes(), Unreadable: x.Unreadable.Load()}
 }
 

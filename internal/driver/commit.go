@@ -136,9 +136,16 @@ func (r *Run) apply(facts ...event.Fact) {
 			r.x.Mode.Store(new(m)) // &m would cost an allocation each time
 		}
 		r.host.Applied(f)
-		if said, ok := f.(event.AssistantMessage); ok {
-			r.x.Drafts.Adopt(said.Key, &r.conv.Transcript)
-		}
+		r.adopt(f)
+	}
+}
+
+// adopt assigns the drafts of an answer to its calls.
+//
+//go:noinline // the copy of the answer makes the stack of a run deeper (BenchmarkAgentsMemory)
+func (r *Run) adopt(f event.Fact) {
+	if said, ok := f.(event.AssistantMessage); ok {
+		r.x.Drafts.Adopt(said.Key, &r.conv.Transcript)
 	}
 }
 
@@ -152,27 +159,40 @@ func (r *Run) Commit(facts ...event.Fact) error {
 	if err != nil {
 		return err
 	}
-	if r.events != nil || r.host.Observed() {
-		for i := range events {
-			events[i].Call = r.conv.Shown(events[i].Data)
-		}
-	}
-	if r.events != nil {
-		for _, e := range events {
-			r.events.Put(e)
-		}
-	}
+	r.showFacts(events)
 	r.host.Recorded(events)
 	clear(events) // the reused list must not keep large facts alive
+	r.showUncached()
+	return nil
+}
+
+// showFacts sends recorded facts to the reader of the events.
+func (r *Run) showFacts(events []event.Event) {
+	if r.events == nil && !r.host.Observed() {
+		return
+	}
+	for i := range events {
+		events[i].Call = r.conv.Shown(events[i].Data)
+	}
+	if r.events != nil {
+		for i := range events {
+			r.events.Put(events[i])
+		}
+	}
+}
+
+// showUncached shows that the prompt cache was missed, if an applied fact says so.
+func (r *Run) showUncached() {
 	if b := r.committer.uncached; b != nil {
 		r.committer.uncached = nil
 		r.Show(r.x.Secrets.Broken(*b))
 	}
-	return nil
 }
 
 // Show sends a signal to the reader of the events, and to the observers of the host. It
 // needs no token.
+//
+//go:noinline // called from many places: every program stays smaller
 func (r *Run) Show(sig event.Signal) { r.show(event.Event{Session: r.x.Session, Data: sig}) }
 
 func (r *Run) show(e event.Event) {

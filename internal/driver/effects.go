@@ -33,7 +33,7 @@ type OwnEffect interface {
 // the same context where nobody has cancelled it: only contexts made of it leave the
 // executor, and those end with the callback, hook or tool that got them.
 func (r *Run) pendingFor(e engine.Effect) *pendingEffect {
-	f := &pendingEffect{key: e.Key(), wanted: true}
+	f := &pendingEffect{wanted: true}
 	parent := r.ctx
 	switch e.(type) {
 	case engine.Authorize, engine.RunTool:
@@ -45,7 +45,7 @@ func (r *Run) pendingFor(e engine.Effect) *pendingEffect {
 			parent = context.WithoutCancel(parent)
 		}
 	}
-	f.ctx.run, f.ctx.key = r, f.key
+	f.ctx.run, f.ctx.key = r, e.Key()
 	if f.borrowed && r.spare.cancel != nil {
 		f.ctx.cancellable, r.spare = r.spare, cancellable{}
 	} else {
@@ -125,7 +125,7 @@ func (r *Run) startEffects(effects []engine.Effect) (mine *pendingEffect, failed
 func (r *Run) meter(ready []*pendingEffect) {
 	for _, c := range r.conv.State.OpenCalls() {
 		for _, f := range ready {
-			if f.key == c.Key {
+			if f.key() == c.Key {
 				f.ctx.meter = metering.NewCall(r.x.Session, cmp.Or(r.x.Root, r.x.Session), c.Key, c.Since)
 			}
 		}
@@ -170,7 +170,7 @@ func (r *Run) execute(f *pendingEffect) (ok bool) {
 			return
 		}
 		why := r.x.Secrets.Text(fmt.Sprintf("panic: %v", v))
-		r.x.Complain("an effect failed", "effect", f.key, "error", why, "stack", string(debug.Stack()))
+		r.x.Complain("an effect failed", "effect", f.key(), "error", why, "stack", string(debug.Stack()))
 		f.fact = f.broken(toolrun.Stuck, why)
 		ok = r.complete(f)
 	}()
@@ -220,6 +220,7 @@ func (r *Run) collect() {
 			f.ctx.Cancel()
 		}
 	}
+	clear(completed) // the reused list must not keep effects alive
 	r.apply(facts...)
 }
 
@@ -271,7 +272,7 @@ func (r *Run) cancelUnwanted(effects []engine.Effect) {
 				return false
 			}
 		}
-		f.wanted = slices.ContainsFunc(effects, func(e engine.Effect) bool { return e.Key() == f.key })
+		f.wanted = slices.ContainsFunc(effects, func(e engine.Effect) bool { return e.Key() == f.key() })
 		if !f.wanted {
 			f.ctx.muted.Store(true)
 		}

@@ -12,7 +12,6 @@ import (
 
 // A pendingEffect is an effect that is being carried out.
 type pendingEffect struct {
-	key       string
 	input     executor.Input
 	ctx       Context       // who keeps it keeps the effect: one allocation less (BenchmarkTurns)
 	timer     *time.Timer   // used instead of a goroutine by an effect that only waits
@@ -26,19 +25,23 @@ type pendingEffect struct {
 	began     time.Time     // start time, for RunTool
 }
 
+// key returns the key of the effect.
+func (f *pendingEffect) key() string { return f.ctx.key }
+
 // pendingEffects are the pending effects of a run, in the order of their start.
 type pendingEffects []*pendingEffect
 
 // get returns the pending effect with the given key, nil if there is none.
 func (fs pendingEffects) get(key string) *pendingEffect {
 	for _, f := range fs {
-		if f.key == key {
+		if f.key() == key {
 			return f
 		}
 	}
 	return nil
 }
 
+//go:noinline // called from many places: every program stays smaller
 func (fs *pendingEffects) drop(f *pendingEffect) {
 	if i := slices.Index(*fs, f); i >= 0 {
 		*fs = slices.Delete(*fs, i, i+1)
@@ -75,7 +78,6 @@ func (c *completedEffects) add(f *pendingEffect) {
 func (c *completedEffects) take() []*pendingEffect {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	clear(c.taken)
 	c.list, c.taken = c.taken[:0], c.list
 	return c.taken
 }

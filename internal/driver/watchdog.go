@@ -72,7 +72,7 @@ func (r *Run) giveUp() error {
 			f.fact = fact
 			fact = r.detached.outcome(f)
 		}
-		r.x.Complain("an effect did not end in time", "effect", f.key, "name", f.input.Name())
+		r.x.Complain("an effect did not end in time", "effect", f.key(), "name", f.input.Name())
 		if fact != nil && f.wanted && !r.ending {
 			facts = append(facts, fact)
 		}

@@ -1,10 +1,9 @@
 package engine
 
 import (
-	"slices"
-
 	"github.com/openagent-go/agent/event"
 	"github.com/openagent-go/agent/internal/fact"
+	"github.com/openagent-go/agent/internal/order"
 )
 
 // Subagents are the agents below a session, see [State.Agents].
@@ -27,7 +26,7 @@ type assignment struct {
 }
 
 // AtWork returns the running agents, in the order in which they began.
-func (g *Subagents) AtWork() []event.AgentStart { return slices.Clone(g.list) }
+func (g *Subagents) AtWork() []event.AgentStart { return append([]event.AgentStart(nil), g.list...) }
 
 // Worked reports whether a piece of an agent's work was begun, and whether its end is
 // on record.
@@ -60,6 +59,8 @@ func (g *Subagents) LastWork(agent string) (at event.AgentStart, end *event.Agen
 func (g *Subagents) Waits(key string) bool { return g.waits[key] }
 
 // Waiting returns the agents in the background that wait for a decision.
+//
+//go:noinline // called from many places: every program stays smaller
 func (g *Subagents) Waiting() (list []event.AgentStart) {
 	for _, a := range g.list {
 		if a.Background && g.waits[a.Key] {
@@ -71,7 +72,7 @@ func (g *Subagents) Waiting() (list []event.AgentStart) {
 
 // workFor reports whether an agent is running for a call.
 func (g *Subagents) workFor(call string) bool {
-	return slices.ContainsFunc(g.list, func(a event.AgentStart) bool { return a.Call == call })
+	return order.Any(len(g.list), func(i int) bool { return g.list[i].Call == call })
 }
 
 // turns is how many turns the running agents may have.
@@ -95,7 +96,8 @@ func (g *Subagents) modelCalls() int {
 // atWork reports whether background agents are running that the run waits for:
 // all, or only those that went on after a decision.
 func (g *Subagents) atWork(all bool) bool {
-	return slices.ContainsFunc(g.list, func(a event.AgentStart) bool {
+	return order.Any(len(g.list), func(i int) bool {
+		a := &g.list[i]
 		return a.Background && !g.waits[a.Key] && (all || g.again[a.Key])
 	})
 }
@@ -115,7 +117,7 @@ func (g *Subagents) suspended(f fact.AgentSuspended, calls *callList) bool {
 }
 
 func (g *Subagents) find(key string) int {
-	return slices.IndexFunc(g.list, func(a event.AgentStart) bool { return a.Key == key })
+	return order.Find(len(g.list), func(i int) bool { return g.list[i].Key == key })
 }
 
 // goOn: the agents that waited for a decision go on.
@@ -148,7 +150,7 @@ func (g *Subagents) ended(f event.AgentEnd) (counts event.AgentEnd, ok bool) {
 	w := g.worked[f.Key]
 	w.ended, w.reason, w.message = true, f.Reason, f.Message
 	g.worked[f.Key] = w
-	g.list = slices.Delete(g.list, i, i+1)
+	g.list = append(g.list[:i], g.list[i+1:]...)
 	delete(g.waits, f.Key)
 	delete(g.again, f.Key)
 	return f, true
@@ -156,7 +158,7 @@ func (g *Subagents) ended(f event.AgentEnd) (counts event.AgentEnd, ok bool) {
 
 // shareUSD divides the rest of a new limit among the running agents.
 func (g *Subagents) shareUSD(left, limit float64) {
-	g.list = slices.Clone(g.list)
+	g.list = g.AtWork()
 	if limit <= 0 {
 		return
 	}

@@ -113,8 +113,8 @@ func (s *State) configure(f fact.Configured) bool {
 	if f.Model != s.settings.cfg.Model || !equal(f.Compaction, s.settings.cfg.Compaction) {
 		s.context.reconsider()
 	}
-	s.context.configured(f)
-	s.hooks.added = s.settings.configure(f)
+	s.context.configured(&f)
+	s.hooks.added = s.settings.configure(&f)
 	return true
 }
 
@@ -175,7 +175,7 @@ func (s *State) begin(e event.Event) {
 
 func (s *State) deliver(seq int64, f fact.Delivered) bool {
 	delivered := false
-	s.inbox.queue = slices.DeleteFunc(s.inbox.queue, func(q queued) bool {
+	s.inbox.remove(func(q *queued) bool {
 		if !slices.Contains(f.IDs, q.id) {
 			return false
 		}
@@ -256,14 +256,14 @@ func (s *State) runEnded(f event.RunEnd) bool {
 }
 
 func (s *State) agentEnd(f event.AgentEnd) bool {
-	f, ok := s.agents.ended(f)
+	ended, ok := s.agents.ended(f)
 	switch {
 	case !ok:
 		return false
 	case s.open:
-		s.run.agentEnded(f)
+		s.run.agentEnded(ended)
 	default:
-		s.agents.late = append(s.agents.late, f)
+		s.agents.late = append(s.agents.late, ended)
 	}
 	return true
 }

@@ -17,6 +17,8 @@ const (
 )
 
 // wantModel makes a new model call wanted.
+//
+//go:noinline // called from many places: every program stays smaller
 func (s *State) wantModel(cause int64) {
 	s.run.reopen()
 	if a := s.run.answer; a != nil {
@@ -52,7 +54,7 @@ func (s *State) answered(seq int64, f event.AssistantMessage) bool {
 	if !s.open || !s.model.calling || f.Key != s.model.key() {
 		return false
 	}
-	r := f.Response
+	r := &f.Response
 	s.model.calling = false
 	s.run.turns++
 	s.run.api += f.Duration
@@ -60,7 +62,7 @@ func (s *State) answered(seq int64, f event.AssistantMessage) bool {
 		s.run.first = s.run.last.Sub(s.run.began) + f.First
 	}
 	s.run.spend(f.Model, r.Usage, f.CostUSD)
-	s.context.answered(f)
+	s.context.answered(&f)
 	text := r.Message.Text()
 	if a := s.run.answer; a != nil {
 		a.part = text
@@ -71,7 +73,7 @@ func (s *State) answered(seq int64, f event.AssistantMessage) bool {
 	s.run.text, s.run.partial, s.run.continuing = text, "", r.Stop == llmconst.PauseTurn
 
 	s.need = s.after(r)
-	s.calls.propose(seq, f, &s.settings, &s.run)
+	s.calls.propose(seq, &f, &s.settings, &s.run)
 	if len(s.calls.list) == 0 && s.need.kind == needModel {
 		s.wantModel(seq)
 	}
@@ -80,7 +82,7 @@ func (s *State) answered(seq int64, f event.AssistantMessage) bool {
 }
 
 // after decides how the run proceeds after an answer without open calls.
-func (s *State) after(r llm.Response) need {
+func (s *State) after(r *llm.Response) need {
 	if !truncated(r.Stop) {
 		s.run.continuations = 0
 	}
@@ -116,7 +118,7 @@ func (s *State) after(r llm.Response) need {
 
 func (s *State) modelFailed(seq int64, f event.ModelFailed) bool {
 	if c := s.context.compact; s.open && c != nil && c.calling && f.Key == s.context.effectKey("compact", c.cause) {
-		return s.summaryFailed(seq, f)
+		return s.summaryFailed(seq, &f)
 	}
 	if !s.open || !s.model.calling || f.Key != s.model.key() {
 		return false
@@ -127,7 +129,7 @@ func (s *State) modelFailed(seq int64, f event.ModelFailed) bool {
 	s.run.api += f.Duration
 	s.run.partial = f.Partial
 	if f.Usage != (llm.Usage{}) {
-		s.brokeOff(f, s.model.reserved.usd)
+		s.brokeOff(&f, s.model.reserved.usd)
 	}
 	switch {
 	case s.stop != nil:
@@ -137,7 +139,7 @@ func (s *State) modelFailed(seq int64, f event.ModelFailed) bool {
 		s.model.tries--
 	case f.Retry && s.model.tries <= s.settings.cfg.Retries:
 		s.model.wait = &wait{key("wait", seq, 0, 0), f.RetryAt}
-	case s.settings.fallBack(f):
+	case s.settings.fallBack(&f):
 		s.model.tries = 0
 	case f.Class == llm.TooLong, f.Class == llmconst.TooLarge:
 		end := need{needEnd, event.ContextOverflow, f.Message, f.Class, f.Status, f.RequestID}

@@ -17,7 +17,7 @@ import (
 func (s *State) authorized(f fact.Authorized) bool {
 	c := s.calls.find(f.Call)
 	if s.open && s.stop == nil && c != nil && c.phase == running && f.Key == c.key("tool") && f.Decision.Behavior == permission.Asked {
-		c.approvalExpired(f.Decision)
+		c.approvalExpired(&f.Decision)
 		return true
 	}
 	if !s.open || s.stop != nil || c == nil || c.phase != proposed || f.Key != c.key("authorize") {
@@ -27,13 +27,13 @@ func (s *State) authorized(f fact.Authorized) bool {
 	if f.Invalid != "" {
 		c.refuse(fact.ByTool, toolrun.InvalidInput, "%s", f.Invalid)
 		s.run.stopRepeatedCall(c.guard, "the input is invalid")
-	} else if s.calls.rebatch(c, f.Decision, &s.settings, &s.run); c.phase == refused {
+	} else if s.calls.rebatch(c, &f.Decision, &s.settings, &s.run); c.phase == refused {
 		// the hook's input is not a batch
 	} else if f.Decision.Behavior == permission.Deferred {
 		c.decision, c.phase, c.deferred = f.Decision, asking, true
 		c.decision.Input = nil
 	} else {
-		s.judge(c, f.Decision)
+		s.judge(c, &f.Decision)
 	}
 	if f.Stop != "" && s.stop == nil {
 		s.stop = &fact.Stopped{Reason: event.HookStopped, Message: f.Stop}
@@ -43,8 +43,8 @@ func (s *State) authorized(f fact.Authorized) bool {
 
 // approvalExpired takes in that a call was not made, because the decision that allowed it
 // had ended. The call is asked about again.
-func (c *call) approvalExpired(d permission.Decision) {
-	c.decision, c.phase = d, asking
+func (c *call) approvalExpired(d *permission.Decision) {
+	c.decision, c.phase = *d, asking
 	c.attempt++
 }
 
@@ -65,7 +65,7 @@ func (s *State) personAnswered(seq int64, f fact.Answered) bool {
 	if c.approved = 0; c.decision.Behavior != permission.Allowed {
 		c.approved = seq
 	}
-	s.judge(c, f.Decision)
+	s.judge(c, &f.Decision)
 	return true
 }
 
@@ -138,14 +138,17 @@ func (s *State) toolResult(seq int64, f event.ToolResult) bool {
 		s.hooks.forDenial(&s.settings, c, f.Result.Text())
 		s.run.denials = append(s.run.denials, event.Denial{Call: c.id, ToolID: c.toolID, Tool: c.name, Reason: f.Result.Text(), Source: policies.FromRule})
 	}
-	s.recordResult(c, seq, f)
+	s.recordResult(c, seq, &f)
 	return true
 }
 
 // judge applies a decision to a call that waits for one.
-func (s *State) judge(c *call, d permission.Decision) {
-	asked := c.decision
-	c.decision = d
+func (s *State) judge(c *call, d *permission.Decision) {
+	if d.Behavior == permission.Deferred {
+		s.deferred(c, d)
+		return
+	}
+	c.decision = *d
 	c.decision.Input = nil
 	switch d.Behavior {
 	case permission.Allowed:
@@ -156,17 +159,21 @@ func (s *State) judge(c *call, d permission.Decision) {
 		}
 	case permission.Asked:
 		c.phase = asking
-	case permission.Deferred:
-		c.phase = asking
-		if d.Reason == "" && asked.Behavior == permission.Asked {
-			c.decision = asked // why it is asked about still holds
-			c.decision.Expires = d.Expires
-		}
-		s.stop = suspended()
 	default:
 		s.hooks.forDenial(&s.settings, c, d.Reason)
 		s.run.deny(c, d)
 	}
+}
+
+// deferred leaves a call for later.
+func (s *State) deferred(c *call, d *permission.Decision) {
+	if d.Reason == "" && c.decision.Behavior == permission.Asked { // why it is asked about still holds
+		c.decision.Expires = d.Expires
+	} else {
+		c.decision = *d
+	}
+	c.decision.Input = nil
+	c.phase, s.stop = asking, suspended()
 }
 
 func suspended() *fact.Stopped {
@@ -174,7 +181,7 @@ func suspended() *fact.Stopped {
 }
 
 // recordResult gives a call its result, and ends the batch when it was the last one.
-func (s *State) recordResult(c *call, seq int64, f event.ToolResult) {
+func (s *State) recordResult(c *call, seq int64, f *event.ToolResult) {
 	ran := c.ran(f.Cause)
 	c.phase = settled
 	s.calls.guard.settled(c, f, s.settings.loop())

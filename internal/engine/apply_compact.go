@@ -31,7 +31,7 @@ func (s *State) compactionRequested(e event.Event, f fact.CompactionRequested) b
 }
 
 // summaryFailed takes in that a call for a summary came to nothing.
-func (s *State) summaryFailed(seq int64, f event.ModelFailed) bool {
+func (s *State) summaryFailed(seq int64, f *event.ModelFailed) bool {
 	c := s.context.compact
 	c.calling = false
 	c.attempt++
@@ -140,9 +140,9 @@ func (s *State) compacted(seq int64, f event.Compacted) bool {
 		return true
 	}
 	if f.TooLarge != "" && s.context.over != nil {
-		s.need = s.context.over.tooLarge(f)
+		s.need = s.context.over.tooLarge(&f)
 	}
-	s.compactor().shortened(f)
+	s.compactor().shortened(&f)
 	if s.run.compacts && s.need.kind == needEnd {
 		s.run.text = fmt.Sprintf("Compacted: about %d tokens are %d now.", f.Before, f.After)
 	}
@@ -154,7 +154,7 @@ func (s *State) compacted(seq int64, f event.Compacted) bool {
 }
 
 // preCompacted applies the answers of hooks before a compaction.
-func (s *State) preCompacted(f fact.Hooked) bool {
+func (s *State) preCompacted(f *fact.Hooked) bool {
 	if f.Event != hook.PreCompact || s.stop != nil || s.model.busy() || len(s.calls.list) > 0 {
 		return false
 	}

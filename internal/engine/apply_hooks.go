@@ -23,7 +23,7 @@ func (s *State) hooked(f fact.Hooked) bool {
 			s.hooks.keep(func(p CallHooks) bool { return p.Message != f.Message }) // no other hook needs to see it
 		}
 	case f.Event == hook.UserPromptSubmit:
-		if !s.inbox.checked(f) {
+		if !s.inbox.checked(&f) {
 			return false
 		}
 	case f.Event == hook.StopFailure && !s.run.failureTold && f.Key == s.run.ending.key("stopfailure", s.model.cause) && p.atEnd():
@@ -37,7 +37,7 @@ func (s *State) hooked(f fact.Hooked) bool {
 		}
 		return true
 	default:
-		if !s.preCompacted(f) {
+		if !s.preCompacted(&f) {
 			return false
 		}
 	}

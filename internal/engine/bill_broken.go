@@ -42,7 +42,7 @@ func (b budget) broken(model string, input int, took time.Duration, reserved flo
 
 // brokeOff counts the cost of a failed call: the estimated usage, and what it can have cost
 // beyond that.
-func (s *State) brokeOff(f event.ModelFailed, reserved float64) {
+func (s *State) brokeOff(f *event.ModelFailed, reserved float64) {
 	s.run.spend(f.Model, f.Usage, f.CostUSD)
 	if f.CostUSD != nil {
 		s.run.lose(max(0, s.budget().broken(f.Model, f.Usage.Input, f.Duration, reserved)-*f.CostUSD))

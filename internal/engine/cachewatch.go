@@ -3,13 +3,13 @@ package engine
 import (
 	"encoding/json"
 	"fmt"
-	"slices"
 	"strings"
 	"time"
 
 	"github.com/openagent-go/agent/event"
 	"github.com/openagent-go/agent/internal/fact"
 	"github.com/openagent-go/agent/internal/modelcall"
+	"github.com/openagent-go/agent/internal/order"
 	"github.com/openagent-go/agent/llm"
 )
 
@@ -84,7 +84,7 @@ func (w *CacheWatch) Apply(e event.Event, s *State, t *Transcript) *event.CacheB
 		}
 		now.at, w.compacted = e.Time, false
 		if now.held = f.Response.Usage.CacheRead + f.Response.Usage.CacheWrite; now.held > 0 {
-			w.sent = append(slices.DeleteFunc(w.sent, func(o sent) bool { return o.model == now.model }), now)
+			w.keep(now)
 		}
 		return b
 	}
@@ -105,13 +105,21 @@ func extra(p *llm.Price, u llm.Usage, tokens int) *float64 {
 	return new(amount((price - p.CacheRead) * float64(tokens) / 1e6))
 }
 
+// keep puts a request in the place of the last one to its model.
+func (w *CacheWatch) keep(now sent) {
+	all := w.sent
+	n := order.Keep(len(all), func(i int) bool { return all[i].model != now.model }, func(to, from int) { all[to] = all[from] })
+	clear(all[n:])
+	w.sent = append(all[:n], now)
+}
+
 // compare returns why less was read than the cache held; nil if it was not.
 func (w *CacheWatch) compare(now *sent, u llm.Usage) *event.CacheBroken {
 	if len(w.sent) == 0 {
 		return nil
 	}
 	old := w.sent[len(w.sent)-1]
-	if i := slices.IndexFunc(w.sent, func(o sent) bool { return o.model == now.model }); i >= 0 {
+	if i := order.Find(len(w.sent), func(i int) bool { return w.sent[i].model == now.model }); i >= 0 {
 		old = w.sent[i]
 	}
 	if old.held == 0 || (old.held-u.CacheRead)*20 <= old.held {

@@ -4,11 +4,11 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"slices"
 	"strconv"
 
 	"github.com/openagent-go/agent/internal/fact"
 	"github.com/openagent-go/agent/internal/llmconst"
+	"github.com/openagent-go/agent/internal/order"
 	"github.com/openagent-go/agent/internal/toolrun"
 	"github.com/openagent-go/agent/llm"
 	"github.com/openagent-go/agent/permission"
@@ -19,7 +19,7 @@ const maxBatch = 25
 
 // unbatch reads the calls in the input of a batch tool. The list, or a call's parameters,
 // may also be JSON text.
-func unbatch(u llm.ToolUse) ([]llm.ToolUse, error) {
+func unbatch(u *llm.ToolUse) ([]llm.ToolUse, error) {
 	var in struct {
 		Calls json.RawMessage `json:"tool_calls"`
 	}
@@ -70,7 +70,7 @@ func partID(batch string, n int) string { return batch + "." + strconv.Itoa(n+1)
 
 // proposeBatch checks the calls in the input of a batch tool. They start once the batch
 // itself is permitted.
-func (l *callList) proposeBatch(c *call, u llm.ToolUse, t *settings, r *run) {
+func (l *callList) proposeBatch(c *call, u *llm.ToolUse, t *settings, r *run) {
 	parts, err := t.tools().parts(c.id, u)
 	if err == nil {
 		err = l.fits(c, len(parts))
@@ -81,9 +81,10 @@ func (l *callList) proposeBatch(c *call, u llm.ToolUse, t *settings, r *run) {
 		return
 	}
 	c.parts = make([]call, len(parts))
-	for i, p := range parts {
-		c.parts[i] = l.newCall(p, t, r)
-		if part := &c.parts[i]; part.spec.Batch {
+	for i := range parts {
+		part := &c.parts[i]
+		l.make(part, &parts[i], t, r)
+		if part.spec.Batch {
 			part.refuse(fact.ByTool, toolrun.InvalidInput, "%s cannot be called by %s: make its calls in the same list", part.name, c.name)
 		}
 	}
@@ -104,9 +105,9 @@ func (l *callList) fits(batch *call, more int) error {
 
 // rebatch checks the calls again if a hook has changed the input of a batch that still
 // waits for a decision.
-func (l *callList) rebatch(c *call, d permission.Decision, t *settings, r *run) {
+func (l *callList) rebatch(c *call, d *permission.Decision, t *settings, r *run) {
 	if c.spec.Batch && d.Input != nil && (d.Behavior == permission.Asked || d.Behavior == permission.Deferred) {
-		l.proposeBatch(c, llm.ToolUse{ID: c.toolID, Input: d.Input}, t, r)
+		l.proposeBatch(c, &llm.ToolUse{ID: c.toolID, Input: d.Input}, t, r)
 	}
 }
 
@@ -114,14 +115,14 @@ func (l *callList) rebatch(c *call, d permission.Decision, t *settings, r *run) 
 // last to end. input is the replacement of the model's input, nil if there is none.
 func (l *callList) startBatch(c *call, input json.RawMessage, t *settings, r *run) {
 	if input != nil {
-		l.proposeBatch(c, llm.ToolUse{ID: c.toolID, Input: input}, t, r)
+		l.proposeBatch(c, &llm.ToolUse{ID: c.toolID, Input: input}, t, r)
 	}
 	if c.phase != allowed {
 		return
 	}
 	parts := c.parts
 	c.phase, c.parts = gathering, nil
-	at := slices.IndexFunc(l.list, func(o call) bool { return o.id == c.id })
+	at := order.Find(len(l.list), func(i int) bool { return l.list[i].id == c.id })
 	l.list = append(l.list[:at:at], append(parts, l.list[at:]...)...)
 }
 

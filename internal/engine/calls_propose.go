@@ -24,21 +24,26 @@ type proposal struct {
 	known bool       // there is such a tool
 }
 
-func (ts toolset) proposal(id, batch string, u llm.ToolUse) proposal {
-	name, known := ts.resolve(u.Name)
-	return proposal{id, batch, u, name, ts.find(name), known}
+// propose makes p the proposal of a tool use.
+func (ts toolset) propose(p *proposal, id, batch string, u *llm.ToolUse) {
+	p.id, p.batch, p.use = id, batch, *u
+	p.name, p.known = ts.resolve(u.Name)
+	p.spec = ts.find(p.name)
 }
 
-// proposals yields the calls of an answer with the places of their blocks.
-func (ts toolset) proposals(seq int64, content llm.Blocks) iter.Seq2[int, proposal] {
-	return func(yield func(int, proposal) bool) {
+// proposals yields the calls of an answer with the places of their blocks. The next call
+// replaces a proposal.
+func (ts toolset) proposals(seq int64, content llm.Blocks) iter.Seq2[int, *proposal] {
+	return func(yield func(int, *proposal) bool) {
 		n := 0
+		var p proposal
 		for at, b := range content {
 			u, ok := b.(llm.ToolUse)
 			if !ok {
 				continue
 			}
-			if !yield(at, ts.proposal(callID(seq, n), "", u)) {
+			ts.propose(&p, callID(seq, n), "", &u)
+			if !yield(at, &p) {
 				return
 			}
 			n++
@@ -47,29 +52,30 @@ func (ts toolset) proposals(seq int64, content llm.Blocks) iter.Seq2[int, propos
 }
 
 // parts returns the calls that a call of a batch tool asks for.
-func (ts toolset) parts(batch string, u llm.ToolUse) ([]proposal, error) {
+func (ts toolset) parts(batch string, u *llm.ToolUse) ([]proposal, error) {
 	uses, err := unbatch(u)
 	if err != nil {
 		return nil, err
 	}
 	out := make([]proposal, len(uses))
-	for i, use := range uses {
-		out[i] = ts.proposal(partID(batch, i), batch, use)
+	for i := range uses {
+		ts.propose(&out[i], partID(batch, i), batch, &uses[i])
 	}
 	return out, nil
 }
 
 // propose makes calls of the tool uses of an answer.
-func (l *callList) propose(seq int64, f event.AssistantMessage, t *settings, r *run) {
+func (l *callList) propose(seq int64, f *event.AssistantMessage, t *settings, r *run) {
 	content := f.Response.Message.Content
 	l.guard.next()
 	l.list = l.list[:0]
 	for at, p := range t.tools().proposals(seq, content) {
-		var c call
-		if r.answersBy(p.use) {
-			c = call{id: p.id, toolID: p.use.ID, name: OutputTool, spec: new(fact.Tool), phase: checking, judged: true}
+		l.list = append(l.list, call{})
+		c := &l.list[len(l.list)-1]
+		if r.answersBy(&p.use) {
+			c.id, c.toolID, c.name, c.spec, c.phase, c.judged = p.id, p.use.ID, OutputTool, &noTool, checking, true
 		} else {
-			c = l.newCall(p, t, r)
+			l.make(c, p, t, r)
 		}
 		switch {
 		case f.Response.Stop == llm.Refusal:
@@ -77,16 +83,15 @@ func (l *callList) propose(seq int64, f event.AssistantMessage, t *settings, r *
 		case truncated(f.Response.Stop) && at == len(content)-1:
 			c.refuse(fact.ByTruncated, toolrun.NoFault, "not run: your answer was cut off inside this call at the limit of output tokens. Send it again, in smaller pieces if it is long.")
 		case c.phase == proposed && c.spec.Batch:
-			l.proposeBatch(&c, p.use, t, r)
+			l.proposeBatch(c, &p.use, t, r)
 		}
-		l.list = append(l.list, c)
 	}
 }
 
-// newCall makes a call of a proposal, with the reasons to refuse it that are known at once.
-func (l *callList) newCall(p proposal, t *settings, r *run) call {
-	c := call{id: p.id, batch: p.batch, toolID: p.use.ID, name: p.name, spec: p.spec, sig: signature(p.use)}
-	c.guard = l.guard.proposed(&c, p.use.Name, t.loop())
+// make makes c the call of a proposal, with the reasons to refuse it that are known at once.
+func (l *callList) make(c *call, p *proposal, t *settings, r *run) {
+	c.id, c.batch, c.toolID, c.name, c.spec, c.sig = p.id, p.batch, p.use.ID, p.name, p.spec, signature(&p.use)
+	c.guard = l.guard.proposed(c, p.use.Name, t.loop())
 	switch {
 	case !p.known:
 		c.refuse(fact.ByAbsence, toolrun.NoFault, "there is no tool %q%s", p.use.Name, t.tools().nearest(p.use.Name))
@@ -95,7 +100,6 @@ func (l *callList) newCall(p proposal, t *settings, r *run) call {
 		c.refuse(fact.ByTool, toolrun.InvalidInput, "invalid input: it is not valid JSON: %s", text.Bytes(p.use.Invalid, 200))
 		r.stopRepeatedCall(c.guard, "the input is not valid JSON")
 	}
-	return c
 }
 
 // nearest names the tool that an unknown name was probably meant to be.

@@ -8,6 +8,7 @@ import (
 
 	"github.com/openagent-go/agent/event"
 	"github.com/openagent-go/agent/internal/fact"
+	"github.com/openagent-go/agent/internal/order"
 	"github.com/openagent-go/agent/internal/policies"
 	"github.com/openagent-go/agent/internal/toolrun"
 	"github.com/openagent-go/agent/permission"
@@ -92,6 +93,7 @@ type callList struct {
 	guard loopGuard
 }
 
+//go:noinline // called from many places: every program stays smaller
 func (l *callList) find(id string) *call {
 	for i := range l.list {
 		if l.list[i].id == id {
@@ -125,7 +127,7 @@ func (l *callList) digestStarted(f fact.ModelStart, now time.Time) bool {
 }
 
 // deny refuses a call, and counts that.
-func (r *run) deny(c *call, d permission.Decision) {
+func (r *run) deny(c *call, d *permission.Decision) {
 	nobody := d.Source == policies.FromDefault
 	r.denials = append(r.denials, event.Denial{Call: c.id, ToolID: c.toolID, Tool: c.name,
 		Reason: d.Reason, Rule: d.Rule, Origin: d.Origin, Source: d.Source, By: d.By, Nobody: nobody})
@@ -170,7 +172,7 @@ func (l *callList) deferred() bool {
 	if c := l.find(l.asked); c != nil && c.deferred && c.phase == asking {
 		return true
 	}
-	return slices.ContainsFunc(l.list, func(c call) bool { return c.phase == parked })
+	return order.Any(len(l.list), func(i int) bool { return l.list[i].phase == parked })
 }
 
 // running counts the calls that run.

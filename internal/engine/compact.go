@@ -4,13 +4,13 @@ import (
 	"encoding/json"
 	"fmt"
 	"math"
-	"slices"
 	"strconv"
 	"strings"
 	"time"
 
 	"github.com/openagent-go/agent/event"
 	"github.com/openagent-go/agent/internal/fact"
+	"github.com/openagent-go/agent/internal/order"
 	"github.com/openagent-go/agent/llm"
 	"github.com/openagent-go/agent/tool"
 )
@@ -328,7 +328,7 @@ func (k compactor) started(f fact.ModelStart, now time.Time) bool {
 }
 
 // shortened takes in a compaction that has changed the conversation.
-func (k compactor) shortened(f event.Compacted) {
+func (k compactor) shortened(f *event.Compacted) {
 	c := k.compact
 	k.size.compacted(k.settings.model(), f.After)
 	c.forget(f)
@@ -351,12 +351,17 @@ func (k compactor) shortened(f event.Compacted) {
 }
 
 // forget takes results out of the list that were cleared or summarised.
-func (c *compaction) forget(f event.Compacted) {
-	c.results = slices.DeleteFunc(c.results, func(r result) bool {
-		return answerOf(r.call) <= f.Until || slices.ContainsFunc(f.Cleared, func(x event.Cleared) bool { return x.Call == r.call && x.Keep == 0 })
-	})
+func (c *compaction) forget(f *event.Compacted) {
+	r := c.results
+	kept := func(i int) bool {
+		cleared := func(k int) bool { return f.Cleared[k].Call == r[i].call && f.Cleared[k].Keep == 0 }
+		return answerOf(r[i].call) > f.Until && !order.Any(len(f.Cleared), cleared)
+	}
+	n := order.Keep(len(r), kept, func(to, from int) { r[to] = r[from] })
+	clear(r[n:])
+	c.results = r[:n]
 	for _, x := range f.Cleared {
-		if i := slices.IndexFunc(c.results, func(r result) bool { return r.call == x.Call }); i >= 0 {
+		if i := order.Find(n, func(i int) bool { return r[i].call == x.Call }); i >= 0 {
 			c.results[i].tokens = min(c.results[i].tokens, clearedTokens+x.Keep/3)
 		}
 	}
@@ -364,7 +369,7 @@ func (c *compaction) forget(f event.Compacted) {
 
 // gainedTooLittle reports whether a compaction counts as a failure: a summary that saves
 // less than a tenth, or one made in time that leaves too much.
-func (k compactor) gainedTooLittle(f event.Compacted) bool {
+func (k compactor) gainedTooLittle(f *event.Compacted) bool {
 	little := f.After*10 > f.Before*9
 	if f.Trigger != fact.Auto {
 		return little && f.Until > 0

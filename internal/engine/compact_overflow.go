@@ -85,7 +85,7 @@ func (o *overflow) failed(why string) need {
 }
 
 // tooLarge is the end of a run whose conversation cannot be made to fit.
-func (o *overflow) tooLarge(f event.Compacted) need {
+func (o *overflow) tooLarge(f *event.Compacted) need {
 	class := llm.TooLong
 	if o.bytes {
 		class = llmconst.TooLarge

@@ -48,6 +48,8 @@ func kindOf(d event.Delivery) messageKind {
 }
 
 // add appends a message.
+//
+//go:noinline // called from many places: every program stays smaller
 func (t *Transcript) add(m llm.Message, seq int64, kind messageKind) {
 	t.Messages = append(t.Messages, m)
 	t.marks = append(t.marks, mark{seq, kind})
@@ -177,7 +179,8 @@ func (p *SummaryPlan) clear(from, most int) {
 	if sum <= most {
 		return
 	}
-	large := slices.DeleteFunc(c.pieces(), func(p piece) bool { return p.is.Call == "" })
+	large := c.pieces()
+	large = large[:order.Keep(len(large), func(i int) bool { return large[i].is.Call != "" }, func(to, from int) { large[to] = large[from] })]
 	if p.Cleared = c.down(nil, large, most, most); p.Cleared != nil {
 		return
 	}
@@ -276,7 +279,7 @@ func (p *SummaryPlan) wanted(i int) []int {
 }
 
 // Tokens estimates the conversation without and with a compaction, on the high side.
-func (p *SummaryPlan) Tokens(f event.Compacted) (before, after int) {
+func (p *SummaryPlan) Tokens(f *event.Compacted) (before, after int) {
 	for _, m := range p.messages {
 		before += contentTokens(m.Content)
 	}
@@ -292,7 +295,7 @@ func (t *Transcript) compact(f event.Compacted) {
 	if f.Failed != "" {
 		return
 	}
-	t.Messages, t.marks = compactedMessages(t.Messages, t.marks, f)
+	t.Messages, t.marks = compactedMessages(t.Messages, t.marks, &f)
 	t.last.id = ""
 	if f.Until > 0 {
 		t.memory = f.Memory
@@ -303,7 +306,7 @@ func (t *Transcript) compact(f event.Compacted) {
 func (t *Transcript) Memory() []string { return t.memory }
 
 // compactedMessages returns messages after a compaction.
-func compactedMessages(messages []llm.Message, marks []mark, f event.Compacted) ([]llm.Message, []mark) {
+func compactedMessages(messages []llm.Message, marks []mark, f *event.Compacted) ([]llm.Message, []mark) {
 	messages = clearResults(messages, marks, f.Cleared)
 	if f.Until == 0 {
 		return messages, marks
@@ -324,7 +327,7 @@ func compactedMessages(messages []llm.Message, marks []mark, f event.Compacted) 
 }
 
 // summaryText is the message that replaces the summarised messages.
-func summaryText(f event.Compacted) string {
+func summaryText(f *event.Compacted) string {
 	var b strings.Builder
 	b.WriteString("This conversation was compacted to make room. The summary stands in the place of what was said before; what follows it is word for word. Go on with the work from there, without a word about the summary.\n\n<summary>\n")
 	b.WriteString(f.Summary)

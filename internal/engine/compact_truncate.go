@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	"github.com/openagent-go/agent/event"
+	"github.com/openagent-go/agent/internal/order"
 	"github.com/openagent-go/agent/llm"
 )
 
@@ -45,7 +46,7 @@ func (t *Transcript) Cut(e Cut) TruncationPlan {
 	}
 	all := c.pieces()
 	if e.Last {
-		i := slices.IndexFunc(all, func(p piece) bool { return p.size > whole/2 })
+		i := order.Find(len(all), func(i int) bool { return all[i].size > whole/2 })
 		if i < 0 {
 			return TruncationPlan{}
 		}
@@ -73,7 +74,7 @@ func (t *Transcript) Cut(e Cut) TruncationPlan {
 	if cleared := c.down(old, theirs, target, whole); cleared != nil {
 		return c.cutting(cleared)
 	}
-	if e.First && !slices.ContainsFunc(own, func(p piece) bool { return p.size > target }) {
+	if e.First && !order.Any(len(own), func(i int) bool { return own[i].size > target }) {
 		return TruncationPlan{}
 	}
 	cleared := c.down(nil, own, target, c.own())
@@ -127,7 +128,7 @@ func (c *cutter) pieces() []piece {
 					continue
 				}
 				is := event.Cleared{Call: callID(c.marks[i-1].seq, n)}
-				if k := slices.IndexFunc(c.files, func(f result) bool { return f.call == is.Call }); k >= 0 {
+				if k := order.Find(len(c.files), func(i int) bool { return c.files[i].call == is.Call }); k >= 0 {
 					is.File = c.files[k].file
 				}
 				out = append(out, piece{is: is, at: i, content: r.Content, size: c.size(r.Content), old: i < answer})
@@ -237,7 +238,9 @@ func (c *cutter) named(cleared []event.Cleared, t *Transcript) TruncationPlan {
 	out := c.cutting(cleared)
 	var others []Large
 	for _, p := range c.pieces() {
-		if !slices.ContainsFunc(cleared, func(x event.Cleared) bool { return x.Call == p.is.Call && x.Fact == p.is.Fact && x.Index == p.is.Index }) {
+		if !order.Any(len(cleared), func(i int) bool {
+			return cleared[i].Call == p.is.Call && cleared[i].Fact == p.is.Fact && cleared[i].Index == p.is.Index
+		}) {
 			continue
 		}
 		l := Large{Kind: "message", Start: p.content.Text(), Tokens: contentTokens(p.content), Bytes: contentBytes(p.content)}

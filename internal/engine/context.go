@@ -21,7 +21,7 @@ type contextState struct {
 }
 
 // configured takes in the system prompt and the tools.
-func (x *contextState) configured(f fact.Configured) {
+func (x *contextState) configured(f *fact.Configured) {
 	fixed := textTokens(f.System)
 	if f.Output != nil {
 		fixed += textTokens(f.Output.Schema)
@@ -116,8 +116,8 @@ func (x *contextState) reconsider() {
 }
 
 // answered takes in an answer.
-func (x *contextState) answered(f event.AssistantMessage) {
-	r := f.Response
+func (x *contextState) answered(f *event.AssistantMessage) {
+	r := &f.Response
 	x.answers++
 	if r.Stop != llmconst.Overflow {
 		x.over = nil
@@ -151,7 +151,7 @@ func (s *size) configured(fixed int) {
 	s.fixed = fixed
 }
 
-func (s *size) answered(model string, r llm.Response) {
+func (s *size) answered(model string, r *llm.Response) {
 	s.add(contentTokens(r.Message.Content))
 	if c := r.Usage.Context(); c > 0 {
 		s.model, s.counted, s.added = model, c+max(r.Usage.Output, 0), 0
@@ -160,6 +160,8 @@ func (s *size) answered(model string, r llm.Response) {
 
 // tokens is a high estimate: it decides how much a call can cost. Models count differently,
 // so a count of another model is not trusted alone.
+//
+//go:noinline // called from many places: every program stays smaller
 func (s *size) tokens(model string) int {
 	switch {
 	case s.model == "":

@@ -490,7 +490,7 @@ func (w *world) summary(args []string) {
 	if f.Failed = failed; failed == "" {
 		f.Until, f.Kept, f.Cleared, f.Memory = p.Until, p.Kept, p.Cleared, append(slices.Clone(p.Memory), "decision: "+strings.Join(args, " "))
 		f.Summary = strings.Join(args, " ") + strings.Repeat("abc", large)
-		_, f.After = p.Tokens(f)
+		_, f.After = p.Tokens(&f)
 		f.After = int(float64(f.After+e.Fixed) * e.Scale)
 		fmt.Fprintf(&w.out, "  of %d messages, until %d, kept %v, cleared %v\n", len(p.Request), p.Until, p.Kept, p.Cleared)
 	}
@@ -665,7 +665,7 @@ func (w *world) carryOut(e engine.Effect, b byte) {
 	case engine.Compact:
 		p := w.transcript.Shorten(e)
 		f := event.Compacted{Key: e.Key(), Trigger: e.Trigger, Before: e.Before, Model: e.Model, Until: p.Until, Kept: p.Kept, Cleared: p.Cleared, Summary: "s"}
-		if _, f.After = p.Tokens(f); b%5 == 0 || p.Until == 0 {
+		if _, f.After = p.Tokens(&f); b%5 == 0 || p.Until == 0 {
 			f.Failed = "no"
 		}
 		if b%7 == 0 {

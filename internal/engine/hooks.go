@@ -7,6 +7,7 @@ import (
 	"github.com/openagent-go/agent/hook"
 	"github.com/openagent-go/agent/internal/fact"
 	"github.com/openagent-go/agent/internal/hookconst"
+	"github.com/openagent-go/agent/internal/order"
 	"github.com/openagent-go/agent/permission"
 )
 
@@ -77,7 +78,7 @@ func (q *hookQueue) forStart(t *settings, key string, source event.Start) {
 }
 
 // forResult adds those of a call that has its result.
-func (q *hookQueue) forResult(t *settings, c *call, seq int64, f event.ToolResult) {
+func (q *hookQueue) forResult(t *settings, c *call, seq int64, f *event.ToolResult) {
 	if len(t.cfg.Hooks) == 0 {
 		return
 	}
@@ -114,9 +115,12 @@ func (q *hookQueue) forDenial(t *settings, c *call, reason string) {
 }
 
 // called takes the first event out of the queue.
-func (q *hookQueue) called() { q.due = slices.Delete(q.due, 0, 1) }
+func (q *hookQueue) called() { q.due = append(q.due[:0], q.due[1:]...) }
 
 // keep drops the events that a function does not want.
 func (q *hookQueue) keep(wanted func(CallHooks) bool) {
-	q.due = slices.DeleteFunc(q.due, func(f CallHooks) bool { return !wanted(f) })
+	due := q.due
+	n := order.Keep(len(due), func(i int) bool { return wanted(due[i]) }, func(to, from int) { due[to] = due[from] })
+	clear(due[n:])
+	q.due = due[:n]
 }

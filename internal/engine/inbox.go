@@ -6,6 +6,7 @@ import (
 	"github.com/openagent-go/agent/event"
 	"github.com/openagent-go/agent/hook"
 	"github.com/openagent-go/agent/internal/fact"
+	"github.com/openagent-go/agent/internal/order"
 )
 
 // An inbox holds the messages that wait for their delivery.
@@ -26,6 +27,8 @@ func (q *queued) hookKey() string { return key("hook", q.seq, 0, 0) }
 
 // cancellable returns the ids of the messages that are of no use once the run is
 // stopped: all but notices, which the next run delivers.
+//
+//go:noinline // called from many places: every program stays smaller
 func (b *inbox) cancellable() []string {
 	var ids []string
 	for _, q := range b.queue {
@@ -77,13 +80,13 @@ func (b *inbox) unchecked(ids []string) (CallHooks, bool) {
 
 // checked applies the answers of hooks about a message. It reports false if no message
 // waits for them.
-func (b *inbox) checked(f fact.Hooked) bool {
-	i := slices.IndexFunc(b.queue, func(q queued) bool { return !q.checked && f.Key == q.hookKey() })
+func (b *inbox) checked(f *fact.Hooked) bool {
+	i := order.Find(len(b.queue), func(i int) bool { return !b.queue[i].checked && f.Key == b.queue[i].hookKey() })
 	if i < 0 {
 		return false
 	}
 	if b.queue[i].checked = true; f.Block != "" {
-		b.queue = slices.Delete(b.queue, i, i+1)
+		b.queue = append(b.queue[:i], b.queue[i+1:]...)
 	}
 	return true
 }
@@ -91,6 +94,14 @@ func (b *inbox) checked(f fact.Hooked) bool {
 // drop takes messages out of the queue. It reports whether there were any.
 func (b *inbox) drop(ids []string) bool {
 	waiting := len(b.queue)
-	b.queue = slices.DeleteFunc(b.queue, func(q queued) bool { return slices.Contains(ids, q.id) })
+	b.remove(func(q *queued) bool { return slices.Contains(ids, q.id) })
 	return len(b.queue) < waiting
+}
+
+// remove takes the messages out of the queue for which gone returns true.
+func (b *inbox) remove(gone func(*queued) bool) {
+	q := b.queue
+	n := order.Keep(len(q), func(i int) bool { return !gone(&q[i]) }, func(to, from int) { q[to] = q[from] })
+	clear(q[n:])
+	b.queue = q[:n]
 }

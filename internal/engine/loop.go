@@ -4,11 +4,11 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
-	"slices"
 	"strings"
 
 	"github.com/openagent-go/agent/event"
 	"github.com/openagent-go/agent/internal/fact"
+	"github.com/openagent-go/agent/internal/order"
 	"github.com/openagent-go/agent/internal/toolrun"
 	"github.com/openagent-go/agent/llm"
 )
@@ -60,7 +60,7 @@ func (r *repeat) again(result uint64) {
 }
 
 func find(list []repeat, call uint64) *repeat {
-	i := slices.IndexFunc(list, func(r repeat) bool { return r.call == call })
+	i := order.Find(len(list), func(i int) bool { return list[i].call == call })
 	if i < 0 {
 		return nil
 	}
@@ -68,7 +68,14 @@ func find(list []repeat, call uint64) *repeat {
 }
 
 func remove(list []repeat, call uint64) []repeat {
-	return slices.DeleteFunc(list, func(r repeat) bool { return r.call == call })
+	return without(list, func(r *repeat) bool { return r.call == call })
+}
+
+// without returns a list without the entries for which gone returns true.
+func without(list []repeat, gone func(*repeat) bool) []repeat {
+	n := order.Keep(len(list), func(i int) bool { return !gone(&list[i]) }, func(to, from int) { list[to] = list[from] })
+	clear(list[n:])
+	return list[:n]
 }
 
 // reset forgets all calls.
@@ -77,7 +84,7 @@ func (g *loopGuard) reset() { g.now, g.before, g.failing = g.now[:0], g.before[:
 // next begins another answer. If a call of the answer before was new, or had a new result,
 // the model did not go round in circles, so all its calls count from one again.
 func (g *loopGuard) next() {
-	if slices.ContainsFunc(g.now, func(r repeat) bool { return r.times == 1 }) {
+	if order.Any(len(g.now), func(i int) bool { return g.now[i].times == 1 }) {
 		for i := range g.now {
 			g.now[i].times = min(g.now[i].times, 1)
 		}
@@ -114,7 +121,7 @@ func (g *loopGuard) allowed(c *call) {
 }
 
 // settled takes in the result of a call.
-func (g *loopGuard) settled(c *call, f event.ToolResult, limit event.Loop) {
+func (g *loopGuard) settled(c *call, f *event.ToolResult, limit event.Loop) {
 	if limit.Off {
 		return
 	}
@@ -127,7 +134,7 @@ func (g *loopGuard) settled(c *call, f event.ToolResult, limit event.Loop) {
 	case f.Fault != toolrun.NoFault:
 		g.failed(c, result)
 	case f.Cause == fact.ByTool:
-		g.failing = slices.DeleteFunc(g.failing, func(r repeat) bool { return r.tool == c.name })
+		g.failing = without(g.failing, func(r *repeat) bool { return r.tool == c.name })
 	}
 }
 
@@ -138,14 +145,14 @@ func (g *loopGuard) failed(c *call, result uint64) {
 		return
 	}
 	if len(g.failing) == maxFailing {
-		g.failing = slices.Delete(g.failing, 0, 1)
+		g.failing = append(g.failing[:0], g.failing[1:]...)
 	}
 	g.failing = append(g.failing, repeat{call: c.sig, tool: c.name, result: result, times: 1})
 }
 
 // signature identifies calls by the FNV-1a hash of their tool and input. Inputs that differ
 // only in space are the same.
-func signature(u llm.ToolUse) uint64 {
+func signature(u *llm.ToolUse) uint64 {
 	h := fnv(fnv(fnvStart, u.Name), "\x00")
 	quoted := false
 	for i := 0; i < len(u.Input); i++ {
@@ -166,7 +173,7 @@ func signature(u llm.ToolUse) uint64 {
 // resultHash identifies equal results of a call. It leaves out times and durations, and the
 // name of the file with the whole of a long text. A call that did not run is known by the
 // reason alone, because nothing has looked at the world.
-func resultHash(f event.ToolResult) uint64 {
+func resultHash(f *event.ToolResult) uint64 {
 	h := fnv(fnv(fnvStart, string(f.Cause)), string(f.Fault))
 	if f.Cause != fact.ByTool {
 		return h

@@ -14,7 +14,7 @@ import (
 
 // Times and durations make no difference between results, other numbers do.
 func TestResultHash(t *testing.T) {
-	hash := func(text string) uint64 { return resultHash(event.ToolResult{Result: *tool.Text(text)}) }
+	hash := func(text string) uint64 { return resultHash(&event.ToolResult{Result: *tool.Text(text)}) }
 	for _, c := range []struct {
 		a, b string
 		same bool
@@ -46,19 +46,19 @@ func TestResultHash(t *testing.T) {
 	failed.Result.IsError = true
 	picture := event.ToolResult{Result: tool.Result{Content: llm.Blocks{llm.Image{MediaType: "image/png", Data: []byte("a")}}}}
 	other := event.ToolResult{Result: tool.Result{Content: llm.Blocks{llm.Image{MediaType: "image/png", Data: []byte("b")}}}}
-	if resultHash(text) == resultHash(failed) || resultHash(picture) == resultHash(other) {
+	if resultHash(&text) == resultHash(&failed) || resultHash(&picture) == resultHash(&other) {
 		t.Error("different results have the same hash")
 	}
-	denied := func(why string) event.ToolResult {
-		return event.ToolResult{Cause: fact.ByDenial, Fault: toolrun.Refused, Result: *tool.Text(why)}
+	denied := func(why string) *event.ToolResult {
+		return &event.ToolResult{Cause: fact.ByDenial, Fault: toolrun.Refused, Result: *tool.Text(why)}
 	}
 	if resultHash(denied("a")) != resultHash(denied("b")) {
 		t.Error("denials differ by their reasons")
 	}
-	long := func(file string) event.ToolResult {
+	long := func(file string) *event.ToolResult {
 		r := tool.Text("begin, see " + file)
 		r.Details = json.RawMessage(fmt.Sprintf(`{"outputPath":%q}`, file))
-		return event.ToolResult{Result: *r}
+		return &event.ToolResult{Result: *r}
 	}
 	if resultHash(long("/tmp/c4.0.txt")) != resultHash(long("/tmp/c9.0.txt")) {
 		t.Error("long results differ by the file that holds the whole")
@@ -75,7 +75,7 @@ func TestFailingCallsBounded(t *testing.T) {
 		if why := g.proposed(c, "Bash", limit); why != "" {
 			t.Fatal(why)
 		}
-		g.settled(c, event.ToolResult{Fault: toolrun.TimedOut}, limit)
+		g.settled(c, &event.ToolResult{Fault: toolrun.TimedOut}, limit)
 	}
 	if len(g.failing) != maxFailing || g.failing[maxFailing-1].call != 10*maxFailing-1 {
 		t.Errorf("%d failing calls are kept", len(g.failing))

@@ -24,7 +24,7 @@ type answer struct {
 }
 
 // answersBy reports whether a call is the answer.
-func (r *reply) answersBy(u llm.ToolUse) bool {
+func (r *reply) answersBy(u *llm.ToolUse) bool {
 	return r.answer != nil && strings.EqualFold(u.Name, OutputTool)
 }
 

@@ -2,11 +2,11 @@ package engine
 
 import (
 	"fmt"
-	"slices"
 
 	"github.com/openagent-go/agent/event"
 	"github.com/openagent-go/agent/hook"
 	"github.com/openagent-go/agent/internal/fact"
+	"github.com/openagent-go/agent/internal/order"
 	"github.com/openagent-go/agent/tool"
 )
 
@@ -36,6 +36,8 @@ type planner struct {
 func (p *planner) add(e Effect) { p.effects = append(p.effects, e) }
 
 // record wants facts recorded, and nothing else until they are.
+//
+//go:noinline // called from many places: every program stays smaller
 func (p *planner) record(facts ...event.Fact) { p.effects = []Effect{Record{"record", facts}} }
 
 // run lists the effects of a run in progress.
@@ -46,7 +48,7 @@ func (p *planner) run() {
 	}
 	if len(s.hooks.due) > 0 {
 		p.add(s.hooks.due[0])
-		if slices.ContainsFunc(s.hooks.due, func(f CallHooks) bool { return f.Event == hook.SessionStart }) {
+		if order.Any(len(s.hooks.due), func(i int) bool { return s.hooks.due[i].Event == hook.SessionStart }) {
 			return // a run that is resumed may have calls, which come after it
 		}
 	}

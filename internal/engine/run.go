@@ -1,7 +1,6 @@
 package engine
 
 import (
-	"maps"
 	"time"
 
 	"github.com/openagent-go/agent/event"
@@ -78,8 +77,8 @@ func (r *run) checkpointed(f fact.Checkpointed) bool {
 // endFact makes the last fact of a run.
 func (r *run) endFact(reason event.EndReason, n need, queued []string) event.RunEnd {
 	f := event.RunEnd{Reason: reason, Message: n.msg, Class: n.class, Status: n.status, RequestID: n.id, Text: r.text, Partial: r.partial,
-		Turns: r.turns, AgentTurns: r.below, Usage: r.usage, Models: maps.Clone(r.models), Agents: maps.Clone(r.agents), LostUSD: r.lost,
-		ModelCalls: r.modelCalls, Tools: maps.Clone(r.tools), Denials: r.denials, Queued: queued, Duration: r.last.Sub(r.began), API: r.api, First: r.first}
+		Turns: r.turns, AgentTurns: r.below, Usage: r.usage, Models: r.models.byName(), Agents: r.agents.byName(), LostUSD: r.lost,
+		ModelCalls: r.modelCalls, Tools: r.tools.byName(), Denials: r.denials, Queued: queued, Duration: r.last.Sub(r.began), API: r.api, First: r.first}
 	if a := r.answer; a != nil {
 		f.Output = a.output
 	}
@@ -179,6 +178,8 @@ func (m *modelCall) key() string {
 func (m *modelCall) busy() bool { return m.calling || m.wait != nil }
 
 // want makes a new call wanted.
+//
+//go:noinline // called from many places: every program stays smaller
 func (m *modelCall) want(cause int64) { *m = modelCall{cause: cause, reserved: m.reserved} }
 
 // dropped handles a change of the model while a call of the old one is pending.

@@ -1,7 +1,6 @@
 package engine
 
 import (
-	"maps"
 	"slices"
 	"strings"
 
@@ -51,7 +50,7 @@ func (t *settings) stopEvent() hook.Event {
 }
 
 // configure takes a configuration. It returns the folders that it adds.
-func (t *settings) configure(f fact.Configured) (added []string) {
+func (t *settings) configure(f *fact.Configured) (added []string) {
 	for _, dir := range f.Roots {
 		if len(t.cfg.Roots) > 0 && !slices.Contains(t.cfg.Roots, dir) {
 			added = append(added, dir)
@@ -62,8 +61,8 @@ func (t *settings) configure(f fact.Configured) (added []string) {
 		t.rules.Allow = nil
 	}
 	t.knowOnly(f.Models)
-	f.System, f.Models = "", nil
-	t.cfg, t.mode, t.dir = f, f.Mode, f.Dir
+	t.cfg, t.mode, t.dir = *f, f.Mode, f.Dir
+	t.cfg.System, t.cfg.Models = "", nil
 	return added
 }
 
@@ -81,6 +80,8 @@ func (t *settings) model() string {
 }
 
 // info returns the facts about a model, the zero Info if none are known.
+//
+//go:noinline // called from many places: every program stays smaller
 func (t *settings) info(model string) llm.Info {
 	for i := range t.models {
 		if t.models[i].name == model {
@@ -93,12 +94,19 @@ func (t *settings) info(model string) llm.Info {
 // knowOnly forgets all models but these.
 func (t *settings) knowOnly(models map[string]llm.Info) {
 	t.models = make([]knownModel, 0, len(models))
-	for _, name := range slices.Sorted(maps.Keys(models)) {
+	names := make([]string, 0, len(models))
+	for name := range models {
+		names = append(names, name)
+	}
+	slices.Sort(names)
+	for _, name := range names {
 		t.models = append(t.models, knownModel{name, models[name]})
 	}
 }
 
 // know stores the facts about a model.
+//
+//go:noinline // called from many places: every program stays smaller
 func (t *settings) know(model string, info llm.Info) {
 	for i := range t.models {
 		if t.models[i].name == model {
@@ -148,7 +156,7 @@ func (t *settings) modelChanged(f event.ModelChanged) {
 
 // fallBack moves on to the next fallback model after a failure, if another model can
 // help.
-func (t *settings) fallBack(f event.ModelFailed) bool {
+func (t *settings) fallBack(f *event.ModelFailed) bool {
 	switch f.Class {
 	case llm.TooLong, llmconst.TooLarge, llm.Invalid, llm.Auth, llm.Forbidden, llmconst.TLS:
 		return false

@@ -48,6 +48,8 @@ func (s *State) Running() bool { return s.open }
 
 // Pending reports whether the last run left calls without a result, as a suspended run
 // does, or background agents that wait for a decision.
+//
+//go:noinline // called from many places: every program stays smaller
 func (s *State) Pending() bool { return len(s.calls.list) > 0 || len(s.agents.Waiting()) > 0 }
 
 // Stopping reports whether pending effects should be cancelled.
@@ -220,6 +222,7 @@ func (s *State) budget() budget {
 	return b
 }
 
+//go:noinline // called from many places: every program stays smaller
 func (s *State) compactor() compactor {
 	return compactor{&s.context, s.budget(), s.need, s.model.cause}
 }

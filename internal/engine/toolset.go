@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"github.com/openagent-go/agent/internal/fact"
+	"github.com/openagent-go/agent/internal/order"
 )
 
 // A toolset is the tools of a prompt, as they were configured. There are tens of
@@ -13,6 +14,8 @@ type toolset []fact.Tool
 
 // find returns the tool of a name, an empty one if there is none. It must not be
 // changed.
+//
+//go:noinline // called from many places: every program stays smaller
 func (ts toolset) find(name string) *fact.Tool {
 	for i := range ts {
 		if ts[i].Name == name {
@@ -60,13 +63,13 @@ func (ts toolset) resolve(name string) (string, bool) {
 // replace returns the tools with t in the place of the one of its name, which it
 // returns too. The old one says whether it is deferred.
 func (ts toolset) replace(t fact.Tool) (changed []fact.Tool, old fact.Tool, ok bool) {
-	i := slices.IndexFunc(ts, func(o fact.Tool) bool { return o.Name == t.Name })
+	i := order.Find(len(ts), func(i int) bool { return ts[i].Name == t.Name })
 	if i < 0 {
 		return nil, fact.Tool{}, false
 	}
 	old = ts[i]
 	t.Deferred = old.Deferred
-	changed = slices.Clone(ts)
+	changed = append([]fact.Tool(nil), ts...)
 	changed[i] = t
 	return changed, old, true
 }

@@ -123,12 +123,12 @@ func (t *Transcript) apply(e event.Event) (known bool) {
 	case event.AssistantMessage:
 		t.answer(e.Seq, f)
 	case fact.Authorized:
-		t.replaceInput(f.Call, f.Decision)
+		t.replaceInput(f.Call, &f.Decision)
 	case fact.Answered:
-		t.replaceInput(f.Call, f.Decision)
+		t.replaceInput(f.Call, &f.Decision)
 	case fact.ToolDone:
 		if c := t.Call(f.Call); c != nil {
-			c.Done = &f
+			c.Done = new(f)
 		}
 	case fact.ToolAmended:
 		if c := t.Call(f.Call); c != nil && c.Done != nil {
@@ -212,23 +212,24 @@ func (t *Transcript) answer(seq int64, f event.AssistantMessage) {
 	for _, p := range t.tools.proposals(seq, f.Response.Message.Content) {
 		t.addCall(p)
 		if p.spec.Batch {
-			t.addParts(p.id, p.use)
+			t.addParts(p.id, &p.use)
 		}
 	}
 }
 
-func (t *Transcript) addCall(p proposal) {
+//go:noinline // called from many places: every program stays smaller
+func (t *Transcript) addCall(p *proposal) {
 	t.calls = append(t.calls, Call{id: p.id, batch: p.batch, Use: p.use, Name: p.name, Input: p.use.Input})
 }
 
 // addParts adds the calls that a batch makes.
-func (t *Transcript) addParts(id string, u llm.ToolUse) {
+func (t *Transcript) addParts(id string, u *llm.ToolUse) {
 	parts, err := t.tools.parts(id, u)
 	if err != nil {
 		return
 	}
-	for _, p := range parts {
-		t.addCall(p)
+	for i := range parts {
+		t.addCall(&parts[i])
 	}
 }
 
@@ -242,7 +243,7 @@ func countUses(content llm.Blocks) int {
 	return n
 }
 
-func (t *Transcript) replaceInput(id string, d permission.Decision) {
+func (t *Transcript) replaceInput(id string, d *permission.Decision) {
 	c := t.Call(id)
 	if c == nil || d.Input == nil || d.Behavior == permission.Denied {
 		return
@@ -257,7 +258,7 @@ func (t *Transcript) replaceInput(id string, d permission.Decision) {
 			}
 		}
 		t.calls = others
-		t.addParts(id, u)
+		t.addParts(id, &u)
 	}
 }
 
@@ -278,12 +279,14 @@ func (t *Transcript) result(seq int64, f event.ToolResult) {
 	if p := f.Result.Patch.State; p != nil {
 		t.merge(t.tools.find(c.Name).State, p)
 	}
-	if slices.ContainsFunc(t.calls, func(c Call) bool { return !c.settled && c.batch == "" }) {
-		return
+	for i := range t.calls {
+		if c := &t.calls[i]; !c.settled && c.batch == "" {
+			return
+		}
 	}
 	m := llm.Message{Role: llm.User, Content: make(llm.Blocks, 0, len(t.calls))}
-	for _, c := range t.calls {
-		if c.batch == "" {
+	for i := range t.calls {
+		if c := &t.calls[i]; c.batch == "" {
 			m.Content = append(m.Content, llm.ToolResult{ID: c.Use.ID, Content: c.content, IsError: c.isError})
 		}
 	}
@@ -316,6 +319,8 @@ func (t *Transcript) merge(slot string, patch json.RawMessage) {
 }
 
 // Call returns a call of the last answer, nil if there is none with this id.
+//
+//go:noinline // called from many places: every program stays smaller
 func (t *Transcript) Call(id string) *Call {
 	for i := range t.calls {
 		if t.calls[i].id == id {

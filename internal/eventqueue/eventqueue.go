@@ -122,6 +122,7 @@ func (w *entry) merge(e event.Event) bool {
 	return false
 }
 
+//go:noinline // called from many places: every program stays smaller
 func (w *entry) add(first, more string) {
 	if w.text == nil {
 		w.text = append(make([]byte, 0, 4*(len(first)+len(more))), first...)

@@ -4,13 +4,13 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"slices"
 	"time"
 
 	"github.com/openagent-go/agent/event"
 	"github.com/openagent-go/agent/hook"
 	"github.com/openagent-go/agent/internal/engine"
 	"github.com/openagent-go/agent/internal/fact"
+	"github.com/openagent-go/agent/internal/order"
 	"github.com/openagent-go/agent/internal/policies"
 	"github.com/openagent-go/agent/internal/safecall"
 	"github.com/openagent-go/agent/internal/toolrun"
@@ -21,41 +21,62 @@ import (
 // Authorize decides about a call. It applies hooks first, then rules, Deciders and mode,
 // then the callback. The verdict may be to ask; Question then asks.
 func (x *Executor) Authorize(ctx context.Context, e engine.Authorize, j *Input) event.Fact {
-	call := j.Call
+	f := fact.Authorized{Key: e.Key(), Call: j.Call.ID}
+	x.authorize(ctx, &e, j, &f)
+	return f
+}
+
+// authorize is Authorize. It fills in the fact.
+func (x *Executor) authorize(ctx context.Context, e *engine.Authorize, j *Input, f *fact.Authorized) {
 	t := x.toolOf(j)
 	if t == nil {
-		return fact.Authorized{Key: e.Key(), Call: call.ID, Decision: permission.Decision{Behavior: permission.Denied,
-			Source: policies.FromDefault, Reason: ToolRemoved(call)}}
+		f.Decision = *removed(&j.Call)
+		return
 	}
+	call := j.Call
 	original := call.Input
 	e.Mode = x.Driver.StrictestMode(e.Mode)
 	call.Mode = e.Mode
-	var hooked permission.Decision
-	var stop string
+	var hooked *permission.Decision
 	if x.Hooks.Has(hook.PreToolUse, call.Name) {
-		hooked, stop = x.before(ctx, &call, j)
+		hooked, f.Stop = x.before(ctx, &call, j)
 	}
-	if wrong := Invalid(t, &call); wrong != "" && hooked.Behavior != permission.Denied {
-		return fact.Authorized{Key: e.Key(), Call: call.ID, Invalid: x.Secrets.Text(wrong), Stop: stop}
+	if wrong := Invalid(t, &call); wrong != "" && !says(hooked, permission.Denied) {
+		f.Invalid = x.Secrets.Text(wrong)
+		return
 	}
-	class := classify(t, &call)
-	d := x.settle(e.Mode, &call, &class, hooked)
+	f.Class = classify(t, &call)
+	d := x.settle(e.Mode, &call, &f.Class, hooked)
 	if d.Behavior == permission.Allowed {
-		d = x.askCallback(ctx, e.Mode, t, &call, &class, d)
+		d = x.askCallback(ctx, e.Mode, t, &call, &f.Class, d)
 	}
 	if d.Behavior == permission.Allowed && e.Guard != "" {
-		d = permission.Decision{Behavior: permission.Asked, Source: policies.FromGuard, Reason: e.Guard}
+		d = &permission.Decision{Behavior: permission.Asked, Source: policies.FromGuard, Reason: e.Guard}
 	}
-	d.Input = nil
+	f.Decision = *d
+	f.Decision.Input = nil
 	if string(call.Input) != string(original) {
-		d.Input = call.Input
+		f.Decision.Input = call.Input
 	}
-	return fact.Authorized{Key: e.Key(), Call: call.ID, Decision: d, Class: class, Stop: stop}
+}
+
+// Decisions are passed by reference, which keeps the stacks of runs small
+// (BenchmarkAgentsMemory). Functions for which nil is a result say so in their comment. Nil
+// allows nothing.
+
+// says reports whether there is a decision with the given behavior.
+func says(d *permission.Decision, b permission.Behavior) bool { return d != nil && d.Behavior == b }
+
+// removed returns the denial of a call whose tool was removed.
+//
+//go:noinline // called from many places: every program stays smaller
+func removed(call *tool.Call) *permission.Decision {
+	return &permission.Decision{Behavior: permission.Denied, Source: policies.FromDefault, Reason: ToolRemoved(*call)}
 }
 
 // settle judges a call. A call with a ConfirmReason needs a rule that allows it, or a
-// person's approval.
-func (x *Executor) settle(mode permission.Mode, call *tool.Call, class *tool.Traits, hooked permission.Decision) permission.Decision {
+// person's approval. hooked is nil if no hook has decided.
+func (x *Executor) settle(mode permission.Mode, call *tool.Call, class *tool.Traits, hooked *permission.Decision) *permission.Decision {
 	d := x.judge(mode, call, class, hooked)
 	if class.ConfirmReason == "" {
 		return d
@@ -66,7 +87,8 @@ func (x *Executor) settle(mode permission.Mode, call *tool.Call, class *tool.Tra
 	if d.Behavior != permission.Allowed || d.Source == policies.FromRule {
 		return d
 	}
-	if byRule, ok := x.Rules.Load().In(mode).Permits(x.subject(call, class)); ok {
+	about := x.subject(call, class)
+	if byRule := x.Rules.Load().In(mode).Permits(&about); byRule != nil {
 		return byRule
 	}
 	return x.requireApproval(mode, call, class)
@@ -80,58 +102,65 @@ func (x *Executor) authorAsks(call *tool.Call) bool {
 
 // requireApproval returns the verdict ask for a call that no rule allows. In mode dontAsk
 // it denies the call.
-func (x *Executor) requireApproval(mode permission.Mode, call *tool.Call, class *tool.Traits) permission.Decision {
+func (x *Executor) requireApproval(mode permission.Mode, call *tool.Call, class *tool.Traits) *permission.Decision {
 	why := class.ConfirmReason
 	if rules := policies.Suggest(x.subject(call, class)); len(rules) == 1 {
 		why += fmt.Sprintf("; the rule %s would allow it", rules[0])
 	}
 	if mode == permission.DontAsk {
-		return permission.Decision{Behavior: permission.Denied, Source: policies.FromMode, Reason: "denied in mode dontAsk: " + why}
+		return &permission.Decision{Behavior: permission.Denied, Source: policies.FromMode, Reason: "denied in mode dontAsk: " + why}
 	}
-	return permission.Decision{Behavior: permission.Asked, Source: policies.FromMode, Reason: why}
+	return &permission.Decision{Behavior: permission.Asked, Source: policies.FromMode, Reason: why}
 }
 
 // judge combines the decision of hooks with rules, Deciders and mode.
-func (x *Executor) judge(mode permission.Mode, call *tool.Call, class *tool.Traits, hooked permission.Decision) permission.Decision {
-	if hooked.Behavior == permission.Denied {
+func (x *Executor) judge(mode permission.Mode, call *tool.Call, class *tool.Traits, hooked *permission.Decision) *permission.Decision {
+	if says(hooked, permission.Denied) {
 		return hooked
 	}
 	about := x.subject(call, class)
 	rules := x.Rules.Load().In(mode)
-	d := rules.Decide(about)
+	d := rules.Decide(&about)
 	if d.Behavior == permission.Denied {
 		return d
 	}
-	if waits, ok := rules.Waits(about); ok {
+	if waits := rules.Waits(&about); waits != nil {
 		return waits // no approval lets it run
 	}
-	opinion := x.policyDecision(about)
+	opinion := x.policyDecision(&about)
 	byMode := d.Behavior == permission.Asked && d.Source == policies.FromMode && !rules.Plans()
 	switch {
-	case opinion.Behavior == permission.Denied:
+	case says(opinion, permission.Denied):
 		return opinion
-	case hooked.Behavior == permission.Asked || hooked.Behavior == permission.Deferred:
+	case says(hooked, permission.Asked), says(hooked, permission.Deferred):
 		return hooked
-	case opinion.Behavior == permission.Asked || opinion.Behavior == permission.Deferred:
+	case says(opinion, permission.Asked), says(opinion, permission.Deferred):
 		if mode == permission.DontAsk {
 			opinion.Behavior, opinion.Reason = permission.Denied, "denied in mode dontAsk: "+opinion.Reason
 		}
 		return opinion
-	case hooked.Behavior == permission.Allowed && byMode:
+	case says(hooked, permission.Allowed) && byMode:
 		return hooked
-	case opinion.Behavior == permission.Allowed && byMode:
+	case says(opinion, permission.Allowed) && byMode:
 		return opinion
 	}
 	return d
 }
 
-// policyDecision returns the decision of the agent's Deciders. A panic denies the call.
-func (x *Executor) policyDecision(about permission.Request) permission.Decision {
+// policyDecision returns the decision of the agent's Deciders, nil for no opinion. A panic
+// denies the call.
+func (x *Executor) policyDecision(about *permission.Request) *permission.Decision {
 	if len(x.Deciders) == 0 {
-		return permission.Decision{}
+		return nil
 	}
-	d := safecall.Or(func() permission.Decision { return permission.Composite(x.Deciders...).Decide(about) }, permission.Deny("a policy failed"))
-	if d.Behavior != permission.NoOpinion && d.Source == "" {
+	d := safecall.Or(func() *permission.Decision { return new(permission.Composite(x.Deciders...).Decide(*about)) }, nil)
+	if d == nil {
+		d = &permission.Decision{Behavior: permission.Denied, Reason: "a policy failed"}
+	}
+	if d.Behavior == permission.NoOpinion {
+		return nil
+	}
+	if d.Source == "" {
 		d.Source = policies.FromPolicy
 	}
 	d.Reason = x.Secrets.Text(d.Reason)
@@ -140,12 +169,12 @@ func (x *Executor) policyDecision(about permission.Request) permission.Decision 
 
 // askCallback asks the callback about a call that is allowed so far. If the callback
 // changes the input, it updates call and class.
-func (x *Executor) askCallback(ctx context.Context, mode permission.Mode, t tool.Tool, call *tool.Call, class *tool.Traits, verdict permission.Decision) permission.Decision {
+func (x *Executor) askCallback(ctx context.Context, mode permission.Mode, t tool.Tool, call *tool.Call, class *tool.Traits, verdict *permission.Decision) *permission.Decision {
 	callback := x.Driver.CanUseTool()
 	if callback == nil {
 		return verdict
 	}
-	d := x.callBack(ctx, callback, *call, verdict)
+	d := x.callBack(ctx, callback, call, verdict)
 	switch d.Behavior {
 	case permission.NoOpinion:
 		return verdict
@@ -155,7 +184,7 @@ func (x *Executor) askCallback(ctx context.Context, mode permission.Mode, t tool
 		}
 		call.Input = d.Input
 		*class = classify(t, call)
-		again := x.settle(mode, call, class, permission.Decision{})
+		again := x.settle(mode, call, class, nil)
 		if again.Behavior == permission.Denied || class.ConfirmReason != "" && again.Behavior != permission.Allowed {
 			return again
 		}
@@ -167,65 +196,68 @@ func (x *Executor) askCallback(ctx context.Context, mode permission.Mode, t tool
 // callback the call is denied.
 func (x *Executor) Question(ctx context.Context, e engine.Ask, j *Input) event.Fact {
 	t := x.toolOf(j)
-	d, decided := x.decisionOf(ctx, t, j)
-	if !decided {
+	d := x.decisionOf(ctx, t, j)
+	if d == nil {
 		return nil
 	}
-	return x.Answer(e.Key(), t, j.Call, d)
+	return x.Answer(e.Key(), t, j.Call, *d)
 }
 
-// decisionOf returns the answer to the question about a call. decided is false if the
-// context ends first.
-func (x *Executor) decisionOf(ctx context.Context, t tool.Tool, j *Input) (d permission.Decision, decided bool) {
+// decisionOf returns the answer to the question about a call, nil if the context ends
+// first.
+func (x *Executor) decisionOf(ctx context.Context, t tool.Tool, j *Input) *permission.Decision {
 	if t == nil {
-		return permission.Decision{Behavior: permission.Denied, Source: policies.FromDefault, Reason: ToolRemoved(j.Call)}, true
+		return removed(&j.Call)
 	}
-	if d, decided = x.requested(ctx, t, j); decided {
+	if d := x.requested(ctx, t, j); d != nil {
 		if d.Behavior == permission.Allowed {
 			d = x.confirm(ctx, t, j, d)
 		}
-		if ctx.Err() != nil || d.Behavior != permission.Asked {
-			return d, ctx.Err() == nil
+		if ctx.Err() != nil {
+			return nil
+		}
+		if d.Behavior != permission.Asked {
+			return d
 		}
 	}
 	if policies.Expired(*j.Verdict, time.Now()) {
-		return unanswered(*j.Verdict), true
+		return unanswered(j.Verdict)
 	}
 	callback := x.Driver.CanUseTool()
 	if callback == nil {
-		return noApprover(*j.Verdict), true
+		return noApprover(j.Verdict)
 	}
 	return x.askPersonAbout(ctx, callback, j)
 }
 
 // askPersonAbout shows the question and waits for the callback's answer, at most until the
-// question expires.
-func (x *Executor) askPersonAbout(ctx context.Context, callback Callback, j *Input) (d permission.Decision, decided bool) {
+// question expires. It returns nil if the context ends first.
+func (x *Executor) askPersonAbout(ctx context.Context, callback Callback, j *Input) *permission.Decision {
 	turn, err := x.Driver.AskTurn(ctx)
 	if err != nil {
-		return d, false
+		return nil
 	}
 	defer turn()
 	j.Signals.Show(x.Request(j.Call, j.Class, *j.Verdict))
 	notified := x.Notify(ctx, j, "permission_prompt", fmt.Sprintf("%s needs permission: %s", j.Call.Name, j.Verdict.Reason))
-	asking, asked := untilExpiry(ctx, *j.Verdict)
+	asking, asked := untilExpiry(ctx, j.Verdict)
 	defer asked()
-	d = x.callBack(asking, callback, j.Call, *j.Verdict)
+	d := x.callBack(asking, callback, &j.Call, j.Verdict)
 	notified()
 	switch {
 	case ctx.Err() != nil:
-		return d, false
+		return nil
 	case context.Cause(asking) == errDeadline:
-		d = unanswered(*j.Verdict)
+		return unanswered(j.Verdict)
 	case d.Behavior == permission.NoOpinion, d.Behavior == permission.Asked:
-		d = noApprover(*j.Verdict)
+		return noApprover(j.Verdict)
 	}
-	return d, true
+	return d
 }
 
 // confirm asks the callback about a call that a hook allows in place of a person. If the
 // callback returns ask, a person is asked.
-func (x *Executor) confirm(ctx context.Context, t tool.Tool, j *Input, allowed permission.Decision) permission.Decision {
+func (x *Executor) confirm(ctx context.Context, t tool.Tool, j *Input, allowed *permission.Decision) *permission.Decision {
 	call, class := j.Call, j.Class
 	if allowed.Input != nil {
 		call.Input = allowed.Input
@@ -255,25 +287,30 @@ func (x *Executor) Answer(key string, t tool.Tool, call tool.Call, d permission.
 	return f
 }
 
-func noApprover(verdict permission.Decision) permission.Decision {
-	return permission.Decision{Behavior: permission.Denied, Source: policies.FromDefault, Rule: verdict.Rule, Origin: verdict.Origin,
+// noApprover returns the denial of a call about which nobody can be asked.
+func noApprover(verdict *permission.Decision) *permission.Decision {
+	return &permission.Decision{Behavior: permission.Denied, Source: policies.FromDefault, Rule: verdict.Rule, Origin: verdict.Origin,
 		Reason: verdict.Reason + " (nobody could be asked)"}
 }
 
 // callBack calls the callback, in a context of its own. An error or a panic of the callback
 // denies the call.
-func (x *Executor) callBack(ctx context.Context, callback Callback, call tool.Call, verdict permission.Decision) permission.Decision {
+func (x *Executor) callBack(ctx context.Context, callback Callback, call *tool.Call, verdict *permission.Decision) *permission.Decision {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	d, err := safecall.Within(ctx, func() (permission.Decision, error) { return callback(ctx, repaired(x.Tool(call.Name), call), verdict) })
+	asked, so := *call, *verdict // copies, because the callback may not return
+	d, err := safecall.Within(ctx, func() (*permission.Decision, error) {
+		d, err := callback(ctx, repaired(x.Tool(asked.Name), asked), so)
+		return &d, err
+	})
+	deny := func(why string) { d = &permission.Decision{Behavior: permission.Denied, Reason: why} }
 	switch {
 	case err != nil:
-		d = permission.Deny("CanUseTool failed: " + x.Secrets.Text(err.Error()))
+		deny("CanUseTool failed: " + x.Secrets.Text(err.Error()))
 	case d.Input != nil && !json.Valid(d.Input):
-		d = permission.Deny("CanUseTool returned an input that is not JSON")
-	}
-	if d.Behavior == permission.Allowed && policies.Expired(d, time.Now()) {
-		d = permission.Deny("the approval had ended when it was given")
+		deny("CanUseTool returned an input that is not JSON")
+	case d.Behavior == permission.Allowed && policies.Expired(*d, time.Now()):
+		deny("the approval had ended when it was given")
 	}
 	if d.Source == "" {
 		d.Source = policies.FromCallback
@@ -284,31 +321,33 @@ func (x *Executor) callBack(ctx context.Context, callback Callback, call tool.Ca
 
 // Recheck judges a call again right before it runs, with its final input, mode and
 // directory. If the call would now do more than what was approved, it must be allowed by
-// itself. It reports whether the call is denied.
-func (x *Executor) Recheck(mode permission.Mode, t tool.Tool, call *tool.Call, judged *tool.Traits) (permission.Decision, bool) {
+// itself. It returns the denial, nil if the call may run.
+func (x *Executor) Recheck(mode permission.Mode, t tool.Tool, call *tool.Call, judged *tool.Traits) *permission.Decision {
 	if t == nil {
-		return permission.Deny(ToolRemoved(*call)), true
+		return removed(call)
 	}
 	mode = x.Driver.StrictestMode(mode)
 	call.Mode = mode
 	class := classify(t, call)
 	p := x.Rules.Load().In(mode)
 	about := x.subject(call, &class)
-	if d := x.policyDecision(about); d.Behavior == permission.Denied {
-		return d, true
+	if d := x.policyDecision(&about); says(d, permission.Denied) {
+		return d
 	}
-	if d, denied := p.Denies(about); denied {
-		return d, true
+	if d := p.Denies(&about); d != nil {
+		return d
 	}
 	// Approval by a callback or a person does not lift plan mode.
-	if d, waits := p.Waits(about); waits {
-		return d, true
+	if d := p.Waits(&about); d != nil {
+		return d
 	}
 	if !exceedsApproved(judged, &class) {
-		return permission.Decision{}, false
+		return nil
 	}
-	d := x.settle(mode, call, &class, permission.Decision{})
-	return permission.Deny("what the call would do has changed since it was judged; make it again: " + d.Reason), d.Behavior != permission.Allowed
+	if d := x.settle(mode, call, &class, nil); d.Behavior != permission.Allowed {
+		return &permission.Decision{Behavior: permission.Denied, Reason: "what the call would do has changed since it was judged; make it again: " + d.Reason}
+	}
+	return nil
 }
 
 // exceedsApproved reports whether a call would do more than the approved one.
@@ -316,8 +355,9 @@ func exceedsApproved(judged, now *tool.Traits) bool {
 	if isSideEffectFree(judged) && !isSideEffectFree(now) || judged.ConfirmReason == "" && now.ConfirmReason != "" || judged.Confined && !now.Confined || now.IgnoresSkillLimits && !judged.IgnoresSkillLimits {
 		return true
 	}
-	return slices.ContainsFunc(now.Access, func(a permission.Access) bool {
-		return !slices.ContainsFunc(judged.Access, func(b permission.Access) bool { return a.Kind == b.Kind && a.Target == b.Target })
+	return order.Any(len(now.Access), func(i int) bool {
+		a := &now.Access[i]
+		return !order.Any(len(judged.Access), func(k int) bool { return judged.Access[k].Kind == a.Kind && judged.Access[k].Target == a.Target })
 	})
 }
 

@@ -20,16 +20,15 @@ import (
 func (j *Input) Broken(fault toolrun.Fault, why string, after time.Duration) event.Fact {
 	switch e := j.Effect.(type) {
 	case engine.CallModel:
-		return event.ModelFailed{Key: e.Key(), Model: e.Model, Class: llmconst.Protocol, Message: "the model's client failed: " + why}
+		return brokenCall(e.Key(), e.Model, "the model's client failed: "+why)
 	case engine.RunTool:
-		return event.ToolResult{Key: e.Key(), Call: e.Call, Cause: fact.ByCancel, Fault: fault, Duration: after,
-			Result: *tool.Errorf("%s: %s; what it has done is not known", j.Name(), why)}
+		return brokenResult(e.Key(), e.Call, fact.ByCancel, fault, after, tool.Errorf("%s: %s; what it has done is not known", j.Name(), why))
 	case engine.AskPerson:
-		return fact.ToolAmended{Key: e.Key(), Call: e.Call, Result: j.Done.Result}
+		return amended(e.Key(), e.Call, &j.Done.Result)
 	case engine.Digest:
-		return fact.ToolAmended{Key: e.Key(), Call: e.Call, Result: j.Done.Result}
+		return amended(e.Key(), e.Call, &j.Done.Result)
 	case engine.Compact:
-		return event.ModelFailed{Key: e.Key(), Model: e.Model, Class: llmconst.Protocol, Message: "the summary failed: " + why}
+		return brokenCall(e.Key(), e.Model, "the summary failed: "+why)
 	case engine.Cut:
 		return event.Compacted{Key: e.Key(), Trigger: fact.Overflow, Failed: "cutting failed: " + why, Before: e.Before, After: e.Before}
 	case engine.CallHooks: // unknown what the hooks would have blocked
@@ -43,16 +42,35 @@ func (j *Input) Broken(fault toolrun.Fault, why string, after time.Duration) eve
 	case engine.TakeCheckpoint:
 		return fact.Checkpointed{Key: e.Key(), Prompt: e.Prompt, Error: why}
 	case engine.GatherResults:
-		return event.ToolResult{Key: e.Key(), Call: e.Call, Cause: fact.ByTool, Result: j.Done.Result}
+		return brokenResult(e.Key(), e.Call, fact.ByTool, toolrun.NoFault, 0, &j.Done.Result)
 	case engine.RunHooks: // unknown what they would have removed
-		return event.ToolResult{Key: e.Key(), Call: e.Call, Cause: j.Done.Cause, Fault: j.Done.Fault,
-			Result: *tool.Errorf("the result of %s is withheld: a hook that was to see it failed: %s", j.Name(), why)}
+		return brokenResult(e.Key(), e.Call, j.Done.Cause, j.Done.Fault, 0,
+			tool.Errorf("the result of %s is withheld: a hook that was to see it failed: %s", j.Name(), why))
 	case engine.Authorize:
-		return fact.Authorized{Key: e.Key(), Call: e.Call, Decision: permission.Decision{Behavior: permission.Denied, Source: policies.FromDefault, Reason: why}}
+		return fact.Authorized{Key: e.Key(), Call: e.Call, Decision: denied(why)}
 	case engine.Ask:
-		return fact.Answered{Key: e.Key(), Call: e.Call, Decision: permission.Decision{Behavior: permission.Denied, Source: policies.FromDefault, Reason: why}}
+		return fact.Answered{Key: e.Key(), Call: e.Call, Decision: denied(why)}
 	}
 	return nil
+}
+
+func brokenCall(key, model, why string) event.Fact {
+	return event.ModelFailed{Key: key, Model: model, Class: llmconst.Protocol, Message: why}
+}
+
+func brokenResult(key, call string, cause event.Cause, fault toolrun.Fault, after time.Duration, r *tool.Result) event.Fact {
+	return event.ToolResult{Key: key, Call: call, Cause: cause, Fault: fault, Duration: after, Result: *r}
+}
+
+// amended returns the fact of a result that took the place of another one.
+//
+//go:noinline // called from many places: every program stays smaller
+func amended(key, call string, r *tool.Result) event.Fact {
+	return fact.ToolAmended{Key: key, Call: call, Result: *r}
+}
+
+func denied(why string) permission.Decision {
+	return permission.Decision{Behavior: permission.Denied, Source: policies.FromDefault, Reason: why}
 }
 
 // Name returns the name of an effect for messages: the tool of its call, otherwise its key.

@@ -77,7 +77,7 @@ func (x *Executor) compact(ctx context.Context, e engine.Compact, j *Input) even
 	}
 	f.Summary, f.Memory, f.Notes = said, summary.Remember(j.Short.Memory, memory), j.Short.Notes
 	f.Until, f.Kept, f.Cleared = j.Short.Until, j.Short.Kept, j.Short.Cleared
-	before, after := j.Short.Tokens(f)
+	before, after := j.Short.Tokens(&f)
 	if after >= before {
 		return event.Compacted{Key: f.Key, Trigger: f.Trigger, Instructions: f.Instructions, Before: f.Before, After: f.Before, Model: f.Model, Usage: f.Usage, CostUSD: f.CostUSD, Duration: f.Duration, Cut: f.Cut,
 			Failed: "the summary is no shorter than what it would stand for"}

@@ -23,7 +23,6 @@ import (
 	"github.com/openagent-go/agent/internal/rules"
 	"github.com/openagent-go/agent/internal/safecall"
 	"github.com/openagent-go/agent/internal/secrets"
-	"github.com/openagent-go/agent/internal/text"
 	"github.com/openagent-go/agent/internal/toolhost"
 	"github.com/openagent-go/agent/internal/tooloutput"
 	"github.com/openagent-go/agent/internal/toolrun"
@@ -237,10 +236,18 @@ func (x *Executor) perform(ctx context.Context, j *Input) event.Fact {
 		return x.model(ctx, e, j)
 	case engine.Authorize:
 		return x.Authorize(ctx, e, j)
-	case engine.Ask:
-		return x.Question(ctx, e, j)
 	case engine.RunTool:
 		return x.run(ctx, e, j)
+	}
+	return x.performRare(ctx, j)
+}
+
+// performRare carries out an effect that not every turn has. It is a function of its own,
+// because its copies of large effects make the stack deep.
+func (x *Executor) performRare(ctx context.Context, j *Input) event.Fact {
+	switch e := j.Effect.(type) {
+	case engine.Ask:
+		return x.Question(ctx, e, j)
 	case engine.AskPerson:
 		return x.askPerson(ctx, e, j)
 	case engine.Digest:
@@ -266,9 +273,8 @@ func (x *Executor) perform(ctx context.Context, j *Input) event.Fact {
 // run runs a tool. Its start is on record.
 func (x *Executor) run(ctx context.Context, e engine.RunTool, j *Input) event.Fact {
 	start := time.Now()
-	if d, denied := x.Recheck(e.Mode, x.toolOf(j), &j.Call, &j.Class); denied {
-		return event.ToolResult{Key: e.Key(), Call: e.Call, Cause: fact.ByDenial, Fault: toolrun.Refused,
-			Result: *tool.Errorf("Permission denied: %s", d.Reason)}
+	if d := x.Recheck(e.Mode, x.toolOf(j), &j.Call, &j.Class); d != nil {
+		return refused(e.Key(), e.Call, d.Reason)
 	}
 	if j.Foreign {
 		return x.askAgain(e, j, "it was approved in the session that this one was forked from, and an approval is for one call")
@@ -278,10 +284,7 @@ func (x *Executor) run(ctx context.Context, e engine.RunTool, j *Input) event.Fa
 	}
 	t, b := x.drafted(j)
 	if b != nil {
-		b.start = start
-		doing, signals := event.ToolProgress{Call: j.Call.ID, Phase: fact.ToolDoing}, j.Signals
-		b.show(doing, tool.Status{}, signals)
-		ctx = tool.WithProgress(ctx, func(s tool.Status) { b.show(doing, s, signals) })
+		ctx = b.begin(ctx, j, start)
 	}
 	if x.Services != nil {
 		services, end := x.Services(j.Call, j.Signals)
@@ -296,13 +299,14 @@ func (x *Executor) run(ctx context.Context, e engine.RunTool, j *Input) event.Fa
 	question := x.summaryRequest(out.Result)
 	result := x.bound(j.Call, out.Result, question != "")
 	if b != nil {
-		p := event.ToolProgress{Call: j.Call.ID, Phase: fact.ToolSucceeded}
-		if result.IsError {
-			p.Phase, p.Error = fact.ToolFailed, text.FirstLine(result.Text())
-		}
-		b.show(p, tool.Status{}, j.Signals)
+		b.end(j, result)
 	}
 	return x.conclude(e, j, &out, cause, question, result, start)
+}
+
+// refused returns the fact of a call that was denied right before it would have run.
+func refused(key, call, reason string) event.Fact {
+	return brokenResult(key, call, fact.ByDenial, toolrun.Refused, 0, tool.Errorf("Permission denied: %s", reason))
 }
 
 // conclude returns the fact of a tool's result.
@@ -391,6 +395,8 @@ func (x *Executor) Notifies() bool {
 }
 
 // notifiersOf returns the tools that may have notices.
+//
+//go:noinline // called from many places: every program stays smaller
 func notifiersOf(resolved []tool.Tool) []notifier {
 	var out []notifier
 	for _, t := range resolved {

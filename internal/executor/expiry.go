@@ -25,8 +25,8 @@ func (x *Executor) askAgain(e engine.RunTool, j *Input, why string) event.Fact {
 }
 
 // unanswered returns the denial of a question that nobody has answered in time.
-func unanswered(verdict permission.Decision) permission.Decision {
-	return permission.Decision{Behavior: permission.Denied, Source: policies.FromDefault, Rule: verdict.Rule, Origin: verdict.Origin,
+func unanswered(verdict *permission.Decision) *permission.Decision {
+	return &permission.Decision{Behavior: permission.Denied, Source: policies.FromDefault, Rule: verdict.Rule, Origin: verdict.Origin,
 		Reason: verdict.Reason + " (nobody answered until " + clock(verdict.Expires) + ")"}
 }
 
@@ -36,7 +36,7 @@ func clock(t time.Time) string { return t.UTC().Format(time.RFC3339) }
 var errDeadline = errors.New("the question has expired")
 
 // untilExpiry returns a context that ends with the verdict's deadline, if it has one.
-func untilExpiry(ctx context.Context, verdict permission.Decision) (context.Context, context.CancelFunc) {
+func untilExpiry(ctx context.Context, verdict *permission.Decision) (context.Context, context.CancelFunc) {
 	if verdict.Expires.IsZero() {
 		return ctx, func() {}
 	}

@@ -130,13 +130,16 @@ func (x *Executor) mayChange(mode permission.Mode) bool {
 const maxTitle = 200 // characters
 
 // about returns the input of hooks about a call.
+//
+//go:noinline // called from many places: every program stays smaller
 func (x *Executor) about(e hook.Event, call tool.Call) hook.Input {
 	return hook.Input{Event: e, Session: call.Session, Transcript: x.Transcript, Dir: call.Dir, Mode: call.Mode, Agent: x.Kind, AgentID: x.AgentID,
 		Tool: call.Name, Input: call.Input, Call: call.ID}
 }
 
-// before calls the PreToolUse hooks. They may change the input of the call.
-func (x *Executor) before(ctx context.Context, call *tool.Call, j *Input) (d permission.Decision, stop string) {
+// before calls the PreToolUse hooks. They may change the input of the call. d is nil if no
+// hook has decided.
+func (x *Executor) before(ctx context.Context, call *tool.Call, j *Input) (d *permission.Decision, stop string) {
 	in := x.about(hook.PreToolUse, repaired(x.Tool(call.Name), *call))
 	out := x.CallHooks(ctx, in, j.Signals)
 	x.carry(ctx, j, &in, &out)
@@ -144,14 +147,14 @@ func (x *Executor) before(ctx context.Context, call *tool.Call, j *Input) (d per
 		call.Input = out.Input
 	}
 	if out.Permission != permission.NoOpinion {
-		d = permission.Decision{Behavior: out.Permission, Reason: out.Reason, Source: policies.FromHook, By: out.By}
+		d = &permission.Decision{Behavior: out.Permission, Reason: out.Reason, Source: policies.FromHook, By: out.By}
 		if d.Reason == "" && d.Behavior != permission.Allowed {
 			d.Reason = "a PreToolUse hook wants it so"
 		}
 	}
 	if out.Stop {
 		stop = stopReason(in.Event, &out)
-		d = permission.Decision{Behavior: permission.Denied, Source: policies.FromHook, Reason: stop}
+		d = &permission.Decision{Behavior: permission.Denied, Source: policies.FromHook, Reason: stop}
 	}
 	return d, stop
 }
@@ -163,21 +166,21 @@ func stopReason(e hook.Event, out *hookrun.Outcome) string {
 	return fmt.Sprintf("a %s hook stopped the run", e)
 }
 
-// requested calls the PermissionRequest hooks about a call with verdict ask. An allow of a
-// hook counts only if nothing but the mode asks about the call. That must also hold for an
-// input that the hooks change.
-func (x *Executor) requested(ctx context.Context, t tool.Tool, j *Input) (d permission.Decision, decided bool) {
+// requested calls the PermissionRequest hooks about a call with verdict ask. It returns nil
+// if they do not decide. An allow of a hook counts only if nothing but the mode asks about
+// the call. That must also hold for an input that the hooks change.
+func (x *Executor) requested(ctx context.Context, t tool.Tool, j *Input) *permission.Decision {
 	if !x.Hooks.Has(hook.PermissionRequest, j.Call.Name) {
-		return d, false
+		return nil
 	}
 	in := x.about(hook.PermissionRequest, repaired(t, j.Call))
 	in.Suggestions = policies.Suggest(x.subject(&j.Call, &j.Class))
 	out := x.CallHooks(ctx, in, j.Signals)
 	if ctx.Err() != nil {
-		return d, false
+		return nil
 	}
 	x.carry(ctx, j, &in, &out)
-	d = permission.Decision{Behavior: out.Permission, Reason: out.Reason, Source: policies.FromHook, By: out.By}
+	d := &permission.Decision{Behavior: out.Permission, Reason: out.Reason, Source: policies.FromHook, By: out.By}
 	if out.Stop {
 		d.Behavior, d.Reason = permission.Denied, stopReason(in.Event, &out)
 	}
@@ -189,26 +192,26 @@ func (x *Executor) requested(ctx context.Context, t tool.Tool, j *Input) (d perm
 		if out.Stop || out.Interrupt {
 			j.More = append(j.More, fact.Stopped{Reason: event.HookStopped, Message: d.Reason})
 		}
-		return d, true
-	case d.Behavior != permission.Allowed || !modeAsks(&j.Call, &j.Class, *j.Verdict):
-		return d, false
+		return d
+	case d.Behavior != permission.Allowed || !modeAsks(&j.Call, &j.Class, j.Verdict):
+		return nil
 	case out.Input == nil:
-		return d, true
+		return d
 	}
 	call := j.Call
 	call.Input, d.Input = out.Input, out.Input
 	class := classify(t, &call)
-	switch again := x.judge(call.Mode, &call, &class, permission.Decision{}); {
+	switch again := x.judge(call.Mode, &call, &class, nil); {
 	case again.Behavior == permission.Denied:
-		return again, true
+		return again
 	case again.Behavior == permission.Allowed && class.ConfirmReason == "", modeAsks(&call, &class, again):
-		return d, true
+		return d
 	}
-	return d, false
+	return nil
 }
 
 // modeAsks reports whether the mode is the only reason to ask about a call.
-func modeAsks(call *tool.Call, class *tool.Traits, verdict permission.Decision) bool {
+func modeAsks(call *tool.Call, class *tool.Traits, verdict *permission.Decision) bool {
 	return verdict.Source == policies.FromMode && class.ConfirmReason == "" && call.Mode != permission.Plan
 }
 

@@ -141,6 +141,7 @@ func (r *reply) failed(err error) event.Fact {
 	return f
 }
 
+//go:noinline // called from many places: every program stays smaller
 func cost(p *llm.Price, u llm.Usage) *float64 {
 	if p == nil {
 		return nil

@@ -79,7 +79,7 @@ func (x *Executor) askPerson(ctx context.Context, e engine.AskPerson, j *Input) 
 	questions := j.Done.Result.Questions
 	ask := x.AskUser
 	if ask == nil {
-		return fact.ToolAmended{Key: e.Key(), Call: e.Call, Result: j.Done.Result}
+		return amended(e.Key(), e.Call, &j.Done.Result)
 	}
 	turn, err := x.Driver.AskTurn(ctx)
 	if err != nil {
@@ -95,8 +95,7 @@ func (x *Executor) askPerson(ctx context.Context, e engine.AskPerson, j *Input) 
 		return nil
 	}
 	if err != nil {
-		failed := *tool.Errorf("the question could not be answered: %s", x.Secrets.Text(err.Error()))
-		return fact.ToolAmended{Key: e.Key(), Call: e.Call, Result: failed}
+		return amended(e.Key(), e.Call, tool.Errorf("the question could not be answered: %s", x.Secrets.Text(err.Error())))
 	}
 	return Answered(e.Key(), e.Call, questions, answers)
 }
@@ -113,5 +112,5 @@ func Answered(key, call string, questions []tool.Question, answers []tool.Answer
 		}
 		fmt.Fprintf(&b, "%s\n> %s\n", q.Text, said)
 	}
-	return fact.ToolAmended{Key: key, Call: call, Result: *tool.Text(strings.TrimSuffix(b.String(), "\n"))}
+	return amended(key, call, tool.Text(strings.TrimSuffix(b.String(), "\n")))
 }

@@ -14,6 +14,7 @@ import (
 	"github.com/openagent-go/agent/internal/fact"
 	"github.com/openagent-go/agent/internal/jsonfix"
 	"github.com/openagent-go/agent/internal/safecall"
+	"github.com/openagent-go/agent/internal/text"
 	"github.com/openagent-go/agent/internal/toolrun"
 	"github.com/openagent-go/agent/llm"
 	"github.com/openagent-go/agent/tool"
@@ -66,6 +67,23 @@ func joined(a, b map[string]json.RawMessage) map[string]json.RawMessage {
 	a = maps.Clone(a)
 	maps.Copy(a, b)
 	return a
+}
+
+// begin notes that the call starts. The returned context lets the tool report its progress.
+func (b *callStatus) begin(ctx context.Context, j *Input, start time.Time) context.Context {
+	b.start = start
+	doing, signals := event.ToolProgress{Call: j.Call.ID, Phase: fact.ToolDoing}, j.Signals
+	b.show(doing, tool.Status{}, signals)
+	return tool.WithProgress(ctx, func(s tool.Status) { b.show(doing, s, signals) })
+}
+
+// end shows the end of the call.
+func (b *callStatus) end(j *Input, result *tool.Result) {
+	p := event.ToolProgress{Call: j.Call.ID, Phase: fact.ToolSucceeded}
+	if result.IsError {
+		p.Phase, p.Error = fact.ToolFailed, text.FirstLine(result.Text())
+	}
+	b.show(p, tool.Status{}, j.Signals)
 }
 
 // partialCalls are the calls of one answer while it is written.

@@ -11,6 +11,8 @@ import (
 	"slices"
 	"strings"
 	"sync"
+
+	"github.com/openagent-go/agent/internal/order"
 )
 
 //go:embed list.txt
@@ -98,7 +100,9 @@ func Covers(names []string) bool {
 // MayHold reports whether a folder with the last of these names may hold an entry of more
 // than one name. Replacing such a folder replaces the entry.
 func MayHold(names []string) bool {
-	return slices.ContainsFunc(read().entries, func(e entry) bool {
+	entries := read().entries
+	return order.Any(len(entries), func(i int) bool {
+		e := &entries[i]
 		for n := 1; n < len(e.names); n++ {
 			front := entry{names: e.names[:n]}
 			if front.ends(names) {

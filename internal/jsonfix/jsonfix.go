@@ -174,6 +174,8 @@ func (r *Reader) begin(c byte) bool {
 }
 
 // end takes in a closing bracket.
+//
+//go:noinline // called from many places: every program stays smaller
 func (r *Reader) end(c byte) bool {
 	n := len(r.open) - 1
 	if n < 0 || r.open[n]+2 != c {
@@ -185,6 +187,8 @@ func (r *Reader) end(c byte) bool {
 }
 
 // settle makes the first n bytes that are held certain.
+//
+//go:noinline // called from many places: every program stays smaller
 func (r *Reader) settle(n int) {
 	r.text = append(r.text, r.held[:n]...)
 	r.held = append(r.held[:0], r.held[n:]...)
@@ -224,6 +228,8 @@ func (r *Reader) inString(c byte) {
 }
 
 // character is called when all held bytes are whole characters.
+//
+//go:noinline // called from many places: every program stays smaller
 func (r *Reader) character() {
 	r.broken, r.high = false, false
 	if !r.isKey {

@@ -18,3 +18,37 @@ type list struct {
 func (l *list) Len() int           { return l.n }
 func (l *list) Less(i, j int) bool { return l.less(i, j) }
 func (l *list) Swap(i, j int)      { l.swap(i, j) }
+
+// Find returns the least index below n for which is returns true, -1 if there is none. Unlike
+// slices.IndexFunc, it is not compiled again for each type, and copies no element.
+//
+//go:noinline // called from many places: every program stays smaller
+func Find(n int, is func(i int) bool) int {
+	for i := range n {
+		if is(i) {
+			return i
+		}
+	}
+	return -1
+}
+
+// Any reports whether is returns true for an index below n, see [Find].
+func Any(n int, is func(i int) bool) bool { return Find(n, is) >= 0 }
+
+// Keep moves the elements of a list of n that are kept to its front, and returns how many
+// there are. The caller shortens the list, and clears the rest.
+//
+//go:noinline // called from many places: every program stays smaller
+func Keep(n int, keep func(i int) bool, move func(to, from int)) int {
+	kept := 0
+	for i := range n {
+		if !keep(i) {
+			continue
+		}
+		if kept < i {
+			move(kept, i)
+		}
+		kept++
+	}
+	return kept
+}

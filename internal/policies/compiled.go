@@ -23,32 +23,42 @@ func (c *Compiled) In(mode permission.Mode) *Compiled {
 // Plans reports whether the policy or one of its parents is in mode Plan.
 func (c *Compiled) Plans() bool { return c.rules.Plans() }
 
-// Decide is [permission.Policy.Decide].
-func (c *Compiled) Decide(r permission.Request) permission.Decision {
-	return decision(c.rules.Decide(request(r)))
+// Decide is [permission.Policy.Decide]. It is never nil.
+func (c *Compiled) Decide(r *permission.Request) *permission.Decision {
+	q := request(r)
+	return decision(c.rules.Decide(&q))
 }
 
 // Denies judges a call by the deny rules alone, for input that was changed after a decision,
-// and for the last look before the call runs.
-func (c *Compiled) Denies(r permission.Request) (permission.Decision, bool) {
-	d, ok := c.rules.Denies(request(r))
-	return decision(d), ok
+// and for the last look before the call runs. It returns the denial, nil for none.
+func (c *Compiled) Denies(r *permission.Request) *permission.Decision {
+	q := request(r)
+	return decision(c.rules.Denies(&q))
 }
 
-// Waits reports whether mode Plan, of the policy or of a parent, stops a call, so that a
-// person cannot allow it. The decision denies the call.
-func (c *Compiled) Waits(r permission.Request) (permission.Decision, bool) {
-	d, ok := c.rules.Waits(request(r))
-	return decision(d), ok
+// Waits returns the denial of a call that mode Plan, of the policy or of a parent, stops, so
+// that a person cannot allow it. It is nil if nothing stops the call.
+func (c *Compiled) Waits(r *permission.Request) *permission.Decision {
+	if !c.Plans() {
+		return nil
+	}
+	q := request(r)
+	return decision(c.rules.Waits(&q))
 }
 
-// Permits returns the decision of the allow rule that covers a call, if there is one and no
-// rule speaks against it. The mode does not count, but for Plan.
-func (c *Compiled) Permits(r permission.Request) (permission.Decision, bool) {
-	d, ok := c.rules.Permits(request(r))
-	return decision(d), ok
+// Permits returns the decision of the allow rule that covers a call, nil if there is none or
+// a rule speaks against it. The mode does not count, but for Plan.
+func (c *Compiled) Permits(r *permission.Request) *permission.Decision {
+	q := request(r)
+	return decision(c.rules.Permits(&q))
 }
 
-func decision(d rules.Decision) permission.Decision {
-	return permission.Decision{Behavior: permission.Behavior(d.Behavior), Reason: d.Reason, Source: permission.Source(d.Source), Rule: d.Rule, Origin: d.Origin}
+// decision returns a decision in the types of package permission. Nil stays nil.
+//
+//go:noinline // called from many places: every program stays smaller
+func decision(d *rules.Decision) *permission.Decision {
+	if d == nil {
+		return nil
+	}
+	return &permission.Decision{Behavior: permission.Behavior(d.Behavior), Reason: d.Reason, Source: permission.Source(d.Source), Rule: d.Rule, Origin: d.Origin}
 }

@@ -24,12 +24,12 @@ func TestConversionsLoseNothing(t *testing.T) {
 	noZero(t, reflect.ValueOf(want))
 
 	r := fill.New(reflect.TypeFor[permission.Request]()).Interface().(permission.Request)
-	got := request(r)
+	got := request(&r)
 	noZero(t, reflect.ValueOf(got))
 	noZero(t, reflect.ValueOf(got.Access[0]))
 
 	d := fill.New(reflect.TypeFor[rules.Decision]()).Interface().(rules.Decision)
-	back := decision(d)
+	back := decision(&d)
 	if back.Behavior != permission.Behavior(d.Behavior) || back.Reason != d.Reason || string(back.Source) != string(d.Source) || back.Rule != d.Rule || back.Origin != d.Origin {
 		t.Errorf("%+v became %+v", d, back)
 	}

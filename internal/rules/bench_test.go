@@ -31,7 +31,7 @@ func BenchmarkManyRules(b *testing.B) {
 			p := manyRules().Compile()
 			b.ReportAllocs()
 			for b.Loop() {
-				p.Decide(r)
+				p.Decide(&r)
 			}
 		})
 	}
@@ -50,7 +50,7 @@ func BenchmarkCommandLine(b *testing.B) {
 		judge := func(b *testing.B, target func(i int) string) {
 			b.ReportAllocs()
 			for i := 0; b.Loop(); i++ {
-				p.Decide(Request{Tool: "Bash", Dir: dir, Access: []Access{{Kind: RunCommand, Target: target(i)}}})
+				p.Decide(&Request{Tool: "Bash", Dir: dir, Access: []Access{{Kind: RunCommand, Target: target(i)}}})
 			}
 		}
 		b.Run(name+"/new", func(b *testing.B) { judge(b, func(i int) string { return fmt.Sprint(line, " ", i) }) })

@@ -23,7 +23,7 @@ type call struct {
 }
 
 // address reads the target of a fetch once.
-func (c *call) address(a Access) *address {
+func (c *call) address(a *Access) *address {
 	for _, at := range c.visits {
 		if at.text == a.Target {
 			return at
@@ -40,38 +40,44 @@ const elsewhere = "it runs elsewhere, where symlinks cannot be followed"
 // nowhere is the place of calls that touch no path: nobody looks at it.
 var nowhere paths.Context
 
-func newCase(r Request) call {
-	c := call{req: r, ground: &nowhere}
+// newCase returns the case of a request.
+func newCase(r *Request) *call {
+	c := new(call)
+	c.init(r)
+	return c
+}
+
+// init makes c the case of a request.
+func (c *call) init(r *Request) {
+	c.req, c.ground = *r, &nowhere
 	if len(r.Access) == 0 {
-		return c
+		return
 	}
 	c.ground = paths.NewContext(r.Dir, r.Roots)
-	for i, a := range r.Access {
-		if a.Kind != RunCommand {
-			continue
+	for i := range r.Access {
+		if a := &r.Access[i]; a.Kind == RunCommand {
+			if c.lines == nil {
+				c.lines = make([]*shellLine, len(r.Access))
+			}
+			c.lines[i] = &shellLine{cmdline.NewLine(c.ground.At(a.Dir), a.Target)}
 		}
-		if c.lines == nil {
-			c.lines = make([]*shellLine, len(r.Access))
-		}
-		c.lines[i] = &shellLine{cmdline.NewLine(c.ground.At(a.Dir), a.Target)}
 	}
-	return c
 }
 
 // String names the call for people.
 func (r Request) String() string {
-	c := newCase(r)
-	return c.String()
+	return newCase(&r).String()
 }
 
 // WhyWrites says why the call is not known to change nothing, "" if it is.
 func (r Request) WhyWrites() string {
-	c := newCase(r)
-	return c.whyWrites(new(Compiled))
+	return newCase(&r).whyWrites(new(Compiled))
 }
 
 // tools are the names of the tools whose rules may be about the call. Where there are
 // no rules nobody asks.
+//
+//go:noinline // called from many places: every program stays smaller
 func (c *call) tools() []string {
 	if c.names != nil {
 		return c.names
@@ -93,15 +99,12 @@ func (c *call) tools() []string {
 
 //go:noinline // called from many places: every program stays smaller
 func (c *call) String() string {
-	if len(c.req.Access) == 0 {
-		return c.req.Tool
-	}
-	return c.on(c.req.Access[0])
+	return c.on(c.first())
 }
 
-// on names the call by one of its accesses.
-func (c *call) on(a Access) string {
-	if a.Target == "" {
+// on names the call by one of its accesses, nil for none.
+func (c *call) on(a *Access) string {
+	if a == nil || a.Target == "" {
 		return c.req.Tool
 	}
 	return c.req.Tool + " " + strconv.Quote(text.Bytes(a.Target, shellword.MaxShown))
@@ -158,24 +161,24 @@ func (c *call) whyWrites(p *Compiled) string {
 	return ""
 }
 
-// match returns the first rule of a set, meant to forbid, that holds for the call,
-// and the access that it is about. A malformed rule holds.
-func (c *call) match(s *ruleSet) (*rule, Access, bool) {
+// match returns the first rule of a set, meant to forbid, that holds for the call, nil for
+// none, and the access that it is about, if any. A malformed rule holds.
+func (c *call) match(s *ruleSet) (*rule, *Access) {
 	if x := s.broken(); x != nil {
-		return x, Access{}, true
+		return x, nil
 	}
 	for _, i := range c.matching(s) {
 		x := &s.all[i]
 		if (x.pattern == "" || x.pattern == "*") && c.named(x) {
-			return x, c.first(), true
+			return x, c.first()
 		}
 		for at := range c.req.Access {
 			if c.holds(x, at) {
-				return x, c.req.Access[at], true
+				return x, &c.req.Access[at]
 			}
 		}
 	}
-	return nil, Access{}, false
+	return nil, nil
 }
 
 // named reports whether a rule is for the tool.
@@ -188,11 +191,12 @@ func (c *call) concerned(x *rule, kind AccessKind) bool {
 	return c.named(x) || x.tool == "Edit" && kind == EditFile || x.tool == "Read" && kind == ReadFile
 }
 
-func (c *call) first() Access {
+// first returns the first access of the call, nil for none.
+func (c *call) first() *Access {
 	if len(c.req.Access) == 0 {
-		return Access{}
+		return nil
 	}
-	return c.req.Access[0]
+	return &c.req.Access[0]
 }
 
 // holds reports whether a rule that forbids is about an access.
@@ -216,7 +220,7 @@ func (c *call) holds(x *rule, at int) bool {
 	case RunCommand:
 		return c.lines[at].runs(x)
 	case FetchURL:
-		return c.address(*a).matches(x, false)
+		return c.address(a).matches(x, false)
 	case UseName:
 		return matchText(strings.ToLower(x.pattern), strings.ToLower(a.Target))
 	}
@@ -336,29 +340,28 @@ func (c *call) doubtful(s *ruleSet) bool {
 	return c.lines == nil || slices.ContainsFunc(c.lines, func(x *shellLine) bool { return x != nil && x.Doubtful(files) })
 }
 
-// allowedBy returns a rule of those that together cover the call.
-func (c *call) allowedBy(s *ruleSet) (*rule, bool) {
+// allowedBy returns a rule of those that together cover the call, nil if they do not.
+func (c *call) allowedBy(s *ruleSet) *rule {
 	if len(s.all) == 0 {
-		return nil, false
+		return nil
 	}
 	for _, i := range c.plain(s) {
 		if x := &s.all[i]; c.named(x) {
-			return x, true
+			return x
 		}
 	}
 	var by *rule
-	covered := false
-	for at, a := range c.req.Access {
-		if a.Kind == ReadFile {
+	for at := range c.req.Access {
+		if c.req.Access[at].Kind == ReadFile {
 			continue // reading needs no rule, and a rule for reading allows nothing else
 		}
 		x, ok := c.covers(s, at)
 		if !ok {
-			return nil, false
+			return nil
 		}
-		by, covered = x, true
+		by = x
 	}
-	return by, covered
+	return by
 }
 
 func (c *call) covers(s *ruleSet, at int) (*rule, bool) {
@@ -386,7 +389,7 @@ func (c *call) covers(s *ruleSet, at int) (*rule, bool) {
 		}
 		switch {
 		case x.pattern == "",
-			a.Kind == FetchURL && c.address(*a).matches(x, true),
+			a.Kind == FetchURL && c.address(a).matches(x, true),
 			a.Kind == UseName && matchText(x.pattern, a.Target),
 			a.Kind == EditFile && c.ground.AllowedBy(x.path, a.Target):
 			return x, true
@@ -396,27 +399,27 @@ func (c *call) covers(s *ruleSet, at int) (*rule, bool) {
 }
 
 // byMode settles what no rule has settled and what is not read-only.
-func (c *call) byMode(mode Mode, why string) Decision {
+func (c *call) byMode(mode Mode, why string) *Decision {
 	switch mode {
 	case AcceptEdits:
 		if trouble := c.whyNotEdit(); trouble == "" {
-			return decide(Allowed, FromMode, nil, "%s edits files in the working folders, which the mode %s allows", c.String(), mode)
+			return decide(Allowed, FromMode, nil, c.String()+" edits files in the working folders, which the mode "+string(mode)+" allows")
 		} else if trouble != notAnEdit {
 			why = trouble
 		}
 	case Auto:
 		trouble := c.danger()
 		if trouble == "" {
-			return decide(Allowed, FromMode, nil, "%s is not known to be dangerous, which the mode %s allows", c.String(), mode)
+			return decide(Allowed, FromMode, nil, c.String()+" is not known to be dangerous, which the mode "+string(mode)+" allows")
 		}
 		why = trouble
 	case Plan:
 	case DontAsk: // the denial names the mode
-		return decide(Asked, FromMode, nil, "%s needs permission because %s%s", c.String(), why, c.remedy())
+		return decide(Asked, FromMode, nil, c.String()+" needs permission because "+why+c.remedy())
 	default:
 		mode = Default
 	}
-	return decide(Asked, FromMode, nil, "%s needs permission in mode %s because %s%s", c.String(), mode, why, c.remedy())
+	return decide(Asked, FromMode, nil, c.String()+" needs permission in mode "+string(mode)+" because "+why+c.remedy())
 }
 
 // remedy says which rules would allow the call.

@@ -2,7 +2,6 @@ package rules
 
 import (
 	"cmp"
-	"fmt"
 	"slices"
 
 	"github.com/openagent-go/agent/internal/rules/shellword"
@@ -61,20 +60,22 @@ func (c *Compiled) Plans() bool {
 }
 
 // Decide is [Policy.Decide].
-func (c *Compiled) Decide(r Request) Decision {
-	about := newCase(r)
+func (c *Compiled) Decide(r *Request) *Decision {
+	var about call
+	about.init(r)
 	return c.decide(&about)
 }
 
-// Denies is [Policy.Denies].
-func (c *Compiled) Denies(r Request) (Decision, bool) {
-	about := newCase(r)
+// Denies is [Policy.Denies]. It returns the denial, nil for none.
+func (c *Compiled) Denies(r *Request) *Decision {
+	var about call
+	about.init(r)
 	return c.denies(&about)
 }
 
 // decide puts what the policy says together with what its ceilings say: the
-// strictest answer counts.
-func (c *Compiled) decide(about *call) Decision {
+// strictest answer counts. It is never nil.
+func (c *Compiled) decide(about *call) *Decision {
 	d := c.own(about)
 	for _, ceiling := range c.ceilings {
 		if d.Behavior == Denied {
@@ -85,7 +86,7 @@ func (c *Compiled) decide(about *call) Decision {
 		}
 	}
 	if c.asksNobody() {
-		d = unasked(d)
+		d.unasked()
 	}
 	return d
 }
@@ -95,51 +96,52 @@ func (c *Compiled) asksNobody() bool {
 	return c.mode == DontAsk || slices.ContainsFunc(c.ceilings, (*Compiled).asksNobody)
 }
 
-// own is what the policy without its ceilings says.
-func (c *Compiled) own(about *call) Decision {
-	if d, ok := c.forbids(about); ok {
+// own is what the policy without its ceilings says. It is never nil.
+func (c *Compiled) own(about *call) *Decision {
+	if d := c.forbids(about); d != nil {
 		return d
 	}
 	mode := c.mode
 	if mode == Bypass {
-		return Decision{Behavior: Allowed, Source: FromMode, Reason: "the mode " + string(mode) + " asks nothing"}
+		return decide(Allowed, FromMode, nil, "the mode "+string(mode)+" asks nothing")
 	}
 	why := about.whyChanges(c)
 	if mode == Plan && about.waits(why) {
 		return planned(Asked, about, why)
 	}
-	if d, ok := c.asks(about); ok {
+	if d := c.asks(about); d != nil {
 		return d
 	}
-	if x, ok := about.allowedBy(c.allow); ok {
-		return Decision{Behavior: Allowed, Source: FromRule, Rule: string(x.source), Origin: x.origin, Reason: about.String() + " is allowed by the rule " + x.name()}
+	if x := about.allowedBy(c.allow); x != nil {
+		return decide(Allowed, FromRule, x, about.String()+" is allowed by the rule "+x.name())
 	}
 	if why == "" {
-		return Decision{Behavior: Allowed, Source: FromMode, Reason: about.String() + " only reads"}
+		return decide(Allowed, FromMode, nil, about.String()+" only reads")
 	}
 	if c.confined && about.req.Confined {
-		return decide(Allowed, FromMode, nil, "%s runs in the sandbox", about.String())
+		return decide(Allowed, FromMode, nil, about.String()+" runs in the sandbox")
 	}
 	return about.byMode(mode, why)
 }
 
-// asks reports whether a rule, or what rules cannot be checked for, needs a person.
-func (c *Compiled) asks(about *call) (Decision, bool) {
-	if x, a, ok := about.match(c.ask); ok {
-		return decide(Asked, FromRule, x, "%s needs permission because of the rule %s", about.on(a), x.name()), true
+// asks returns the question if a rule, or what rules cannot be checked for, needs a person,
+// nil if nothing does.
+func (c *Compiled) asks(about *call) *Decision {
+	if x, a := about.match(c.ask); x != nil {
+		return decide(Asked, FromRule, x, about.on(a)+" needs permission because of the rule "+x.name())
 	}
-	if where, a, ok := about.terminal(); ok {
-		return decide(Asked, FromRule, terminalRule, "%s needs permission because %s may be the terminal that questions are asked on", about.on(a), shellword.Show(where)), true
+	if where, a := about.terminal(); where != "" {
+		return decide(Asked, FromRule, terminalRule, about.on(a)+" needs permission because "+shellword.Show(where)+" may be the terminal that questions are asked on")
 	}
 	if path, doubt := about.whyTouchesPrivate(c.private); doubt != "" {
-		return decide(Asked, FromRule, &rule{source: readRule(path)}, "%s needs permission because it may touch %s, which the program keeps for itself: %s", about.String(), shellword.Show(path), doubt), true
+		return decide(Asked, FromRule, &rule{source: readRule(path)}, about.String()+" needs permission because it may touch "+shellword.Show(path)+", which the program keeps for itself: "+doubt)
 	}
 	for _, list := range []*ruleSet{c.deny, c.ask} {
 		if x, doubt := about.uncertain(list); doubt != "" {
-			return decide(Asked, FromRule, x, "%s needs permission because the rule %s cannot be checked: %s", about.String(), x.name(), doubt), true
+			return decide(Asked, FromRule, x, about.String()+" needs permission because the rule "+x.name()+" cannot be checked: "+doubt)
 		}
 	}
-	return Decision{}, false
+	return nil
 }
 
 // waits reports whether a call has to wait in mode Plan, for which whyChanges says why.
@@ -147,93 +149,98 @@ func (c *call) waits(why string) bool {
 	return why != "" && !(c.onlyFetches() && c.req.ReadOnly)
 }
 
-func planned(b Behavior, about *call, why string) Decision {
-	return decide(b, FromMode, nil, "%s has to wait in mode plan because %s; it can run once the plan is approved", about.String(), why)
+func planned(b Behavior, about *call, why string) *Decision {
+	return decide(b, FromMode, nil, about.String()+" has to wait in mode plan because "+why+"; it can run once the plan is approved")
 }
 
-// Waits reports whether mode [Plan], of the policy or of a ceiling, stops a call, so
-// that a person cannot allow it. The decision denies the call.
-func (c *Compiled) Waits(r Request) (Decision, bool) {
+// Waits returns the denial of a call that mode [Plan], of the policy or of a ceiling,
+// stops, so that a person cannot allow it. It is nil if nothing stops the call.
+func (c *Compiled) Waits(r *Request) *Decision {
 	if !c.Plans() {
-		return Decision{}, false
+		return nil
 	}
-	about := newCase(r)
+	var about call
+	about.init(r)
 	return c.waits(&about)
 }
 
-func (c *Compiled) waits(about *call) (Decision, bool) {
+func (c *Compiled) waits(about *call) *Decision {
 	if c.mode == Plan {
 		if why := about.whyChanges(c); about.waits(why) {
-			return planned(Denied, about, why), true
+			return planned(Denied, about, why)
 		}
 	}
 	for _, ceiling := range c.ceilings {
-		if d, ok := ceiling.waits(about); ok {
-			return d, true
+		if d := ceiling.waits(about); d != nil {
+			return d
 		}
 	}
-	return Decision{}, false
+	return nil
 }
 
-// Permits returns the decision of the allow rule that covers a call, if there is one
-// and no rule speaks against it. The mode does not count, but for [Plan].
-func (c *Compiled) Permits(r Request) (Decision, bool) {
+// Permits returns the decision of the allow rule that covers a call, nil if there is none
+// or a rule speaks against it. The mode does not count, but for [Plan].
+func (c *Compiled) Permits(r *Request) *Decision {
 	if c.mode == Bypass {
 		c = c.In(Default) // which looks at rules
 	}
-	d := c.Decide(r)
-	return d, d.Behavior == Allowed && d.Source == FromRule
+	if d := c.Decide(r); d.Behavior == Allowed && d.Source == FromRule {
+		return d
+	}
+	return nil
 }
 
-func (c *Compiled) denies(about *call) (Decision, bool) {
-	if d, ok := c.forbids(about); ok {
-		return d, true
+func (c *Compiled) denies(about *call) *Decision {
+	if d := c.forbids(about); d != nil {
+		return d
 	}
 	for _, ceiling := range c.ceilings {
-		if d, ok := ceiling.denies(about); ok {
-			return d, true
+		if d := ceiling.denies(about); d != nil {
+			return d
 		}
 	}
-	return Decision{}, false
+	return nil
 }
 
-// forbids judges a call by the deny rules of the policy without its ceilings.
-func (c *Compiled) forbids(about *call) (Decision, bool) {
+// forbids judges a call by the deny rules of the policy without its ceilings. It returns
+// the denial, nil for none.
+func (c *Compiled) forbids(about *call) *Decision {
 	if x := c.deny.broken(); x != nil {
-		return decide(Denied, FromRule, x, "%s is denied because a deny rule cannot be read: %v", about.String(), x.err), true
+		return decide(Denied, FromRule, x, about.String()+" is denied because a deny rule cannot be read: "+x.err.Error())
 	}
-	if x, a, ok := about.match(c.deny); ok {
-		return decide(Denied, FromRule, x, "%s is denied by the rule %s", about.on(a), x.name()), true
+	if x, a := about.match(c.deny); x != nil {
+		return decide(Denied, FromRule, x, about.on(a)+" is denied by the rule "+x.name())
 	}
-	if path, a, ok := about.private(c.private); ok {
-		return decide(Denied, FromRule, &rule{source: readRule(path)}, "%s is denied because the program keeps %s for itself", about.on(a), shellword.Show(path)), true
+	if path, a := about.private(c.private); path != "" {
+		return decide(Denied, FromRule, &rule{source: readRule(path)}, about.on(a)+" is denied because the program keeps "+shellword.Show(path)+" for itself")
 	}
 	if c.only != nil && !about.req.Unbound && !about.within(c.only) {
-		return decide(Denied, FromRule, nil, "%s is not among what %s may use: %s", about.String(), c.bound, c.only.names()), true
+		return decide(Denied, FromRule, nil, about.String()+" is not among what "+c.bound+" may use: "+c.only.names())
 	}
 	if c.mode == Bypass {
-		if where, a, ok := about.terminal(); ok {
-			return decide(Denied, FromRule, terminalRule, "%s is denied because %s may be the terminal that questions are asked on", about.on(a), shellword.Show(where)), true
+		if where, a := about.terminal(); where != "" {
+			return decide(Denied, FromRule, terminalRule, about.on(a)+" is denied because "+shellword.Show(where)+" may be the terminal that questions are asked on")
 		}
 		if x, doubt := about.uncertain(c.deny); doubt != "" {
-			return decide(Denied, FromRule, x, "%s is denied because the rule %s cannot be checked: %s", about.String(), x.name(), doubt), true
+			return decide(Denied, FromRule, x, about.String()+" is denied because the rule "+x.name()+" cannot be checked: "+doubt)
 		}
 	}
-	return Decision{}, false
+	return nil
 }
 
 // unasked turns a question into a refusal where nothing may be asked.
-func unasked(d Decision) Decision {
+func (d *Decision) unasked() {
 	if d.Behavior == Asked {
 		d.Behavior = Denied
 		d.Reason = "denied in mode dontAsk: " + d.Reason
 	}
-	return d
 }
 
 // decide makes a decision, of the rule x unless that is nil.
-func decide(b Behavior, from Source, x *rule, format string, args ...any) Decision {
-	d := Decision{Behavior: b, Source: from, Reason: fmt.Sprintf(format, args...)}
+//
+//go:noinline // called from many places: every program stays smaller
+func decide(b Behavior, from Source, x *rule, reason string) *Decision {
+	d := &Decision{Behavior: b, Source: from, Reason: reason}
 	if x != nil {
 		d.Rule, d.Origin = string(x.source), x.origin
 	}

@@ -19,7 +19,7 @@ type Part struct {
 // is not allowed. Parents are ignored. [Policy.Decide] may be stricter: it
 // also sees what the parts do together.
 func (p Policy) Parts(r Request) []Part {
-	c, about := p.Compile(), newCase(r)
+	c, about := p.Compile(), newCase(&r)
 	deny, ask := about.concerning(c.deny), about.concerning(c.ask)
 	var out []Part
 	for _, s := range about.lines {
@@ -35,7 +35,7 @@ func (s *shellLine) parts(tool string, held []string, p *Compiled, deny, ask []i
 	var out []Part
 	for i := range s.List {
 		d := s.judgeCommand(i, tool, held, p, deny, ask)
-		out = append(out, Part{s.List[i].Raw, d})
+		out = append(out, Part{s.List[i].Raw, *d})
 	}
 	for _, f := range s.Redirects {
 		if !f.Write {
@@ -43,15 +43,15 @@ func (s *shellLine) parts(tool string, held []string, p *Compiled, deny, ask []i
 		}
 		d := decide(Asked, FromMode, nil, "no rule lets it write there")
 		if x, ok := s.editable(p.allow, f.In, f.Word); ok {
-			d = decide(Allowed, FromRule, x, "allowed by the rule %s", x.name())
+			d = decide(Allowed, FromRule, x, "allowed by the rule "+x.name())
 		}
-		out = append(out, Part{"> " + shellword.Show(f.Path), d})
+		out = append(out, Part{"> " + shellword.Show(f.Path), *d})
 	}
 	return out
 }
 
 // judgeCommand judges one simple command of a line by itself.
-func (s *shellLine) judgeCommand(i int, tool string, held []string, p *Compiled, deny, ask []int) Decision {
+func (s *shellLine) judgeCommand(i int, tool string, held []string, p *Compiled, deny, ask []int) *Decision {
 	c := &s.List[i]
 	alone := &shellLine{s.Alone(i)}
 	forbids := func(set *ruleSet, list []int) *rule {
@@ -71,21 +71,21 @@ func (s *shellLine) judgeCommand(i int, tool string, held []string, p *Compiled,
 		return &set.all[list[at]]
 	}
 	if x := forbids(p.deny, deny); x != nil {
-		return decide(Denied, FromRule, x, "denied by the rule %s", x.name())
+		return decide(Denied, FromRule, x, "denied by the rule "+x.name())
 	}
 	if x := alone.mayChange(held, p.deny, deny); x != nil {
-		return decide(Asked, FromRule, x, "the rule %s cannot be checked: it may still write there, and no sandbox holds it", x.name())
+		return decide(Asked, FromRule, x, "the rule "+x.name()+" cannot be checked: it may still write there, and no sandbox holds it")
 	}
 	if x := forbids(p.ask, ask); x != nil {
-		return decide(Asked, FromRule, x, "asked about because of the rule %s", x.name())
+		return decide(Asked, FromRule, x, "asked about because of the rule "+x.name())
 	}
 	for i := range p.allow.all {
 		if x := &p.allow.all[i]; x.err == nil && x.pattern == "" && x.names(tool) {
-			return decide(Allowed, FromRule, x, "allowed by the rule %s", x.name())
+			return decide(Allowed, FromRule, x, "allowed by the rule "+x.name())
 		}
 	}
 	if x, ok := s.ruleFor(c, p.allow, tool); ok {
-		return decide(Allowed, FromRule, x, "allowed by the rule %s", x.name())
+		return decide(Allowed, FromRule, x, "allowed by the rule "+x.name())
 	}
 	if c.Passes() {
 		return decide(Allowed, FromMode, nil, "it only runs the next one")
@@ -94,7 +94,7 @@ func (s *shellLine) judgeCommand(i int, tool string, held []string, p *Compiled,
 	if why == "" {
 		return decide(Allowed, FromMode, nil, "it only reads")
 	}
-	return decide(Asked, FromMode, nil, "no rule allows it, and %s", why)
+	return decide(Asked, FromMode, nil, "no rule allows it, and "+why)
 }
 
 // mayChange returns the first rule of those listed that is about a file which the line may

@@ -8,7 +8,7 @@ import (
 // absolute and not clean: what they redirect into, and arguments of commands that
 // open files with what they read from. all is false if they may name others.
 func (r Request) Files() (read, written []string, all bool) {
-	c := newCase(r)
+	c := newCase(&r)
 	all = true
 	for i, a := range r.Access {
 		if a.Kind == RunCommand {

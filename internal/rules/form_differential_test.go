@@ -144,8 +144,9 @@ type formCase struct {
 func newFormCase(line string) *formCase {
 	c := &formCase{line: line}
 	c.form, c.odd = shellscan.Canonical(line)
+	r := run("/w", line)
 	for i, p := range wirePolicies {
-		if p.Decide(run("/w", line)).Behavior == Allowed {
+		if p.Decide(&r).Behavior == Allowed {
 			c.allowed = i + 1
 			break
 		}

@@ -115,6 +115,8 @@ type wordIndex struct {
 }
 
 // add files a rule under each key, without any as one that may match everything.
+//
+//go:noinline // called from many places: every program stays smaller
 func (x *wordIndex) add(i int, keys []string) {
 	if len(keys) == 0 {
 		x.free = append(x.free, i)
@@ -198,6 +200,8 @@ func (x *pathIndex) find(found []int, file string, from []string) []int {
 }
 
 // above appends the rules for a file and all folders above it.
+//
+//go:noinline // called from many places: every program stays smaller
 func (x *wordIndex) above(found []int, file string) []int {
 	if len(x.by) == 0 {
 		return found

@@ -104,8 +104,8 @@ func (x *rule) coversRule(y *rule) bool {
 	case strings.HasPrefix(x.pattern, "domain:") || strings.HasPrefix(y.pattern, "domain:"):
 		return false
 	}
-	return !slices.ContainsFunc(y.commands, func(one commandPattern) bool {
-		return !slices.ContainsFunc(x.commands, func(p commandPattern) bool { return matchText(p.text, one.text) })
+	return !y.anyCommand(func(one *commandPattern) bool {
+		return !x.anyCommand(func(p *commandPattern) bool { return matchText(p.text, one.text) })
 	})
 }
 

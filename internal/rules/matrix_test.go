@@ -145,7 +145,7 @@ func TestMatrixOfChildren(t *testing.T) {
 					if got := p.Decide(c.Request); got.Behavior != want {
 						t.Errorf("%s, depth %d, parent %v, child %v: %s (%s), want %s", c.name, depth+1, parent, child, got.Behavior, got.Reason, want)
 					}
-					if _, denied := p.Denies(c.Request); denied && want != Denied {
+					if p.Denies(c.Request) != nil && want != Denied {
 						t.Errorf("%s, parent %v, child %v: denied by Denies, want %s", c.name, parent, child, want)
 					}
 					if p.Compile().Plans() != (parent.mode == Plan || child.mode == Plan) {

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/openagent-go/agent/internal/order"
 	"github.com/openagent-go/agent/internal/rules/shellword"
 	"github.com/openagent-go/agent/internal/text"
 )
@@ -66,7 +67,7 @@ func (p Policy) Hides(tool string, aliases ...string) bool {
 	return slices.ContainsFunc(p.Deny, func(r Rule) bool {
 		x, err := r.parse()
 		return err == nil && x.pattern == "" && (x.names(tool) || slices.ContainsFunc(aliases, x.names))
-	}) || slices.ContainsFunc(p.Parents, func(c Policy) bool { return c.Hides(tool, aliases...) })
+	}) || order.Any(len(p.Parents), func(i int) bool { return p.Parents[i].Hides(tool, aliases...) })
 }
 
 // Within returns the policy bounded by another: a call runs only if both let it run.
@@ -76,7 +77,7 @@ func (p Policy) Within(parent Policy) Policy {
 }
 
 // Decide judges a call. The decision is Allowed, Denied or Asked and says why.
-func (p Policy) Decide(r Request) Decision { return p.Compile().Decide(r) }
+func (p Policy) Decide(r Request) Decision { return *p.Compile().Decide(&r) }
 
-// Denies judges a call by the deny rules alone.
-func (p Policy) Denies(r Request) (Decision, bool) { return p.Compile().Denies(r) }
+// Denies judges a call by the deny rules alone. It returns the denial, nil for none.
+func (p Policy) Denies(r Request) *Decision { return p.Compile().Denies(&r) }

@@ -7,15 +7,15 @@ import "github.com/openagent-go/agent/internal/rules/paths"
 // readRule is the rule that is named for a private path.
 func readRule(path string) Rule { return Rule("Read(" + paths.Anchor("/", path) + ")") }
 
-// private returns the private path that the call is known to touch, and by which
-// access.
-func (c *call) private(private []string) (string, Access, bool) {
+// private returns the private path that the call is known to touch, "" for none, and by
+// which access.
+func (c *call) private(private []string) (path string, by *Access) {
 	if len(private) == 0 || len(c.req.Access) == 0 {
-		return "", Access{}, false
+		return "", nil
 	}
 	kept := c.ground.Kept(private)
-	for i, a := range c.req.Access {
-		path := ""
+	for i := range c.req.Access {
+		path, a := "", &c.req.Access[i]
 		switch a.Kind {
 		case ReadFile, EditFile:
 			path = c.ground.Among(kept, a.Target)
@@ -25,10 +25,10 @@ func (c *call) private(private []string) (string, Access, bool) {
 			}
 		}
 		if path != "" {
-			return path, a, true
+			return path, a
 		}
 	}
-	return "", Access{}, false
+	return "", nil
 }
 
 // whyTouchesPrivate says why a command line may touch what is kept in a root without

@@ -40,7 +40,7 @@ func TestPrivate(t *testing.T) {
 		p.Mode = mode
 		r := Request{Tool: "Bash", Access: []Access{a}, ReadOnly: a.Kind == ReadFile, Dir: root, Roots: []string{root}}
 		d := p.Decide(r)
-		if again, denied := p.Denies(r); mode == Bypass && denied != (d.Behavior == Denied) || denied && again.Reason == "" {
+		if again := p.Denies(r); mode == Bypass && (again != nil) != (d.Behavior == Denied) || again != nil && again.Reason == "" {
 			t.Errorf("%+v: %+v, then %+v", a, d, again)
 		}
 		return d

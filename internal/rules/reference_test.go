@@ -17,63 +17,63 @@ import (
 
 // plainly is what a policy without ceilings and private paths says, found by trying
 // each rule of each list.
-func plainly(p Policy, r Request) Decision {
-	c, about := p.Compile(), newCase(r)
-	asked := func(d Decision) Decision {
+func plainly(p Policy, r Request) *Decision {
+	c, about := p.Compile(), newCase(&r)
+	asked := func(d *Decision) *Decision {
 		if p.Mode == DontAsk {
-			return unasked(d)
+			d.unasked()
 		}
 		return d
 	}
 	if x := c.deny.broken(); x != nil {
-		return decide(Denied, FromRule, x, "%s is denied because a deny rule cannot be read: %v", about.String(), x.err)
+		return decide(Denied, FromRule, x, fmt.Sprintf("%s is denied because a deny rule cannot be read: %v", about.String(), x.err))
 	}
-	if x, a, ok := about.anyHolds(c.deny); ok {
-		return decide(Denied, FromRule, x, "%s is denied by the rule %s", about.on(a), x.name())
+	if x, a := about.anyHolds(c.deny); x != nil {
+		return decide(Denied, FromRule, x, fmt.Sprintf("%s is denied by the rule %s", about.on(a), x.name()))
 	}
 	if x, why := about.anyDoubt(c.deny); x != nil && p.Mode == Bypass {
-		return decide(Denied, FromRule, x, "%s is denied because the rule %s cannot be checked: %s", about.String(), x.name(), why)
+		return decide(Denied, FromRule, x, fmt.Sprintf("%s is denied because the rule %s cannot be checked: %s", about.String(), x.name(), why))
 	}
 	if p.Mode == Bypass {
-		return decide(Allowed, FromMode, nil, "the mode %s asks nothing", p.Mode)
+		return decide(Allowed, FromMode, nil, fmt.Sprintf("the mode %s asks nothing", p.Mode))
 	}
 	why := about.whyChanges(c)
 	if p.Mode == Plan && why != "" && !(about.onlyFetches() && r.ReadOnly) {
-		return decide(Asked, FromMode, nil, "%s has to wait in mode plan because %s; it can run once the plan is approved", about.String(), why)
+		return decide(Asked, FromMode, nil, fmt.Sprintf("%s has to wait in mode plan because %s; it can run once the plan is approved", about.String(), why))
 	}
 	if x := c.ask.broken(); x != nil {
-		return asked(decide(Asked, FromRule, x, "%s needs permission because of the rule %s", about.on(Access{}), x.name()))
+		return asked(decide(Asked, FromRule, x, fmt.Sprintf("%s needs permission because of the rule %s", about.on(nil), x.name())))
 	}
-	if x, a, ok := about.anyHolds(c.ask); ok {
-		return asked(decide(Asked, FromRule, x, "%s needs permission because of the rule %s", about.on(a), x.name()))
+	if x, a := about.anyHolds(c.ask); x != nil {
+		return asked(decide(Asked, FromRule, x, fmt.Sprintf("%s needs permission because of the rule %s", about.on(a), x.name())))
 	}
 	for _, s := range []*ruleSet{c.deny, c.ask} {
 		if x, why := about.anyDoubt(s); x != nil {
-			return asked(decide(Asked, FromRule, x, "%s needs permission because the rule %s cannot be checked: %s", about.String(), x.name(), why))
+			return asked(decide(Asked, FromRule, x, fmt.Sprintf("%s needs permission because the rule %s cannot be checked: %s", about.String(), x.name(), why)))
 		}
 	}
 	if x := about.allCovered(c.allow); x != nil {
-		return decide(Allowed, FromRule, x, "%s is allowed by the rule %s", about.String(), x.name())
+		return decide(Allowed, FromRule, x, fmt.Sprintf("%s is allowed by the rule %s", about.String(), x.name()))
 	}
 	if why == "" {
-		return decide(Allowed, FromMode, nil, "%s only reads", about.String())
+		return decide(Allowed, FromMode, nil, fmt.Sprintf("%s only reads", about.String()))
 	}
 	return asked(about.byMode(p.Mode, why))
 }
 
-func (c *call) anyHolds(s *ruleSet) (*rule, Access, bool) {
+func (c *call) anyHolds(s *ruleSet) (*rule, *Access) {
 	for i := range s.all {
 		x := &s.all[i]
 		if (x.pattern == "" || x.pattern == "*") && c.named(x) {
-			return x, c.first(), true
+			return x, c.first()
 		}
-		for at, a := range c.req.Access {
+		for at := range c.req.Access {
 			if c.holds(x, at) {
-				return x, a, true
+				return x, &c.req.Access[at]
 			}
 		}
 	}
-	return nil, Access{}, false
+	return nil, nil
 }
 
 func (c *call) anyDoubt(s *ruleSet) (*rule, string) {
@@ -127,7 +127,7 @@ func (c *call) allCovered(s *ruleSet) *rule {
 			continue
 		}
 		i := slices.IndexFunc(good, func(x *rule) bool {
-			return c.concerned(x, a.Kind) && (x.pattern == "" || a.Kind == FetchURL && c.address(a).matches(x, true) ||
+			return c.concerned(x, a.Kind) && (x.pattern == "" || a.Kind == FetchURL && c.address(&a).matches(x, true) ||
 				a.Kind == UseName && matchText(x.pattern, a.Target) || a.Kind == EditFile && c.ground.AllowedBy(x.path, a.Target))
 		})
 		if i < 0 {
@@ -334,7 +334,7 @@ func TestIndex(t *testing.T) {
 		c := p.Compile()
 		for range 4 {
 			r := q.request()
-			got, want := c.Decide(r), plainly(p, r)
+			got, want := c.Decide(&r), plainly(p, r)
 			if fmt.Sprint(got) != fmt.Sprint(want) {
 				t.Fatalf("policy %+v\nrequest %+v\ngot  %+v\nwant %+v", p, r, got, want)
 			}

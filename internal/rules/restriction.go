@@ -23,7 +23,8 @@ func (c *call) within(s *ruleSet) bool {
 	if len(scoped) == 0 || len(c.req.Access) == 0 {
 		return false
 	}
-	for at, a := range c.req.Access {
+	for at := range c.req.Access {
+		a := &c.req.Access[at]
 		if a.Kind == RunCommand {
 			if _, ok := c.lines[at].coveredBy(s, c.req.Tool, true); !ok {
 				return false

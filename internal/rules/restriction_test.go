@@ -65,7 +65,7 @@ func TestBound(t *testing.T) {
 	} {
 		for _, mode := range Modes {
 			p := Policy{Mode: mode, Allow: []Rule{"Bash", "Read", "Grep", "Write", "Agent", "WebFetch", "mcp__git", "mcp__other"}, Restriction: &Restriction{By: "the skill x", Only: c.only}}
-			_, denied := p.Denies(c.call)
+			denied := p.Denies(c.call) != nil
 			d := p.Decide(c.call)
 			if denied == c.in || !c.in && (d.Behavior != Denied || !strings.Contains(d.Reason, "the skill x may use")) || c.in && strings.Contains(d.Reason, "the skill x") {
 				t.Errorf("%s, %v: %v: within %v, want %v: %+v", mode, c.only, c.call.Access, !denied, c.in, d)
@@ -74,7 +74,7 @@ func TestBound(t *testing.T) {
 				t.Errorf("%s, %v: a ceiling's bound lets %v pass: %+v", mode, c.only, c.call.Access, under)
 			}
 			if c.call.Unbound = true; !c.in {
-				if _, denied := p.Denies(c.call); denied {
+				if p.Denies(c.call) != nil {
 					t.Errorf("%v: bound though unbound: %v", c.only, c.call.Access)
 				}
 			}

@@ -19,10 +19,10 @@ type Risk struct {
 // The grave ones come first. It is for questions: a call without risks may still need
 // permission.
 func (r Request) Risks() []Risk {
-	about := newCase(r)
+	about := newCase(&r)
 	var grave, other []Risk
 	add := func(text, why string, dir string) {
-		alone := newCase(Request{Tool: r.Tool, Dir: r.Dir, Roots: r.Roots, Access: []Access{{Kind: RunCommand, Target: text, Dir: dir}}})
+		alone := newCase(&Request{Tool: r.Tool, Dir: r.Dir, Roots: r.Roots, Access: []Access{{Kind: RunCommand, Target: text, Dir: dir}}})
 		x := Risk{Text: text, Why: why}
 		if danger := alone.danger(); danger != "" {
 			x.Why, x.Grave = danger, true

@@ -82,12 +82,20 @@ func (x *rule) name() string {
 	return string(x.source) + " of " + x.origin
 }
 
-func (r Rule) parse() (rule, error) {
-	bad := func(format string, args ...any) (rule, error) {
-		return rule{}, fmt.Errorf("parsing rule %q: %s", text.Bytes(string(r), shellword.MaxShown), fmt.Sprintf(format, args...))
+func (r Rule) parse() (x rule, err error) {
+	if err := x.read(r); err != nil {
+		return rule{}, err
+	}
+	return x, nil
+}
+
+// read is parse. It fills in x.
+func (x *rule) read(r Rule) error {
+	bad := func(format string, args ...any) error {
+		return fmt.Errorf("parsing rule %q: %s", text.Bytes(string(r), shellword.MaxShown), fmt.Sprintf(format, args...))
 	}
 	tool, rest, scoped := strings.Cut(string(r), "(")
-	x := rule{source: r, tool: tool}
+	x.source, x.tool = r, tool
 	if strings.Contains(tool, ")") {
 		return bad("unbalanced parentheses")
 	}
@@ -98,7 +106,7 @@ func (r Rule) parse() (rule, error) {
 		return bad("%q cannot be in a tool's name", []rune(tool[i:])[0])
 	}
 	if !scoped {
-		return x, nil
+		return nil
 	}
 	if !balanced(rest) {
 		return bad("unbalanced parentheses")
@@ -133,7 +141,7 @@ func (r Rule) parse() (rule, error) {
 	}
 	x.path, x.commands = paths.NewPattern(x.pattern, paths.FoldCase), commandPatterns(x.pattern)
 	x.options = optionsIn(x.pattern)
-	return x, nil
+	return nil
 }
 
 func isNameRune(c rune) bool {
@@ -194,6 +202,8 @@ func (x *rule) names(tool string) bool {
 
 // NamesTool reports whether one of the names, which may hold "*" for any text, is the name
 // of a tool or one of its other names.
+//
+//go:noinline // called from many places: every program stays smaller
 func NamesTool(names []string, tool string, aliases ...string) bool {
 	return slices.ContainsFunc(names, func(n string) bool {
 		x := rule{tool: n}

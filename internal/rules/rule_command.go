@@ -4,6 +4,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/openagent-go/agent/internal/order"
 	"github.com/openagent-go/agent/internal/rules/cmdline"
 	"github.com/openagent-go/agent/internal/rules/effects"
 	"github.com/openagent-go/agent/internal/rules/paths"
@@ -47,8 +48,13 @@ func commandPatterns(p string) []commandPattern {
 	return []commandPattern{newCommandPattern(p)}
 }
 
+// anyCommand reports whether is returns true for a pattern of the rule.
+func (x *rule) anyCommand(is func(*commandPattern) bool) bool {
+	return order.Any(len(x.commands), func(i int) bool { return is(&x.commands[i]) })
+}
+
 func (x *rule) matchesText(text string) bool {
-	return slices.ContainsFunc(x.commands, func(p commandPattern) bool { return matchText(p.text, text) })
+	return x.anyCommand(func(p *commandPattern) bool { return matchText(p.text, text) })
 }
 
 // runs reports whether the line, as written or in part, matches a pattern.
@@ -59,10 +65,10 @@ func (s *shellLine) runs(x *rule) bool {
 	}
 	for i := range s.List {
 		c := &s.List[i]
-		if match(c.Raw) || slices.ContainsFunc(c.Forms(false), match) || slices.ContainsFunc(x.commands, func(p commandPattern) bool { return p.skips(c, false) }) {
+		if match(c.Raw) || slices.ContainsFunc(c.Forms(false), match) || x.anyCommand(func(p *commandPattern) bool { return p.skips(c, false) }) {
 			return true
 		}
-		if full := spelledOut(c, x.options); full != nil && (slices.ContainsFunc(full.Forms(false), match) || slices.ContainsFunc(x.commands, func(p commandPattern) bool { return p.skips(full, false) })) {
+		if full := spelledOut(c, x.options); full != nil && (slices.ContainsFunc(full.Forms(false), match) || x.anyCommand(func(p *commandPattern) bool { return p.skips(full, false) })) {
 			return true
 		}
 	}
@@ -82,11 +88,11 @@ func (s *shellLine) mayRun(x *rule) bool {
 		if s.List[i].RunsByOption() {
 			return true
 		}
-		if slices.ContainsFunc(x.commands, func(p commandPattern) bool { return p.skips(&s.List[i], true) }) {
+		if x.anyCommand(func(p *commandPattern) bool { return p.skips(&s.List[i], true) }) {
 			return true
 		}
 		for _, text := range s.List[i].Forms(true) {
-			if strings.Contains(text, shellword.Unknown) && slices.ContainsFunc(x.commands, func(p commandPattern) bool { return mayMatch(p.text, text) }) {
+			if strings.Contains(text, shellword.Unknown) && x.anyCommand(func(p *commandPattern) bool { return mayMatch(p.text, text) }) {
 				return true
 			}
 		}

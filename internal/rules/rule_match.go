@@ -23,6 +23,8 @@ func (c *call) buckets(s *ruleSet, f func(*bucket)) {
 }
 
 // wild appends the rules for more than one tool that are for the call's.
+//
+//go:noinline // called from many places: every program stays smaller
 func (c *call) wild(found []int, s *ruleSet) []int {
 	for _, i := range s.wild {
 		if c.named(&s.all[i]) {
@@ -95,7 +97,7 @@ func (c *call) about(found []int, s *ruleSet, b *bucket, tool string, at int) []
 	case a.Kind == ReadFile || a.Kind == EditFile:
 		return b.paths.about(found, c.ground, s.allows, a.Target)
 	case a.Kind == FetchURL:
-		if host := c.address(*a).host; host != "" {
+		if host := c.address(a).host; host != "" {
 			return b.domains.host(found, host)
 		}
 	}

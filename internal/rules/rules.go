@@ -101,6 +101,8 @@ type Origin struct {
 }
 
 // As converts a list of strings of one type to another. Nil stays nil.
+//
+//go:noinline // called from many places: every program stays smaller
 func As[To, From ~string](list []From) []To {
 	if list == nil {
 		return nil

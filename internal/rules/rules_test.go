@@ -165,7 +165,7 @@ func TestRules(t *testing.T) {
 		if got.Reason == "" || got.Source == "" || (got.Source == FromRule) != (got.Rule != "") {
 			t.Errorf("%v is not explained: %+v", c.req.Access, got)
 		}
-		if d, denied := c.policy.Denies(c.req); denied != (c.want == Denied && c.policy.Mode != DontAsk) || denied && d.Rule != got.Rule {
+		if d := c.policy.Denies(c.req); (d != nil) != (c.want == Denied && c.policy.Mode != DontAsk) || d != nil && d.Rule != got.Rule {
 			t.Errorf("%v: Denies says %v, Decide %v", c.req.Access, d, got)
 		}
 	}
@@ -292,7 +292,7 @@ func TestRuleProperties(t *testing.T) {
 		}
 		q = p
 		q.Allow = append(slices.Clone(p.Allow), rules...)
-		if _, denied := p.Denies(r); denied && q.Decide(r).Behavior != Denied {
+		if p.Denies(r) != nil && q.Decide(r).Behavior != Denied {
 			t.Fatalf("an allow rule beats a deny rule: %+v, %v", q, r)
 		}
 		if got := q.Decide(r); level(got.Behavior) < level(was.Behavior) {

@@ -45,7 +45,7 @@ const (
 // first; none if there are none that a person could judge. Commands that are
 // dangerous are suggested word for word alone.
 func (r Request) Suggestions() []Suggestion {
-	c := newCase(r)
+	c := newCase(&r)
 	var out []Suggestion
 	for _, width := range []string{exact, Usual, broad} {
 		rules := c.suggest(width)
@@ -67,7 +67,7 @@ func (r Request) Suggestions() []Suggestion {
 // call together, none if there are none that a person could judge. Commands that
 // are dangerous are suggested word for word, others with any arguments.
 func (r Request) Suggest() []Rule {
-	c := newCase(r)
+	c := newCase(&r)
 	return c.suggest(Usual)
 }
 

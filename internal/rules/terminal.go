@@ -44,17 +44,18 @@ func toTerminal(text string) string {
 	return ""
 }
 
-// terminal returns the access of a call that leads to a terminal.
-func (c *call) terminal() (where string, a Access, ok bool) {
-	for _, a := range c.req.Access {
-		switch a.Kind {
+// terminal returns the access of a call that leads to a terminal, and the part of it that
+// does, "" for none.
+func (c *call) terminal() (where string, by *Access) {
+	for i := range c.req.Access {
+		switch a := &c.req.Access[i]; a.Kind {
 		case RunCommand, ReadFile, EditFile:
 			if where := toTerminal(a.Target); where != "" {
-				return where, a, true
+				return where, a
 			}
 		}
 	}
-	return "", Access{}, false
+	return "", nil
 }
 
 // terminalRule is the rule that is named for a terminal.

@@ -97,10 +97,16 @@ func deep(raw []byte) bool {
 
 // schema writes one schema, its type first.
 func (w *writer) schema(raw json.RawMessage, depth int) ([]byte, error) {
-	if w.nested++; w.nested > maxNested || depth > w.depth {
+	w.nested++
+	out, err := w.nestedSchema(raw, depth)
+	w.nested--
+	return out, err
+}
+
+func (w *writer) nestedSchema(raw json.RawMessage, depth int) ([]byte, error) {
+	if w.nested > maxNested || depth > w.depth {
 		return nil, errForm
 	}
-	defer func() { w.nested-- }()
 	in, err := parse(raw)
 	if err != nil {
 		return nil, errForm
@@ -121,7 +127,7 @@ func (w *writer) schema(raw json.RawMessage, depth int) ([]byte, error) {
 		return nil, err
 	}
 	if kind != nil {
-		out = append(out, member{"type", kind})
+		out.add("type", kind)
 		if kind[0] == '[' {
 			w.unions++
 		}
@@ -143,7 +149,7 @@ func (w *writer) schema(raw json.RawMessage, depth int) ([]byte, error) {
 				return nil, errForm
 			}
 			w.unions++
-			out = append(out, member{"anyOf", alternatives})
+			out.add("anyOf", alternatives)
 		case "properties":
 			if err := w.members(&out, in, depth); err != nil {
 				return nil, err
@@ -153,7 +159,7 @@ func (w *writer) schema(raw json.RawMessage, depth int) ([]byte, error) {
 			if err != nil {
 				return nil, err
 			}
-			out = append(out, member{"items", items})
+			out.add("items", items)
 		case "format":
 			if f, _ := in.text("format"); slices.Contains(w.formats, f) {
 				same = true
@@ -165,7 +171,7 @@ func (w *writer) schema(raw json.RawMessage, depth int) ([]byte, error) {
 			if err != nil {
 				return nil, err
 			}
-			out = append(out, member{m.name, defs})
+			out.add(m.name, defs)
 		case "minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum", "multipleOf", "minItems", "maxItems":
 			if slices.Contains(w.keeps, m.name) || m.name == "minItems" && (string(m.value) == "0" || string(m.value) == "1") {
 				same = true
@@ -176,7 +182,7 @@ func (w *writer) schema(raw json.RawMessage, depth int) ([]byte, error) {
 			lost.add(m)
 		}
 		if same {
-			out = append(out, m)
+			out.add(m.name, m.value)
 		}
 	}
 	if has(kind, "array") && !in.has("items") || has(kind, "object") && !in.has("properties") && !in.closed() {
@@ -399,6 +405,8 @@ func nullable(raw []byte) []byte {
 }
 
 // around returns a copy of b with texts before and after it.
+//
+//go:noinline // called from many places: every program stays smaller
 func around(before string, b []byte, after string) []byte {
 	return append(append([]byte(before), b...), after...)
 }
@@ -406,6 +414,7 @@ func around(before string, b []byte, after string) []byte {
 // lost are the members of a schema that its strict form cannot say.
 type lost []string
 
+//go:noinline // called from many places: every program stays smaller
 func (l *lost) add(m member) {
 	*l = append(*l, m.name+": "+string(bytes.Trim(m.value, `"`)))
 }
@@ -434,6 +443,11 @@ type member struct {
 	name  string
 	value json.RawMessage
 }
+
+// add appends a member.
+//
+//go:noinline // called from many places: every program stays smaller
+func (o *object) add(name string, value json.RawMessage) { *o = append(*o, member{name, value}) }
 
 func parse(raw json.RawMessage) (object, error) {
 	d := json.NewDecoder(bytes.NewReader(raw))

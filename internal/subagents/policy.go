@@ -66,17 +66,17 @@ func (a parentPolicy) ConcealsIn(folder string) bool {
 
 func (a parentPolicy) Decide(r permission.Request) permission.Decision {
 	rules := a.parent.Rules()
-	if d, denied := rules.Denies(r); denied {
-		return d
+	if d := rules.Denies(&r); d != nil {
+		return *d
 	}
-	if d, waits := rules.Waits(r); waits {
-		return d
+	if d := rules.Waits(&r); d != nil {
+		return *d
 	}
 	if !rules.Plans() {
 		return permission.Decision{}
 	}
-	if d := rules.Decide(r); d.Behavior == permission.Asked && d.Source == policies.FromMode {
-		return d // access to the network
+	if d := rules.Decide(&r); d.Behavior == permission.Asked && d.Source == policies.FromMode {
+		return *d // access to the network
 	}
 	return permission.Decision{}
 }
@@ -105,6 +105,8 @@ func RestrictHooks(own []hook.Hook) []hook.Hook {
 }
 
 // Stricter returns mode, or above if that permits less.
+//
+//go:noinline // called from many places: every program stays smaller
 func Stricter(mode, above permission.Mode) permission.Mode {
 	if strictness(above) > strictness(mode) {
 		return above
@@ -113,6 +115,8 @@ func Stricter(mode, above permission.Mode) permission.Mode {
 }
 
 // strictness returns the rank of a mode: the higher, the more it forbids.
+//
+//go:noinline // called from many places: every program stays smaller
 func strictness(m permission.Mode) int {
 	return slices.Index([]permission.Mode{"", permission.Bypass, permission.Auto, permission.AcceptEdits, permission.Default, permission.DontAsk, permission.Plan}, m)
 }

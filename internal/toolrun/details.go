@@ -6,7 +6,7 @@ import (
 )
 
 // verified checks the result of t against its output schema, unless t has done so.
-func verified(t tool.Tool, call tool.Call, r *tool.Result) *tool.Result {
+func verified(t tool.Tool, call *tool.Call, r *tool.Result) *tool.Result {
 	if toolschema.IsChecked(t) || r == nil || r.IsError {
 		return r
 	}

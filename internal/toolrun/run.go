@@ -39,7 +39,7 @@ func Run(ctx context.Context, t tool.Tool, call tool.Call, grace time.Duration) 
 		defer l.cancel()
 		var out Outcome
 		defer func() { done <- out }() // after a runtime.Goexit too
-		l.attempt(t, call, &out)
+		l.attempt(t, &call, &out)
 	}()
 	select {
 	case out := <-done:
@@ -74,7 +74,7 @@ func Run(ctx context.Context, t tool.Tool, call tool.Call, grace time.Duration) 
 func Do(ctx context.Context, t tool.Tool, call tool.Call) (out Outcome) {
 	l := newLimited(ctx, Timeout(t))
 	defer l.cancel()
-	l.attempt(t, call, &out)
+	l.attempt(t, &call, &out)
 	return out
 }
 
@@ -130,7 +130,7 @@ func specOf(t tool.Tool) (s tool.Spec) {
 func timedOut(limit time.Duration) string { return fmt.Sprintf("timed out after %v", limit) }
 
 // attempt runs t to its end, whichever way it ends.
-func (l *limited) attempt(t tool.Tool, call tool.Call, out *Outcome) {
+func (l *limited) attempt(t tool.Tool, call *tool.Call, out *Outcome) {
 	returned := false
 	defer func() {
 		if returned {
@@ -142,7 +142,7 @@ func (l *limited) attempt(t tool.Tool, call tool.Call, out *Outcome) {
 			*out = Outcome{Result: tool.Errorf("%s ended its goroutine without an answer (runtime.Goexit)", call.Name), Fault: Panicked}
 		}
 	}()
-	r, err := t.Run(l.Context, call)
+	r, err := t.Run(l.Context, *call)
 	if err == nil {
 		r = verified(t, call, r)
 	}
@@ -156,7 +156,7 @@ func (l *limited) attempt(t tool.Tool, call tool.Call, out *Outcome) {
 
 // judge turns the return values of a tool into an Outcome. late is the reason if the call's
 // time was over, else "".
-func judge(ctx context.Context, call tool.Call, r *tool.Result, err error, late string) Outcome {
+func judge(ctx context.Context, call *tool.Call, r *tool.Result, err error, late string) Outcome {
 	switch {
 	case isInputError(err):
 		return Outcome{Result: tool.Errorf("%s", err), Fault: InvalidInput}

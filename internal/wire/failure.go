@@ -176,6 +176,8 @@ func retryDelay(body []byte) time.Duration {
 }
 
 // ClassOf returns the class of an HTTP status.
+//
+//go:noinline // called from many places: every program stays smaller
 func ClassOf(status int) llm.Class {
 	switch status {
 	case http.StatusUnauthorized, http.StatusProxyAuthRequired:

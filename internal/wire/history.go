@@ -48,6 +48,8 @@ type Turn struct {
 }
 
 // Add appends a part.
+//
+//go:noinline // called from many places: every program stays smaller
 func (t *Turn) Add(kind Kind, data []byte) { t.Parts = append(t.Parts, Part{Kind: kind, Data: data}) }
 
 // Has reports whether t has a part of the kind.

@@ -102,6 +102,8 @@ func (p *Place) Secrets(keys *Keys) []string {
 }
 
 // Invalid returns the error of a request that is not sent to a provider.
+//
+//go:noinline // called from many places: every program stays smaller
 func Invalid(provider, format string, args ...any) error {
 	return &llm.APIError{Class: llm.Invalid, Provider: provider, Message: fmt.Sprintf(format, args...), RetryAfter: -1}
 }

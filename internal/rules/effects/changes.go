@@ -83,6 +83,8 @@ func leavesFiles(words []shellword.Word) bool {
 
 // hasInPlace reports whether an option, of the letter or a long one such as --fix, makes a
 // program write the files that it reads.
+//
+//go:noinline // called from many places: every program stays smaller
 func hasInPlace(words []shellword.Word, letter string) bool {
 	return slices.ContainsFunc(words, func(w shellword.Word) bool {
 		long, isLong := strings.CutPrefix(w.Text, "--")

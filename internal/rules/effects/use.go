@@ -27,6 +27,7 @@ type file struct {
 	Write bool
 }
 
+//go:noinline // called from many places: every program stays smaller
 func (u *use) writes(names ...shellword.Word) {
 	for _, w := range names {
 		u.Files = append(u.Files, file{w, true})

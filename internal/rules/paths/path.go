@@ -133,4 +133,6 @@ func Joined(p string, fold bool) string {
 var streams = []string{"/dev/null", "/dev/stdin", "/dev/stdout", "/dev/stderr", "/dev/fd/0", "/dev/fd/1", "/dev/fd/2", "/dev/fd/63"}
 
 // IsStream reports whether a path is one of the streams.
+//
+//go:noinline // called from many places: every program stays smaller
 func IsStream(path string) bool { return slices.Contains(streams, path) }

@@ -204,6 +204,8 @@ func (s *shell) callAs(raw string, words []shellword.Word, env, set []string, in
 func (c *Command) Text() string { return strings.Join(c.List(c.Path), " ") }
 
 // List returns the assignments, a name and the arguments. It is not to be changed.
+//
+//go:noinline // called from many places: every program stays smaller
 func (c *Command) List(name string) []string {
 	if len(c.Env) == 0 && c.All != nil && name == c.Path && name != "" {
 		return c.All

@@ -36,6 +36,8 @@ func (s *shell) options(at int, in []Workdir) {
 }
 
 // writes notes a file that a program writes.
+//
+//go:noinline // called from many places: every program stays smaller
 func (s *shell) writes(w shellword.Word, in []Workdir) {
 	if w.Text != "-" && !paths.IsStream(w.Text) {
 		s.Redirects = append(s.Redirects, Redirect{Path: w.Text, Write: true, Word: w, In: in})

@@ -110,6 +110,8 @@ func namesHost(arg string) bool {
 }
 
 // folders returns where a command with "-C folder" works.
+//
+//go:noinline // called from many places: every program stays smaller
 func (c *Command) folders(in []Workdir) []Workdir {
 	all := in
 	move := func(w shellword.Word) {

@@ -75,8 +75,7 @@ func (g *SessionRules) Covers(ctx context.Context, call tool.Call, verdict permi
 	if class.ConfirmReason != toolrun.Approval(t, call) { // the question is about this call, not about calls like it
 		return false
 	}
-	_, byRule := policies.Compile(p).Permits(r)
-	return byRule
+	return policies.Compile(p).Permits(&r) != nil
 }
 
 // Risks returns the risks that the user should check before allowing a call.

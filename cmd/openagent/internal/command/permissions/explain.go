@@ -54,8 +54,8 @@ func explainCall(ctx context.Context, h *cli.IO, o *app.ToolsOptions, args []str
 	}
 	e := explanation{Tool: r.Tool, Input: input, Mode: p.Mode, Decision: p.Decide(r), Unclear: policies.Unclear(r), Parts: policies.Parts(p, r)}
 	if class := toolrun.Classify(t, tool.Call{Name: r.Tool, Input: input, Dir: b.Project}); class.ConfirmReason != "" && e.Behavior == permission.Allowed && e.Source == policies.FromMode {
-		if byRule, ok := policies.Compile(p).Permits(r); ok {
-			e.Decision = byRule
+		if byRule := policies.Compile(p).Permits(&r); byRule != nil {
+			e.Decision = *byRule
 		} else {
 			e.Decision = permission.Decision{Behavior: permission.Asked, Source: policies.FromMode, Reason: class.ConfirmReason}
 		}
