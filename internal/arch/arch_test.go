@@ -515,6 +515,7 @@ var rules = map[string][]string{
 	"internal/durable":  {},
 	// Not session, and not the root: effects do not depend on the driver and the store.
 	"internal/executor": {
+		"internal/order",
 		"internal/fact",
 		"internal/jsonanswer",
 		"internal/jsonfix",
@@ -832,6 +833,7 @@ var rules = map[string][]string{
 		"internal/rules",
 	},
 	"internal/rules": {
+		"internal/order",
 		"internal/rules/cmdline",
 		"internal/rules/effects",
 		"internal/rules/paths",
