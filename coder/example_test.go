@@ -46,9 +46,9 @@ func ExampleNew() {
 }
 
 // Trust decides about each file of a project that could run programs.
-func ExampleTrust() {
+func ExampleOptions_trust() {
 	trust := func(ctx context.Context, s coder.Source) (bool, error) {
-		return s.Kind == coder.Skills, nil // texts, but no hooks, servers and tools
+		return s.Kind == "skills", nil // texts, but no hooks, servers and tools
 	}
 	c, err := coder.New(context.Background(), coder.Options{Trust: trust, Agent: agent.Agent{Model: llmtest.Script()}})
 	if err != nil {

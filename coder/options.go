@@ -61,9 +61,22 @@ type Options struct {
 
 	// Trust decides whether parts of the project that could run programs or loosen permissions
 	// count. Nil: they do not. [Recorded] trusts what the user trusts in the command openagent.
-	Trust Trust
-	// Without switches parts off.
-	Without []Part
+	// It is called once for each source, and at each prompt for folders with tools. An error
+	// makes [New] fail.
+	Trust func(context.Context, Source) (bool, error)
+	// Without switches parts off:
+	//
+	//	"settings"      settings files of the user and the project
+	//	"hooks"         hooks of settings, plugins and definitions
+	//	"servers"       MCP servers
+	//	"agents"        files of sub-agents; the built-in ones stay
+	//	"skills"        skills, the built-in ones included
+	//	"tools"         executables as tools
+	//	"plugins"       plugins
+	//	"instructions"  AGENTS.md, CLAUDE.md and the state of git
+	//	"checkpoints"   snapshots of files
+	//	"team"          keeping tasks, teams and mail on disk; in memory they stay
+	Without []string
 	// Layers are the settings files that count: "user", "project" and "local". Nil: all. Managed
 	// settings always count.
 	Layers []string
@@ -88,9 +101,9 @@ type Options struct {
 	OnServer func(mcp.Status)
 
 	// Warn is called with mistakes in files, such as misspelt names of tools in skills and
-	// sub-agents, and with parts that are left out. They stop nothing. Nil:
-	// they go to Agent.Log.
-	Warn func(Part, error)
+	// sub-agents, and with what is left out. They stop nothing. The part is one of Without, or
+	// "sandbox". Nil: they go to Agent.Log.
+	Warn func(part string, err error)
 }
 
 // Sandbox says whether the operating system has to confine commands.
@@ -110,39 +123,19 @@ const (
 	FromSettings Sandbox = "settings"
 )
 
-// A Part is a part of a coding agent. Warnings also have the part "sandbox".
-type Part string
-
-const (
-	Settings     Part = "settings"     // settings files of the user and the project
-	Hooks        Part = "hooks"        // hooks of settings, plugins and definitions
-	Servers      Part = "servers"      // MCP servers
-	Agents       Part = "agents"       // files of sub-agents; the built-in ones stay
-	Skills       Part = "skills"       // skills, the built-in ones included
-	Tools        Part = "tools"        // executables as tools
-	Plugins      Part = "plugins"      // plugins
-	Instructions Part = "instructions" // AGENTS.md, CLAUDE.md and the state of git
-	Checkpoints  Part = "checkpoints"  // snapshots of files
-	Team         Part = "team"         // keeping tasks, teams and mail on disk; in memory they stay
-)
-
 // A Source is a file or folder of a project or a plugin that counts only if it is trusted.
 type Source struct {
-	Kind Part   // Settings, Servers, Agents, Skills, Tools or Plugins
+	Kind string // "settings", "servers", "agents", "skills", "tools" or "plugins"
 	Path string // free of symlinks
 	Sum  string // changes with the content; "" if the content cannot be listed
 }
 
-// Trust reports whether a source is trusted in its state. An error makes [New] fail. New calls it
-// once for each source. It is also called at each prompt for folders with tools.
-type Trust func(context.Context, Source) (bool, error)
-
-// All trusts everything. Use it only for projects whose every file you wrote or reviewed.
+// All, as Trust, trusts everything. Use it only for projects whose every file you wrote or reviewed.
 func All(context.Context, Source) (bool, error) { return true, nil }
 
-// Recorded trusts what the user trusts in the command openagent, in its recorded state. home is the
+// Recorded returns a Trust for what the user trusts in the command openagent, in its recorded state. home is the
 // folder of the user's own files; "" is that of [Options].
-func Recorded(home string) Trust {
+func Recorded(home string) func(context.Context, Source) (bool, error) {
 	recorded := coding.Recorded(home)
 	return func(ctx context.Context, s Source) (bool, error) {
 		return recorded(ctx, coding.Source{Kind: coding.Part(s.Kind), Path: s.Path, Sum: s.Sum})
@@ -160,7 +153,7 @@ func (o Options) inner() coding.Options {
 	}
 	if o.Trust != nil {
 		in.Trust = func(ctx context.Context, s coding.Source) (bool, error) {
-			return o.Trust(ctx, Source{Kind: Part(s.Kind), Path: s.Path, Sum: s.Sum})
+			return o.Trust(ctx, Source{Kind: string(s.Kind), Path: s.Path, Sum: s.Sum})
 		}
 	}
 	for _, p := range o.Without {
@@ -173,7 +166,7 @@ func (o Options) inner() coding.Options {
 		}
 	}
 	if o.Warn != nil {
-		in.Warn = func(p coding.Part, err error) { o.Warn(Part(p), err) }
+		in.Warn = func(p coding.Part, err error) { o.Warn(string(p), err) }
 	}
 	return in
 }

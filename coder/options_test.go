@@ -29,9 +29,9 @@ func TestOptions(t *testing.T) {
 	o := Options{
 		Dir: "d", Agent: agent.Agent{System: "s"}, Model: "m", Models: models.Source{Getenv: os.Getenv}, AppendSystem: "a",
 		Env: map[string]string{"A": "b"}, Sandbox: Require, SandboxSettings: &sandbox.Settings{}, Tools: []string{"Read"},
-		Builtins: tools.Builtins{Web: &tools.Web{}}, Person: true, Trust: All, Without: []Part{Team}, Layers: []string{"user"}, Home: "h",
+		Builtins: tools.Builtins{Web: &tools.Web{}}, Person: true, Trust: All, Without: []string{"team"}, Layers: []string{"user"}, Home: "h",
 		Plugins: []string{"p"}, Definitions: json.RawMessage("{}"), RunAs: "r", Servers: map[string]mcp.Config{}, ServerWait: 1,
-		OnServer: func(mcp.Status) {}, Warn: func(Part, error) {},
+		OnServer: func(mcp.Status) {}, Warn: func(string, error) {},
 	}
 	given, got := reflect.ValueOf(o), reflect.ValueOf(o.inner())
 	for i := range given.NumField() {
@@ -51,12 +51,6 @@ func TestOptions(t *testing.T) {
 	if !zero.IsZero() {
 		t.Errorf("the zero value becomes %+v", zero)
 	}
-	for part, same := range map[Part]coding.Part{Settings: coding.Settings, Hooks: coding.Hooks, Servers: coding.Servers, Agents: coding.Agents,
-		Skills: coding.Skills, Tools: coding.Tools, Plugins: coding.Plugins, Instructions: coding.Instructions, Checkpoints: coding.Checkpoints, Team: coding.Team} {
-		if string(part) != string(same) {
-			t.Errorf("%s is %s", part, same)
-		}
-	}
 	for mode, same := range map[Sandbox]coding.Sandbox{IfAvailable: coding.IfAvailable, Require: coding.Require, Off: coding.Off, FromSettings: coding.FromSettings} {
 		if string(mode) != string(same) {
 			t.Errorf("%s is %s", mode, same)
@@ -71,7 +65,7 @@ func TestRewind(t *testing.T) {
 	write := func(text string) llmtest.Step {
 		return llmtest.Call(llmtest.Use("", "Write", map[string]string{"file_path": "f.txt", "content": text}))
 	}
-	c, err := New(ctx, Options{Dir: dir, Home: home, Sandbox: Off, Without: []Part{Settings}, Agent: agent.Agent{
+	c, err := New(ctx, Options{Dir: dir, Home: home, Sandbox: Off, Without: []string{"settings"}, Agent: agent.Agent{
 		Model:       llmtest.Script(write("one"), llmtest.Say("First."), llmtest.Call(llmtest.Use("", "Read", map[string]string{"file_path": "f.txt"})), write("two"), llmtest.Say("Second.")),
 		Permissions: permission.Policy{Mode: permission.AcceptEdits}, Sessions: session.Dir(filepath.Join(home, "sessions")),
 	}})
@@ -132,7 +126,7 @@ func TestRewindAll(t *testing.T) {
 	write := func(name, text string) llmtest.Step {
 		return llmtest.Call(llmtest.Use("", "Write", map[string]string{"file_path": name, "content": text}))
 	}
-	c, err := New(ctx, Options{Dir: dir, Home: home, Sandbox: Off, Without: []Part{Settings}, Agent: agent.Agent{
+	c, err := New(ctx, Options{Dir: dir, Home: home, Sandbox: Off, Without: []string{"settings"}, Agent: agent.Agent{
 		Model:       llmtest.Script(write(".gitignore", "evil*\n"), write("evil.go", "package evil\n"), llmtest.Say("First."), write("evil2/f", "x"), llmtest.Say("Second.")),
 		Permissions: permission.Policy{Mode: permission.AcceptEdits}, Sessions: session.Dir(filepath.Join(home, "sessions")),
 	}})

@@ -71,9 +71,9 @@ func Folders(home, project string) []Folder {
 
 // Found is the content of a folder.
 type Found struct {
-	Dir      string     // free of symlinks; "" if there is no such folder
-	Skills   []*Skill   // by name
-	Problems []*Problem // skills that are left out, and why
+	Dir      string   // free of symlinks; "" if there is no such folder
+	Skills   []*Skill // by name
+	Problems []error  // skills that are left out, and other mistakes
 	// Sum, of a pinned folder, stands for the contents of all SKILL.md files.
 	Sum string
 }
@@ -97,7 +97,7 @@ func (f Folder) Load() Found {
 		return out
 	}
 	if err != nil {
-		out.Problems = []*Problem{{File: f.Path, Text: err.Error(), Skipped: true}}
+		out.Problems = []error{&front.Problem{File: f.Path, Text: err.Error(), Skipped: true}}
 		return out
 	}
 	defer root.Close()
@@ -151,7 +151,7 @@ type walk struct {
 }
 
 func (w *walk) problem(name string, line int, skipped bool, format string, args ...any) {
-	w.found.Problems = append(w.found.Problems, &Problem{File: filepath.Join(w.dir, filepath.FromSlash(name)), Line: line, Text: fmt.Sprintf(format, args...), Skipped: skipped})
+	w.found.Problems = append(w.found.Problems, &front.Problem{File: filepath.Join(w.dir, filepath.FromSlash(name)), Line: line, Text: fmt.Sprintf(format, args...), Skipped: skipped})
 }
 
 // look looks for skills in a folder, by its slash path in the root.
@@ -341,7 +341,7 @@ func (of *file) load() (*Skill, string, error) {
 	if err != nil {
 		var f *front.Fault
 		if errors.As(err, &f) {
-			err = &Problem{File: of.path, Line: f.Line, Text: f.Text}
+			err = &front.Problem{File: of.path, Line: f.Line, Text: f.Text}
 		}
 		return nil, "", err
 	}

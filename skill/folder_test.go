@@ -83,7 +83,7 @@ func TestFrontMatter(t *testing.T) {
 			_, err := understand([]byte(c.front), &got)
 			if c.wrong != "" {
 				f, _ := err.(*front.Fault)
-				if f == nil || !strings.HasPrefix((&Problem{Line: f.Line, Text: f.Text}).Error(), ":"+c.wrong) {
+				if f == nil || !strings.HasPrefix((&front.Problem{Line: f.Line, Text: f.Text}).Error(), ":"+c.wrong) {
 					t.Errorf("got %+v, %+v", got, err)
 				}
 				return
@@ -179,7 +179,7 @@ func TestLoadStaysInside(t *testing.T) {
 		}
 	}
 	found = Folder{Path: filepath.Join(dir, "p", ".claude"), Within: filepath.Join(dir, "p")}.Load()
-	if len(found.Skills) != 0 || len(found.Problems) != 1 || !strings.Contains(found.Problems[0].Text, "leads out of") {
+	if len(found.Skills) != 0 || len(found.Problems) != 1 || !strings.Contains(found.Problems[0].Error(), "leads out of") {
 		t.Errorf("a project's folder that leads out: %+v", found)
 	}
 }
@@ -190,7 +190,7 @@ func TestLoadBounds(t *testing.T) {
 		files["s"+string(rune('a'+i%26))+strings.Repeat("x", i/26)+"/SKILL.md"] = "---\ndescription: d\n---\nx"
 	}
 	found := Folder{Path: tree(t, files)}.Load()
-	if len(found.Skills) != maxSkills || len(found.Problems) != 1 || !strings.Contains(found.Problems[0].Text, "more than 500 skills") {
+	if len(found.Skills) != maxSkills || len(found.Problems) != 1 || !strings.Contains(found.Problems[0].Error(), "more than 500 skills") {
 		t.Errorf("%d skills, %v", len(found.Skills), found.Problems)
 	}
 }

@@ -103,7 +103,7 @@ func (r *Registry) UserInvocable() []*Skill {
 
 // Discover adds the skills of folders; a later folder overrides an earlier one. It returns
 // how many were found, and the mistakes in others. With names, only those skills are added.
-func (r *Registry) Discover(folders []Folder, names ...string) (n int, problems []*Problem) {
+func (r *Registry) Discover(folders []Folder, names ...string) (n int, problems []error) {
 	for _, f := range folders {
 		found := f.Load()
 		problems = append(problems, found.Problems...)

@@ -10,8 +10,6 @@
 package skill
 
 import (
-	"fmt"
-
 	"github.com/openagent-go/agent/internal/skillscope"
 	"github.com/openagent-go/agent/permission"
 )
@@ -58,22 +56,4 @@ func (s *Skill) File() string {
 
 func (s *Skill) info() skillscope.Info {
 	return skillscope.Info{Name: s.Name, Description: s.Description, When: s.When, Tools: s.Tools, Manual: s.Manual || !s.available()}
-}
-
-// A Problem is something that is wrong with a file or a folder of skills. Error has
-// file and line.
-type Problem struct {
-	File string // its path
-	Line int    // from 1; 0: the file as a whole
-	Text string // what is wrong
-	// Skipped: the skill is left out.
-	Skipped bool
-}
-
-// Error names the file.
-func (p *Problem) Error() string {
-	if p.Line == 0 {
-		return p.File + ": " + p.Text
-	}
-	return fmt.Sprintf("%s:%d: %s", p.File, p.Line, p.Text)
 }

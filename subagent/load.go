@@ -51,47 +51,25 @@ func Folders(base string, project bool) []Folder {
 	return out
 }
 
-// A Problem is something wrong with a file.
-type Problem struct {
-	File    string // its path
-	Line    int    // 0: all of it
-	Text    string // what is wrong
-	Skipped bool   // the file does not count
-}
-
-// Error names the file.
-func (p *Problem) Error() string {
-	place := p.File
-	if p.Line > 0 {
-		place = fmt.Sprintf("%s:%d", p.File, p.Line)
-	}
-	if p.Skipped {
-		return place + ": " + p.Text + "; the file is left out"
-	}
-	return place + ": " + p.Text
-}
-
 // Found is the content of a folder.
 type Found struct {
 	Dir         string       // free of symlinks; "" if there is no such folder
 	Files       []string     // their names
 	Definitions []Definition // by name
-	Problems    []*Problem   // definitions that are left out, and why
+	Problems    []error      // definitions that are left out, and other mistakes
 	Sum         string       // stands for the names and contents of all files
 }
 
 // Load reads the folders and returns their kinds of agents, by name. If two have one name,
-// that of the later folder counts. Each error is a [*Problem]; a mistake in one file spoils
-// no other.
+// that of the later folder counts. Each error names file and line; a mistake in one file
+// spoils no other.
 func Load(folders ...Folder) ([]Definition, []error) {
 	var all []Definition
 	var problems []error
 	for _, f := range folders {
 		found := f.Load()
 		all = merge(all, found.Definitions)
-		for _, p := range found.Problems {
-			problems = append(problems, p)
-		}
+		problems = append(problems, found.Problems...)
 	}
 	slices.SortFunc(all, func(a, b Definition) int { return cmp.Compare(a.Agent.Name, b.Agent.Name) })
 	return all, problems
@@ -138,7 +116,7 @@ func (f Folder) Load() Found {
 		}
 		if err != nil {
 			fmt.Fprintf(sum, "%q -\n", name)
-			out.add(file, 0, true, err.Error())
+			out.add(file, 0, true, err.Error()+"; the file is left out")
 			continue
 		}
 		fmt.Fprintf(sum, "%q %x\n", name, sha256.Sum256(data))
@@ -151,8 +129,8 @@ func (f Folder) Load() Found {
 }
 
 // ReadFile reads the definition of one kind of agent. Notes list mistakes that do not
-// prevent its use; the error is a [Problem].
-func ReadFile(path string, hooks *workspace.Workspace) (d Definition, notes []*Problem, err error) {
+// prevent its use.
+func ReadFile(path string, hooks *workspace.Workspace) (d Definition, notes []error, err error) {
 	root, err := os.OpenRoot(filepath.Dir(path))
 	if err != nil {
 		return Definition{}, nil, err
@@ -242,16 +220,16 @@ func (out *Found) take(data []byte, file string, hooks *workspace.Workspace) {
 		if f := (*front.Fault)(nil); errors.As(err, &f) {
 			line, text = f.Line, f.Text
 		}
-		out.add(file, line, true, text)
+		out.add(file, line, true, text+"; the file is left out")
 		return
 	}
 	if i := find(out.Definitions, d.Agent.Name); i >= 0 {
-		out.add(file, 1, true, fmt.Sprintf("the name %s is that of %s already", d.Agent.Name, filepath.Base(out.Definitions[i].Source)))
+		out.add(file, 1, true, fmt.Sprintf("the name %s is that of %s already; the file is left out", d.Agent.Name, filepath.Base(out.Definitions[i].Source)))
 		return
 	}
 	out.Definitions = append(out.Definitions, d)
 }
 
 func (out *Found) add(file string, line int, skipped bool, text string) {
-	out.Problems = append(out.Problems, &Problem{File: file, Line: line, Text: text, Skipped: skipped})
+	out.Problems = append(out.Problems, &front.Problem{File: file, Line: line, Text: text, Skipped: skipped})
 }

@@ -66,9 +66,9 @@ func TestRead(t *testing.T) {
 	}
 	var said []string
 	for _, n := range notes {
-		said = append(said, fmt.Sprint(n.Line, " ", n.Text))
+		said = append(said, strings.TrimPrefix(n.Error(), file+":"))
 	}
-	if len(said) != 3 || !strings.HasPrefix(said[0], "3 ") || !strings.Contains(said[0], "quotes") || !strings.HasPrefix(said[1], "17 memory: ") || !strings.Contains(said[2], "18 tool: there is no such key; did you mean tools?") {
+	if len(said) != 3 || !strings.HasPrefix(said[0], "3: ") || !strings.Contains(said[0], "quotes") || !strings.HasPrefix(said[1], "17: memory: ") || !strings.Contains(said[2], "18: tool: there is no such key; did you mean tools?") {
 		t.Errorf("notes: %q", said)
 	}
 	a := d.Agent

@@ -132,15 +132,15 @@ func toolNames(ts []tool.Tool) []string {
 	return names
 }
 
-// ErrNoRun is matched where an agent is to be started outside of a run.
-var ErrNoRun = errors.New("only a run can start agents")
+// errNoRun: an agent is to be started outside of a run.
+var errNoRun = errors.New("only a run can start agents")
 
 // Spawn implements [toolapi.Spawner].
 func (w spawner) Spawn(ctx context.Context, s toolapi.Spawn) (*toolapi.Spawned, error) {
 	c := w.c
 	p, ok := parentrun.Of(ctx)
 	if !ok {
-		return nil, fmt.Errorf("starting an agent: %w", ErrNoRun)
+		return nil, fmt.Errorf("starting an agent: %w", errNoRun)
 	}
 	d, err := c.kind(s.Type)
 	if err != nil {

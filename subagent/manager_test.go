@@ -375,7 +375,7 @@ func TestManagerBounds(t *testing.T) {
 		return llmtest.Step{Text: "x"}
 	}, "end")
 	s.prompt("go")
-	if _, err := spawnerOf(s.manager).Spawn(t.Context(), toolapi.Spawn{Call: tool.Call{ID: "c"}, Type: "Explore"}); err == nil || !strings.Contains(err.Error(), subagent.ErrNoRun.Error()) {
+	if _, err := spawnerOf(s.manager).Spawn(t.Context(), toolapi.Spawn{Call: tool.Call{ID: "c"}, Type: "Explore"}); err == nil || !strings.Contains(err.Error(), "only a run can start agents") {
 		t.Errorf("outside of a run: %v", err)
 	}
 }

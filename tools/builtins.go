@@ -97,14 +97,7 @@ type Terminal interface {
 }
 
 // A Sandbox confines the commands of a [Terminal]. A [sandbox.Sandbox] is one.
-type Sandbox interface {
-	// Outside reports whether a line always runs outside, because the user wants it.
-	Outside(line, dir string) bool
-	// MayLeave reports whether a call may ask to run outside. A person is asked.
-	MayLeave() bool
-	// Note is a text for the model about it.
-	Note() string
-}
+type Sandbox = toolapi.Sandbox
 
 // A Spawner starts sub-agents. A [subagent.Manager] is one.
 type Spawner interface {

@@ -10,6 +10,7 @@ import (
 
 	"github.com/openagent-go/agent/internal/policies"
 	"github.com/openagent-go/agent/internal/skillscope"
+	"github.com/openagent-go/agent/internal/toolapi"
 	"github.com/openagent-go/agent/internal/text"
 	"github.com/openagent-go/agent/internal/toolapi"
 	"github.com/openagent-go/agent/permission"
@@ -26,17 +27,7 @@ const (
 )
 
 // Skills are the skills that a model may run. A [skill.Registry] has them.
-type Skills interface {
-	// List returns those that models can run at the moment.
-	List() []skillscope.Info
-	// Find returns the skill of a name or alias, ignoring case.
-	Find(name string) (skillscope.Info, bool)
-	// Expand returns the text of a skill with its arguments. The error is for the model.
-	Expand(name, args string) (*tool.Expansion, error)
-	// Unknown returns the error for a skill that does not exist, with a similar name if
-	// there is one.
-	Unknown(name string) error
-}
+type Skills = toolapi.Skills
 
 type skillInput struct {
 	Skill string `json:"skill,omitempty" jsonschema:"its name"`

@@ -758,6 +758,7 @@ var rules = map[string][]string{
 		"event",
 		"hook",
 		"internal/connlimit",
+		"internal/front",
 		"internal/media",
 		"internal/parts",
 		"internal/plainfile",

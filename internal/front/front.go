@@ -27,6 +27,22 @@ func (f *Fault) Error() string {
 	return fmt.Sprintf("line %d: %s", f.Line, f.Text)
 }
 
+// A Problem is something that is wrong with a file or a folder.
+type Problem struct {
+	File    string // its path
+	Line    int    // from 1; 0: all of it
+	Text    string // what is wrong
+	Skipped bool   // it does not count
+}
+
+// Error names file and line.
+func (p *Problem) Error() string {
+	if p.Line == 0 {
+		return p.File + ": " + p.Text
+	}
+	return fmt.Sprintf("%s:%d: %s", p.File, p.Line, p.Text)
+}
+
 func at(line int, format string, args ...any) *Fault {
 	return &Fault{line, fmt.Sprintf(format, args...)}
 }

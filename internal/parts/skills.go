@@ -2,10 +2,12 @@ package parts
 
 import (
 	"context"
+	"errors"
 	"path/filepath"
 	"slices"
 
 	"github.com/openagent-go/agent/internal/config"
+	"github.com/openagent-go/agent/internal/front"
 	"github.com/openagent-go/agent/skill"
 )
 
@@ -22,7 +24,7 @@ func (f *Finder) FindSkills(ctx context.Context, to *skill.Registry) (dirs []str
 			own = append(own, found.Dir)
 		}
 		for _, p := range found.Problems {
-			if p.Skipped {
+			if known := (*front.Problem)(nil); !errors.As(p, &known) || known.Skipped {
 				f.Warn(Skills, p)
 			}
 		}

@@ -15,3 +15,13 @@ type Shell interface {
 	Notices(session string) []string
 	EndSession(session string) error
 }
+
+// A Sandbox confines the commands of a shell.
+type Sandbox interface {
+	// Outside reports whether a line always runs outside, because the user wants it.
+	Outside(line, dir string) bool
+	// MayLeave reports whether a call may ask to run outside. A person is asked.
+	MayLeave() bool
+	// Note is a text for the model about it.
+	Note() string
+}

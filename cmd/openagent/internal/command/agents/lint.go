@@ -10,6 +10,7 @@ import (
 	"github.com/openagent-go/agent/cmd/openagent/internal/app"
 	"github.com/openagent-go/agent/cmd/openagent/internal/cli"
 	"github.com/openagent-go/agent/cmd/openagent/internal/settings"
+	"github.com/openagent-go/agent/internal/front"
 	"github.com/openagent-go/agent/internal/parts"
 	"github.com/openagent-go/agent/internal/terminal"
 	"github.com/openagent-go/agent/internal/toolnames"
@@ -25,12 +26,12 @@ func lintAgents(ctx context.Context, h *cli.IO, o *agentsOptions, files []string
 	}
 	place := &workspace.Workspace{Root: dir} // no hook runs
 	defer place.Close()
-	var problems []*subagent.Problem
+	var problems []error
 	var definitions []subagent.Definition
 	for _, f := range files {
 		d, notes, err := subagent.ReadFile(f, place)
 		problems = append(problems, notes...)
-		if p := (*subagent.Problem)(nil); errors.As(err, &p) {
+		if p := (*front.Problem)(nil); errors.As(err, &p) {
 			problems = append(problems, p)
 			continue
 		} else if err != nil {
@@ -65,24 +66,24 @@ func lintAgents(ctx context.Context, h *cli.IO, o *agentsOptions, files []string
 }
 
 // unknownTools reports unknown tool names.
-func unknownTools(ctx context.Context, h *cli.IO, dir string, definitions []subagent.Definition) ([]*subagent.Problem, error) {
+func unknownTools(ctx context.Context, h *cli.IO, dir string, definitions []subagent.Definition) ([]error, error) {
 	names, err := app.ToolNames(ctx, h, dir)
 	if err != nil {
 		return nil, err
 	}
 	names = append(names, toolnames.All()...)
-	var out []*subagent.Problem
+	var out []error
 	for _, d := range definitions {
 		for _, name := range slices.Concat(d.Agent.AllowedTools, d.Agent.DisallowedTools) {
 			if !strings.HasPrefix(name, "mcp__") && !strings.Contains(name, "*") && !slices.Contains(names, name) {
-				out = append(out, &subagent.Problem{File: d.Source, Text: fmt.Sprintf("there is no built-in tool %q%s", cli.Clip(name), cli.Suggestion(name, names))})
+				out = append(out, &front.Problem{File: d.Source, Text: fmt.Sprintf("there is no built-in tool %q%s", cli.Clip(name), cli.Suggestion(name, names))})
 			}
 		}
 	}
 	return out, nil
 }
 
-func tellProblems(h *cli.IO, format string, problems []*subagent.Problem, good int) error {
+func tellProblems(h *cli.IO, format string, problems []error, good int) error {
 	type entry struct {
 		File    string `json:"file"`
 		Line    int    `json:"line,omitempty"`
@@ -91,7 +92,11 @@ func tellProblems(h *cli.IO, format string, problems []*subagent.Problem, good i
 	}
 	list := []entry{}
 	skipped := 0
-	for _, p := range problems {
+	for _, err := range problems {
+		var p *front.Problem
+		if !errors.As(err, &p) {
+			p = &front.Problem{Text: err.Error()}
+		}
 		list = append(list, entry{p.File, p.Line, p.Text, p.Skipped})
 		if p.Skipped {
 			skipped++
