@@ -58,7 +58,7 @@ func prepareSetup(ctx context.Context, s *Session, base *Agent, limits *promptLi
 		return nil, nil, err
 	}
 	if first {
-		if err := a.tellNames(s.ID, resolved); err != nil {
+		if err := a.tellNames(ctx, s.ID, resolved); err != nil {
 			return nil, nil, err
 		}
 	}

@@ -23,20 +23,47 @@ import (
 // tool, of a tool of an MCP server, or one of [permission.Policy].KnownTools.
 //
 // The error, which matches [ErrConfig], is about an unknown name that should forbid
-// something: in AllowedTools, DisallowedTools, and rules that deny or ask. It is also about a
-// ToolChoice that names no tool of the agent. The first prompt
-// of a Session fails with it as well. The warnings are about other unknown names: in allow
-// rules and restrictions, DeferredTools and the Match of hooks; and about lists that leave no tool. The first
-// prompt logs them.
+// something: in AllowedTools, DisallowedTools, and rules that deny or ask; about a ToolChoice
+// that names no tool of the agent; or about a sub-agent that cannot be started. The first
+// prompt of a Session fails with it as well. The warnings are about other unknown names: in
+// allow rules and restrictions, DeferredTools, the Match of hooks, and sub-agents that the
+// program defines; and about lists that leave no tool. The first prompt logs them.
 func (a *Agent) CheckTools(ctx context.Context) (warnings []string, err error) {
 	all, err := a.collect(ctx)
 	if err != nil {
 		return nil, err
 	}
-	return a.checkNames(all)
+	return a.checkTools(ctx, all)
 }
 
-// checkNames is CheckTools for an agent with the given tools.
+// A subagentChecker is a tool that starts sub-agents, and knows what is wrong with them.
+type subagentChecker interface {
+	CheckSubagents(ctx context.Context, tools []tool.Tool, known []string) (warnings []string, err error)
+}
+
+// checkTools is CheckTools for an agent with the given tools.
+func (a *Agent) checkTools(ctx context.Context, all []tool.Tool) (warnings []string, err error) {
+	warnings, err = a.checkNames(all)
+	var own []tool.Tool // without those that start agents
+	var starters []subagentChecker
+	for _, t := range all {
+		if c, ok := t.(subagentChecker); ok {
+			starters = append(starters, c)
+		} else {
+			own = append(own, t)
+		}
+	}
+	for _, c := range starters {
+		more, wrong := c.CheckSubagents(ctx, own, a.definedBy().Permissions.KnownTools)
+		warnings = append(warnings, more...)
+		if wrong != nil {
+			err = errors.Join(err, configError("%v", wrong))
+		}
+	}
+	return warnings, err
+}
+
+// checkNames checks the agent's own rules and lists.
 func (a *Agent) checkNames(all []tool.Tool) (warnings []string, err error) {
 	by := a.definedBy()
 	if !by.namesTools() {
@@ -99,9 +126,9 @@ func chosenTool(c llm.ToolChoice, all []tool.Tool) string {
 	return why
 }
 
-// tellNames logs the warnings of checkNames and returns its error.
-func (a *Agent) tellNames(session string, all []tool.Tool) error {
-	warnings, err := a.checkNames(all)
+// tellNames logs the warnings of checkTools and returns its error.
+func (a *Agent) tellNames(ctx context.Context, session string, all []tool.Tool) error {
+	warnings, err := a.checkTools(ctx, all)
 	for _, why := range warnings {
 		a.logger().Warn("a name of a tool has no effect", "session", session, "problem", why)
 	}

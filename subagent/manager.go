@@ -76,20 +76,14 @@ func (c *Manager) shared() teamstore.Shared { return sharedOf(c.Team) }
 // definitions returns the kinds of agents, the one for any work first.
 func (c *Manager) definitions() []Definition {
 	var all []Definition
-	add := func(d Definition) {
-		if !slices.ContainsFunc(all, func(o Definition) bool { return strings.EqualFold(o.Agent.Name, d.Agent.Name) }) {
-			all = append(all, d)
-		}
-	}
-	for _, a := range c.Agents {
-		add(Definition{Agent: a})
-	}
-	for _, d := range c.Definitions {
-		add(d)
-	}
+	candidates := c.own()
 	if !c.NoBuiltin {
-		for _, d := range Builtin() {
-			add(d)
+		candidates = append(candidates, Builtin()...)
+	}
+	for _, d := range candidates {
+		usable := d.Agent != nil && d.Agent.Name != "" // CheckSubagents tells the program
+		if usable && !slices.ContainsFunc(all, func(o Definition) bool { return strings.EqualFold(o.Agent.Name, d.Agent.Name) }) {
+			all = append(all, d)
 		}
 	}
 	general := Builtin()[0].Agent.Name

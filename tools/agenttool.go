@@ -111,6 +111,14 @@ func (t agentTool) SubagentTools(do func(kind string, tools []string)) {
 	}
 }
 
+// CheckSubagents implements [toolapi.SubagentChecker].
+func (t agentTool) CheckSubagents(ctx context.Context, tools []tool.Tool, known []string) ([]string, error) {
+	if c, ok := t.spawner.(toolapi.SubagentChecker); ok {
+		return c.CheckSubagents(ctx, tools, known)
+	}
+	return nil, nil
+}
+
 // EndSession ends the spawner's work for a session.
 func (t agentTool) EndSession(session string) error { return endSession(t.spawner, session) }
 

@@ -20,6 +20,12 @@ type Spawner interface {
 	Spawn(ctx context.Context, s Spawn) (*Spawned, error)
 }
 
+// A SubagentChecker is a [Spawner] that knows its mistakes, or the tool Agent for one. An agent
+// with these tools and known names asks it before its first prompt.
+type SubagentChecker interface {
+	CheckSubagents(ctx context.Context, tools []tool.Tool, known []string) (warnings []string, err error)
+}
+
 // An Offer is the list of agents that a [Spawner] can start.
 type Offer struct {
 	Types      []AgentType // at least one; the first is the one unless another is asked for
