@@ -270,7 +270,7 @@ var ErrConfig = errors.New("bad configuration")
 
 func (a *Agent) check() error {
 	if a.Model == nil {
-		return configError("Model is nil")
+		return configError("Model is nil; set it")
 	}
 	b := a.Budget
 	if err := b.check(); err != nil {
@@ -302,10 +302,8 @@ func (a *Agent) check() error {
 	if err := modelcall.CheckCache(a.Cache); err != nil {
 		return configError("Cache: %v", err)
 	}
-	switch a.ToolChoice.Mode {
-	case "", llm.ChooseAny, llm.ChooseNone, llm.ChooseTool:
-	default:
-		return configError("ToolChoice: unknown mode %q; it is auto (empty), any, none or tool", a.ToolChoice.Mode)
+	if err := modelcall.CheckToolChoice(a.ToolChoice); err != nil {
+		return configError("ToolChoice: %v", err)
 	}
 	if a.Loop.Repeats < 0 || a.Loop.Failures < 0 {
 		return configError("a Loop must not have negative numbers: %+v", a.Loop)

@@ -311,7 +311,7 @@ func (s *Session) open(ctx context.Context, dir string) (err error) {
 	}
 	log, err := s.store().Open(ctx, s.ID, session.Header{Session: s.ID, Created: now(), Dir: dir, Agent: s.definition().parentRef()})
 	if err != nil {
-		return fmt.Errorf("agent: session %s: %w", s.ID, err)
+		return fmt.Errorf("agent: %w", err) // stores say which session it is
 	}
 	if err := s.restore(ctx, log); err != nil {
 		s.state = nil

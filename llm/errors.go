@@ -56,6 +56,9 @@ func (e *APIError) Error() string {
 	if e.Provider != "" {
 		b.WriteString(e.Provider + ": ")
 	}
+	if e.Class == OverQuota && e.Message != "" {
+		return e.Message // the words of the quota say all
+	}
 	b.WriteString(string(e.Class))
 	if e.Status != 0 {
 		fmt.Fprintf(&b, " (HTTP %d)", e.Status)

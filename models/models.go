@@ -64,11 +64,17 @@ func Open(name string) (llm.Model, error) { return Source{}.Open(name) }
 // returns an error for an unknown provider, for a provider without a key ([ErrNoKey]), and
 // for a name that its provider surely does not have. You can use Open as Agent.Models.
 func (s Source) Open(name string) (llm.Model, error) {
-	m, err := s.open(strings.TrimSpace(name))
-	if err != nil {
-		return nil, fmt.Errorf("opening the model %q: %w", name, err)
+	name = strings.TrimSpace(name)
+	m, err := s.open(name)
+	switch {
+	case err == nil:
+		return m, nil
+	case name == "" && errors.Is(err, ErrNoKey):
+		return nil, fmt.Errorf("opening the default model: %w; or set the key of another provider, or name a model", err)
+	case name == "":
+		return nil, fmt.Errorf("opening the default model: %w", err)
 	}
-	return m, nil
+	return nil, fmt.Errorf("opening the model %q: %w", name, err)
 }
 
 func (s Source) open(name string) (llm.Model, error) {

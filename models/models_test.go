@@ -89,6 +89,10 @@ func TestOpen(t *testing.T) {
 
 func TestNoKey(t *testing.T) {
 	s := models.Source{Getenv: environment("")}
+	const want = "opening the default model: the provider anthropic needs ANTHROPIC_API_KEY; set it; or set the key of another provider, or name a model"
+	if _, err := s.Open(""); !errors.Is(err, models.ErrNoKey) || err.Error() != want {
+		t.Errorf("%v, want %s", err, want)
+	}
 	if _, err := s.Open("openai/gpt-5.2"); !errors.Is(err, models.ErrNoKey) {
 		t.Errorf("%v", err)
 	}

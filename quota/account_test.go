@@ -77,7 +77,7 @@ func TestWaitEnds(t *testing.T) {
 		if _, err = a.Prompt(t.Context(), "go"); !errors.As(err, &full) || full.ReservedUSD != 0 || full.SpentUSD != 0.9999 || time.Since(start) != 0 {
 			t.Errorf("got %v after %v", err, time.Since(start))
 		}
-		if !strings.Contains(err.Error(), "ada has spent $0.9999 of $1, other calls have reserved $0, and the next call needs $0.0") {
+		if !strings.Contains(err.Error(), `: max_budget: the quota is used up: the account "ada" has spent $0.9999 of $1, and the next call could cost $0.0`) {
 			t.Errorf("got %v", err)
 		}
 	})
@@ -222,6 +222,20 @@ func TestWarning(t *testing.T) {
 			if got != want {
 				t.Errorf("%s: prompt %d: %d warnings, want %d", name, prompt, got, want)
 			}
+		}
+	}
+}
+
+// The error of a call that does not fit says what to do.
+func TestExhaustedRemedies(t *testing.T) {
+	for want, e := range map[string]quota.ExhaustedError{
+		`the quota is used up: the account "ada" has spent $0.9 of $1, and the next call could cost $0.2; wait for the next period, raise the limit, or lower Agent.MaxTokens`:                                 {Key: "ada", SpentUSD: 0.9, LimitUSD: 1, NeededUSD: 0.2},
+		`the quota is used up: the account "ada" has spent $0.5 of $1, other calls have reserved $0.4, and the next call could cost $0.2; try again when they have ended`:                                      {Key: "ada", SpentUSD: 0.5, LimitUSD: 1, ReservedUSD: 0.4, NeededUSD: 0.2},
+		`the quota is used up: the account "ada" has spent $0.9 of $1, other calls have reserved $0.1, and the next call could cost $0.2; wait for the next period, raise the limit, or lower Agent.MaxTokens`: {Key: "ada", SpentUSD: 0.9, LimitUSD: 1, ReservedUSD: 0.1, NeededUSD: 0.2},
+		`the quota is used up: the account "" has spent $0 of $1, and the next call could cost $2; raise the limit, or lower Agent.MaxTokens`:                                                                  {LimitUSD: 1, NeededUSD: 2},
+	} {
+		if got := e.Error(); got != want {
+			t.Errorf("got  %s\nwant %s", got, want)
 		}
 	}
 }

@@ -29,10 +29,20 @@ type ExhaustedError struct {
 	LimitUSD    float64 // of this period
 }
 
-// Error says what the call needs and what there is.
+// Error says what the call could cost, what is left for it, and what to do.
 func (e *ExhaustedError) Error() string {
-	return fmt.Sprintf("%v: %s has spent $%.4g of $%.4g, other calls have reserved $%.4g, and the next call needs $%.4g",
-		ErrExhausted, e.Key, e.SpentUSD, e.LimitUSD, e.ReservedUSD, e.NeededUSD)
+	reserved, remedy := "", "wait for the next period, raise the limit, or lower Agent.MaxTokens"
+	switch {
+	case e.ReservedUSD > 0:
+		reserved = fmt.Sprintf(", other calls have reserved $%.4g", e.ReservedUSD)
+		if e.SpentUSD+e.NeededUSD <= e.LimitUSD {
+			remedy = "try again when they have ended"
+		}
+	case e.NeededUSD > e.LimitUSD:
+		remedy = "raise the limit, or lower Agent.MaxTokens"
+	}
+	return fmt.Sprintf("%v: the account %q has spent $%.4g of $%.4g%s, and the next call could cost $%.4g; %s",
+		ErrExhausted, e.Key, e.SpentUSD, e.LimitUSD, reserved, e.NeededUSD, remedy)
 }
 
 // Is reports whether target is [ErrExhausted].

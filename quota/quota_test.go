@@ -132,7 +132,7 @@ func TestAccount(t *testing.T) {
 			prompts++
 		}
 		var end *agent.EndError
-		if !errors.As(last, &end) || end.Reason != event.MaxBudget || !errors.Is(last, quota.ErrExhausted) || !errors.Is(last, agent.ErrLimit) || !strings.Contains(last.Error(), "ada has spent $") {
+		if !errors.As(last, &end) || end.Reason != event.MaxBudget || !errors.Is(last, quota.ErrExhausted) || !errors.Is(last, agent.ErrLimit) || !strings.Contains(last.Error(), `"ada" has spent $`) {
 			t.Errorf("%s: got %v", name, last)
 		}
 		b, err := account.Balance(t.Context())

@@ -96,9 +96,12 @@ func (d folderStore) existing(ctx context.Context, id string) (string, error) {
 // stored beside the journal, and an agent reports its length. A session of a newer version is
 // refused with [ErrVersion].
 func (d folderStore) Open(ctx context.Context, id string, header Header) (Log, error) {
+	if err := CheckID(id); err != nil {
+		return nil, fmt.Errorf("opening session: %w", err)
+	}
 	l, err := d.open(ctx, id, header)
 	if err != nil {
-		return nil, fmt.Errorf("opening session: %w", err)
+		return nil, fmt.Errorf("opening session %s: %w", id, err)
 	}
 	return l, nil
 }
@@ -116,6 +119,9 @@ func (d folderStore) open(ctx context.Context, id string, header Header) (*journ
 		return nil, err
 	}
 	lock, err := acquire(filepath.Join(folder, lockName))
+	if errors.Is(err, ErrBusy) {
+		return nil, ErrBusy
+	}
 	if err != nil {
 		return nil, fmt.Errorf("locking %s: %w", folder, err)
 	}

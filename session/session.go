@@ -96,7 +96,7 @@ type Info struct {
 
 // Errors of stores.
 var (
-	ErrBusy     = errors.New("session is in use by another process or agent")
+	ErrBusy     = errors.New("session is in use by another process or agent; close it there")
 	ErrConflict = errors.New("another process has written to the session")
 	ErrNotFound = errors.New("there is no such session")
 	ErrBadID    = errors.New("illegal session id")

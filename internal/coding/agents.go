@@ -97,7 +97,7 @@ func (c *Coder) unknownDefinition(name string) error {
 	for _, d := range c.Definitions {
 		names = append(names, d.Agent.Name)
 	}
-	hint := "; openagent agents list shows them"
+	hint := "; there are " + text.Bytes(strings.Join(names, ", "), 500)
 	if near := text.Nearest(name, names); near != "" && len(name) < 100 {
 		hint = "; did you mean " + near + "?"
 	}

@@ -26,6 +26,9 @@ func (o *Options) check() error {
 	if err := oneOf("Layers", layers, o.Layers...); err != nil {
 		return err
 	}
+	if o.Agent.Dir != "" {
+		return &OptionError{Option: "Agent.Dir", Err: errors.New("set Options.Dir instead; the workspace and the sandbox get the folder from there")}
+	}
 	if o.Builtins.Workspace != nil {
 		return &OptionError{Option: "Builtins.Workspace", Err: errors.New("a coding agent works on this machine, in Options.Dir; " +
 			"for files elsewhere or in memory, give tools.Builtins{Workspace: …}.Tools() or tools.Core to an agent.Agent")}

@@ -149,6 +149,7 @@ func TestWrongOptions(t *testing.T) {
 		{coding.Options{Dir: filepath.Join(dir, "file")}, "Dir"},
 		{coding.Options{Dir: dir, Model: "nosuch/model"}, "Model"},
 		{coding.Options{Dir: dir, Agent: agent.Agent{Model: m}, RunAs: "nobody"}, "RunAs"},
+		{coding.Options{Dir: dir, Agent: agent.Agent{Model: m, Dir: dir}}, "Agent.Dir"},
 		{coding.Options{Dir: dir, Agent: agent.Agent{Model: m}, Definitions: json.RawMessage("[")}, "Definitions"},
 		{coding.Options{Dir: dir, Agent: agent.Agent{Model: m}, Plugins: []string{filepath.Join(dir, "missing")}}, "Plugins"},
 		{coding.Options{Dir: dir, Agent: agent.Agent{Model: m}, Sandbox: "on"}, "Sandbox"},
@@ -165,7 +166,11 @@ func TestWrongOptions(t *testing.T) {
 			t.Errorf("%s: %v", c.want, err)
 		}
 	}
-	_, err := coding.New(t.Context(), coding.Options{Dir: dir, Agent: agent.Agent{Model: m}, Layers: []config.Scope{"users"}})
+	_, err := coding.New(t.Context(), coding.Options{Dir: dir, Agent: agent.Agent{Model: m}, RunAs: "nobody"})
+	if want := `coder: Options.RunAs: there is no agent "nobody"; there are general-purpose, Explore, Plan`; err == nil || err.Error() != want {
+		t.Errorf("%v, want %s", err, want)
+	}
+	_, err = coding.New(t.Context(), coding.Options{Dir: dir, Agent: agent.Agent{Model: m}, Layers: []config.Scope{"users"}})
 	if want := `coder: Options.Layers: "users": there is no such value; use one of "user", "project", "local"`; err == nil || err.Error() != want {
 		t.Errorf("%v, want %s", err, want)
 	}

@@ -34,3 +34,16 @@ func CheckCache(c llm.Cache) error {
 	}
 	return nil
 }
+
+// CheckToolChoice refuses choices that providers do not know.
+func CheckToolChoice(c llm.ToolChoice) error {
+	switch {
+	case c.Mode != "" && c.Mode != llm.ChooseAny && c.Mode != llm.ChooseNone && c.Mode != llm.ChooseTool:
+		return fmt.Errorf("there is no mode %q; use %q, %q or %q, or leave it out", c.Mode, llm.ChooseAny, llm.ChooseNone, llm.ChooseTool)
+	case c.Mode == llm.ChooseTool && c.Name == "":
+		return fmt.Errorf("the mode %q needs the Name of a tool", c.Mode)
+	case c.Mode != llm.ChooseTool && c.Name != "":
+		return fmt.Errorf("the Name %q needs the mode %q", c.Name, llm.ChooseTool)
+	}
+	return nil
+}

@@ -126,8 +126,12 @@ func contractEmpty(c *contract) {
 func contractErrors(c *contract) {
 	for _, class := range []llm.Class{llm.RateLimit, llm.Overloaded, llm.ServerError, llm.Auth, llm.Forbidden, llm.Invalid} {
 		c.begin(Fail(&llm.APIError{Class: class, Message: "the words of the provider", RetryAfter: -1}))
-		if e := c.mustFail(ask("Go on.")); e.Class != class || !strings.Contains(e.Error(), "the words of the provider") {
+		e := c.mustFail(ask("Go on."))
+		if e.Class != class {
 			c.Errorf("class %s became %q: %v", class, e.Class, e)
+		}
+		if words := "the words of the provider"; !strings.Contains(e.Error(), words) {
+			c.Errorf("the error of class %s says %q, and not the Message of the step's Err: %q", class, e.Error(), words)
 		}
 	}
 }

@@ -7,6 +7,7 @@ import (
 	"strconv"
 	"time"
 
+	"github.com/openagent-go/agent/internal/httptape"
 	"github.com/openagent-go/agent/internal/llmconst"
 	"github.com/openagent-go/agent/llm"
 )
@@ -90,6 +91,10 @@ func (s Step) refusal() refusal {
 	if errors.As(s.Err, &e) {
 		r.status = cmp.Or(s.Status, e.Status, classStatus[e.Class])
 		r.kind, r.message = e.Type, e.Message
+		var wrong *httptape.MismatchError
+		if errors.As(e.Err, &wrong) {
+			r.message = wrong.Error() // says that it is no provider that refuses
+		}
 		if e.Class == llm.TooLong {
 			r.message, r.code = cmp.Or(r.message, tooLongMessage), tooLongCode
 		}

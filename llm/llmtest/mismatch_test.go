@@ -186,3 +186,12 @@ func TestUnknownCut(t *testing.T) {
 		t.Error(err)
 	}
 }
+
+// In process, the error names llmtest once.
+func TestMismatchNamesLLMTestOnce(t *testing.T) {
+	a := &agent.Agent{Model: llmtest.Script()}
+	_, err := a.Prompt(t.Context(), "hi")
+	if want := "agent: run ended: model_error: llmtest: invalid_request: request 1 was made, but the script has 0 steps"; err == nil || err.Error() != want {
+		t.Errorf("got %v, want %s", err, want)
+	}
+}

@@ -29,7 +29,7 @@ type Model struct {
 	Steps []Step   // the answers, in order
 	Rule  Rule     // answers the requests after Steps
 	ID    string   // the result of Name; default script
-	Facts llm.Info // the result of Info
+	Facts llm.Info // the result of Info; a budget in USD needs its Price, which Script sets
 
 	mu       sync.Mutex
 	requests []*Request

@@ -129,7 +129,7 @@ func TestServerRefusesBrokenRequests(t *testing.T) {
 	if _, body := post(t, client, "http://any/v1/messages", messages("")); !strings.Contains(body, "ok") {
 		t.Errorf("refused requests used up the step: %s", body)
 	}
-	if _, body := post(t, client, "http://any/v1/messages", messages("")); !strings.Contains(body, "the script has 1 step") {
+	if _, body := post(t, client, "http://any/v1/messages", messages("")); !strings.Contains(body, "llmtest: request 2 was made, but the script has 1 step") {
 		t.Errorf("past the end of the script: %s", body)
 	}
 }
