@@ -58,7 +58,8 @@ func TestDocs(t *testing.T) {
 		"A `Stream` yields facts and signals; a session's journal holds the facts.\n" +
 		"A fact is recorded before it is shown and before anything is done about it. A signal is only shown.\n" +
 		"The JSON of an event is `{\"seq\":…,\"prev\":…,\"time\":…,\"session\":…,\"type\":…,\"data\":{…}}`; durations are nanoseconds.\n" +
-		"In the stream of a running prompt, `Event.Call` is the call that an event is about: the tool's name, the provider's id, the input. It is not part of the JSON.\n\n" +
+		"In the stream of a running prompt, `Event.Call` is the call that an event is about: the tool's name, the provider's id, the input. It is not part of the JSON.\n" +
+		"Elsewhere, find the call by its id: `c12.0` is the first call of the `assistant_message` with the number 12.\n\n" +
 		"`Session.Watch` yields both for any number of observers, and `Agent.Watch` for all sessions of an agent: see [sessions.md](sessions.md#watching-a-session).\n" +
 		"Both yield [bookkeeping](#bookkeeping) too, and so does `Stream`. Do not send it to users: `Event.IsBookkeeping` tells it apart.\n\n" +
 		"## Facts\n\n" + facts.String() + "## Signals\n\n" + signals.String() +

@@ -67,6 +67,7 @@ type callCost struct {
 	input    int // estimated
 	streamed int // bytes
 	began    bool
+	free     bool     // it costs nothing, so nothing is reserved
 	usd      *float64 // nil until the end
 }
 
@@ -101,6 +102,10 @@ func (m *metered) reserve(ctx context.Context, req *llm.Request) (*callCost, err
 		output = min(output, info.MaxOutput)
 	}
 	in, out := c.prices(modelcall.KeepsHour(req.Cache))
+	if c.free = in <= 0 && out <= 0; c.free {
+		c.request = req
+		return c, nil
+	}
 	input := in * float64(c.input+c.input/3+100) // with the estimate's error
 	least := min(output, minOutput+req.Thinking.Tokens())
 	r, b, err := a.reserve(ctx, Reservation{ID: c.id, Least: input + out*float64(least), Most: input + out*float64(output),
@@ -154,6 +159,9 @@ func (c *callCost) take(d llm.Delta, err error) {
 // settle replaces the reservation by the cost. A call that broke off costs its input and
 // what was streamed, by estimate.
 func (c *callCost) settle(ctx context.Context) {
+	if c.free {
+		return
+	}
 	usd := 0.0
 	switch {
 	case c.usd != nil:

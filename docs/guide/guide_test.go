@@ -420,6 +420,59 @@ func TestErrors(t *testing.T) {
 	}
 }
 
+// TestMessages checks that the messages of bad configuration that the guide to errors lists are
+// messages of the library. "…" stands for a value.
+func TestMessages(t *testing.T) {
+	page, err := os.ReadFile("errors.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var texts []string
+	for _, dir := range []string{"../..", "../../permission", "../../quota", "../../subagent", "../../internal/rules", "../../internal/executor"} {
+		err := fs.WalkDir(os.DirFS(dir), ".", func(path string, d fs.DirEntry, err error) error {
+			if err != nil || d.IsDir() {
+				if path != "." && d.IsDir() {
+					return fs.SkipDir
+				}
+				return err
+			}
+			if !strings.HasSuffix(path, ".go") || strings.HasSuffix(path, "_test.go") {
+				return nil
+			}
+			f, err := parser.ParseFile(token.NewFileSet(), filepath.Join(dir, path), nil, parser.SkipObjectResolution)
+			if err != nil {
+				return err
+			}
+			ast.Inspect(f, func(n ast.Node) bool {
+				if lit, ok := n.(*ast.BasicLit); ok && lit.Kind == token.STRING {
+					texts = append(texts, text(t, lit))
+				}
+				return true
+			})
+			return nil
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	_, table, _ := strings.Cut(string(page), "### Bad configuration\n")
+	table, _, _ = strings.Cut(table, "\n### ")
+	rows := regexp.MustCompile("(?m)^\\| `([^`]*)` \\|").FindAllStringSubmatch(table, -1)
+	if len(rows) < 10 {
+		t.Errorf("only %d messages", len(rows))
+	}
+	for _, row := range rows {
+		var words []string
+		for _, w := range strings.Split(row[1], "…") {
+			words = append(words, regexp.QuoteMeta(strings.TrimSpace(w)))
+		}
+		message := regexp.MustCompile(strings.Join(words, ".*"))
+		if !slices.ContainsFunc(texts, message.MatchString) {
+			t.Errorf("no error of the library says %s", row[1])
+		}
+	}
+}
+
 // text returns the value of a string literal.
 func text(t *testing.T, e ast.Expr) string {
 	t.Helper()
