@@ -20,24 +20,24 @@ import (
 func TestMisconfiguredKinds(t *testing.T) {
 	kind := func(a agent.Agent) subagent.Definition { return subagent.Definition{Agent: &a, Description: "d"} }
 	for name, c := range map[string]struct {
-		manager    subagent.Manager
+		manager    *subagent.Manager
 		fail, warn string // part of the error or of the warning; "": none
 	}{
-		"fine": {manager: subagent.Manager{Definitions: []subagent.Definition{
+		"fine": {manager: &subagent.Manager{Definitions: []subagent.Definition{
 			kind(agent.Agent{Name: "reader", AllowedTools: []string{"mine", "its", "Read", "mcp__papers__read"}, Tools: []tool.Tool{nothing("its")}}),
 			kind(agent.Agent{Name: "other", Permissions: permission.Policy{Deny: []permission.Rule{"elsewhere", "Bash(rm *)"}}}),
 		}}},
-		"no agent":   {manager: subagent.Manager{Definitions: []subagent.Definition{{}}}, fail: "the sub-agent 1 of the Manager has no Agent"},
-		"nil agent":  {manager: subagent.Manager{Agents: []*agent.Agent{nil}}, fail: "the sub-agent 1 of the Manager has no Agent"},
-		"no name":    {manager: subagent.Manager{Definitions: []subagent.Definition{kind(agent.Agent{})}}, fail: "has no name: set Agent.Name"},
-		"isolation":  {manager: subagent.Manager{Definitions: []subagent.Definition{{Agent: &agent.Agent{Name: "reader"}, Isolation: "wortree"}}}, fail: `the sub-agent reader: there is no Isolation "wortree", only "worktree"`},
-		"tool":       {manager: subagent.Manager{Definitions: []subagent.Definition{kind(agent.Agent{Name: "reader", AllowedTools: []string{"mien"}})}}, warn: `the sub-agent reader: AllowedTools: there is no tool "mien"; did you mean mine?`},
-		"deny rule":  {manager: subagent.Manager{Agents: []*agent.Agent{{Name: "reader", Permissions: permission.Policy{Deny: []permission.Rule{"Bsh"}}}}}, warn: `the sub-agent reader: the deny rule Bsh: there is no tool "Bsh"`},
-		"allow rule": {manager: subagent.Manager{Agents: []*agent.Agent{{Name: "reader", Permissions: permission.Policy{Allow: []permission.Rule{"Bsh"}}}}}, warn: `the sub-agent reader: the allow rule Bsh: there is no tool "Bsh"`},
+		"no agent":   {manager: &subagent.Manager{Definitions: []subagent.Definition{{}}}, fail: "the sub-agent 1 of the Manager has no Agent"},
+		"nil agent":  {manager: &subagent.Manager{Agents: []*agent.Agent{nil}}, fail: "the sub-agent 1 of the Manager has no Agent"},
+		"no name":    {manager: &subagent.Manager{Definitions: []subagent.Definition{kind(agent.Agent{})}}, fail: "has no name: set Agent.Name"},
+		"isolation":  {manager: &subagent.Manager{Definitions: []subagent.Definition{{Agent: &agent.Agent{Name: "reader"}, Isolation: "wortree"}}}, fail: `the sub-agent reader: there is no Isolation "wortree", only "worktree"`},
+		"tool":       {manager: &subagent.Manager{Definitions: []subagent.Definition{kind(agent.Agent{Name: "reader", AllowedTools: []string{"mien"}})}}, warn: `the sub-agent reader: AllowedTools: there is no tool "mien"; did you mean mine?`},
+		"deny rule":  {manager: &subagent.Manager{Agents: []*agent.Agent{{Name: "reader", Permissions: permission.Policy{Deny: []permission.Rule{"Bsh"}}}}}, warn: `the sub-agent reader: the deny rule Bsh: there is no tool "Bsh"`},
+		"allow rule": {manager: &subagent.Manager{Agents: []*agent.Agent{{Name: "reader", Permissions: permission.Policy{Allow: []permission.Rule{"Bsh"}}}}}, warn: `the sub-agent reader: the allow rule Bsh: there is no tool "Bsh"`},
 	} {
 		t.Run(name, func(t *testing.T) {
 			a := &agent.Agent{
-				Model: llmtest.Script(llmtest.Say("ok")), Tools: []tool.Tool{nothing("mine"), tools.Agent(&c.manager)},
+				Model: llmtest.Script(llmtest.Say("ok")), Tools: []tool.Tool{nothing("mine"), tools.Agent(c.manager)},
 				Permissions: permission.Policy{KnownTools: []string{"elsewhere"}},
 			}
 			warnings, err := a.CheckTools(t.Context())
