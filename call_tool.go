@@ -16,7 +16,8 @@ import (
 // CallTool runs one tool as if the model had called it: with the same hooks, rules, mode,
 // callback and limits. The call is a run of its own, in a session that is not kept. It
 // reports the tool's progress with [tool.Progress] on ctx. A failure that the model would
-// see, such as a denial, is a Result. An error means that the run itself failed.
+// see, such as a denial, is a Result. An error means that the run itself failed. If a
+// question is deferred, the error matches [ErrSuspended], and the call cannot be continued.
 func (a *Agent) CallTool(ctx context.Context, name string, input json.RawMessage) (*tool.Result, error) {
 	if !json.Valid(input) {
 		return nil, errors.New("agent: calling " + name + ": the input is not JSON")

@@ -67,7 +67,7 @@ func New[In any](spec Spec, fn func(ctx context.Context, call Call, in In) (*Res
 		s, err = toolschema.New(spec.Input)
 	}
 	if err != nil {
-		err = fmt.Errorf("the input schema %w", err)
+		err = fmt.Errorf("the input schema %w%s", err, takeStruct[In](spec))
 	} else {
 		spec.Input = s.Schema
 		err = checkName(spec.Name)
@@ -80,6 +80,14 @@ func New[In any](spec Spec, fn func(ctx context.Context, call Call, in In) (*Res
 		panic(fmt.Sprintf("tool %s: %v", spec.Name, err))
 	}
 	return t
+}
+
+// takeStruct is the remedy if the schema was made of In.
+func takeStruct[In any](spec Spec) string {
+	if typ := reflect.TypeFor[In](); spec.Input == nil && typ.Kind() != reflect.Struct {
+		return fmt.Sprintf("; let the function take a struct, not a value of type %s", typ)
+	}
+	return ""
 }
 
 // Func returns a tool that calls an ordinary function and shows the model its

@@ -316,3 +316,14 @@ func BenchmarkRun(b *testing.B) {
 		}
 	}
 }
+
+// A function that takes no struct is refused with a remedy.
+func TestInputIsNoStruct(t *testing.T) {
+	defer func() {
+		const want = `tool count: the input schema is not of type "object", but "integer"; let the function take a struct, not a value of type int`
+		if got := recover(); got != want {
+			t.Errorf("got %v, want %s", got, want)
+		}
+	}()
+	Func(Spec{Name: "count"}, func(context.Context, int) (string, error) { return "", nil })
+}
