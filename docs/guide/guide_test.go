@@ -14,6 +14,7 @@ import (
 	"go/parser"
 	"go/token"
 	"io/fs"
+	"maps"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -289,13 +290,43 @@ func TestNames(t *testing.T) {
 // "agent.Agent.Stream".
 func exported(t *testing.T) map[string]bool {
 	t.Helper()
-	names := map[string]bool{}
+	names, embedded := map[string]bool{}, map[string]string{}
 	walkLibrary(t, func(_ string, f *ast.File) {
 		for _, d := range f.Decls {
 			addNames(names, f.Name.Name, d)
 		}
+		ast.Inspect(f, func(n ast.Node) bool {
+			if spec, ok := n.(*ast.TypeSpec); ok {
+				if outer, inner := embeds(f.Name.Name, spec); inner != "" {
+					embedded[outer] = inner
+				}
+			}
+			return true
+		})
 	})
+	for outer, inner := range embedded {
+		for name := range maps.Clone(names) {
+			if member, ok := strings.CutPrefix(name, inner+"."); ok {
+				names[outer+"."+member] = true
+			}
+		}
+	}
 	return names
+}
+
+// embeds returns a type with another package's type in it, such as "agent.Result" and
+// "event.RunEnd". Its members are those of both.
+func embeds(pkg string, spec *ast.TypeSpec) (outer, inner string) {
+	s, ok := spec.Type.(*ast.StructType)
+	if !ok {
+		return "", ""
+	}
+	for _, f := range s.Fields.List {
+		if of, ok := f.Type.(*ast.SelectorExpr); ok && len(f.Names) == 0 {
+			return pkg + "." + spec.Name.Name, of.X.(*ast.Ident).Name + "." + of.Sel.Name
+		}
+	}
+	return "", ""
 }
 
 // walkLibrary calls fn for every file of the library's public packages.
