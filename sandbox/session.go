@@ -211,6 +211,9 @@ func (s *Sandbox) confine(cmd *exec.Cmd, dir string, own ...string) (release fun
 		}
 		cmd.Env = sandboxenv.WithTemp(cmd.Env, temp)
 	}
+	if cmd.Env != nil {
+		cmd.Env = sandboxenv.WithoutGoIndex(cmd.Env)
+	}
 	return s.backend.Confine(cmd, p)
 }
 

@@ -7,9 +7,11 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/openagent-go/agent/internal/rules/paths"
 	"github.com/openagent-go/agent/permission"
@@ -255,5 +257,39 @@ func BenchmarkCheckPath(b *testing.B) {
 		if err := r.CheckPath("src/main.go", permission.EditFile); err != nil {
 			b.Fatal(err)
 		}
+	}
+}
+
+// The go command works although its cache cannot be written, also on folders that were not changed
+// just now, for which it would store an index.
+func TestGoWithoutItsCache(t *testing.T) {
+	if _, err := exec.LookPath("go"); err != nil {
+		t.Skip(err)
+	}
+	ws, _, dir := confined(t, sandbox.Settings{})
+	for name, text := range map[string]string{"go.mod": "module example.com/old\n\ngo 1.26\n", "old.go": "package old\n"} {
+		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	old := time.Now().Add(-time.Hour)
+	for _, path := range []string{filepath.Join(dir, "go.mod"), filepath.Join(dir, "old.go"), dir} {
+		if err := os.Chtimes(path, old, old); err != nil {
+			t.Fatal(err)
+		}
+	}
+	cache := paths.RealPath(t.TempDir())
+	for i := range 256 { // as the go command makes it
+		if err := os.Mkdir(filepath.Join(cache, fmt.Sprintf("%02x", i)), 0o700); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if o := run(t, ws, "GOCACHE="+cache+" GOFLAGS= go list ./... && echo $GODEBUG", nil); o.Code != 0 || o.Text != "example.com/old\ngoindex=0\n" {
+		t.Errorf("%d %s", o.Code, o.Text)
+	}
+	if o := run(t, ws, "export GODEBUG=http2debug=1", nil); o.Code != 0 {
+		t.Errorf("%d %s", o.Code, o.Text)
+	} else if o = run(t, ws, "echo $GODEBUG", o.State); o.Text != "http2debug=1\n" {
+		t.Errorf("a variable of the shell's own is lost: %s", o.Text)
 	}
 }

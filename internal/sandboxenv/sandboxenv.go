@@ -43,6 +43,22 @@ func Only(env []string) []string {
 // WithTemp returns env with the folder for temporary files.
 func WithTemp(env []string, dir string) []string { return set(env, tempDir, dir) }
 
+// WithoutGoIndex returns env with a setting that keeps the go command from storing an index of
+// packages in its cache, which is not writable: it would fail. A shell may save the value: it
+// changes nothing else.
+func WithoutGoIndex(env []string) []string {
+	const off = "goindex=0"
+	value := off
+	for _, kv := range env {
+		if old, ok := strings.CutPrefix(kv, "GODEBUG="); ok && strings.Contains(old, "goindex=") {
+			return env
+		} else if ok && old != "" {
+			value = old + "," + off
+		}
+	}
+	return set(env, "GODEBUG", value)
+}
+
 // WithProxy returns env with the variables by which programs find a proxy for HTTP
 // and SOCKS5 at address, a host and a port. Programs connect to the hosts in direct
 // without it.
