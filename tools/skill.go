@@ -10,7 +10,6 @@ import (
 
 	"github.com/openagent-go/agent/internal/policies"
 	"github.com/openagent-go/agent/internal/skillscope"
-	"github.com/openagent-go/agent/internal/toolapi"
 	"github.com/openagent-go/agent/internal/text"
 	"github.com/openagent-go/agent/internal/toolapi"
 	"github.com/openagent-go/agent/permission"

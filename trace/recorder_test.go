@@ -12,7 +12,7 @@ func TestRecorderBounds(t *testing.T) {
 	rec := NewRecorder(&out)
 	rec.most = 400
 	for range 10 {
-		_, end := rec.Trace(t.Context(), Span{Kind: Tool, Name: "x", Session: "s"})
+		_, end := rec.Trace(t.Context(), Span{Kind: "tool", Name: "x", Session: "s"})
 		end(End{})
 	}
 	if err := rec.Close(); err != nil {
