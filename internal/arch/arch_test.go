@@ -648,6 +648,7 @@ var rules = map[string][]string{
 	},
 	// The parts of a coding agent that coder and the command's lists find in the same way.
 	"internal/parts": {
+		"internal/front",
 		"internal/badsetting",
 		"internal/environ",
 		"internal/sessiondir",
