@@ -400,7 +400,7 @@ func (s *acpSchema) check(t *testing.T, name string, value json.RawMessage) {
 }
 
 func bash(command string) llmtest.Step {
-	return llmtest.Call(llmtest.Use("", "Bash", map[string]string{"command": command, "description": "harmless"}))
+	return llmtest.Call(llmtest.Use("", "Bash", map[string]string{"command": command, "description": "a test"}))
 }
 
 // TestEditorTurn has a turn with text, a command that is asked about, and an edit with a diff.
@@ -458,7 +458,7 @@ func decoded(t *testing.T, raw json.RawMessage) (v any) {
 }
 
 // TestEditorContinues lists, loads, resumes, forks, closes and deletes a session, which began in an
-// editor, goes on in the terminal and comes back.
+// editor, continues in the terminal and comes back.
 func TestEditorContinues(t *testing.T) {
 	t.Parallel()
 	home, dir := t.TempDir(), t.TempDir()
