@@ -54,14 +54,16 @@ func (s *Session) isDetached() bool {
 	return s.detached
 }
 
-// left sets the outcome of a detached run for its caller.
-func (l *activeRun) left() {
+// left reads the outcome of a detached run, and returns what sets it for the run's caller.
+func (l *activeRun) left() func() {
 	end, _ := l.conv.State.SoFar()
 	end.Reason, end.Message = "", ErrDetached.Error()
-	l.result, l.err = &Result{Session: l.s.ID, RunEnd: end}, errors.Join(ErrDetached, l.Stuck())
-	l.s.mu.Lock()
-	defer l.s.mu.Unlock()
-	l.s.last = l.result
+	return func() {
+		l.result, l.err = &Result{Session: l.s.ID, RunEnd: end}, errors.Join(ErrDetached, l.Stuck())
+		l.s.mu.Lock()
+		defer l.s.mu.Unlock()
+		l.s.last = l.result
+	}
 }
 
 // repeatCall leaves the parent's call without a result, so that the resumed run repeats it

@@ -101,7 +101,11 @@ func editorWith(t *testing.T, url, home, dir, key string, args ...string) *edito
 			}
 		}
 	}()
-	t.Cleanup(func() { e.cmd.Process.Kill(); e.cmd.Wait() })
+	t.Cleanup(func() {
+		e.killProgram()
+		e.cmd.Process.Kill()
+		e.cmd.Wait()
+	})
 	for e.pid == 0 {
 		e.next()
 	}
@@ -287,6 +291,21 @@ func (e *editor) leaves() any {
 	e.t.Helper()
 	e.in.Close()
 	return e.wait(-1).Exit
+}
+
+// killProgram ends the program, which would outlive its client, and waits until it writes no
+// more files.
+func (e *editor) killProgram() {
+	if e.pid == 0 || syscall.Kill(e.pid, syscall.SIGKILL) != nil {
+		return
+	}
+	for range 500 {
+		stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", e.pid))
+		if err != nil || strings.Contains(string(stat), ") Z ") {
+			return
+		}
+		time.Sleep(10 * time.Millisecond)
+	}
 }
 
 // has waits for an update and returns it: its members are like those of want. A text has to be

@@ -22,15 +22,15 @@ type detacher interface {
 	outcome(*pendingEffect) event.Fact
 	// hurry cancels all pending effects.
 	hurry()
-	// closed is called at the end of the run, after [Host.Closed].
-	closed()
+	// leave is called at the end of the run, before [Host.Closed], and what it returns after it.
+	leave() func()
 }
 
 // Detach stops the run without recording an end. No new effect starts. A model call, a
 // question and a wait are cancelled; other pending effects may end until ctx ends. Detach
-// does not wait for the end of the run. If it detaches the run before its end, left is
-// called, after [Host.Closed]. Call release when the run is over.
-func (r *Run) Detach(ctx context.Context, left func()) (release func() bool) {
+// does not wait for the end of the run. If it detaches the run before its end, left is called,
+// and after [Host.Closed] what it returns. Call release when the run is over.
+func (r *Run) Detach(ctx context.Context, left func() func()) (release func() bool) {
 	ok, _ := r.With(context.Background(), func() error {
 		if r.detached == nil {
 			r.detached = &detachment{run: r, left: left}
@@ -51,7 +51,7 @@ func (r *Run) Detach(ctx context.Context, left func()) (release func() bool) {
 // A detachment implements [detacher]. Only the goroutine that holds the run's token uses it.
 type detachment struct {
 	run  *Run
-	left func()
+	left func() func()
 	late bool // the time for pending effects is over
 	over bool // the run was detached before its end
 }
@@ -115,8 +115,11 @@ func (d *detachment) outcome(f *pendingEffect) event.Fact {
 
 func (d *detachment) hurry() { d.late = true }
 
-func (d *detachment) closed() {
+// leave returns what sets the outcome of the run, for its caller. The state that it reads belongs
+// to the run until [Host.Closed].
+func (d *detachment) leave() func() {
 	if d.over && d.run.committer.failed == nil {
-		d.left()
+		return d.left()
 	}
+	return func() {}
 }

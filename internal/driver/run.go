@@ -306,10 +306,12 @@ func (r *Run) close() {
 	r.ignore()
 	r.watchdog.stop()
 	r.committer.release()
-	r.host.Closed()
+	leave := func() {}
 	if r.detached != nil {
-		r.detached.closed()
+		leave = r.detached.leave()
 	}
+	r.host.Closed()
+	leave()
 	if r.events != nil {
 		r.events.Close()
 	}
