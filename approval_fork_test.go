@@ -81,7 +81,7 @@ func TestApprovalIsNotForked(t *testing.T) {
 	}
 }
 
-// Without a question there is nothing to ask again in a fork, whatever the callback has seen.
+// No rule asked about the call, so the fork does not ask again, although a callback saw it.
 func TestForkAsksNothingNew(t *testing.T) {
 	store := session.Memory()
 	look := func(context.Context, tool.Call, permission.Decision) (permission.Decision, error) {

@@ -72,7 +72,7 @@ func served(t testing.TB, input string) []map[string]any {
 	return out.lines(t)
 }
 
-// Each line has its answer, whatever it holds.
+// Each line gets its answer, valid or not.
 func TestLines(t *testing.T) {
 	for line, want := range map[string]string{
 		`{"jsonrpc":"2.0","id":1,"method":"echo","params":{"a":"<&>"}}`:               `{"id":1,"jsonrpc":"2.0","result":{"a":"<&>"}}`,

@@ -342,7 +342,7 @@ func (l *library) check(pkg, text string) (problems []error) {
 	if err != nil {
 		return []error{err}
 	}
-	used := map[token.Pos]bool{} // names of which something is used
+	used := map[token.Pos]bool{} // names with a selector, such as a package
 	ast.Inspect(f, func(n ast.Node) bool {
 		if s, ok := n.(*ast.SelectorExpr); ok {
 			used[s.X.Pos()] = true

@@ -276,7 +276,7 @@ func (c *call) held() []string {
 }
 
 // enforced reports whether the operating system keeps the call from writing all files that an
-// Edit rule is about, so that the rule holds whatever the command does.
+// Edit rule is about, so that the rule holds for every command.
 func (c *call) enforced(x *rule) bool {
 	held := c.held()
 	if len(held) == 0 || x.tool != "Edit" {

@@ -48,7 +48,7 @@ var changing = []string{
 	"cd tests && rm a.py", "sh -c 'echo x > tests/a.py'", "env cp a.txt tests/a.py", "timeout 5 tee tests/a.py", "xargs rm tests/a.py", "cp a.txt tests/{a,b}.py", "tee te*/a.py", "uniq a.txt tests/a.py", "scp a.txt tests/a.py", "scp host:x tests/", "find tests -name x -fprint tests/list", "find tests -delete", "find tests -name x -exec rm {} +", "find tests -type f -ok /bin/mv {} /tmp ;", "touch alias.py",
 }
 
-// Commands of which nobody can say before what they run or open. They run if a sandbox holds
+// Commands that can run or open anything, so that no rule can judge them. They run if a sandbox holds
 // everything that the rule is about.
 var unclear = []string{
 	"find tests -name '*.sh' -exec sh {} \\;", ". tests/run.sh", "source ./tests/run.sh", "sh < tests/run.sh", "cat tests/run.sh | sh", "ls tests/*.sh | xargs sh", "sh $PWD/tests/run.sh", "for f in tests/*.sh; do sh $f; done", "PATH=$PWD/tests:$PATH run.sh", "$(cat tests/run.sh)", "eval \"$(cat tests/run.sh)\"",

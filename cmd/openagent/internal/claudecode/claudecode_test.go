@@ -9,7 +9,7 @@ import (
 	"github.com/openagent-go/agent/tool"
 )
 
-// Results have the members that readers of Claude Code expect, whatever the tool says.
+// Results have the members that readers of Claude Code expect, for every result of a tool.
 func TestToolResult(t *testing.T) {
 	for _, c := range []struct {
 		name, input, details, text string

@@ -69,7 +69,7 @@ func (r systemRing) remove(name string) error {
 	return err
 }
 
-// within calls the keyring and gives up after ringTime. Then the call goes on until the program ends.
+// within calls the keyring and gives up after ringTime. An unanswered call stays open until the program ends.
 func within(call func() error) error {
 	done := make(chan error, 1)
 	go func() { done <- call() }()
