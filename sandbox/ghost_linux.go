@@ -79,7 +79,7 @@ func firstMissing(name string) (string, error) {
 	for {
 		info, err := os.Lstat(name)
 		switch {
-		case err == nil && isGhost(info):
+		case err == nil && (isGhost(info) || isNewborn(name, info)):
 			missing = name
 		case err == nil:
 			return missing, nil
@@ -94,6 +94,28 @@ func firstMissing(name string) (string, error) {
 
 func isGhost(info fs.FileInfo) bool {
 	return (info.IsDir() || info.Mode().IsRegular()) && info.ModTime().Equal(plainfile.PlaceholderTime)
+}
+
+// newbornAge bounds the time in which another process has made a ghost and not yet set its
+// time.
+const newbornAge = 10 * time.Second
+
+// isNewborn reports whether a folder or file may be a ghost that another process is making
+// right now: it is new, has a name that is usually protected, and holds what a ghost holds.
+// A process that shares it keeps it from being removed, and removes it only if it has
+// become a ghost.
+func isNewborn(name string, info fs.FileInfo) bool {
+	if age := time.Since(info.ModTime()); age < 0 || age > newbornAge {
+		return false
+	}
+	if info.IsDir() {
+		if filepath.Base(name)[0] != '.' {
+			return false // such as an empty project
+		}
+		entries, err := os.ReadDir(name)
+		return err == nil && len(entries) == 0
+	}
+	return info.Mode().IsRegular() && filepath.Base(name) == fileGhost && info.Size() <= int64(len(fileGhostContent))
 }
 
 // make makes a ghost and holds it. Another process may be about to remove its
@@ -124,7 +146,7 @@ func (g *ghosts) hold(name string) (bool, error) {
 		return false, nil
 	case err != nil:
 		return false, err
-	case !isGhost(info):
+	case !isGhost(info) && !isNewborn(name, info):
 		return true, nil
 	}
 	f, err := os.Open(name)
@@ -205,7 +227,7 @@ func (g ghosts) drop() {
 		if ok, _ := durable.TryLock(f, durable.Exclusive); ok {
 			held, err1 := f.Stat()
 			there, err2 := os.Lstat(f.Name())
-			if err1 == nil && err2 == nil && os.SameFile(held, there) {
+			if err1 == nil && err2 == nil && os.SameFile(held, there) && isGhost(there) {
 				removeGhost(f, held)
 			}
 		}

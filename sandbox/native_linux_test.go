@@ -192,6 +192,35 @@ func TestGhosts(t *testing.T) {
 	all.Wait()
 }
 
+// A ghost that another process is still making is shared: it stays until the last holder
+// lets go. A new folder of somebody's stays for good.
+func TestGhostBeingMade(t *testing.T) {
+	dir := realDir(t)
+	must(t, os.Mkdir(dir+"/.x", 0o755)) // another process has made it and not yet set its time
+	mine, kept, err := makeGhosts(confinement{Write: []string{dir}, ReadOnly: []string{dir + "/.x/y"}})
+	must(t, err)
+	must(t, os.Chtimes(dir+"/.x", plainfile.PlaceholderTime, plainfile.PlaceholderTime))
+	var others ghosts
+	if ok, err := others.hold(dir + "/.x"); !ok || err != nil {
+		t.Fatal(ok, err)
+	}
+	others.release()
+	if len(kept) != 1 || kept[0] != dir+"/.x" || !exists(dir+"/.x") {
+		t.Errorf("the ghost of the command is gone; kept %q", kept)
+	}
+	mine.release()
+	if exists(dir + "/.x") {
+		t.Error("the ghost is left")
+	}
+	must(t, os.Mkdir(dir+"/.x", 0o755))
+	mine, _, err = makeGhosts(confinement{Write: []string{dir}, ReadOnly: []string{dir + "/.x/y"}})
+	must(t, err)
+	mine.release()
+	if !exists(dir + "/.x") {
+		t.Error("a folder of somebody's is gone")
+	}
+}
+
 // New removes what a killed process has left in the folder, and nothing that another sandbox holds or
 // that somebody has put there. In the place of a file, what it left counts as missing.
 func TestAbandonedGhosts(t *testing.T) {
