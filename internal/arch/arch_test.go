@@ -817,7 +817,8 @@ var rules = map[string][]string{
 		"internal/rules",
 	},
 
-	"cmd/openagent/internal/term": {"internal/terminal"},
+	"cmd/openagent/internal/term":      {"internal/terminal"},
+	"cmd/openagent/internal/tui/input": {},
 	"cmd/openagent/internal/keys": {
 		"cmd/openagent/internal/cli",
 		"internal/config",

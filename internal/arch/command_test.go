@@ -13,14 +13,16 @@ import (
 // commandLayers lists the packages of the command from the lowest to the highest. A
 // package imports lower layers only. Packages of one layer do not know each other.
 var commandLayers = [][]string{
-	{"term", "ratelimit", "claudecode"},
-	{"cli"},
+	{"term", "ratelimit", "claudecode", "tui/input"},
+	{"tui/ui", "tui/term"},
+	{"cli", "tui/draw"},
 	{"settings", "keys"},
 	{"provider"},
 	{"preview", "sessionstore"},
 	{"app"},
 	{"rewind", "usage", "automation"},
 	{"streamjson"},
+	{"tui"},
 	{"oneshot", "repl", "demo", "command/..."},
 }
 
