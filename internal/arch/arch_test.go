@@ -819,6 +819,7 @@ var rules = map[string][]string{
 
 	"cmd/openagent/internal/term":      {"internal/terminal"},
 	"cmd/openagent/internal/tui/input": {},
+	"cmd/openagent/internal/tui/frame": {},
 	"cmd/openagent/internal/keys": {
 		"cmd/openagent/internal/cli",
 		"internal/config",
@@ -896,7 +897,9 @@ var outside = map[string][]string{
 	"cmd/...": {"golang.org/x/...", "mvdan.cc/sh/v3/..."},
 	// Only the command stores keys.
 	"cmd/openagent/internal/keys": {"github.com/zalando/go-keyring"},
-	"examples/...":                {"github.com/modelcontextprotocol/go-sdk/..."},
+	// Only the terminal UI measures text in cells.
+	"cmd/openagent/internal/tui/frame": {"github.com/clipperhouse/displaywidth"},
+	"examples/...":                     {"github.com/modelcontextprotocol/go-sdk/..."},
 }
 
 // everywhere lists the internal packages that every package may import. They import

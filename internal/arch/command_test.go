@@ -13,7 +13,7 @@ import (
 // commandLayers lists the packages of the command from the lowest to the highest. A
 // package imports lower layers only. Packages of one layer do not know each other.
 var commandLayers = [][]string{
-	{"term", "ratelimit", "claudecode", "tui/input"},
+	{"term", "ratelimit", "claudecode", "tui/input", "tui/frame"},
 	{"tui/ui", "tui/term"},
 	{"cli", "tui/draw"},
 	{"settings", "keys"},
