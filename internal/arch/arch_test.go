@@ -890,6 +890,7 @@ var outside = map[string][]string{
 	"internal/mcpauth":    {"github.com/modelcontextprotocol/go-sdk/..."},
 	"internal/...":        {"golang.org/x/...", "github.com/bmatcuk/doublestar/v4", "github.com/JohannesKaufmann/html-to-markdown/v2/...", "github.com/goccy/go-yaml/..."},
 
+	"internal/markdown":        {"github.com/yuin/goldmark/..."},
 	"internal/rules/paths":     {"golang.org/x/sys/unix"},
 	"internal/rules/shellword": {"mvdan.cc/sh/v3/syntax"},
 	"internal/rules/shellscan": {"mvdan.cc/sh/v3/syntax"},
