@@ -22,7 +22,7 @@ var opensFiles = map[string]string{
 	"internal/command/others_linux.go": "/proc of this machine",
 	"sandbox/ghost_linux.go":           "a file of the sandbox's own, found to be one before, is locked",
 	"internal/golden/golden.go":        "a helper of tests",
-	"internal/outside/outside.go":      "a helper of tests",
+	"internal/outside/*.go":            "a helper of tests",
 	"internal/wire/wiretest/*.go":      "a helper of tests",
 	"internal/httptape/*.go":           "a helper of tests",
 	"cmd/openagent/internal/demo/*.go": "files that the demo has just made",

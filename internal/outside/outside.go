@@ -1,4 +1,4 @@
-// Package outside builds programs outside this module, as a user of the library does.
+// Package outside builds programs outside the modules of this checkout, as a user does.
 // There, Go refuses every import of an internal package. For tests.
 package outside
 
@@ -32,7 +32,7 @@ func Module(t testing.TB) string {
 	return dir
 }
 
-// checkout returns the folder of this module, which the test runs in or below.
+// checkout returns the folder of the library, which the test runs in or below.
 func checkout(t testing.TB) string {
 	t.Helper()
 	dir, err := os.Getwd()
@@ -40,11 +40,11 @@ func checkout(t testing.TB) string {
 		t.Fatal(err)
 	}
 	for {
-		if _, err := os.Stat(filepath.Join(dir, "go.mod")); err == nil {
+		if mod, err := os.ReadFile(filepath.Join(dir, "go.mod")); err == nil && bytes.HasPrefix(mod, []byte("module "+library+"\n")) {
 			return dir
 		}
 		if dir == filepath.Dir(dir) {
-			t.Fatal("the test runs outside of the module")
+			t.Fatal("the test runs outside of the checkout")
 		}
 		dir = filepath.Dir(dir)
 	}
@@ -69,5 +69,17 @@ func Go(t testing.TB, dir, command string, args ...string) {
 	cmd.Env = append(os.Environ(), "GOWORK=off", "GOPROXY=off")
 	if out, err := cmd.CombinedOutput(); err != nil {
 		t.Fatalf("go %s: %v\n%s", command, err, out)
+	}
+}
+
+// Command builds the command of this checkout.
+func Command(t testing.TB, program string) {
+	t.Helper()
+	root := checkout(t)
+	cmd := exec.Command("go", "build", "-o", program, "./cmd/openagent")
+	cmd.Dir = root
+	cmd.Env = append(os.Environ(), "GOWORK="+filepath.Join(root, "go.work"), "GOPROXY=off")
+	if out, err := cmd.CombinedOutput(); err != nil {
+		t.Fatalf("go build: %v\n%s", err, out)
 	}
 }

@@ -62,9 +62,13 @@ func (b *bench) openagent(ctx context.Context) (string, error) {
 	if err != nil {
 		return "", err
 	}
+	workspace, err := filepath.Abs(filepath.Join("..", "go.work"))
+	if err != nil {
+		return "", err
+	}
 	cmd := exec.CommandContext(ctx, "go", "build", "-trimpath", "-ldflags=-s -w", "-o", file, "./cmd/openagent")
 	cmd.Dir = ".."
-	cmd.Env = append(os.Environ(), "GOWORK=off", "CGO_ENABLED=0", "GOFLAGS=")
+	cmd.Env = append(os.Environ(), "GOWORK="+workspace, "CGO_ENABLED=0", "GOFLAGS=")
 	if out, err := cmd.CombinedOutput(); err != nil {
 		return "", fmt.Errorf("%w: %s", err, build.LastLines(string(out), 5))
 	}
