@@ -820,6 +820,9 @@ var rules = map[string][]string{
 	"cmd/openagent/internal/term":      {"internal/terminal"},
 	"cmd/openagent/internal/tui/input": {},
 	"cmd/openagent/internal/tui/frame": {},
+	"cmd/openagent/internal/tui/term": {
+		"cmd/openagent/internal/tui/frame",
+	},
 	"cmd/openagent/internal/keys": {
 		"cmd/openagent/internal/cli",
 		"internal/config",
@@ -899,8 +902,9 @@ var outside = map[string][]string{
 	// Only the command stores keys.
 	"cmd/openagent/internal/keys": {"github.com/zalando/go-keyring"},
 	// Only the terminal UI measures text in cells.
-	"cmd/openagent/internal/tui/frame": {"github.com/clipperhouse/displaywidth"},
-	"examples/...":                     {"github.com/modelcontextprotocol/go-sdk/..."},
+	"cmd/openagent/internal/tui/frame":         {"github.com/clipperhouse/displaywidth"},
+	"cmd/openagent/internal/tui/term/termtest": {"github.com/clipperhouse/displaywidth"},
+	"examples/...": {"github.com/modelcontextprotocol/go-sdk/..."},
 }
 
 // everywhere lists the internal packages that every package may import. They import

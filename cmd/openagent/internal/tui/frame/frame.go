@@ -33,23 +33,30 @@ type Caret struct {
 	Byte int // offset in the line, sequences included
 }
 
-// escapes measures sequences that set styles as nothing.
-var escapes = displaywidth.Options{ControlSequences: true}
+// Sequences that set styles take no cells.
+var (
+	narrow = displaywidth.Options{ControlSequences: true}
+	wide   = displaywidth.Options{ControlSequences: true, EastAsianWidth: true}
+)
 
 // Width returns how many cells a line takes.
-func Width(line string) int { return escapes.String(line) }
+func Width(line string) int { return narrow.String(line) }
+
+// WidthEastAsian returns how many cells a line takes in a terminal where characters of
+// ambiguous width, such as ◐, are wide.
+func WidthEastAsian(line string) int { return wide.String(line) }
 
 // Rows returns how many rows of a terminal a line takes, at least 1. A wide character that
 // does not fit at the end of a row begins the next one.
 func Rows(line string, width int) int {
-	rows, _ := wrap(line, width)
+	rows, _ := Wrap(line, width)
 	return rows
 }
 
-// wrap returns how many rows a line takes, and the cells of the last one.
-func wrap(line string, width int) (rows, last int) {
+// Wrap returns how many rows a line takes, and the cells of the last one.
+func Wrap(line string, width int) (rows, last int) {
 	rows = 1
-	for g := escapes.StringGraphemes(line); g.Next(); {
+	for g := narrow.StringGraphemes(line); g.Next(); {
 		n := g.Width()
 		if last+n > width && last > 0 {
 			rows, last = rows+1, 0
@@ -60,13 +67,18 @@ func wrap(line string, width int) (rows, last int) {
 }
 
 // Row returns the row of the caret within its line's rows, counted from 0, after the
-// terminal has wrapped the line. A caret at the end of a full row is on that row if no text
-// follows it, and else at the start of the next one.
+// terminal has wrapped the line: that of the character behind it, or at the end of a line
+// that of the last character.
 func Row(line string, caret, width int) int {
 	caret = min(max(caret, 0), len(line))
-	rows, last := wrap(line[:caret], width)
-	if last >= width && Width(line[caret:]) > 0 {
-		rows++
+	rows, last := Wrap(line[:caret], width)
+	for g := narrow.StringGraphemes(line[caret:]); g.Next(); {
+		if n := g.Width(); n > 0 {
+			if last > 0 && last+n > width {
+				rows++
+			}
+			break
+		}
 	}
 	return rows - 1
 }

@@ -20,6 +20,14 @@ func TestWidth(t *testing.T) {
 	}
 }
 
+func TestWidthEastAsian(t *testing.T) {
+	for line, want := range map[string]int{"a b": 3, "◐": 2, "日": 2, "\x1b[1m·\x1b[m": 2} {
+		if got := WidthEastAsian(line); got != want {
+			t.Errorf("WidthEastAsian(%q) = %d, want %d", line, got, want)
+		}
+	}
+}
+
 func TestRows(t *testing.T) {
 	for _, c := range []struct {
 		line        string
@@ -49,7 +57,8 @@ func TestRow(t *testing.T) {
 		{"0123456789a", 10, 10, 1},
 		{"0123456789a", 11, 10, 1},
 		{"0123456789\x1b[m", 10, 10, 0},
-		{"日本語", 6, 5, 0},
+		{"日本語", 6, 5, 1},
+		{"日本語", 3, 5, 0},
 		{"日本語", 99, 5, 1},
 	} {
 		if got := Row(c.line, c.caret, c.width); got != c.want {
