@@ -231,6 +231,25 @@ func (w *Workspace) RunningJobs() []RunningJob {
 	return list
 }
 
+// AwaitJob waits for the end of a job, as long as ctx lasts. It returns the file of the output, and how
+// the job ended unless it is still Running. It does not report to the model: [Workspace.Notices] does
+// that.
+func (w *Workspace) AwaitJob(ctx context.Context, session, id string) (*Outcome, error) {
+	j, err := w.job(session, id)
+	if err != nil {
+		return nil, err
+	}
+	select {
+	case <-j.done:
+	case <-ctx.Done():
+	}
+	o := &Outcome{File: j.output.name(), Running: !j.ended()}
+	if !o.Running {
+		o.Exit = j.exit
+	}
+	return o, nil
+}
+
 // EndJob ends a job for a person and waits for its end. It does not report to the model:
 // [Workspace.Notices] does that. A job that has ended stays as it is.
 func (w *Workspace) EndJob(ctx context.Context, session, id string) error {

@@ -143,6 +143,16 @@ func (o *output) close() {
 	}
 }
 
+// name returns the path of the file, "" if there is none.
+func (o *output) name() string {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if o.file == nil {
+		return ""
+	}
+	return o.file.Name()
+}
+
 // take returns the output since the last take and forgets it. With lines, it leaves an
 // unfinished last line for the next time.
 func (o *output) take(lines bool) (shown string, cut bool, file string) {

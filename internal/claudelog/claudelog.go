@@ -10,6 +10,7 @@
 package claudelog
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"path/filepath"
@@ -143,7 +144,7 @@ func (l *Lines) Add(e event.Event) ([]json.RawMessage, error) {
 	var out []json.RawMessage
 	var failed error
 	add := func(of event.Event, n line) {
-		n.UUID, n.Time = idOf(of), of.Time.UTC().Format("2006-01-02T15:04:05.000Z")
+		n.UUID, n.Time = cmp.Or(n.UUID, idOf(of)), of.Time.UTC().Format("2006-01-02T15:04:05.000Z")
 		n.Session, n.Agent, n.Sidechain, n.Cwd, n.Branch, n.UserType = l.session, l.agent, l.agent != "", l.dir, l.branch, "external"
 		if parent != "" {
 			n.Parent = new(parent)
@@ -174,10 +175,17 @@ func (l *Lines) Add(e event.Event) ([]json.RawMessage, error) {
 			}
 		}
 	case event.AssistantMessage:
-		for i, u := range d.Response.Message.ToolUses() {
-			l.uses[fmt.Sprintf("c%d.%d", e.Seq, i)] = use{u.ID, idOf(e)}
+		blocks, calls := d.Response.Message.Content, 0
+		for i := range max(len(blocks), 1) {
+			n := answered(e, d, i)
+			if i < len(blocks) {
+				if u, ok := blocks[i].(llm.ToolUse); ok {
+					l.uses[fmt.Sprintf("c%d.%d", e.Seq, calls)] = use{u.ID, n.UUID}
+					calls++
+				}
+			}
+			add(e, n)
 		}
-		add(e, answered(d))
 	case event.ToolResult:
 		if u, ok := l.uses[d.Call]; ok {
 			add(e, resulted(u, d))
@@ -201,6 +209,30 @@ func (l *Lines) note(seq int64, id string) {
 	}
 }
 
+// An answer of several blocks has a line for each. The last one has the id of the fact, so that what
+// follows the answer follows all of it. The number of the block is in the ids of the others, in a byte
+// that is 0 in the id of a fact.
+
+// partAt is where an id has the number of a block.
+const partAt = len("00000000-0000-0000-00")
+
+// PartID returns the id of the line of a block, from 0, of an answer of n blocks. whole is the id of
+// the answer.
+func PartID(whole string, block, n int) string {
+	if block >= n-1 || block > 254 || !uuid.MatchString(whole) {
+		return whole
+	}
+	return fmt.Sprintf("%s%02x%s", whole[:partAt], block+1, whole[partAt+2:])
+}
+
+// WholeID returns the id of the answer that a line belongs to.
+func WholeID(id string) string {
+	if !uuid.MatchString(id) {
+		return id
+	}
+	return id[:partAt] + "00" + id[partAt+2:]
+}
+
 // idOf returns the id of a fact's line: that of the message, if the program that sent it has
 // given it one.
 func idOf(e event.Event) string {
@@ -215,13 +247,16 @@ func said(d event.UserMessage) line {
 	return line{Type: "user", Meta: meta, Message: userMessage{"user", contentjson.Short(d.Message.Content)}}
 }
 
-func answered(d event.AssistantMessage) line {
+// answered returns the line of a block of an answer; an answer without blocks has one without content.
+func answered(e event.Event, d event.AssistantMessage, i int) line {
 	r := d.Response
+	blocks := r.Message.Content
+	content := contentjson.Blocks(blocks[min(i, len(blocks)):min(i+1, len(blocks))])
 	model := r.Model
 	if model == "" {
 		model = d.Model
 	}
-	return line{Type: "assistant", Message: assistantMessage{ID: r.ID, Type: "message", Role: "assistant", Model: model, Content: contentjson.Blocks(r.Message.Content),
+	return line{Type: "assistant", UUID: PartID(e.UUID(), i, len(blocks)), Message: assistantMessage{ID: r.ID, Type: "message", Role: "assistant", Model: model, Content: content,
 		StopReason: r.Stop, Usage: usage{r.Usage.Input, r.Usage.CacheWrite, r.Usage.CacheRead, r.Usage.Output}}}
 }
 

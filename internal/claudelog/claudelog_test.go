@@ -114,23 +114,32 @@ func TestLines(t *testing.T) {
 			lines = append(lines, n)
 		}
 	}
-	of := func(seq int) string { return all[seq-1].UUID() }
-	for i, want := range []struct{ seq, parent int }{{1, 0}, {2, 1}, {4, 2}, {5, 4}, {3, 5}, {8, 3}, {11, 2}} {
+	const first = -2 // the first block of the answer
+	of := func(seq int) string {
+		if seq == first {
+			return PartID(all[1].UUID(), 0, 2)
+		}
+		return all[seq-1].UUID()
+	}
+	if of(first) == of(2) || WholeID(of(first)) != of(2) || WholeID("x") != "x" {
+		t.Errorf("ids of blocks: %s of %s", of(first), of(2))
+	}
+	for i, want := range []struct{ seq, parent int }{{1, 0}, {first, 1}, {2, first}, {4, 2}, {5, 4}, {3, 5}, {8, 3}, {11, 2}} {
 		parent := ""
-		if want.parent > 0 {
+		if want.parent != 0 {
 			parent = of(want.parent)
 		}
 		if n := lines[i]; n.UUID != of(want.seq) || n.Parent != parent || n.Session != id || n.Side {
 			t.Errorf("%d: %+v", i, n)
 		}
 	}
-	if len(lines) != 7 || lines[0].Time != "2001-09-09T01:46:40.000Z" {
+	if len(lines) != 8 || lines[0].Time != "2001-09-09T01:46:40.000Z" {
 		t.Errorf("%+v", lines)
 	}
-	if lines[2].Result != "Error: bad" || lines[2].Call != of(2) || lines[3].Result.(map[string]any)["n"] != 1.0 {
+	if lines[3].Result != "Error: bad" || lines[3].Call != of(2) || lines[4].Call != of(first) || lines[4].Result.(map[string]any)["n"] != 1.0 {
 		t.Errorf("%+v", lines)
 	}
-	if lines[4].Meta || !lines[6].Meta {
+	if lines[5].Meta || !lines[7].Meta {
 		t.Error("messages of people and of the program")
 	}
 	agent := NewLines(id, "a1", session.Header{}, redact.Values{})

@@ -24,6 +24,7 @@ func TestToolResult(t *testing.T) {
 		{"Bash", `{}`, `{"background":true,"shellId":"b1"}`, "on", false, `{"backgroundTaskId":"b1","interrupted":false,"isImage":false,"noOutputExpected":false,"stderr":"","stdout":"on"}`},
 		{"Edit", `{"old_string":"a","new_string":"b"}`, `{"filePath":"/f","diff":"--- /f\n+++ /f\n@@ -1 +1,2 @@\n-a\n+b\n+c\n"}`, "", false,
 			`{"filePath":"/f","newString":"b","oldString":"a","originalFile":null,"replaceAll":false,"structuredPatch":[{"oldStart":1,"oldLines":1,"newStart":1,"newLines":2,"lines":["-a","+b","+c"]}],"userModified":false}`},
+		{"Bash", `{}`, `{"exitCode":0}`, "(no output)", false, `{"interrupted":false,"isImage":false,"noOutputExpected":true,"stderr":"","stdout":""}`},
 		{"mcp__a__b", `{}`, ``, "x", false, `[{"type":"text","text":"x"}]`},
 		{"Other", `{}`, `{"n":1}`, "x", false, `{"n":1}`},
 		{"Other", `{}`, ``, "x", false, `"x"`},
@@ -35,7 +36,7 @@ func TestToolResult(t *testing.T) {
 		if c.details != "" {
 			r.Details = json.RawMessage(c.details)
 		}
-		if got := string(ToolResult(c.name, json.RawMessage(c.input), r)); got != c.want {
+		if got := string(ToolResult(c.name, json.RawMessage(c.input), r, nil)); got != c.want {
 			t.Errorf("%s %s:\n%s, want\n%s", c.name, c.details, got, c.want)
 		}
 	}
@@ -49,7 +50,7 @@ func FuzzToolResult(f *testing.F) {
 		if json.Valid([]byte(details)) {
 			r.Details = json.RawMessage(details)
 		}
-		if out := ToolResult(name, json.RawMessage(input), r); !json.Valid(out) {
+		if out := ToolResult(name, json.RawMessage(input), r, func(string) (string, bool) { return text, true }); !json.Valid(out) {
 			t.Fatalf("%s is not JSON", out)
 		}
 	})
@@ -75,5 +76,34 @@ func TestContextOf(t *testing.T) {
 	}
 	if c := ContextOf(0, 0, 0, nil, ""); c.Percentage != 0 || len(c.Categories) != 1 {
 		t.Errorf("%+v", c)
+	}
+}
+
+func TestOriginalFile(t *testing.T) {
+	for _, c := range []struct{ before, now, diff string }{
+		{"a\nb\nc\n", "a\nX\nY\nc\n", "@@ -1,3 +1,4 @@\n a\n-b\n+X\n+Y\n c\n"},
+		{"a\nb", "a", "@@ -1,2 +1 @@\n-a\n-b\n\\ No newline at end of file\n+a\n\\ No newline at end of file\n"},
+		{"a\n", "", "@@ -1 +0,0 @@\n-a\n"},
+		{"", "a\n", "@@ -0,0 +1 @@\n+a\n"},
+		{"1\n2\n3\n4\n5\n6\n7\n8\n9\n", "1\n2\n3\n5\n6\n7\n8\n9\nten\n", "@@ -3,3 +3,2 @@\n 3\n-4\n 5\n@@ -8,2 +7,3 @@\n 8\n 9\n+ten\n"},
+	} {
+		got, ok := original(c.now, hunks(c.diff))
+		if !ok || got != c.before {
+			t.Errorf("%q: %q %v, want %q", c.diff, got, ok, c.before)
+		}
+		if got, ok := original(c.now+"else\n", hunks(c.diff)); ok && got == c.before {
+			t.Errorf("%q: another file has the same original", c.diff)
+		}
+	}
+	for _, diff := range []string{"@@ -1 +1 @@\n-a\n+z\n", "@@ -9 +9 @@\n-a\n+b\n", "@@ -1 +2 @@\n+a\n@@ -1 +1 @@\n+a\n"} {
+		if got, ok := original("a\n", hunks(diff)); ok {
+			t.Errorf("%q fits: %q", diff, got)
+		}
+	}
+	details := json.RawMessage(`{"filePath":"/f","diff":"@@ -1 +1 @@\n-a\n+b\n"}`)
+	r := tool.Text("done")
+	r.Details = details
+	if got := string(ToolResult("Write", json.RawMessage(`{"content":"b\n"}`), r, func(path string) (string, bool) { return "b\n", path == "/f" })); !strings.Contains(got, `"originalFile":"a\n"`) {
+		t.Error(got)
 	}
 }

@@ -12,7 +12,8 @@ import (
 )
 
 // ToolResult returns the structured result of a call as Claude Code has it. A failed call is a text.
-func ToolResult(name string, input json.RawMessage, r *tool.Result) json.RawMessage {
+// read returns the text of a file that the call has changed, and false if it is not known; nil: none is.
+func ToolResult(name string, input json.RawMessage, r *tool.Result, read func(path string) (string, bool)) json.RawMessage {
 	if r.IsError {
 		return encode("Error: " + r.Text())
 	}
@@ -20,7 +21,7 @@ func ToolResult(name string, input json.RawMessage, r *tool.Result) json.RawMess
 	case "Read":
 		return readResult(r)
 	case "Write", "Edit", "MultiEdit":
-		return changeResult(name, input, r)
+		return changeResult(name, input, r, read)
 	case "Bash":
 		return bashResult(input, r)
 	case "Agent", "Task":
@@ -158,10 +159,11 @@ func span(s string) (start, lines int, ok bool) {
 	return start, lines, err == nil
 }
 
-func changeResult(name string, input json.RawMessage, r *tool.Result) json.RawMessage {
+func changeResult(name string, input json.RawMessage, r *tool.Result, read func(path string) (string, bool)) json.RawMessage {
 	var change struct {
 		FilePath string `json:"filePath"`
 		Diff     string `json:"diff"`
+		DiffCut  bool   `json:"diffCut"`
 		Created  bool   `json:"created"`
 	}
 	if json.Unmarshal(r.Details, &change) != nil {
@@ -174,7 +176,15 @@ func changeResult(name string, input json.RawMessage, r *tool.Result) json.RawMe
 		All     bool   `json:"replace_all"`
 	}
 	_ = json.Unmarshal(input, &in) // it was checked before the call
-	out := map[string]any{"filePath": change.FilePath, "structuredPatch": hunks(change.Diff), "originalFile": nil}
+	parts := hunks(change.Diff)
+	out := map[string]any{"filePath": change.FilePath, "structuredPatch": parts, "originalFile": nil}
+	if read != nil && !change.Created && !change.DiffCut {
+		if now, ok := read(change.FilePath); ok {
+			if before, ok := original(now, parts); ok {
+				out["originalFile"] = before
+			}
+		}
+	}
 	switch name {
 	case "Write":
 		out["type"], out["content"] = "update", in.Content
@@ -187,6 +197,10 @@ func changeResult(name string, input json.RawMessage, r *tool.Result) json.RawMe
 	return encode(out)
 }
 
+// noOutput is what the tool says in place of no output.
+const noOutput = "(no output)"
+
+// bashResult has all output in stdout: commands write both streams to one pipe, which keeps the order.
 func bashResult(input json.RawMessage, r *tool.Result) json.RawMessage {
 	var d struct {
 		Status     string `json:"status"`
@@ -195,7 +209,11 @@ func bashResult(input json.RawMessage, r *tool.Result) json.RawMessage {
 		ShellID    string `json:"shellId"`
 	}
 	_ = json.Unmarshal(r.Details, &d) // without details there is only the text
-	out := map[string]any{"stdout": r.Text(), "stderr": "", "interrupted": d.ExitCode == nil && !d.Background && len(r.Details) > 0, "isImage": false, "noOutputExpected": r.Text() == ""}
+	text := strings.TrimRight(r.Text(), "\r\n")
+	if text == noOutput {
+		text = ""
+	}
+	out := map[string]any{"stdout": text, "stderr": "", "interrupted": d.ExitCode == nil && !d.Background && len(r.Details) > 0, "isImage": false, "noOutputExpected": text == ""}
 	if d.Background {
 		out["backgroundTaskId"] = d.ShellID
 	}

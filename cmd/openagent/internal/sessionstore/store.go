@@ -13,6 +13,7 @@ import (
 
 	"github.com/openagent-go/agent/cmd/openagent/internal/cli"
 	"github.com/openagent-go/agent/event"
+	"github.com/openagent-go/agent/internal/claudelog"
 	"github.com/openagent-go/agent/session"
 )
 
@@ -98,7 +99,7 @@ func FactSeq(ctx context.Context, store session.Store, id, message string) (int6
 		if err != nil {
 			return 0, err
 		}
-		if m, ok := e.Data.(event.UserMessage); e.UUID() == message || ok && m.ID == message {
+		if m, ok := e.Data.(event.UserMessage); e.UUID() == claudelog.WholeID(message) || ok && m.ID == message {
 			return e.Seq, nil
 		}
 	}

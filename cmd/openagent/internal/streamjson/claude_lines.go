@@ -7,15 +7,19 @@ import (
 	"path/filepath"
 	"strings"
 	"time"
+	"unicode/utf8"
 
 	"github.com/openagent-go/agent/cmd/openagent/internal/app"
 	"github.com/openagent-go/agent/cmd/openagent/internal/claudecode"
 	"github.com/openagent-go/agent/cmd/openagent/internal/cli"
 	"github.com/openagent-go/agent/event"
+	"github.com/openagent-go/agent/internal/claudelog"
 	"github.com/openagent-go/agent/internal/contentjson"
 	"github.com/openagent-go/agent/internal/fact"
 	"github.com/openagent-go/agent/internal/modelinfo"
+	"github.com/openagent-go/agent/internal/plainfile"
 	"github.com/openagent-go/agent/internal/policies"
+	"github.com/openagent-go/agent/internal/redact"
 	"github.com/openagent-go/agent/llm"
 	"github.com/openagent-go/agent/permission"
 	"github.com/openagent-go/agent/session"
@@ -29,10 +33,12 @@ type claudeLines struct {
 	keySource string
 	plugins   []namedPlugin
 	windows   func(model string) (window, output int)
+	hide      redact.Values
 
 	stop  string // stop_reason of the last answer
 	began string // what began the prompt, if not a message of the host
-	tasks map[string]task
+	tasks *tasks
+	told  map[string]time.Duration // when each slow call was last reported on
 
 	// Of all prompts so far.
 	usd    float64
@@ -41,7 +47,8 @@ type claudeLines struct {
 
 // newClaudeLines returns the vocabulary for a session.
 func newClaudeLines(s *app.App) *claudeLines {
-	c := &claudeLines{replay: s.Options.Replay, hooks: s.Options.HookEvents, keySource: s.Provider.Key.Source, tasks: map[string]task{}, models: map[string]event.Spending{}}
+	c := &claudeLines{replay: s.Options.Replay, hooks: s.Options.HookEvents, keySource: s.Provider.Key.Source, tasks: new(tasks), told: map[string]time.Duration{}, models: map[string]event.Spending{},
+		hide: redact.New(append(s.Provider.Secrets(), s.Options.SecretValues()...))}
 	for _, dir := range s.Options.Plugins {
 		c.plugins = append(c.plugins, namedPlugin{filepath.Base(dir), dir})
 	}
@@ -86,11 +93,8 @@ type claudeAuthor struct {
 	Timestamp string `json:"timestamp"`
 }
 
-// author returns the further members of an assistant line; nil in our own vocabulary.
+// author returns the further members of an assistant line.
 func (r *Report) author(e event.Event) *claudeAuthor {
-	if r.claude == nil {
-		return nil
-	}
 	a := &claudeAuthor{Timestamp: timestamp(e.Time)}
 	if r.parent != nil {
 		a.AgentID, a.AgentType = strings.TrimSuffix(r.prefix, "/"), r.agent
@@ -98,7 +102,43 @@ func (r *Report) author(e event.Event) *claudeAuthor {
 	return a
 }
 
+// claudeAnswer writes a line for each block of an answer. They have the message in common, whose end
+// is not known as long as there are blocks to come. With pieces its id is theirs.
+func (r *Report) claudeAnswer(e event.Event, m event.AssistantMessage, pieces bool) {
+	line := assistantLine{Type: "assistant", Message: shownMessage(m), Parent: r.parent, claudeAuthor: r.author(e)}
+	line.Message.StopReason = nil
+	r.agentCalled(m)
+	if pieces {
+		line.Message.ID = m.Key
+	}
+	blocks := line.Message.Content
+	for i := range blocks {
+		line.Message.Content, line.Origin = blocks[i:i+1], r.NewOrigin(claudelog.PartID(e.UUID(), i, len(blocks)))
+		r.Line(line)
+	}
+}
+
 func timestamp(t time.Time) string { return t.UTC().Format("2006-01-02T15:04:05.000Z") }
+
+// requesting reports that the model is asked.
+func (r *Report) requesting() {
+	if r.claude != nil && r.parent == nil {
+		r.Line(statusLine{Type: "system", Subtype: "status", Status: new("requesting"), Origin: r.NewOrigin("")})
+	}
+}
+
+// slowCall is how long a call takes before its progress is reported, and how long it is from one report
+// to the next.
+const slowCall = 2 * time.Second
+
+// slow reports whether the progress of a call is worth a line.
+func (c *claudeLines) slow(call string, elapsed time.Duration) bool {
+	if elapsed < c.told[call]+slowCall {
+		return false
+	}
+	c.told[call] = elapsed
+	return true
+}
 
 // claudeMessage writes a message of the conversation. Those of the host come back only if it wants
 // them, with their own ids.
@@ -110,7 +150,7 @@ func (r *Report) claudeMessage(m event.UserMessage) {
 	case fact.AsContinue, fact.AsHook, fact.AsContext:
 		return
 	default:
-		if !r.claude.replay {
+		if !r.claude.replay || r.claude.began != "" {
 			return
 		}
 		line.Replay = true
@@ -121,9 +161,24 @@ func (r *Report) claudeMessage(m event.UserMessage) {
 // claudeToolResult writes the result of a call.
 func (r *Report) claudeToolResult(e event.Event, d event.ToolResult) {
 	u, _ := r.calls.Get(r.prefix + d.Call)
+	r.jobStarted(e, d, u)
+	delete(r.claude.told, r.prefix+d.Call)
 	block := contentjson.Block(llm.ToolResult{ID: u.ID, Content: d.Result.Content, IsError: d.Result.IsError})
-	r.Line(userLine{Type: "user", Message: userMessage{"user", []any{block}}, Result: claudecode.ToolResult(u.Name, u.Input, &d.Result), Parent: r.parent,
+	r.Line(userLine{Type: "user", Message: userMessage{"user", []any{block}}, Result: claudecode.ToolResult(u.Name, u.Input, &d.Result, r.claude.changedFile), Parent: r.parent,
 		Timestamp: timestamp(e.Time), Origin: r.NewOrigin(e.UUID())})
+}
+
+// maxChanged is the size of the largest changed file that is read for its text before the change.
+const maxChanged = 1 << 20
+
+// changedFile returns the text of a file that a call has changed. One with a secret is not known.
+func (c *claudeLines) changedFile(path string) (string, bool) {
+	if !filepath.IsAbs(path) {
+		return "", false
+	}
+	data, err := plainfile.ReadFile(path, maxChanged)
+	text := string(data)
+	return text, err == nil && utf8.ValidString(text) && c.hide.Text(text) == text
 }
 
 // claudeDenied reports that a call was refused without a question to a person.
@@ -290,78 +345,4 @@ func (r *Report) ResultLine(ctx context.Context, driven bool) (any, cli.Outcome)
 		}
 	}
 	return out, o
-}
-
-// A task is a sub-agent as Claude Code reports it.
-type task struct {
-	use, description, agent string
-	began                   time.Time
-}
-
-type (
-	taskStarted struct {
-		Type        string `json:"type"`
-		Subtype     string `json:"subtype"` // task_started
-		Task        string `json:"task_id"`
-		ToolUse     string `json:"tool_use_id,omitempty"`
-		Description string `json:"description"`
-		Agent       string `json:"subagent_type,omitempty"`
-		Background  bool   `json:"is_backgrounded"`
-		Kind        string `json:"task_type"`
-		Prompt      string `json:"prompt,omitempty"`
-		Origin
-	}
-	taskEnded struct {
-		Type    string    `json:"type"`
-		Subtype string    `json:"subtype"` // task_notification
-		Task    string    `json:"task_id"`
-		ToolUse string    `json:"tool_use_id,omitempty"`
-		Status  string    `json:"status"` // completed, failed or stopped
-		File    string    `json:"output_file"`
-		Summary string    `json:"summary"`
-		Usage   taskUsage `json:"usage"`
-		Origin
-	}
-	taskUsage struct {
-		Tokens     int   `json:"total_tokens"`
-		Calls      int   `json:"tool_uses"`
-		DurationMS int64 `json:"duration_ms"`
-	}
-)
-
-// agentStarted reports a sub-agent as a task.
-func (r *Report) agentStarted(e event.Event, d event.AgentStart) {
-	if r.claude == nil {
-		return
-	}
-	u, _ := r.calls.Get(r.prefix + d.Call)
-	var in struct {
-		Description string `json:"description"`
-		Prompt      string `json:"prompt"`
-	}
-	_ = json.Unmarshal(u.Input, &in) // it was checked before the call
-	t := task{u.ID, cmp.Or(in.Description, d.Agent), d.Agent, e.Time}
-	r.claude.tasks[d.Session] = t
-	r.Line(taskStarted{Type: "system", Subtype: "task_started", Task: d.Session, ToolUse: t.use, Description: t.description, Agent: t.agent, Background: d.Background,
-		Kind: "local_agent", Prompt: in.Prompt, Origin: r.NewOrigin(e.UUID())})
-}
-
-// agentEnded reports the end of a sub-agent.
-func (r *Report) agentEnded(e event.Event, d event.AgentEnd) {
-	if r.claude == nil || r.put == nil {
-		return
-	}
-	t := r.claude.tasks[d.Session]
-	delete(r.claude.tasks, d.Session)
-	status := "failed"
-	switch d.Reason {
-	case event.Completed, event.ToolEnded, event.MaxTokens:
-		status = "completed"
-	case event.Interrupted:
-		status = "stopped"
-	}
-	u := d.Usage
-	// It may have ended between prompts: its end is then the first fact of the next one.
-	r.put(taskEnded{Type: "system", Subtype: "task_notification", Task: d.Session, ToolUse: t.use, Status: status, Summary: cmp.Or(d.Message, t.description),
-		Usage: taskUsage{u.Input + u.Output + u.CacheRead + u.CacheWrite, 0, d.Duration.Milliseconds()}, Origin: r.NewOrigin(e.UUID())})
 }

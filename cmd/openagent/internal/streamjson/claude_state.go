@@ -74,12 +74,28 @@ func (d *Session) noticeAgents(ctx context.Context) {
 	d.mu.Unlock()
 	if len(ended) > 0 {
 		d.reportEnded(ctx, ended)
-		in := agent.Input{ID: session.NewID(), Text: "A background agent has ended. Go on with what it says."}
-		d.mu.Lock()
-		d.own = in.ID
-		d.mu.Unlock()
-		_ = d.enqueue(in) // a full queue has turns enough
+		d.goOn("A background agent has ended. Go on with what it says.")
 	}
+}
+
+// noticeJob begins a turn about a background command that has ended, if nothing runs. A run that works
+// tells the model itself.
+func (d *Session) noticeJob() {
+	d.mu.Lock()
+	idle := d.current == nil && len(d.queue) == 0 && !d.ended
+	d.mu.Unlock()
+	if idle {
+		d.goOn("A background command has ended.")
+	}
+}
+
+// goOn queues a message of the program itself. A full queue has turns enough.
+func (d *Session) goOn(text string) {
+	in := agent.Input{ID: session.NewID(), Text: text}
+	d.mu.Lock()
+	d.own[in.ID] = true
+	d.mu.Unlock()
+	_ = d.enqueue(in)
 }
 
 // reportEnded writes the lines about agents that ended between prompts: their ends are on record, and
@@ -95,6 +111,6 @@ func (d *Session) reportEnded(ctx context.Context, ids map[string]bool) {
 		}
 	}
 	for _, id := range slices.Sorted(maps.Keys(last)) {
-		d.report.agentEnded(last[id], last[id].Data.(event.AgentEnd))
+		d.report.agentEnded(last[id].Data.(event.AgentEnd))
 	}
 }

@@ -194,7 +194,7 @@ func (d *Session) hookInput(ctx context.Context, in *hook.Input) (json.RawMessag
 		all["tool_use_id"] = encoded(id)
 	}
 	if in.Result != nil {
-		all["tool_response"] = claudecode.ToolResult(in.Tool, in.Input, in.Result)
+		all["tool_response"] = claudecode.ToolResult(in.Tool, in.Input, in.Result, d.report.claude.changedFile)
 		if in.Event == hook.PostToolUseFailure {
 			delete(all, "tool_response")
 		}

@@ -319,7 +319,7 @@ func (d *Session) lineError(err error) error {
 
 // New returns a session that reads stdin and writes stdout.
 func New(h *cli.IO) *Session {
-	d := &Session{H: h, changed: make(chan struct{}, 1), requests: newRequests(), in: bufio.NewReaderSize(h.In, 64<<10), hosted: map[string]*hostConn{}}
+	d := &Session{H: h, changed: make(chan struct{}, 1), requests: newRequests(), in: bufio.NewReaderSize(h.In, 64<<10), hosted: map[string]*hostConn{}, own: map[string]bool{}}
 	d.out = NewWriter(h.Out, func(err error) {
 		d.fail(err)
 	})

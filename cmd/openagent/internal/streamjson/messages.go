@@ -141,8 +141,11 @@ type (
 	statusLine struct {
 		Type    string  `json:"type"`
 		Subtype string  `json:"subtype"` // status
-		Status  *string `json:"status"`  // "compacting"; null when finished
+		Status  *string `json:"status"`  // "compacting" or "requesting"; null when finished
 		Parent  *string `json:"parent_tool_use_id"`
+
+		Compacted    string `json:"compact_result,omitempty"` // success or failed
+		CompactError string `json:"compact_error,omitempty"`
 		Origin
 	}
 	fallbackLine struct {

@@ -102,11 +102,8 @@ func (p *partial) open(key, block string, start any) {
 	p.put(blockStart{"content_block_start", p.index, start})
 }
 
-// finish ends the completed message.
+// finish ends the completed message, of which pieces were shown.
 func (p *partial) finish(m event.AssistantMessage) {
-	if !p.shown {
-		return
-	}
 	if p.block != "" {
 		p.put(blockStop{"content_block_stop", p.index})
 	}

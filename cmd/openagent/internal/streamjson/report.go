@@ -122,10 +122,11 @@ func (r *Report) Event(e event.Event) {
 			r.Line(statusLine{Type: "system", Subtype: "status", Status: new("compacting"), Parent: r.parent, Origin: r.NewOrigin("")})
 		case d.Call == "": // other calls summarise a result
 			r.calling(d)
+			r.requesting()
 		}
 	case event.ModelFailed:
 		if r.compacting {
-			r.endCompacting()
+			r.endCompacting(d.Message)
 			break
 		}
 		r.modelFailed(e, d)
@@ -140,7 +141,7 @@ func (r *Report) Event(e event.Event) {
 	case event.AgentStart:
 		r.agentStarted(e, d)
 	case event.AgentEnd:
-		r.agentEnded(e, d)
+		r.agentEnded(d)
 	case event.ToolResult:
 		r.Mode = cmp.Or(d.Result.Patch.Mode, r.Mode)
 		r.result(e, d)
@@ -169,6 +170,9 @@ func (r *Report) Event(e event.Event) {
 	case event.AgentEvent:
 		r.under(d)
 	case event.ToolProgress:
+		if r.claude != nil && !r.claude.slow(r.prefix+d.Call, d.Elapsed) {
+			break
+		}
 		r.Line(progressLine{Type: "tool_progress", ToolUse: d.ID, ToolName: d.Tool, Parent: r.parent, Elapsed: seconds(d.Elapsed), Phase: d.Phase, Seq: d.Seq,
 			Status: d.Status, Error: d.Error, Origin: r.NewOrigin("")})
 	}
@@ -291,21 +295,33 @@ func (r *Report) message(e event.Event, m event.UserMessage) {
 
 // compacted reports that the conversation was compacted, or why not.
 func (r *Report) compacted(e event.Event, d event.Compacted) {
-	r.endCompacting()
+	r.endCompacting(d.Failed)
 	if d.Failed != "" {
 		r.say("the conversation was not compacted: %s", d.Failed)
 		return
 	}
+	trigger := d.Trigger
+	if r.claude != nil && trigger != fact.Manual {
+		trigger = fact.Auto // the only other word that it has
+	}
 	r.Line(compactLine{Type: "system", Subtype: "compact_boundary", Parent: r.parent, Origin: r.NewOrigin(e.UUID()),
-		Metadata: compactMetadata{d.Trigger, d.Before, d.After, d.Duration.Milliseconds(), len(d.Cleared), d.Until > 0}})
+		Metadata: compactMetadata{trigger, d.Before, d.After, d.Duration.Milliseconds(), len(d.Cleared), d.Until > 0}})
 	r.say("the conversation was compacted: about %d tokens became %d", d.Before, d.After)
 }
 
-func (r *Report) endCompacting() {
-	if r.compacting {
-		r.compacting = false
-		r.Line(statusLine{Type: "system", Subtype: "status", Parent: r.parent, Origin: r.NewOrigin("")})
+// endCompacting reports the end of a compaction; failure says why it came to nothing.
+func (r *Report) endCompacting(failure string) {
+	if !r.compacting {
+		return
 	}
+	r.compacting = false
+	l := statusLine{Type: "system", Subtype: "status", Parent: r.parent, Origin: r.NewOrigin("")}
+	if r.claude != nil {
+		if l.Compacted = "success"; failure != "" {
+			l.Compacted, l.CompactError = "failed", failure
+		}
+	}
+	r.Line(l)
 }
 
 // calling records a model call. After a failure it may be another model.
@@ -344,7 +360,8 @@ func (r *Report) modelFailed(e event.Event, f event.ModelFailed) {
 
 func (r *Report) assistant(e event.Event, m event.AssistantMessage) {
 	r.failures, r.failed = 0, nil
-	if r.partial != nil {
+	pieces := r.partial != nil && r.partial.shown
+	if pieces {
 		r.partial.finish(m)
 	}
 	if r.claude != nil && r.parent == nil {
@@ -357,7 +374,11 @@ func (r *Report) assistant(e event.Event, m event.AssistantMessage) {
 		r.calls.Add(r.prefix+id, u)
 		r.batch.ids = append(r.batch.ids, id)
 	}
-	r.Line(assistantLine{Type: "assistant", Message: shownMessage(m), Parent: r.parent, claudeAuthor: r.author(e), Origin: r.NewOrigin(e.UUID())})
+	if r.claude != nil {
+		r.claudeAnswer(e, m, pieces)
+		return
+	}
+	r.Line(assistantLine{Type: "assistant", Message: shownMessage(m), Parent: r.parent, Origin: r.NewOrigin(e.UUID())})
 }
 
 func (r *Report) decided(call string, d permission.Decision) { r.decisions[call] = d }

@@ -44,13 +44,13 @@ type Session struct {
 	simulated atomic.Bool
 	requests  *requests
 
-	waiting sync.WaitGroup // control requests that wait for MCP servers
+	waiting sync.WaitGroup // control requests that take their time, and what watches background commands
 
 	mu      sync.Mutex
 	hosted  map[string]*hostConn // the connections to servers within the host
 	changed chan struct{}        // has room for one
 	working map[string]bool      // background agents that the host has to hear of
-	own     string               // id of a message that the session itself has queued
+	own     map[string]bool      // ids of messages that the session itself has queued
 	current *turn                // runs, or is about to
 	queue   []agent.Input
 	schema  json.RawMessage // schema of answers from initialize; nil: from the flags
@@ -74,6 +74,8 @@ const (
 func (d *Session) Serve(program context.Context, s *app.App, args []string, blocks []llm.Block) error {
 	ctx, cancel := context.WithCancelCause(program)
 	defer cancel(nil)
+	watching, leave := context.WithCancel(ctx) // of background commands
+	defer leave()
 	h := d.H
 	d.s, d.claude = s, s.Options.Driven()
 	d.broke.Store(new(func(err error) { cancel(err) }))
@@ -90,6 +92,9 @@ func (d *Session) Serve(program context.Context, s *app.App, args []string, bloc
 		return cli.StartError(ctx, CloseWriter(ctx, d.out, err))
 	}
 	d.report.Warn = h.Warn
+	if c := d.report.claude; c != nil {
+		c.tasks.onJob = func(session, job, id string) { d.watchJob(watching, session, job, id) }
+	}
 	d.id.Store(&s.Session.ID)
 	d.simulated.Store(d.report.simulated)
 	d.tellOfServers()
@@ -118,6 +123,7 @@ func (d *Session) Serve(program context.Context, s *app.App, args []string, bloc
 	if err != nil && !d.report.Started {
 		return cli.StartError(program, CloseWriter(ctx, d.out, err))
 	}
+	leave()
 	d.waiting.Wait()
 	d.s.OnServerChange.Store(nil)
 	closed := d.out.Close(ctx)
@@ -149,8 +155,9 @@ func (d *Session) serve(ctx context.Context) (cli.Outcome, error) {
 		d.report.Expect(true)
 		if c := d.report.claude; c != nil {
 			c.began = ""
-			if d.mu.Lock(); t.input.ID == d.own {
+			if d.mu.Lock(); d.own[t.input.ID] {
 				c.began = "task-notification"
+				delete(d.own, t.input.ID)
 			}
 			d.mu.Unlock()
 		}

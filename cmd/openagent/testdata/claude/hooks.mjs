@@ -40,7 +40,7 @@ scenario('structured response', { steps: bash, asked: ['the bash hook says hello
   const r = await ask('run', { ...free, hooks: hooks('PostToolUse', async input => { got = input; return { hookSpecificOutput: { hookEventName: 'PostToolUse', additionalContext: 'the bash hook says hello' } } }) })
   succeeded(r, 'done')
   assert.equal(got.tool_use_id, 'b1')
-  assert.equal(got.tool_response.stdout, 'moin\n')
+  assert.equal(got.tool_response.stdout, 'moin')
   assert.equal(got.tool_response.interrupted, false)
   assert.equal(typeof got.duration_ms, 'number')
 })

@@ -17,7 +17,7 @@ scenario('session store', {
   assert.equal(all[0].sessionId, id)
   assert.equal(all[0].customTitle, 'A look')
   const kinds = async id => (await sdk.getSessionMessages(id, { dir, sessionStore })).map(m => m.type)
-  const first = ['user', 'assistant', 'user', 'assistant', 'user', 'assistant']
+  const first = ['user', 'assistant', 'assistant', 'user', 'assistant', 'user', 'assistant']
   assert.deepEqual(await kinds(id), first)
   assert.deepEqual((await sdk.getSessionMessages(id, { dir, sessionStore })).filter(m => m.type === 'assistant').map(m => m.uuid), r.of('assistant').filter(m => !m.parent_tool_use_id).map(m => m.uuid))
   const agents = await sdk.listSubagents(id, { dir, sessionStore })

@@ -17,7 +17,7 @@ assert.equal((await sdk.listSessions()).length, 1)
 
 const messages = await sdk.getSessionMessages(id, { dir })
 const kinds = messages.map(m => m.type + ' ' + (typeof m.message.content === 'string' ? 'string' : m.message.content.map(b => b.type).join()))
-assert.deepEqual(kinds, ['user string', 'assistant thinking,text,tool_use,tool_use', 'user tool_result', 'user tool_result', 'assistant tool_use', 'user tool_result', 'assistant text',
+assert.deepEqual(kinds, ['user string', 'assistant thinking', 'assistant text', 'assistant tool_use', 'assistant tool_use', 'user tool_result', 'user tool_result', 'assistant tool_use', 'user tool_result', 'assistant text',
   'user string', 'assistant text'], JSON.stringify(messages, null, 1))
 assert.equal(messages[0].message.content, 'look at both')
 assert.equal(messages[1].message.content[0].thinking, 'I look')
@@ -26,7 +26,7 @@ const result = id => messages.flatMap(m => m.message.content).find(b => b.tool_u
 assert.ok(JSON.stringify(result('b1').content).includes('hello'))
 assert.equal(result('b1').is_error, false)
 assert.equal(result('b2').is_error, true)
-assert.equal(messages[6].message.content[0].text, 'all is done, ***')
+assert.equal(messages[9].message.content[0].text, 'all is done, ***')
 assert.ok(messages.every(m => m.session_id === id && m.parent_tool_use_id === null))
 
 const agents = await sdk.listSubagents(id, { dir })
@@ -43,7 +43,7 @@ const info = await sdk.getSessionInfo(id, { dir })
 assert.equal(info.customTitle, 'Renamed')
 assert.equal(info.tag, 'checked')
 
-const fork = await sdk.forkSession(id, { dir, upToMessageId: messages[6].uuid, title: 'Forked' })
+const fork = await sdk.forkSession(id, { dir, upToMessageId: messages[9].uuid, title: 'Forked' })
 const forked = await sdk.getSessionMessages(fork.sessionId, { dir })
-assert.equal(forked.length, 7)
+assert.equal(forked.length, 10)
 assert.equal((await sdk.getSessionInfo(fork.sessionId, { dir })).customTitle, 'Forked')
