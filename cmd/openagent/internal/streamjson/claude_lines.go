@@ -19,7 +19,6 @@ import (
 	"github.com/openagent-go/agent/internal/modelinfo"
 	"github.com/openagent-go/agent/internal/plainfile"
 	"github.com/openagent-go/agent/internal/policies"
-	"github.com/openagent-go/agent/internal/redact"
 	"github.com/openagent-go/agent/llm"
 	"github.com/openagent-go/agent/permission"
 	"github.com/openagent-go/agent/session"
@@ -33,7 +32,7 @@ type claudeLines struct {
 	keySource string
 	plugins   []namedPlugin
 	windows   func(model string) (window, output int)
-	hide      redact.Values
+	secret    func(text string) bool // the text holds a secret
 
 	stop  string // stop_reason of the last answer
 	began string // what began the prompt, if not a message of the host
@@ -47,8 +46,9 @@ type claudeLines struct {
 
 // newClaudeLines returns the vocabulary for a session.
 func newClaudeLines(s *app.App) *claudeLines {
-	c := &claudeLines{replay: s.Options.Replay, hooks: s.Options.HookEvents, keySource: s.Provider.Key.Source, tasks: new(tasks), told: map[string]time.Duration{}, models: map[string]event.Spending{},
-		hide: redact.New(append(s.Provider.Secrets(), s.Options.SecretValues()...))}
+	c := &claudeLines{replay: s.Options.Replay, hooks: s.Options.HookEvents, keySource: s.Provider.Key.Source, tasks: new(tasks), told: map[string]time.Duration{}, models: map[string]event.Spending{}}
+	hidden := claudelog.Hidden(append(s.Provider.Secrets(), s.Options.SecretValues()...))
+	c.secret = func(text string) bool { return hidden.Text(text) != text }
 	for _, dir := range s.Options.Plugins {
 		c.plugins = append(c.plugins, namedPlugin{filepath.Base(dir), dir})
 	}
@@ -178,7 +178,7 @@ func (c *claudeLines) changedFile(path string) (string, bool) {
 	}
 	data, err := plainfile.ReadFile(path, maxChanged)
 	text := string(data)
-	return text, err == nil && utf8.ValidString(text) && c.hide.Text(text) == text
+	return text, err == nil && utf8.ValidString(text) && !c.secret(text)
 }
 
 // claudeDenied reports that a call was refused without a question to a person.
