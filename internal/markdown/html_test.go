@@ -21,6 +21,7 @@ func TestHTML(t *testing.T) {
 		{"See http://a.b/c_d_e(f), (https://g.h/i) and xhttp://j. 见https://k.l/m。", "<p>See <a href=\"http://a.b/c_d_e(f)\" rel=\"noreferrer\">http://a.b/c_d_e(f)</a>, (<a href=\"https://g.h/i\" rel=\"noreferrer\">https://g.h/i</a>) and xhttp://j. 见<a href=\"https://k.l/m\" rel=\"noreferrer\">https://k.l/m</a>。</p>\n"},
 		{"<a@b.c>", "<p><a href=\"mailto:a@b.c\" rel=\"noreferrer\">a@b.c</a></p>\n"},
 		{"5~10 and 20~30, ~~not~~", "<p>5~10 and 20~30, <del>not</del></p>\n"},
+		{"a ~~~b~~~ ~~c~~", "<p>a ~~~b~~~ <del>c</del></p>\n"},
 		{"```\"><script>\n<\n```", "<pre><code class=\"language-&#34;&gt;&lt;script&gt;\">&lt;\n</code></pre>\n"},
 		{"3. a\n4. b", "<ol start=\"3\">\n<li>a</li>\n<li>b</li>\n</ol>\n"},
 		{"- a\n\n- b\n- [x] c\n  - d", "<ul>\n<li>a</li>\n<li><p>b</p>\n</li>\n<li><input type=\"checkbox\" disabled checked> c\n<ul>\n<li>d</li>\n</ul>\n</li>\n</ul>\n"},

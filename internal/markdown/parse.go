@@ -80,11 +80,15 @@ func (strike) Parse(_ ast.Node, block text.Reader, pc parser.Context) ast.Node {
 	before := block.PrecendingCharacter()
 	line, segment := block.PeekLine()
 	node := parser.ScanDelimiter(line, before, 2, strike{})
-	if node == nil || node.OriginalLength > 2 || before == '~' {
+	if node == nil {
 		return nil
 	}
-	node.Segment = segment.WithStop(segment.Start + node.OriginalLength)
+	segment = segment.WithStop(segment.Start + node.OriginalLength)
 	block.Advance(node.OriginalLength)
+	if node.OriginalLength > 2 {
+		return ast.NewTextSegment(segment)
+	}
+	node.Segment = segment
 	pc.PushDelimiter(node)
 	return node
 }

@@ -19,7 +19,9 @@ func streamed(src string, cuts []int) []Part {
 	from := 0
 	for _, c := range append(slices.Clone(cuts), len(src)) {
 		out = append(out, s.Feed(src[from:c])...)
-		s.Open()
+		if from < 500 {
+			s.Open()
+		}
 		from = c
 	}
 	return append(out, s.Close()...)
@@ -164,7 +166,7 @@ func TestOpen(t *testing.T) {
 func TestHostile(t *testing.T) {
 	const n = 200_000
 	for _, unit := range []string{"[", "]", "[a](", "![", "*a ", "*a _b ", "a* ", "_ ", "**a* ", "~~a ", "`", "`a``", "<", "<br>", "> ", "- ", "1. ", "  - a\n", "- a\n", "> a\nb\n",
-		"|", "a|b\n", "|a|\n|-|\n", "http://", "xhttp://a", "http://a(", "&", "&#", "\\", "\n", "\r", "\t", " ", "    a\n", "```\n", "`` ` ``", "# a\n", "===\n", "a\n===\n", "![](", "(((", "\x00", "\xff", "[x]: y\n", "<a", "<http:", "a@b "} {
+		"|", "a|b\n", "|a|\n|-|\n", "http://", "xhttp://a", "http://a(", "&", "&#", "\\", "\n", "\r", "\t", " ", "    a\n", "```\n", "`` ` ``", "# a\n", "===\n", "a\n===\n", "![](", "(((", "\x00", "\xff", "[x]: y\n", "<a", "<http:", "a@b ", "~", "~~~a "} {
 		start := time.Now()
 		src := strings.Repeat(unit, n/len(unit))
 		AppendHTML(nil, Parse(src))
