@@ -4,10 +4,13 @@ import (
 	"html"
 	"strconv"
 	"strings"
+
+	"github.com/openagent-go/agent/internal/highlight"
 )
 
 // AppendHTML appends blocks as HTML. Text is escaped, only addresses that [SafeURL] allows are
-// links, and an image is a link to it: a page of it loads nothing.
+// links, and an image is a link to it: a page of it loads nothing. Pieces of code have one of
+// the classes kw, str, num, com, name, add and del.
 func AppendHTML(b []byte, blocks []Block) []byte {
 	for _, block := range blocks {
 		b = appendBlock(b, block)
@@ -31,7 +34,8 @@ func appendBlock(b []byte, block Block) []byte {
 		if block.Lang != "" {
 			b = append(append(append(b, ` class="language-`...), html.EscapeString(block.Lang)...), '"')
 		}
-		b = append(append(append(b, '>'), html.EscapeString(block.Text)...), "</code></pre>\n"...)
+		b = appendCode(append(b, '>'), block)
+		b = append(b, "</code></pre>\n"...)
 	case Quote:
 		b = append(b, "<blockquote>\n"...)
 		b = AppendHTML(b, block.Blocks)
@@ -54,6 +58,29 @@ func appendBlock(b []byte, block Block) []byte {
 		b = appendTable(b, block)
 	case Rule:
 		b = append(b, "<hr>\n"...)
+	}
+	return b
+}
+
+var classes = [...]string{highlight.Keyword: "kw", highlight.String: "str", highlight.Number: "num", highlight.Comment: "com",
+	highlight.Name: "name", highlight.Added: "add", highlight.Removed: "del"}
+
+func appendCode(b []byte, code Code) []byte {
+	if !highlight.Known(code.Lang) {
+		return append(b, html.EscapeString(code.Text)...)
+	}
+	s := highlight.New(code.Lang)
+	var spans []highlight.Span
+	for line := range strings.Lines(code.Text) {
+		spans = s.Line(spans[:0], line)
+		for _, span := range spans {
+			if span.Kind == highlight.Plain {
+				b = append(b, html.EscapeString(span.Text)...)
+				continue
+			}
+			b = append(append(append(b, `<span class="`...), classes[span.Kind]...), `">`...)
+			b = append(append(b, html.EscapeString(span.Text)...), "</span>"...)
+		}
 	}
 	return b
 }

@@ -23,6 +23,7 @@ func TestHTML(t *testing.T) {
 		{"5~10 and 20~30, ~~not~~", "<p>5~10 and 20~30, <del>not</del></p>\n"},
 		{"a ~~~b~~~ ~~c~~", "<p>a ~~~b~~~ <del>c</del></p>\n"},
 		{"```\"><script>\n<\n```", "<pre><code class=\"language-&#34;&gt;&lt;script&gt;\">&lt;\n</code></pre>\n"},
+		{"```go\nx := \"<\" // y\n```", "<pre><code class=\"language-go\">x := <span class=\"str\">&#34;&lt;&#34;</span> <span class=\"com\">// y\n</span></code></pre>\n"},
 		{"3. a\n4. b", "<ol start=\"3\">\n<li>a</li>\n<li>b</li>\n</ol>\n"},
 		{"- a\n\n- b\n- [x] c\n  - d", "<ul>\n<li>a</li>\n<li><p>b</p>\n</li>\n<li><input type=\"checkbox\" disabled checked> c\n<ul>\n<li>d</li>\n</ul>\n</li>\n</ul>\n"},
 		{"|a|b|\n|-|-:|\n|1<br>2|", "<table>\n<thead>\n<tr><th>a</th><th align=\"right\">b</th></tr>\n</thead>\n<tbody>\n<tr><td>1<br>\n2</td><td align=\"right\"></td></tr>\n</tbody>\n</table>\n"},
@@ -49,7 +50,7 @@ func FuzzHTML(f *testing.F) {
 		f.Add(s)
 	}
 	f.Add("[a](javascript:b) <img src=x onerror=y> ![c](\"d) `<script>` http://e\"f")
-	elements := strings.Fields("html head body p h1 h2 h3 h4 h5 h6 pre code blockquote ul ol li input table thead tbody tr th td hr em strong del a br")
+	elements := strings.Fields("html head body p h1 h2 h3 h4 h5 h6 pre code blockquote ul ol li input table thead tbody tr th td hr em strong del a br span")
 	f.Fuzz(func(t *testing.T, src string) {
 		page := string(AppendHTML(nil, Parse(src)))
 		root, err := html.Parse(strings.NewReader(page))
@@ -71,7 +72,7 @@ func FuzzHTML(f *testing.F) {
 				case "rel":
 					ok = a.Val == "noreferrer"
 				case "class":
-					ok = n.Data == "code" && strings.HasPrefix(a.Val, "language-")
+					ok = n.Data == "code" && strings.HasPrefix(a.Val, "language-") || n.Data == "span" && slices.Contains(classes[:], a.Val)
 				case "start":
 					ok = n.Data == "ol"
 				case "align":
