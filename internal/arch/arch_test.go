@@ -820,6 +820,10 @@ var rules = map[string][]string{
 	"cmd/openagent/internal/term":      {"internal/terminal"},
 	"cmd/openagent/internal/tui/input": {},
 	"cmd/openagent/internal/tui/frame": {},
+	"cmd/openagent/internal/tui/ui": {
+		"cmd/openagent/internal/tui/frame",
+		"cmd/openagent/internal/tui/input",
+	},
 	"cmd/openagent/internal/tui/term": {
 		"cmd/openagent/internal/tui/frame",
 	},
@@ -903,6 +907,7 @@ var outside = map[string][]string{
 	"cmd/openagent/internal/keys": {"github.com/zalando/go-keyring"},
 	// Only the terminal UI measures text in cells.
 	"cmd/openagent/internal/tui/frame":         {"github.com/clipperhouse/displaywidth"},
+	"cmd/openagent/internal/tui/ui":            {"github.com/clipperhouse/uax29/v2/graphemes"},
 	"cmd/openagent/internal/tui/term/termtest": {"github.com/clipperhouse/displaywidth"},
 	"examples/...": {"github.com/modelcontextprotocol/go-sdk/..."},
 }

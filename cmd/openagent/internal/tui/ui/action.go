@@ -1,0 +1,93 @@
+package ui
+
+// An Action is what a change of the model asks the program to do.
+type Action interface{ action() }
+
+type (
+	// Send gives a message to the agent. The program answers with Sent, and at last with
+	// Returned or not at all.
+	Send struct{ Message Message }
+	// Interrupt stops the run.
+	Interrupt struct{}
+	// StopAgent stops a sub-agent.
+	StopAgent struct{ ID string }
+	// Leave ends the program.
+	Leave struct{}
+	// Suspend stops the program until the shell continues it.
+	Suspend struct{}
+	// Repaint paints everything again.
+	Repaint struct{}
+	// Command runs a command that begins with a slash. The program answers with Output.
+	Command struct{ Line string }
+	// Shell runs a command line of the person. The program answers with Output.
+	Shell struct{ Line string }
+	// AddNote keeps a text in the project's instructions. The program answers with Output.
+	AddNote struct{ Text string }
+	// Decide answers a permission question.
+	Decide struct {
+		ID       int
+		Decision Decision
+	}
+	// Reply answers the questions of a tool.
+	Reply struct {
+		ID      int
+		Answers []Answer
+	}
+	// ListFiles looks for files to complete a name. The program answers with Files.
+	ListFiles struct{ Query string }
+	// SaveDraft keeps the text that is not sent yet. "" removes it.
+	SaveDraft struct{ Text string }
+	// Remember adds a text to the history of messages.
+	Remember struct{ Text string }
+	// EditOutside opens the text in the person's editor. The program answers with Edited.
+	EditOutside struct{ Text string }
+	// LoadImage reads an image that was named in a paste. The program answers with Image.
+	LoadImage struct{ Path string }
+	// CycleMode changes the permission mode to the next one.
+	CycleMode struct{}
+	// Notify tells a person who looks elsewhere.
+	Notify struct{ Text string }
+)
+
+func (Send) action()        {}
+func (Interrupt) action()   {}
+func (StopAgent) action()   {}
+func (Leave) action()       {}
+func (Suspend) action()     {}
+func (Repaint) action()     {}
+func (Command) action()     {}
+func (Shell) action()       {}
+func (AddNote) action()     {}
+func (Decide) action()      {}
+func (Reply) action()       {}
+func (ListFiles) action()   {}
+func (SaveDraft) action()   {}
+func (Remember) action()    {}
+func (EditOutside) action() {}
+func (LoadImage) action()   {}
+func (CycleMode) action()   {}
+func (Notify) action()      {}
+
+// A Message is a text for the agent.
+type Message struct {
+	N      int // number of the message in this program
+	Text   string
+	Images []string // paths
+	Steer  bool     // for the running prompt; else it begins a run
+}
+
+// A Decision answers a permission question.
+type Decision struct {
+	Allow  bool
+	Later  bool     // the run stops, and the question is asked again
+	Reason string   // of a denial
+	Rules  []string // that are kept, with Allow
+	Scope  string   // where they are kept: session, project or user
+	Edited string   // the changed command, with Allow; "": unchanged
+}
+
+// An Answer answers a question of a tool.
+type Answer struct {
+	Options []string // labels
+	Text    string
+}

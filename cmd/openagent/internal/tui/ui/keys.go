@@ -1,0 +1,270 @@
+package ui
+
+import (
+	"strings"
+	"time"
+
+	"github.com/openagent-go/agent/cmd/openagent/internal/tui/input"
+)
+
+// key applies a key.
+func (m Model) key(k input.Key) (Model, []Action) {
+	name := k.String()
+	m.Hint = ""
+	if name != "ctrl+c" {
+		m.leaving = time.Time{}
+	}
+	if name != "esc" {
+		m.escaped = time.Time{}
+	}
+	switch name {
+	case "ctrl+c":
+		return m.cancel()
+	case "esc":
+		return m.escape()
+	case "ctrl+z":
+		return m, []Action{Suspend{}}
+	case "ctrl+l":
+		return m, []Action{Repaint{}}
+	case "ctrl+d":
+		if m.Editor.Empty() && !m.focused() {
+			return m, []Action{Leave{}}
+		}
+	}
+	if m.focused() {
+		after, actions, taken := m.cardKey(k)
+		if m = after; taken {
+			return m, actions
+		}
+	}
+	if m.Search != nil {
+		after, taken := m.searchKey(k)
+		if m = after; taken {
+			return m, nil
+		}
+	}
+	if m.Menu.Open() {
+		after, actions, taken := m.menuKey(k)
+		if m = after; taken {
+			return m, actions
+		}
+	}
+	m, actions := m.inputKey(k)
+	m, more := m.complete()
+	return m, append(actions, more...)
+}
+
+// inputKey applies a key to the input.
+func (m Model) inputKey(k input.Key) (Model, []Action) {
+	switch k.String() {
+	case "enter":
+		return m.enter()
+	case "alt+q":
+		return m.queue()
+	case "alt+up":
+		return m.takeBack(), nil
+	case "tab":
+		if len(m.Cards) > 0 {
+			m.kept = false
+			return m.focus(true), nil
+		}
+		return m, nil
+	case "shift+tab":
+		return m, []Action{CycleMode{}}
+	case "ctrl+g":
+		text, _ := m.Editor.Content()
+		return m, []Action{EditOutside{text}}
+	case "ctrl+r":
+		s := m.History.search(Search{}, len(m.History.entries))
+		m.Search = &s
+		return m, nil
+	case "up", "ctrl+p":
+		return m.vertical(-1), nil
+	case "down", "ctrl+n":
+		return m.vertical(1), nil
+	case "?":
+		if m.Editor.Empty() && !m.Keys {
+			m.Keys = true
+			return m, nil
+		}
+	}
+	m.Keys = false
+	e, ok := m.Editor.Key(k)
+	if !ok {
+		return m, nil
+	}
+	m.Editor = e
+	return m, nil
+}
+
+// vertical moves the caret by a row, or to another entry of the history.
+func (m Model) vertical(by int) Model {
+	if e, ok := m.Editor.vertical(by, m.InputWidth()); ok {
+		m.Editor = e
+		return m
+	}
+	m.History, m.Editor, _ = m.History.move(m.Editor, by)
+	return m
+}
+
+// InputWidth is the number of cells of a row of the input.
+func (m Model) InputWidth() int { return max(m.Width-2, 2) }
+
+// cancel is ctrl+c: it clears the input, stops the run, or leaves.
+func (m Model) cancel() (Model, []Action) {
+	switch {
+	case m.Search != nil:
+		return m.unsearch(), nil
+	case m.focused() && m.Cards[0].Write != nil && len(m.Cards[0].Ask) == 0:
+		return m.unwrite(), nil
+	case !m.Editor.Empty():
+		text, _ := m.Editor.Content()
+		var actions []Action
+		m.History, actions = m.History.add(text)
+		m.Editor, m.Menu = m.Editor.Clear(), Menu{}
+		m.Hint = "↑ brings the text back"
+		return m, actions
+	case m.Running && !m.Stopping:
+		m.Stopping = true
+		return m, []Action{Interrupt{}}
+	case m.leaving.IsZero():
+		m.leaving, m.Hint = m.Now.Add(againTime), "press ctrl+c again to leave"
+		return m, nil
+	}
+	return m, []Action{Leave{}}
+}
+
+// unwrite leaves the text that a card asks for.
+func (m Model) unwrite() Model {
+	m = m.rescue(m.Cards[0])
+	cards := append([]Card(nil), m.Cards...)
+	cards[0].Write = nil
+	m.Cards = cards
+	return m
+}
+
+// escape is esc: it closes the menu, leaves the question, or stops the run. Pressed twice
+// while nothing runs and nothing is written, it goes back to an earlier prompt.
+func (m Model) escape() (Model, []Action) {
+	switch {
+	case m.Search != nil:
+		return m.unsearch(), nil
+	case m.Menu.Open():
+		m.Menu = Menu{closed: m.Menu.from + 1}
+	case m.Keys:
+		m.Keys = false
+	case m.focused() && m.Cards[0].Write != nil && len(m.Cards[0].Ask) == 0:
+		return m.unwrite(), nil
+	case m.focused():
+		m.kept = true
+		return m.focus(false), nil
+	case m.Running && !m.Stopping:
+		m.Stopping = true
+		return m, []Action{Interrupt{}}
+	case m.Running || !m.Editor.Empty():
+	case m.escaped.IsZero():
+		m.escaped, m.Hint = m.Now.Add(againTime), "press esc again to go back to an earlier prompt"
+	default:
+		m.escaped = time.Time{}
+		return m, []Action{Command{"/rewind"}}
+	}
+	return m, nil
+}
+
+// searchKey applies a key to the search in the history.
+func (m Model) searchKey(k input.Key) (Model, bool) {
+	s := *m.Search
+	switch k.String() {
+	case "ctrl+r", "up":
+		s = m.History.search(s, s.at)
+	case "enter", "tab", "right", "left", "home", "end":
+		m = m.unsearch()
+		if s.Found != "" {
+			m.History, m.Editor, _ = m.History.show(m.Editor, s.at)
+		}
+		return m, true
+	default:
+		e, ok := s.Query.Key(k)
+		if !ok {
+			return m, true
+		}
+		s.Query = e
+		s = m.History.search(s, len(m.History.entries))
+	}
+	m.Search = &s
+	return m, true
+}
+
+// unsearch leaves the search. A query that was found nowhere was meant for the input.
+func (m Model) unsearch() Model {
+	if m.Search == nil {
+		return m
+	}
+	if query, _ := m.Search.Query.Content(); m.Search.Found == "" {
+		m.Editor = m.Editor.Paste(query)
+	}
+	m.Search = nil
+	return m
+}
+
+// paste inserts a pasted text where the caret is. It never answers a question.
+func (m Model) paste(p input.Paste) (Model, []Action) {
+	m.Hint = ""
+	if p.Cut {
+		m.Hint = "the paste was too long: its end is missing"
+	}
+	if m.focused() && m.ready() && m.Cards[0].Write != nil {
+		cards := append([]Card(nil), m.Cards...)
+		e := cards[0].Write.Paste(p.Text)
+		cards[0].Write = &e
+		m.Cards = cards
+		return m, nil
+	}
+	if m.focused() {
+		m.kept = true
+		m = m.focus(false)
+	}
+	m = m.unsearch()
+	var actions []Action
+	if path, ok := imagePath(p.Text); ok {
+		actions = append(actions, LoadImage{path})
+	}
+	m.Editor = m.Editor.Paste(p.Text)
+	m, more := m.complete()
+	return m, append(actions, more...)
+}
+
+// imagePath returns the path of an image if a paste is nothing else.
+func imagePath(text string) (string, bool) {
+	path := strings.Trim(strings.TrimSpace(text), `'"`)
+	path = strings.ReplaceAll(strings.TrimPrefix(path, "file://"), `\ `, " ")
+	if !strings.HasPrefix(path, "/") || strings.Contains(path, "\n") {
+		return "", false
+	}
+	for _, end := range []string{".png", ".jpg", ".jpeg", ".gif", ".webp"} {
+		if strings.HasSuffix(strings.ToLower(path), end) {
+			return path, true
+		}
+	}
+	return "", false
+}
+
+// image replaces the pasted path of an image by the image.
+func (m Model) image(d Image) Model {
+	if d.Failed {
+		return m
+	}
+	e := m.Editor
+	for at := strings.LastIndex(e.Text, d.Path); at >= 0; {
+		from, to := at, at+len(d.Path)
+		for _, q := range []string{`"`, `'`} {
+			if strings.HasSuffix(e.Text[:from], q) && strings.HasPrefix(e.Text[to:], q) {
+				from, to = from-1, to+1
+			}
+		}
+		e = e.change(from, to, "", opOther)
+		m.Editor = e.AddImage(d.Path, d.Note)
+		return m
+	}
+	return m
+}

@@ -1,0 +1,252 @@
+// Package ui is what the terminal UI knows and how it changes. It is pure: it reads no clock,
+// does no I/O and starts nothing. Inputs come with their time, and each yields actions for the
+// program to carry out.
+//
+//	m, actions := ui.Update(m, ui.Input{Time: now, Data: input.Key{Code: 'a', Text: "a"}})
+package ui
+
+import (
+	"time"
+
+	"github.com/openagent-go/agent/cmd/openagent/internal/tui/input"
+)
+
+// An Input is something that happened. Data is an input of package input, or one of the types
+// below.
+type Input struct {
+	Time time.Time
+	Data any
+}
+
+// Inputs from the program.
+type (
+	// Tick means that the time of Model.Wake has come.
+	Tick struct{}
+	// Painted means that a frame is on the screen. Mark and Card are those of the frame.
+	Painted struct {
+		Mark Mark
+		Card int
+	}
+	// Pose asks the person a question.
+	Pose struct{ Question Question }
+	// Settled means that a question needs no answer any more.
+	Settled struct{ ID int }
+	// Started means that a run has begun that the person did not ask for.
+	Started struct{}
+	// Done means that the run is over. Stopped: the person stopped it.
+	Done struct {
+		Stopped bool
+		Failed  bool
+	}
+	// Returned gives back messages that were not delivered.
+	Returned struct{ Numbers []int }
+	// Late means that messages came after the run that they were for.
+	Late struct{ Numbers []int }
+	// Delivered means that the agent has got messages.
+	Delivered struct{ Numbers []int }
+	// Output is text for the person, such as that of a command.
+	Output struct{ Lines []Line }
+	// Files are the names that complete a query.
+	Files struct {
+		Query string
+		Names []string
+	}
+	// Past is the history of messages.
+	Past struct{ Entries []string }
+	// Draft is a text that an earlier program did not send.
+	Draft struct{ Text string }
+	// Edited is the text as the person's editor left it.
+	Edited struct{ Text string }
+	// Image tells about an image that was pasted. Note is its size; with Failed the path stays
+	// a text.
+	Image struct {
+		Path, Note string
+		Failed     bool
+	}
+	// Commands are those that begin with a slash.
+	Commands struct{ List []CommandInfo }
+)
+
+// A CommandInfo describes a command.
+type CommandInfo struct {
+	Name string // without the slash
+	Hint string // its arguments; "": none
+	Help string
+}
+
+// A Mark says how much has gone to the history of the terminal.
+type Mark struct {
+	Items int // items of the session
+	Bytes int // of the text of the next one
+	Notes int // notes
+}
+
+// A Note is text that is not part of the session, below the items that were there.
+type Note struct {
+	Items int // how many items come before it
+	Lines []Line
+}
+
+// Facts are what the status line tells.
+type Facts struct {
+	Version, Model, Dir, Branch, Mode string
+	Live                              string // viewers of a shared session
+}
+
+// A Model is all that the UI knows.
+type Model struct {
+	Editor   Editor
+	History  History
+	Search   *Search
+	Menu     Menu
+	Cards    []Card    // open questions, the first one is shown
+	Queue    []Message // not delivered yet, the oldest first
+	Notes    []Note
+	Mark     Mark
+	Running  bool
+	Since    time.Time // when the run began
+	Stopping bool
+	Facts    Facts
+	Keys     bool   // the list of keys is shown
+	Hint     string // what the last key did or needs, such as "press ctrl+c again to leave"
+
+	Width, Height int
+	Away          bool // the window is not focused
+	Now           time.Time
+
+	commands []CommandInfo
+	numbers  int // of messages
+	lastKey  time.Time
+	leaving  time.Time // ctrl+c was pressed once, until this time
+	escaped  time.Time // esc was pressed once, until this time
+	saveAt   time.Time // when the draft is saved
+	saved    string
+	kept     bool // the person left the card
+}
+
+// New returns the model of a UI on a terminal of this size.
+func New(width, height int) Model {
+	return Model{Width: width, Height: height, History: NewHistory(nil)}
+}
+
+const (
+	settleTime = 500 * time.Millisecond // before a key answers a question
+	quietTime  = time.Second            // without keys, before a question takes the keyboard
+	againTime  = 2 * time.Second        // for a second ctrl+c or esc
+	saveTime   = time.Second            // before a draft is saved
+)
+
+// Wake returns when the model wants a Tick; zero: never.
+func (m Model) Wake() time.Time {
+	var at time.Time
+	add := func(t time.Time) {
+		if !t.IsZero() && (at.IsZero() || t.Before(at)) {
+			at = t
+		}
+	}
+	add(m.saveAt)
+	add(m.leaving)
+	add(m.escaped)
+	if len(m.Cards) > 0 && !m.Cards[0].Focus && m.canFocus() {
+		add(m.lastKey.Add(quietTime))
+	}
+	if m.Running && len(m.Cards) == 0 {
+		add(m.Now.Add(frameTime).Truncate(frameTime))
+	}
+	return at
+}
+
+// frameTime is how long the spinner stays in one form.
+const frameTime = 250 * time.Millisecond
+
+// Spinner counts the forms of the spinner.
+func (m Model) Spinner() int { return int(m.Now.UnixNano() / int64(frameTime)) }
+
+// Update changes the model by an input.
+func Update(m Model, in Input) (Model, []Action) {
+	if in.Time.After(m.Now) {
+		m.Now = in.Time
+	}
+	var actions []Action
+	switch d := in.Data.(type) {
+	case input.Key:
+		m, actions = m.key(d)
+		m.lastKey = m.Now
+	case input.Paste:
+		m, actions = m.paste(d)
+		m.lastKey = m.Now
+	case input.Resize:
+		m.Width, m.Height = d.W, d.H
+	case input.Focus:
+		m.Away = !d.In
+	case Tick:
+	case Painted:
+		m = m.painted(d)
+	case Pose:
+		m, actions = m.pose(d.Question)
+	case Settled:
+		m = m.settled(d.ID)
+	case Started:
+		m.Running, m.Since = true, m.Now
+	case Done:
+		m, actions = m.done(d)
+	case Returned:
+		m = m.returned(d.Numbers)
+	case Late:
+		m, actions = m.late(d.Numbers)
+	case Delivered:
+		m = m.delivered(d.Numbers)
+	case Output:
+		m = m.note(d.Lines...)
+	case Files:
+		m.Menu = m.Menu.found(d)
+	case Past:
+		m.History = NewHistory(d.Entries)
+	case Draft:
+		if m.Editor.Empty() {
+			m.Editor = m.Editor.recall(d.Text)
+			m.saved = d.Text
+		}
+	case Edited:
+		m.Editor = m.Editor.Set(d.Text)
+	case Image:
+		m = m.image(d)
+	case Commands:
+		m.commands = d.List
+	case Facts:
+		m.Facts = d
+	}
+	m = m.attend()
+	m, more := m.draft()
+	return m, append(actions, more...)
+}
+
+// note adds text below what is shown.
+func (m Model) note(lines ...Line) Model {
+	m.Notes = append(m.Notes[:len(m.Notes):len(m.Notes)], Note{m.items(), lines})
+	return m
+}
+
+// items is the number of items of the session.
+func (m Model) items() int { return 0 }
+
+// draft asks to save the text a while after it changed, and forgets presses that are too old.
+func (m Model) draft() (Model, []Action) {
+	if !m.leaving.IsZero() && !m.Now.Before(m.leaving) {
+		m.leaving, m.Hint = time.Time{}, ""
+	}
+	if !m.escaped.IsZero() && !m.Now.Before(m.escaped) {
+		m.escaped = time.Time{}
+	}
+	text, _ := m.Editor.Content()
+	switch {
+	case text == m.saved:
+		m.saveAt = time.Time{}
+	case m.saveAt.IsZero():
+		m.saveAt = m.Now.Add(saveTime)
+	case !m.Now.Before(m.saveAt):
+		m.saved, m.saveAt = text, time.Time{}
+		return m, []Action{SaveDraft{text}}
+	}
+	return m, nil
+}
