@@ -824,6 +824,17 @@ var rules = map[string][]string{
 		"cmd/openagent/internal/tui/frame",
 		"cmd/openagent/internal/tui/input",
 	},
+	// What is shown, as rows of spans. They know neither the model nor the terminal.
+	"cmd/openagent/internal/tui/styled": {
+		"cmd/openagent/internal/tui/frame",
+		"internal/highlight",
+		"internal/terminal",
+	},
+	"cmd/openagent/internal/tui/mdview": {
+		"cmd/openagent/internal/tui/styled",
+		"internal/highlight",
+		"internal/markdown",
+	},
 	"cmd/openagent/internal/tui/term": {
 		"cmd/openagent/internal/tui/frame",
 	},
@@ -908,6 +919,7 @@ var outside = map[string][]string{
 	// Only the terminal UI measures text in cells.
 	"cmd/openagent/internal/tui/frame":         {"github.com/clipperhouse/displaywidth"},
 	"cmd/openagent/internal/tui/ui":            {"github.com/clipperhouse/uax29/v2/graphemes"},
+	"cmd/openagent/internal/tui/styled":        {"github.com/clipperhouse/uax29/v2/graphemes"},
 	"cmd/openagent/internal/tui/term/termtest": {"github.com/clipperhouse/displaywidth"},
 	"examples/...": {"github.com/modelcontextprotocol/go-sdk/..."},
 }

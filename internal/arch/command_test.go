@@ -13,9 +13,10 @@ import (
 // commandLayers lists the packages of the command from the lowest to the highest. A
 // package imports lower layers only. Packages of one layer do not know each other.
 var commandLayers = [][]string{
-	{"term", "ratelimit", "claudecode", "tui/input", "tui/frame"},
-	{"tui/ui", "tui/term"},
-	{"cli", "tui/draw"},
+	{"term", "ratelimit", "claudecode", "tui/input", "tui/frame", "tui/fuzzy"},
+	{"tui/ui", "tui/term", "tui/styled"},
+	{"tui/mdview", "tui/difftext"},
+	{"cli", "tui/draw", "tui/pager"},
 	{"settings", "keys"},
 	{"provider"},
 	{"preview", "sessionstore"},

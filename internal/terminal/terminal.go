@@ -11,17 +11,31 @@ import (
 )
 
 // Text returns running text as a terminal may get it. Tabs and line ends stay. Other
-// control characters become pictures of themselves, and those that turn the direction
-// of writing are replaced: the text can neither drive the terminal nor look like
-// other text than it is.
+// control characters become pictures of themselves. Those that turn the direction of writing
+// are replaced, and so are those that nobody sees: the text can neither drive the terminal
+// nor look like other text than it is.
 func Text(s string) string {
-	if utf8.ValidString(s) && !strings.ContainsFunc(s, drives) {
-		return s
+	s, _ = after(' ', s)
+	return s
+}
+
+// after returns [Text] of a text that comes after a character, and its last character.
+func after(last rune, s string) (string, rune) {
+	if utf8.ValidString(s) && !strings.ContainsFunc(s, func(r rune) bool { return drives(r) || hides(r) }) {
+		if r, n := utf8.DecodeLastRuneInString(s); n > 0 {
+			last = r
+		}
+		return s, last
 	}
-	return strings.Map(func(r rune) rune {
+	shown := strings.Map(func(r rune) rune {
+		before := last
+		last = r
 		switch {
 		case r == '\r':
+			last = before
 			return -1
+		case hides(r) && !belongs(before, r):
+			return utf8.RuneError
 		case !drives(r):
 			return r
 		case r < 0x20:
@@ -31,6 +45,7 @@ func Text(s string) string {
 		}
 		return utf8.RuneError
 	}, s)
+	return shown, last
 }
 
 // drives reports whether a terminal does something else with a character than to
@@ -45,6 +60,36 @@ func drives(r rune) bool {
 	return turns(r)
 }
 
+// hides reports whether nobody sees a character. Those that may be within words or
+// pictures are among them: see belongs.
+func hides(r rune) bool {
+	switch {
+	case r < 0xad || r == 0x2800: // an empty pattern of Braille is like a blank
+		return false
+	case unicode.Is(blanks, r):
+		return true
+	}
+	return unicode.In(r, unicode.Cf, unicode.Zl, unicode.Zp) && !unicode.Is(unicode.Prepended_Concatenation_Mark, r)
+}
+
+// joined are scripts whose letters take another form next to a joiner or non-joiner.
+var joined = []*unicode.RangeTable{unicode.Arabic, unicode.Syriac, unicode.Mongolian, unicode.Devanagari, unicode.Bengali, unicode.Gurmukhi,
+	unicode.Gujarati, unicode.Oriya, unicode.Tamil, unicode.Telugu, unicode.Kannada, unicode.Malayalam, unicode.Sinhala, unicode.Khmer, unicode.Myanmar, unicode.Tibetan}
+
+// belongs reports whether a character that nobody sees changes the look of the one before
+// it.
+func belongs(before, r rune) bool {
+	switch r {
+	case textStyle, emojiStyle:
+		return unicode.IsPrint(before) && !unicode.IsSpace(before) && !unicode.Is(blanks, before)
+	case joiner:
+		return before == emojiStyle || isPicture(before) || unicode.In(before, joined...)
+	case nonJoiner:
+		return unicode.In(before, joined...)
+	}
+	return false
+}
+
 // turns reports whether a character controls the direction of writing.
 func turns(r rune) bool {
 	return r == 0x200e || r == 0x200f || r == 0x061c || 0x202a <= r && r <= 0x202e || 0x2066 <= r && r <= 0x2069
@@ -54,7 +99,9 @@ const (
 	manySpaces = 16 // in a row are counted
 	manyMarks  = 2  // combining marks on one letter are shown as escapes
 
+	nonJoiner  = 0x200c // in some scripts it separates letters
 	joiner     = 0x200d // between emoji it makes one of them
+	textStyle  = 0xfe0e // after an emoji it says that it is a sign of text
 	emojiStyle = 0xfe0f // after an emoji it says that it is coloured
 )
 
@@ -63,17 +110,50 @@ const (
 // counted. Line ends are escapes too.
 func Visible(s string) string {
 	var b strings.Builder
+	for _, p := range Pieces(s) {
+		b.WriteString(p.Text)
+	}
+	return b.String()
+}
+
+// A Piece is a part of a line that [Visible] returns.
+type Piece struct {
+	Text    string
+	Strange bool // to be marked: letters and signs outside ASCII, which look like others, and escapes
+}
+
+// Pieces returns a line as [Visible] does, with what a person should look at twice apart.
+func Pieces(s string) []Piece {
+	var out []Piece
+	add := func(strange bool, text string) {
+		if n := len(out); n > 0 && out[n-1].Strange == strange {
+			out[n-1].Text += text
+		} else if text != "" {
+			out = append(out, Piece{text, strange})
+		}
+	}
 	spaces, marks, emoji := 0, manyMarks, false
 	flush := func() {
 		if spaces > manySpaces {
-			fmt.Fprintf(&b, " [%d blanks] ", spaces)
+			add(true, fmt.Sprintf(" [%d blanks] ", spaces))
 		} else {
-			b.WriteString(strings.Repeat(" ", spaces))
+			add(false, strings.Repeat(" ", spaces))
 		}
 		spaces = 0
 	}
+	from := 0 // a run of ASCII
 	for i := 0; i < len(s); {
 		r, n := utf8.DecodeRuneInString(s[i:])
+		if ' ' < r && r < 0x7f {
+			flush()
+			for from = i; i < len(s) && ' ' < s[i] && s[i] < 0x7f; i++ {
+			}
+			add(false, s[from:i])
+			if marks, emoji = manyMarks, false; unicode.IsLetter(rune(s[i-1])) {
+				marks = 0
+			}
+			continue
+		}
 		switch {
 		case r == ' ':
 			spaces, marks, emoji = spaces+1, manyMarks, false
@@ -81,33 +161,38 @@ func Visible(s string) string {
 			continue
 		case r == utf8.RuneError && n == 1:
 			flush()
-			fmt.Fprintf(&b, `\x%02x`, s[i])
+			add(true, fmt.Sprintf(`\x%02x`, s[i]))
 		case (r == joiner || r == emojiStyle) && emoji:
-			b.WriteRune(r)
+			add(true, s[i:i+n])
 			i += n
 			continue
 		case unicode.In(r, unicode.Mn, unicode.Me) && !unseen(r) && marks < manyMarks:
 			marks++
-			b.WriteRune(r)
+			add(true, s[i:i+n])
 		case unseen(r) || unicode.In(r, unicode.Mn, unicode.Me):
 			flush()
-			fmt.Fprintf(&b, `\u{%x}`, r)
+			add(true, fmt.Sprintf(`\u{%x}`, r))
 		default:
 			flush()
+			add(true, s[i:i+n])
 			if marks = manyMarks; unicode.IsLetter(r) {
 				marks = 0
 			}
-			b.WriteRune(r)
 		}
-		emoji = unicode.In(r, unicode.So, unicode.Sk)
+		emoji = isPicture(r)
 		i += n
 	}
 	if spaces > 0 && spaces <= manySpaces { // at the end of a line no one sees them
-		b.WriteString(strings.Repeat(`\u{20}`, spaces))
+		add(true, strings.Repeat(`\u{20}`, spaces))
 		spaces = 0
 	}
 	flush()
-	return b.String()
+	return out
+}
+
+// isPicture reports whether a character may be an emoji.
+func isPicture(r rune) bool {
+	return r != utf8.RuneError && unicode.In(r, unicode.So, unicode.Sk)
 }
 
 // blanks are characters that show nothing though their categories do not say so:

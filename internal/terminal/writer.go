@@ -9,13 +9,14 @@ import (
 
 // NewWriter returns a writer that passes [Text] on to a terminal. It is safe for
 // concurrent use. A character whose bytes come in two writes is one.
-func NewWriter(w io.Writer) *Writer { return &Writer{w: w} }
+func NewWriter(w io.Writer) *Writer { return &Writer{w: w, last: ' '} }
 
 // A Writer writes text to a terminal, without harmful control sequences.
 type Writer struct {
 	mu   sync.Mutex
 	w    io.Writer
 	rest []byte // the begin of a character
+	last rune   // before it
 }
 
 // Write implements [io.Writer].
@@ -33,7 +34,9 @@ func (w *Writer) Write(p []byte) (int, error) {
 		}
 	}
 	w.rest = append([]byte(nil), text[whole:]...)
-	if _, err := io.WriteString(w.w, Text(string(text[:whole]))); err != nil {
+	shown, last := after(w.last, string(text[:whole]))
+	w.last = last
+	if _, err := io.WriteString(w.w, shown); err != nil {
 		return 0, err
 	}
 	return len(p), nil
