@@ -119,6 +119,13 @@ var rules = map[string][]string{
 		"tool",
 		"llm",
 	},
+	"session/view": {
+		"internal/fact",
+		"event",
+		"llm",
+		"permission",
+		"tool",
+	},
 	"session/export": {
 		"internal/fact",
 		"internal/environ",
