@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/openagent-go/agent"
+	"github.com/openagent-go/agent/event"
 	"github.com/openagent-go/agent/hook"
 	"github.com/openagent-go/agent/llm"
 	"github.com/openagent-go/agent/llm/llmtest"
@@ -169,4 +170,67 @@ func TestAgentNeedsApproval(t *testing.T) {
 			t.Errorf("rules %v: paid %v, asked %q, %v", rules, paid, asked, err)
 		}
 	}
+}
+
+// A denial that interrupts ends the run: the model is not asked again, whoever gives it, and the denial
+// is on record.
+func TestDenialInterrupts(t *testing.T) {
+	stop := permission.Deny("enough")
+	stop.Interrupt = true
+	check := func(t *testing.T, model *llmtest.Model, r *agent.Result, paid []int) {
+		t.Helper()
+		if r == nil || r.Reason != event.Interrupted || len(r.Denials) != 1 || len(model.Requests()) != 1 || len(paid) > 0 {
+			t.Errorf("%+v after %d requests, paid %v", r, len(model.Requests()), paid)
+		}
+	}
+	for range 20 {
+		var paid []int
+		model := llmtest.Script(refundOf(`{"n":500}`), llmtest.Step{Text: "late"})
+		a := agent.Agent{Model: model, Tools: []tool.Tool{refunds(&paid)}, CanUseTool: func(context.Context, tool.Call, permission.Decision) (permission.Decision, error) { return stop, nil }}
+		r, _ := a.Session("").Prompt(t.Context(), "go")
+		check(t, model, r, paid)
+	}
+	t.Run("decided", func(t *testing.T) {
+		var paid []int
+		model := llmtest.Script(refundOf(`{"n":500}`), llmtest.Step{Text: "late"})
+		a := agent.Agent{Model: model, Tools: []tool.Tool{refunds(&paid)}, CanUseTool: func(ctx context.Context, _ tool.Call, v permission.Decision) (permission.Decision, error) {
+			<-ctx.Done()
+			return permission.Decision{}, ctx.Err()
+		}}
+		s := a.Session("")
+		var got *agent.Result
+		for e, err := range s.Stream(t.Context(), "go") {
+			if err != nil {
+				continue
+			}
+			if q, ok := e.Data.(event.PermissionRequest); ok {
+				if err := s.Decide(t.Context(), q.Call.ID, stop); err != nil {
+					t.Error(err)
+				}
+			}
+		}
+		got = s.Result()
+		check(t, model, got, paid)
+	})
+	t.Run("decided later", func(t *testing.T) {
+		var paid []int
+		model := llmtest.Script(refundOf(`{"n":500}`), llmtest.Step{Text: "late"})
+		a := agent.Agent{Model: model, Tools: []tool.Tool{refunds(&paid)}, CanUseTool: func(context.Context, tool.Call, permission.Decision) (permission.Decision, error) {
+			return permission.Defer(), nil
+		}}
+		s := a.Session("")
+		if r, _ := s.Prompt(t.Context(), "go"); r.Reason != event.Suspended {
+			t.Fatalf("%+v", r)
+		}
+		open, err := s.Pending(t.Context())
+		if err != nil || len(open) != 1 {
+			t.Fatal(open, err)
+		}
+		if err := s.Decide(t.Context(), open[0].Call.ID, stop); err != nil {
+			t.Fatal(err)
+		}
+		for range s.Resume(t.Context()) {
+		}
+		check(t, model, s.Result(), paid)
+	})
 }

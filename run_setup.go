@@ -105,7 +105,20 @@ func newRunSetup(s *Session, a *Agent, hooks *hookrun.Set, known *secrets.Redact
 	return x
 }
 
-func (x *runSetup) CanUseTool() executor.Callback { return executor.Callback(x.owner.callback()) }
+// CanUseTool returns the callback. A denial that interrupts the run stops background agents too.
+func (x *runSetup) CanUseTool() executor.Callback {
+	ask := x.owner.callback()
+	if ask == nil {
+		return nil
+	}
+	return func(ctx context.Context, call tool.Call, verdict permission.Decision) (permission.Decision, error) {
+		d, err := ask(ctx, call, verdict)
+		if err == nil && d.Interrupt && d.Behavior == permission.Denied {
+			x.owner.interruptAgents()
+		}
+		return d, err
+	}
+}
 
 func (x *runSetup) AskTurn(ctx context.Context) (done func(), err error) { return x.owner.person(ctx) }
 

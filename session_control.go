@@ -197,6 +197,9 @@ func (s *Session) Decide(ctx context.Context, call string, d permission.Decision
 		if run != l {
 			return ErrNoQuestion
 		}
+		if d.Interrupt && d.Behavior == permission.Denied {
+			s.interruptAgents()
+		}
 		return run.decided(f)
 	})
 }

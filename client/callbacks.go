@@ -73,6 +73,9 @@ func replyOf(d permission.Decision, call tool.Call) (any, error) {
 		}
 	case permission.Denied, permission.NoOpinion:
 		reply["behavior"], reply["message"] = "deny", d.Reason
+		if d.Interrupt {
+			reply["interrupt"] = true
+		}
 		if d.Reason == "" {
 			reply["message"] = "refused by the user"
 		}

@@ -309,6 +309,8 @@ func TestPermission(t *testing.T) {
 			return permission.Deny("not that"), nil
 		case `{"c":"agent"}`:
 			return permission.Deny(call.Session + " " + call.Agent), nil
+		case `{"c":"stop"}`:
+			return permission.Decision{Behavior: permission.Denied, Reason: "stop", Interrupt: true}, nil
 		case `{"c":"panic"}`:
 			panic("oops")
 		case `{"c":"exit"}`:
@@ -321,9 +323,10 @@ func TestPermission(t *testing.T) {
 	question := func(c, more string) string {
 		return fmt.Sprintf(`{"subtype":"can_use_tool","tool_name":"Bash","input":{"c":%q},"tool_use_id":"t","decision_reason":"why","decision_reason_type":"mode"%s}`, c, more)
 	}
-	got := asked(t, o, question("allow", ""), question("change", ""), question("deny", ""), question("agent", `,"agent_id":"a1","agent_name":"explorer"`), question("panic", ""), question("exit", ""),
+	got := asked(t, o, question("allow", ""), question("stop", ""), question("change", ""), question("deny", ""), question("agent", `,"agent_id":"a1","agent_name":"explorer"`), question("panic", ""), question("exit", ""),
 		question("ask", ""), question("none", ""))
 	want := []string{`{"behavior":"allow","toolUseID":"t","updatedInput":{"c":"allow"}}`,
+		`{"behavior":"deny","interrupt":true,"message":"stop","toolUseID":"t"}`,
 		`{"behavior":"allow","decidedBy":"ann","expiresAt":"2033-05-18T03:33:20Z","toolUseID":"t","updatedInput":{"c":"ls"}}`,
 		`{"behavior":"deny","message":"not that","toolUseID":"t"}`, `{"behavior":"deny","message":"a1 explorer","toolUseID":"t"}`,
 		"the callback panicked: oops", "the callback called runtime.Goexit instead of returning", `the decision is "ask"; it must be allow, deny or defer`,

@@ -57,6 +57,8 @@ type Decision struct {
 	// before is asked about again if it starts later. A question (ask or defer) that nobody
 	// has answered by then is denied.
 	Expires time.Time `json:"expires,omitzero"`
+	// Interrupt, of a denial, ends the run as an interrupt does: the model is not asked again.
+	Interrupt bool `json:"interrupt,omitempty"`
 }
 
 // Allow lets a call run.

@@ -216,7 +216,9 @@ func (s *State) resumed(e event.Event, f event.Resumed) bool {
 		return false
 	}
 	if !s.open {
-		s.open, s.stop = true, nil
+		if s.open = true; s.stop != nil && s.stop.Reason != event.Interrupted { // a denial since then interrupts it
+			s.stop = nil
+		}
 		s.run.reopen()
 	}
 	s.settleBroken(e.Time)

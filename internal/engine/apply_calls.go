@@ -162,6 +162,9 @@ func (s *State) judge(c *call, d *permission.Decision) {
 	default:
 		s.hooks.forDenial(&s.settings, c, d.Reason)
 		s.run.deny(c, d)
+		if d.Interrupt && s.stop == nil {
+			s.stop = &fact.Stopped{Reason: event.Interrupted, Message: "interrupted"}
+		}
 	}
 }
 

@@ -181,13 +181,10 @@ func (a *permissionPrompt) settle(ctx context.Context, call tool.Call, r reply) 
 	case "deny":
 		d := permission.Deny(cmp.Or(r.Message, "refused by the user"))
 		d.Source, d.By = policies.FromPerson, r.By
-		if r.Interrupt { // interrupt after the denial is recorded
-			always := context.WithoutCancel(ctx)
-			if err := a.d.s.Session.Decide(always, call.ID, d); err != nil {
+		if d.Interrupt = r.Interrupt; r.Interrupt && call.Session != a.d.s.Session.ID { // it ends more than the agent
+			if _, err := a.d.s.Session.Interrupt(context.WithoutCancel(ctx)); err != nil {
 				return d, err
 			}
-			_, err := a.d.s.Session.Interrupt(always)
-			return d, err
 		}
 		return d, nil
 	}

@@ -62,10 +62,14 @@ scenario('permission denied', { steps: write, asked: ['leave it'] }, async () =>
   assert.equal(existsSync('out.txt'), false)
   assert.equal(r.of('system', 'permission_denied').length, 0)
 })
-scenario('permission denied and stopped', { steps: [write[0], { text: 'late', delay: '2s' }] }, async () => {
+scenario('permission denied and stopped', { steps: [write[0], { text: 'late', delay: '2s' }], requests: 1 }, async () => {
   const r = await ask('write', { canUseTool: async () => ({ behavior: 'deny', message: 'stop', interrupt: true }) })
   assert.equal(r.result.subtype, 'error_during_execution')
   assert.ok(r.result.is_error)
+})
+scenario('permission of an agent denied and stopped', { steps: [call('Agent', { subagent_type: 'general-purpose', description: 'd', prompt: 'p' }, 'a1'), ...write], requests: 2 }, async () => {
+  const r = await ask('write', { canUseTool: async name => name === 'Write' ? { behavior: 'deny', message: 'stop', interrupt: true } : { behavior: 'allow', updatedInput: {} } })
+  assert.equal(r.result.subtype, 'error_during_execution')
 })
 scenario('permission throws', { steps: write }, async () => {
   const r = await ask('write', { canUseTool: async () => { throw new Error('broken') } })
