@@ -844,6 +844,7 @@ var rules = map[string][]string{
 	},
 	"cmd/openagent/internal/tui/term": {
 		"cmd/openagent/internal/tui/frame",
+		"cmd/openagent/internal/tui/input",
 	},
 	"cmd/openagent/internal/keys": {
 		"cmd/openagent/internal/cli",
