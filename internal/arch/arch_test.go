@@ -845,7 +845,9 @@ var rules = map[string][]string{
 	"cmd/openagent/internal/tui/term": {
 		"cmd/openagent/internal/tui/frame",
 		"cmd/openagent/internal/tui/input",
+		"internal/terminal",
 	},
+	"cmd/openagent/internal/tui/term/termtest": {},
 	"cmd/openagent/internal/keys": {
 		"cmd/openagent/internal/cli",
 		"internal/config",
@@ -928,7 +930,7 @@ var outside = map[string][]string{
 	"cmd/openagent/internal/tui/frame":         {"github.com/clipperhouse/displaywidth"},
 	"cmd/openagent/internal/tui/ui":            {"github.com/clipperhouse/uax29/v2/graphemes"},
 	"cmd/openagent/internal/tui/styled":        {"github.com/clipperhouse/uax29/v2/graphemes"},
-	"cmd/openagent/internal/tui/term/termtest": {"github.com/clipperhouse/displaywidth"},
+	"cmd/openagent/internal/tui/term/termtest": {"github.com/clipperhouse/displaywidth", "golang.org/x/sys/unix"},
 	"examples/...": {"github.com/modelcontextprotocol/go-sdk/..."},
 }
 

@@ -16,19 +16,20 @@ import (
 // pattern, each with the reason. All else reads by internal/plainfile, which waits for no
 // pipe and reads no device and no more than a bound.
 var opensFiles = map[string]string{
-	"sandbox/mounts_linux.go":          "/proc of this machine",
-	"workspace/proc_linux.go":          "/proc and control groups of this machine",
-	"internal/confine/*_linux.go":      "/proc of this machine",
-	"internal/command/others_linux.go": "/proc of this machine",
-	"sandbox/ghost_linux.go":           "a file of the sandbox's own, found to be one before, is locked",
-	"internal/golden/golden.go":        "a helper of tests",
-	"internal/outside/*.go":            "a helper of tests",
-	"internal/wire/wiretest/*.go":      "a helper of tests",
-	"internal/httptape/*.go":           "a helper of tests",
-	"cmd/openagent/internal/demo/*.go": "files that the demo has just made",
-	"internal/plainfile/open.go":       "the package that opens files for reading",
-	"internal/durable/open*.go":        "folders to sync, and files of its own, without waiting for pipes",
-	"internal/config/file.go":          "it opens without waiting, reads only regular files, and no more than a bound",
+	"sandbox/mounts_linux.go":                       "/proc of this machine",
+	"workspace/proc_linux.go":                       "/proc and control groups of this machine",
+	"internal/confine/*_linux.go":                   "/proc of this machine",
+	"internal/command/others_linux.go":              "/proc of this machine",
+	"sandbox/ghost_linux.go":                        "a file of the sandbox's own, found to be one before, is locked",
+	"internal/golden/golden.go":                     "a helper of tests",
+	"cmd/openagent/internal/tui/term/termtest/*.go": "a helper of tests",
+	"internal/outside/*.go":                         "a helper of tests",
+	"internal/wire/wiretest/*.go":                   "a helper of tests",
+	"internal/httptape/*.go":                        "a helper of tests",
+	"cmd/openagent/internal/demo/*.go":              "files that the demo has just made",
+	"internal/plainfile/open.go":                    "the package that opens files for reading",
+	"internal/durable/open*.go":                     "folders to sync, and files of its own, without waiting for pipes",
+	"internal/config/file.go":                       "it opens without waiting, reads only regular files, and no more than a bound",
 }
 
 // Production code opens files whose place others choose by internal/plainfile.

@@ -312,3 +312,23 @@ func TestPainterHoldsAtTheTop(t *testing.T) {
 		}
 	})
 }
+
+func TestPage(t *testing.T) {
+	p := page{open: true, stale: true}
+	for _, c := range []struct {
+		rows []string
+		want string
+	}{
+		{[]string{"one and another", "two", "three"}, "\x1b[1H\r\x1b[Kone and another\x1b[2H\r\x1b[Ktwo"},
+		{[]string{"one and another", "two"}, ""},
+		{[]string{"one and another one", "two"}, "\x1b[1H\r\x1b[15C one"},
+		{[]string{"one and another one"}, "\x1b[2H\r\x1b[K"},
+	} {
+		if got := string(p.paint(nil, c.rows, 20, 2, true)); got != c.want {
+			t.Errorf("%q: %q, want %q", c.rows, got, c.want)
+		}
+	}
+	if got := string(p.paint(nil, []string{"x"}, 10, 2, false)); got != syncOn+"\x1b[1H\r\x1b[Kx\x1b[2H\r\x1b[K"+syncOff {
+		t.Errorf("after a resize: %q", got)
+	}
+}
