@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"slices"
 
 	"github.com/openagent-go/agent/cmd/openagent/internal/cli"
 	"github.com/openagent-go/agent/cmd/openagent/internal/command/acp"
@@ -30,7 +31,7 @@ func root(h *cli.IO) cli.Command {
 	return c
 }
 
-const environmentHelp = `Environment (the first variable that is set counts):
+const environmentHelp = `Environment variables (of several, the first that is set counts):
   key       OPENAGENT_API_KEY, ANTHROPIC_API_KEY or OPENAI_API_KEY; else the one that openagent auth login stored
   model     OPENAGENT_MODEL, ANTHROPIC_MODEL or OPENAI_MODEL
   small     OPENAGENT_SMALL_MODEL, the model that summarises web pages (default: a cheap model of the provider)
@@ -41,15 +42,28 @@ const environmentHelp = `Environment (the first variable that is set counts):
   NO_COLOR  no colours
 `
 
+// helpTopics are the pages that belong to no command.
+var helpTopics = []string{"flags", "environment", "exit-codes"}
+
 func helpCommand(h *cli.IO, names []string) cli.Command {
-	return cli.Command{Name: "help", Args: "[COMMAND]", Choices: names, Summary: "Show the help of a command",
-		Examples: []string{"openagent help mcp login"},
+	return cli.Command{Name: "help", Args: "[COMMAND|TOPIC]", Choices: append(slices.Clip(names), helpTopics...), Summary: "Show the help of a command, or of a topic",
+		Examples: []string{"openagent help mcp login", "openagent help flags"},
 		Run: func(_ context.Context, args []string) error {
+			if len(args) == 1 {
+				switch args[0] {
+				case "flags":
+					return h.Show(h.Wrap(root(h).FlagsPage()))
+				case "environment":
+					return h.Show(h.Wrap(environmentHelp))
+				case "exit-codes":
+					return h.Show(h.Wrap(cli.ExitHelp))
+				}
+			}
 			call, err := root(h).Lookup(args...)
 			if err != nil {
 				return err
 			}
-			return h.Show(call.Command.Page(call.Path))
+			return h.Show(h.Wrap(call.Command.Page(call.Path)))
 		}}
 }
 

@@ -20,6 +20,7 @@ func TestEveryCommandHasAPage(t *testing.T) {
 	root(cli.NewIO()).Walk(func(path string, c cli.Command) {
 		page := c.Page(path)
 		pages++
+		checkWidth(t, path, page)
 		if other, ok := seen[page]; ok {
 			t.Errorf("%s has the page of %s", path, other)
 		}
@@ -36,10 +37,47 @@ func TestEveryCommandHasAPage(t *testing.T) {
 		case c.Run != nil && (len(c.Examples) == 0 || !strings.Contains(page, "--help")):
 			t.Errorf("%s has no example, or its page no flags", path)
 		}
+		if c.Common != nil {
+			page = c.FlagsPage()
+			checkWidth(t, path+", flags", page)
+		}
 		checkFlags(t, path, c, page)
 	})
 	if pages < 50 {
 		t.Errorf("there are %d pages; the tree lost commands", pages)
+	}
+}
+
+// checkWidth checks that no line of a page is cut on a terminal of usual width.
+func checkWidth(t *testing.T, path, page string) {
+	t.Helper()
+	for _, width := range []int{cli.MaxColumns, 80, 50} {
+		h := &cli.IO{Columns: func() int { return width }}
+		for line := range strings.Lines(h.Wrap(page)) {
+			if line = strings.TrimSuffix(line, "\n"); utf8.RuneCountInString(line) > width && strings.Contains(strings.TrimSpace(line), " ") {
+				t.Errorf("%s, %d columns: %s", path, width, line)
+			}
+		}
+	}
+}
+
+// The first page is short enough to read. Everything that it leaves out has a page.
+func TestFirstPageIsShort(t *testing.T) {
+	h := cli.NewIO()
+	page := h.Wrap(root(h).Page("openagent"))
+	if lines := strings.Count(page, "\n"); lines > 42 {
+		t.Errorf("%d lines:\n%s", lines, page)
+	}
+	for _, topic := range helpTopics {
+		var out bytes.Buffer
+		if code := execute(&cli.IO{Out: &out, Err: &out, Getenv: func(string) string { return "" }}, []string{"help", topic}); code != 0 || out.Len() < 200 || !strings.Contains(page, topic) {
+			t.Errorf("help %s: exit code %d\n%s", topic, code, &out)
+		}
+		for line := range strings.Lines(out.String()) {
+			if utf8.RuneCountInString(line) > cli.MaxColumns+1 {
+				t.Errorf("help %s: %s", topic, line)
+			}
+		}
 	}
 }
 

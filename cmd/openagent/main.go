@@ -1,5 +1,5 @@
 // Command openagent runs an agent: one prompt for scripts, a conversation on a terminal. Run
-// "openagent help" for more.
+// "openagent --help" for more.
 package main
 
 import (
@@ -19,5 +19,5 @@ func execute(h *cli.IO, args []string) int {
 	ctx, stop := cli.WatchSignals(context.Background(), h)
 	defer stop()
 	ctx = app.WithHookDepth(ctx, h)
-	return h.Exit(ctx, root(h).Execute(ctx, args, func(text string) error { return h.Show(text) }))
+	return h.Exit(ctx, root(h).Execute(ctx, args, func(page string) error { return h.Show(h.Wrap(page)) }))
 }

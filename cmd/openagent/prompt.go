@@ -26,7 +26,14 @@ func promptCommand(h *cli.IO) cli.Command {
 Text on stdin is added to the prompt, or replaces a missing one.
 `,
 		Examples: []string{"openagent", "openagent -p 'Why does the build fail?'", "git diff | openagent -p 'Review this change'"},
-		Footer:   cli.ExitHelp + "\n" + environmentHelp, Flags: flags,
+		Footer:   "More: openagent COMMAND --help, openagent help flags, help environment, help exit-codes\n",
+		Common:   []string{"print", "model", "max-budget-usd", "permission-mode", "resume", "continue"}, Flags: flags,
+		CheckWords: func(words []string) error {
+			if o.Print {
+				return nil
+			}
+			return mistyped(h, words)
+		},
 		Run: func(ctx context.Context, args []string) error {
 			if version {
 				return showNumber(h)
@@ -35,16 +42,29 @@ Text on stdin is added to the prompt, or replaces a missing one.
 		}}
 }
 
-// mistyped refuses words if the first resembles a command: a typo should not cost money.
+// reserved are words that a later version may have as commands. A script that sends one as a prompt
+// would change its meaning then.
+var reserved = map[string]string{
+	"serve":  "there is no command serve; openagent mcp serve and openagent triggers serve exist",
+	"attach": "there is no command attach; openagent --resume ID continues a session",
+	"share":  "there is no command share; openagent sessions export ID writes a session as a page",
+	"export": "the command is openagent sessions export ID",
+}
+
+// mistyped refuses words if the first is reserved or resembles a command: a typo should not cost
+// money.
 func mistyped(h *cli.IO, args []string) error {
 	if len(args) == 0 || strings.ContainsAny(args[0], " \t\n") {
 		return nil
 	}
-	name := text.Nearest(args[0], root(h).Names())
 	as := "To use it as a prompt, add -p"
 	if len(args) > 1 {
 		as = "Put quotes around a prompt"
 	}
+	if instead, ok := reserved[args[0]]; ok {
+		return cli.Usagef("%s. %s, or write openagent -- %s", instead, as, text.QuoteShell(cli.Clip(strings.Join(args, " "))))
+	}
+	name := text.Nearest(args[0], root(h).Names())
 	switch name {
 	case "":
 		return nil
@@ -58,9 +78,6 @@ func mistyped(h *cli.IO, args []string) error {
 func prompt(ctx context.Context, h *cli.IO, o *settings.Options, args []string) error {
 	printing := o.Print || o.Output != "" || o.Input != "" || !h.InTerminal || !h.OutTerminal
 	if err := o.Check(); err != nil {
-		return err
-	}
-	if err := mistyped(h, args); err != nil && !o.Print {
 		return err
 	}
 	if o.Claude() { // hosts pass values of flags that take none

@@ -24,8 +24,13 @@ type Command struct {
 	Choices []string
 	// MinArgs and MaxArgs bound the number of arguments of a command in a group.
 	MinArgs, MaxArgs int
+	// Common are the flags on the page of a command with many flags, and FlagsPage lists all of
+	// them. With none, the page has all.
+	Common []string
 	// Flags returns the flags of the command; nil for none.
 	Flags func() Flags
+	// CheckWords, if set, judges the arguments before "--" when the flags are set.
+	CheckWords func(words []string) error
 	// Run executes the command. Without Run, the first argument that is not a flag names a
 	// subcommand; the fallback is Default. With both Run and Subcommands, only the very first
 	// argument can name a subcommand.
@@ -70,7 +75,10 @@ func (c Command) Parse(args []string) (Call, error) {
 	if c.Run == nil {
 		return c.parseGroup(path, args)
 	}
-	rest, help, err := c.allFlags().parseWithHelp(args)
+	rest, words, help, err := c.allFlags().parseWithHelp(args)
+	if err == nil && !help && c.CheckWords != nil {
+		err = c.CheckWords(rest[:words])
+	}
 	return Call{path, c, rest, help}, err
 }
 
@@ -85,7 +93,7 @@ func (c Command) parseGroup(path string, args []string) (Call, error) {
 	if ok {
 		fs = c.flagsFor(sub, path)
 	}
-	rest, help, err := fs.parseWithHelp(args)
+	rest, _, help, err := fs.parseWithHelp(args)
 	switch {
 	case help && (at < 0 || !ok):
 		return Call{Path: path, Command: c, Help: true}, nil

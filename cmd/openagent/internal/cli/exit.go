@@ -17,7 +17,7 @@ const (
 	ExitTerminated  = 143
 )
 
-// ExitHelp is the list of exit codes on the help page.
+// ExitHelp is the page of the exit codes.
 const ExitHelp = `Exit codes:
   0    done
   1    internal error

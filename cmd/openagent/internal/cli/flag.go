@@ -32,12 +32,18 @@ type Flags []Flag
 // Parse reads flags up to "--" and returns the other arguments. Flags may stand before or after
 // them.
 func (fs Flags) Parse(args []string) (rest []string, err error) {
+	rest, _, err = fs.parse(args)
+	return rest, err
+}
+
+// parse is Parse. It also returns how many of the other arguments stand before "--".
+func (fs Flags) parse(args []string) (rest []string, words int, err error) {
 	for len(args) > 0 {
 		arg := args[0]
 		args = args[1:]
 		switch {
 		case arg == "--":
-			return append(rest, args...), nil
+			return append(rest, args...), len(rest), nil
 		case strings.HasPrefix(arg, "--"):
 			args, err = fs.long(arg, args)
 		case len(arg) > 1 && arg[0] == '-':
@@ -46,24 +52,24 @@ func (fs Flags) Parse(args []string) (rest []string, err error) {
 			rest = append(rest, arg)
 		}
 		if err != nil {
-			return nil, err
+			return nil, 0, err
 		}
 	}
-	return rest, nil
+	return rest, len(rest), nil
 }
 
 // parseWithHelp reads flags and reports whether --help is among them. With --help it returns no
 // error.
-func (fs Flags) parseWithHelp(args []string) (rest []string, help bool, err error) {
+func (fs Flags) parseWithHelp(args []string) (rest []string, words int, help bool, err error) {
 	for i := range fs {
 		if fs[i].Name == "help" {
 			fs[i].Set = SetTrue(&help)
 		}
 	}
-	if rest, err = fs.Parse(args); help {
+	if rest, words, err = fs.parse(args); help {
 		err = nil
 	}
-	return rest, help, err
+	return rest, words, help, err
 }
 
 // inert returns copies of flags that set nothing.
@@ -219,7 +225,7 @@ func (fs Flags) suggest(name string) string {
 			return fmt.Sprintf("; did you mean --%s?", best)
 		}
 	}
-	return "; see openagent --help"
+	return "; see openagent help flags"
 }
 
 // usage lists the flags for the help page.

@@ -27,8 +27,9 @@ type IO struct {
 	Getenv   func(string) string
 	// Whether each stream is a terminal.
 	InTerminal, OutTerminal, ErrTerminal bool
-	Secrets                              []string // never shown
-	Managed                              string   // the file of managed settings
+	Columns                              func() int // width of stdout; nil, or 0: unknown
+	Secrets                              []string   // never shown
+	Managed                              string     // the file of managed settings
 	// Interrupted, if set, is called on an interrupt. It reports whether it handled the interrupt.
 	Interrupted atomic.Pointer[func() bool]
 	Limits      *ratelimit.Limiters // nil: none
@@ -40,6 +41,7 @@ func NewIO() *IO {
 		InTerminal: term.IsTerminal(os.Stdin), OutTerminal: term.IsTerminal(os.Stdout), ErrTerminal: term.IsTerminal(os.Stderr)}
 	if h.OutTerminal {
 		h.colour, h.Out = h.Out, terminal.NewWriter(h.Out)
+		h.Columns = func() int { return term.Columns(os.Stdout) }
 	}
 	if h.ErrTerminal {
 		h.Err = terminal.NewWriter(h.Err)
@@ -98,6 +100,20 @@ func NoArgs(command string, args []string) error {
 		return Usagef("%s takes no arguments, but got %q; see openagent %s --help", command, Clip(args[0]), command)
 	}
 	return nil
+}
+
+// MaxColumns is the width of help pages on a wider terminal, or without one.
+const MaxColumns = 100
+
+// Wrap breaks the lines of a help page that are too long for stdout.
+func (h *IO) Wrap(page string) string {
+	width := MaxColumns
+	if h.Columns != nil {
+		if n := h.Columns(); n > 0 {
+			width = min(width, n)
+		}
+	}
+	return wrap(page, width)
 }
 
 // Show writes a page to stdout.

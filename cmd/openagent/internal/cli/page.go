@@ -16,13 +16,26 @@ func (c Command) Page(path string) string {
 	for _, e := range c.examples() {
 		fmt.Fprintf(&b, "  %s\n", e)
 	}
-	if c.Run != nil {
+	switch {
+	case c.Common != nil:
+		b.WriteString("\nCommon flags:\n")
+		c.allFlags().Named(c.Common...).usage(&b)
+	case c.Run != nil:
 		b.WriteString("\nFlags:\n")
 		c.allFlags().usage(&b)
 	}
 	if c.Footer != "" {
 		b.WriteString("\n" + c.Footer)
 	}
+	return b.String()
+}
+
+// FlagsPage returns a page with all flags of the command.
+func (c Command) FlagsPage() string {
+	var b strings.Builder
+	c.writeUsage(&b, c.Name)
+	b.WriteString("\nFlags:\n")
+	c.allFlags().usage(&b)
 	return b.String()
 }
 
@@ -61,7 +74,9 @@ func (c Command) writeCommands(b *strings.Builder, path string) {
 		}
 		b.WriteString("\n")
 	}
-	fmt.Fprintf(b, "\n%s COMMAND --help shows the flags of a command.\n", path)
+	if c.Common == nil {
+		fmt.Fprintf(b, "\n%s COMMAND --help shows the flags of a command.\n", path)
+	}
 }
 
 // examples returns the examples of the command; for a group, the first example of each subcommand.

@@ -21,24 +21,24 @@ import (
 	"github.com/openagent-go/agent/permission"
 )
 
-const slashHelp = `/help           show this list
-/model [NAME]   show or change the model; PROVIDER:NAME selects another provider
+const slashHelp = `/help             show this list
+/model [NAME]     show or change the model; PROVIDER:NAME selects another provider
 /fallback [NAMES|none] show or change the models to use if the model stays unavailable
-/effort [WORD]  show or change the thinking effort: low, medium, high, max, a number of tokens, adaptive or off
-/mode [MODE]    show or change the permission mode: %s
-/budget [WORDS] show or change the limits per prompt: turns=N calls=N usd=X time=DURATION, none for no limit
-/tools [NAMES]  list the tools, or use only the named ones; /tools all restores all
-/resume         continue an interrupted run
-/rename [TITLE] set the title of this session, or remove it
-/rewind         list the prompts; /rewind FACT|last [--files|--conversation] [--dry-run] [--diff] goes back to before a prompt
-/agents         list running sub-agents and all definitions; /agents stop ID|NAME|all stops them
-/jobs           list background commands; /jobs stop ID|all stops them
-/skills         list the skills; /NAME [ARGUMENTS] runs one
-/cost           show the cost of this conversation by model, agent and tool
-/context        show what fills the model's context
-/compact [WORDS] summarise the conversation to free context; WORDS tell the model what to keep
-/mcp            list MCP servers and their prompts; /mcp__server__prompt WORDS runs one
-/quit           leave; openagent --continue continues this conversation
+/effort [WORD]    show or change the thinking effort: low, medium, high, max, a number of tokens, adaptive or off
+/mode [MODE]      show or change the permission mode: %s
+/budget [WORDS]   show or change the limits per prompt: turns=N calls=N usd=X time=DURATION, none for no limit
+/tools [NAMES]    list the tools, or use only the named ones; /tools all restores all
+/resume           continue an interrupted run
+/rename [TITLE]   set the title of this session, or remove it
+/rewind           list the prompts; /rewind FACT|last [--files|--conversation] [--dry-run] [--diff] goes back to before a prompt
+/agents           list running sub-agents and all definitions; /agents stop ID|NAME|all stops them
+/jobs             list background commands; /jobs stop ID|all stops them
+/skills           list the skills; /NAME [ARGUMENTS] runs one
+/cost             show the cost of this conversation by model, agent and tool
+/context          show what fills the model's context
+/compact [WORDS]  summarise the conversation to free context; WORDS tell the model what to keep
+/mcp              list MCP servers and their prompts; /mcp__server__prompt WORDS runs one
+/quit             leave; openagent --continue continues this conversation
 Ctrl-C stops the agent; pressed twice, it leaves. The agent reads what you type after its current step.`
 
 // command runs a line that begins with a slash.
@@ -48,7 +48,7 @@ func (c *REPL) command(ctx context.Context, line string) {
 	var err error
 	switch name {
 	case "/help":
-		c.screen.Line(term.Plain, slashHelp, strings.Join(settings.Modes(), ", "))
+		c.screen.Line(term.Plain, "%s", c.h.Wrap(fmt.Sprintf(slashHelp, strings.Join(settings.Modes(), ", "))))
 	case "/quit", "/exit":
 		c.ended = true
 		if c.running.Load() {

@@ -2,7 +2,20 @@
 
 package term
 
-import "golang.org/x/sys/unix"
+import (
+	"os"
+
+	"golang.org/x/sys/unix"
+)
+
+// Columns returns the width of a terminal, or 0 if it is unknown.
+func Columns(f *os.File) int {
+	size, err := unix.IoctlGetWinsize(int(f.Fd()), unix.TIOCGWINSZ)
+	if err != nil {
+		return 0
+	}
+	return int(size.Col)
+}
 
 // hideInput turns the echo of a terminal off, with the requests that read and change its state.
 func hideInput(fd int, get, set uint) (restore func() error, err error) {

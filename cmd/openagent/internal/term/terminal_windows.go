@@ -12,6 +12,15 @@ func IsTerminal(f *os.File) bool {
 	return windows.GetConsoleMode(windows.Handle(f.Fd()), &mode) == nil
 }
 
+// Columns returns the width of a console's window, or 0 if it is unknown.
+func Columns(f *os.File) int {
+	var info windows.ConsoleScreenBufferInfo
+	if err := windows.GetConsoleScreenBufferInfo(windows.Handle(f.Fd()), &info); err != nil {
+		return 0
+	}
+	return int(info.Window.Right-info.Window.Left) + 1
+}
+
 // DropInput forgets what was typed on a console and has not been read.
 func DropInput(f *os.File) error {
 	return windows.FlushConsoleInputBuffer(windows.Handle(f.Fd()))
