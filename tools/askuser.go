@@ -3,8 +3,10 @@ package tools
 import (
 	"context"
 	_ "embed"
+	"encoding/json"
 	"strings"
 
+	"github.com/openagent-go/agent/internal/toolapi"
 	"github.com/openagent-go/agent/tool"
 )
 
@@ -35,7 +37,7 @@ type askedOption struct {
 // AskUser returns the tool that puts questions to a person. The agent decides who answers
 // ([agent.Agent].AskUser); without anyone the model is told to decide itself.
 func AskUser() tool.Tool {
-	return tool.New(tool.Spec{Name: "AskUser", Title: "Ask the user", Description: askUserText, ReadOnly: true, NeedsPerson: true, Timeout: -1},
+	return asking{tool.New(tool.Spec{Name: "AskUser", Title: "Ask the user", Description: askUserText, ReadOnly: true, NeedsPerson: true, Timeout: -1},
 		func(_ context.Context, _ tool.Call, in askUserInput) (*tool.Result, error) {
 			switch n := len(in.Questions); {
 			case n == 0:
@@ -53,7 +55,44 @@ func AskUser() tool.Tool {
 			}
 			r.Title = in.Questions[0].Question
 			return r, nil
-		})
+		})}
+}
+
+// asking is AskUser. It reads multiSelect, as Claude Code writes it, in place of multiple.
+type asking struct{ *tool.Typed[askUserInput] }
+
+// Run runs the tool with the members as its schema writes them.
+func (t asking) Run(ctx context.Context, call tool.Call) (*tool.Result, error) {
+	return t.Typed.Run(ctx, readMultiple(call))
+}
+
+// Validate judges the input that Run would get.
+func (t asking) Validate(call tool.Call) error { return t.Typed.Validate(readMultiple(call)) }
+
+// Repair returns the input that Run uses.
+func (t asking) Repair(call tool.Call) json.RawMessage { return t.Typed.Repair(readMultiple(call)) }
+
+// readMultiple renames multiSelect in the questions of a call. A question with both stays as it is.
+func readMultiple(call tool.Call) tool.Call {
+	var in map[string]json.RawMessage
+	var questions []map[string]json.RawMessage
+	if json.Unmarshal(call.Input, &in) != nil || json.Unmarshal(in["questions"], &questions) != nil {
+		return call
+	}
+	changed := false
+	for _, q := range questions {
+		many, given := q["multiSelect"]
+		if _, both := q["multiple"]; given && !both {
+			q["multiple"] = many
+			delete(q, "multiSelect")
+			changed = true
+		}
+	}
+	if changed {
+		in["questions"] = toolapi.Details(questions)
+		call.Input = toolapi.Details(in)
+	}
+	return call
 }
 
 // question checks the model's input.

@@ -52,7 +52,7 @@ func ChooseSession(ctx context.Context, h *cli.IO, o *settings.Options, project 
 		return c, nil
 	}
 	c.Existing = true
-	if err := sessionstore.Find(ctx, h, "--resume", dir, from); err != nil {
+	if from, err = sessionstore.Find(ctx, h, "--resume", dir, from); err != nil {
 		return c, err
 	}
 	seq := int64(0)

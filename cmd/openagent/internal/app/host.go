@@ -142,22 +142,8 @@ func claudeQuestions() tool.Tool {
 	inner := tools.AskUser()
 	spec := inner.Spec()
 	return tool.New(tool.Spec{Name: settings.AskUserQuestion, Title: spec.Title, Description: spec.Description, ReadOnly: true, NeedsPerson: true, Timeout: -1},
-		func(ctx context.Context, call tool.Call, in input) (*tool.Result, error) {
-			type asked struct {
-				Question string   `json:"question"`
-				Header   string   `json:"header,omitempty"`
-				Options  []option `json:"options,omitempty"`
-				Multiple bool     `json:"multiple,omitempty"`
-			}
-			var all []asked
-			for _, q := range in.Questions {
-				all = append(all, asked(q))
-			}
-			data, err := json.Marshal(map[string]any{"questions": all})
-			if err != nil {
-				return nil, err
-			}
-			call.Name, call.Input = spec.Name, data
+		func(ctx context.Context, call tool.Call, _ input) (*tool.Result, error) {
+			call.Name = spec.Name // it reads multiSelect too
 			return inner.Run(ctx, call)
 		})
 }

@@ -3,9 +3,12 @@ package sessionstore
 import (
 	"context"
 	"errors"
+	"slices"
+	"strings"
 
 	"github.com/openagent-go/agent/cmd/openagent/internal/cli"
 	"github.com/openagent-go/agent/cmd/openagent/internal/settings"
+	"github.com/openagent-go/agent/internal/sessiondir"
 	"github.com/openagent-go/agent/session"
 )
 
@@ -22,23 +25,62 @@ func Stores(h *cli.IO, dir string, all bool) ([]session.Store, error) {
 	return []session.Store{session.Dir(path)}, err
 }
 
-// Locate finds a session in the store that the flags name, else in any project.
-func Locate(ctx context.Context, h *cli.IO, dir, id string) (session.Store, error) {
+// Locate finds a session in the store that the flags name, else in any project. The id may be the
+// beginning of one, see [FullID]. Locate returns the whole id.
+func Locate(ctx context.Context, h *cli.IO, dir, id string) (session.Store, string, error) {
 	stores, err := Stores(h, dir, false)
 	if err != nil {
-		return nil, err
+		return nil, "", err
+	}
+	if dir == "" {
+		others, _ := Projects(h) // a store that cannot be listed is skipped
+		stores = append(stores, others...)
 	}
 	if err := session.CheckID(id); err != nil {
-		return nil, cli.Usagef("%w", err)
+		return nil, "", cli.Usagef("%w", err)
+	}
+	if id, err = FullID(ctx, id, stores...); err != nil {
+		return nil, "", err
 	}
 	_, err = session.Stat(ctx, stores[0], id)
-	if !errors.Is(err, session.ErrNotFound) || dir != "" {
-		return stores[0], NotFound(id, err)
+	if !errors.Is(err, session.ErrNotFound) {
+		return stores[0], id, err
 	}
-	if _, store, ok := FindInOtherProjects(ctx, h, id); ok {
-		return store, nil
+	for _, s := range stores[1:] {
+		if _, err := session.Stat(ctx, s, id); err == nil {
+			return s, id, nil
+		}
 	}
-	return nil, NotFound(id, err)
+	return nil, "", NotFound(id, err)
+}
+
+// minPrefix is the least number of characters that may stand for a whole id.
+const minPrefix = 8
+
+// FullID returns the id of the one session that begins with prefix, damaged sessions included. An id
+// that a store has, or that nothing begins with, is returned as it is. Stores that cannot be listed
+// are skipped.
+func FullID(ctx context.Context, prefix string, stores ...session.Store) (string, error) {
+	var found []string
+	for _, s := range stores {
+		ids, _ := sessiondir.IDs(ctx, s)
+		for _, id := range ids {
+			switch {
+			case id == prefix:
+				return id, nil
+			case len(prefix) >= minPrefix && strings.HasPrefix(id, prefix) && !slices.Contains(found, id):
+				found = append(found, id)
+			}
+		}
+	}
+	switch n := len(found); {
+	case n == 1:
+		return found[0], nil
+	case n > 1:
+		const most = 5
+		return "", cli.Usagef("%d sessions have ids that begin with %s: %s; write more of the id", n, cli.Clip(prefix), strings.Join(found[:min(n, most)], ", "))
+	}
+	return prefix, nil
 }
 
 // NotFound returns the error for a session that cannot be found.

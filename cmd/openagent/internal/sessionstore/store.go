@@ -63,19 +63,27 @@ func Latest(ctx context.Context, store session.Store, project string) (string, e
 // ErrNone is matched by the error of Latest if there is no session.
 var ErrNone = errors.New("there is no session")
 
-// Find reports whether the session is there, and if not, where it is.
-func Find(ctx context.Context, h *cli.IO, shown string, store session.Store, id string) error {
+// Find returns the whole id of a session that is there. If it is not, the error says where it is.
+func Find(ctx context.Context, h *cli.IO, shown string, store session.Store, id string) (string, error) {
 	if err := session.CheckID(id); err != nil {
-		return cli.Usagef("%s: %w", shown, err)
+		return "", cli.Usagef("%s: %w", shown, err)
 	}
-	_, err := session.Stat(ctx, store, id)
+	id, err := FullID(ctx, id, store)
+	if err != nil {
+		return "", cli.Usagef("%s: %w", shown, err)
+	}
+	_, err = session.Stat(ctx, store, id)
 	if !errors.Is(err, session.ErrNotFound) {
-		return err
+		return id, err
+	}
+	others, _ := Projects(h) // a store that cannot be listed is skipped
+	if id, err = FullID(ctx, id, others...); err != nil {
+		return "", cli.Usagef("%s: %w", shown, err)
 	}
 	if info, _, ok := FindInOtherProjects(ctx, h, id); ok {
-		return cli.Usagef("%s: session %s belongs to another folder; add --cwd %s", shown, id, info.Dir)
+		return "", cli.Usagef("%s: session %s belongs to another folder; add --cwd %s", shown, id, info.Dir)
 	}
-	return cli.Usagef("%s: there is no session %s; openagent sessions list shows those of this folder", shown, id)
+	return "", cli.Usagef("%s: there is no session %s; openagent sessions list shows those of this folder", shown, id)
 }
 
 // FindInOtherProjects looks for a session in the folders of all projects.

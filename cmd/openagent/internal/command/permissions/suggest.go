@@ -49,13 +49,13 @@ func suggestRules(ctx context.Context, h *cli.IO, o *app.ToolsOptions) error {
 		found[key].Times++
 	}
 	if o.Session != "" {
-		store, err := sessionstore.Locate(ctx, h, o.SessionDir, o.Session)
+		store, id, err := sessionstore.Locate(ctx, h, o.SessionDir, o.Session)
 		if err != nil {
 			return err
 		}
-		info, err := session.Stat(ctx, store, o.Session)
+		info, err := session.Stat(ctx, store, id)
 		if err != nil {
-			return sessionstore.NotFound(o.Session, err)
+			return sessionstore.NotFound(id, err)
 		}
 		err = allowedCalls(ctx, store, info, add)
 		if err != nil {

@@ -10,25 +10,28 @@ import (
 	"github.com/openagent-go/agent/session"
 )
 
-// holding finds the store of a session, even if the session is damaged.
-func holding(ctx context.Context, h *cli.IO, o *sessionsOptions, id string) (session.Store, error) {
+// holding finds the store of a session, even if the session is damaged, and its whole id.
+func holding(ctx context.Context, h *cli.IO, o *sessionsOptions, id string) (session.Store, string, error) {
 	stores, err := sessionstore.Stores(h, o.Dir, false)
 	if err != nil {
-		return nil, err
+		return nil, "", err
 	}
 	if o.Dir == "" {
 		others, _ := sessionstore.Projects(h) // a store that cannot be listed is skipped
 		stores = append(stores, others...)
 	}
 	if err := session.CheckID(id); err != nil {
-		return nil, cli.Usagef("%w", err)
+		return nil, "", cli.Usagef("%w", err)
+	}
+	if id, err = sessionstore.FullID(ctx, id, stores...); err != nil {
+		return nil, "", err
 	}
 	for _, s := range stores {
 		if _, err = session.Stat(ctx, s, id); !errors.Is(err, session.ErrNotFound) {
-			return s, nil
+			return s, id, nil
 		}
 	}
-	return nil, sessionstore.NotFound(id, err)
+	return nil, "", sessionstore.NotFound(id, err)
 }
 
 // repaired are the counts of a [session.Repaired].
@@ -41,7 +44,7 @@ func repairSessions(ctx context.Context, h *cli.IO, o *sessionsOptions, ids []st
 	done := []*session.Repaired{}
 	var rows [][]string
 	for _, id := range ids {
-		s, err := holding(ctx, h, o, id)
+		s, id, err := holding(ctx, h, o, id)
 		if err != nil {
 			return err
 		}

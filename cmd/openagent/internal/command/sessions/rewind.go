@@ -19,7 +19,7 @@ func rewindSession(ctx context.Context, h *cli.IO, o *sessionsOptions, id string
 	if err := o.Options.Check(); err != nil {
 		return err
 	}
-	store, err := sessionstore.Locate(ctx, h, o.Dir, id)
+	store, id, err := sessionstore.Locate(ctx, h, o.Dir, id)
 	if err != nil {
 		return err
 	}

@@ -67,7 +67,7 @@ func verifySessions(ctx context.Context, h *cli.IO, o *sessionsOptions, ids []st
 		return nil
 	}
 	for _, id := range ids {
-		s, err := holding(ctx, h, o, id)
+		s, id, err := holding(ctx, h, o, id)
 		if err == nil {
 			err = check(s, id)
 		}
