@@ -53,8 +53,9 @@ type editorLine struct {
 }
 
 type editorError struct {
-	Code    int    `json:"code"`
-	Message string `json:"message"`
+	Data    json.RawMessage `json:"data"`
+	Code    int             `json:"code"`
+	Message string          `json:"message"`
 }
 
 // newEditor starts the program for an editor, with a server that plays steps.
@@ -71,14 +72,21 @@ func editorAt(t *testing.T, server *llmtest.Server, home, dir string, args ...st
 // editorWith starts the program with the address of a model and a key in its environment.
 func editorWith(t *testing.T, url, home, dir, key string, args ...string) *editor {
 	t.Helper()
-	node, sdk := installed.Program(t, "node"), installed.ACPModule(t, "@agentclientprotocol/sdk/dist/v1/stable/acp.js")
 	program, err := exec.LookPath("openagent")
 	if err != nil {
 		t.Fatal(err)
 	}
+	return editorOf(t, append([]string{program, "acp"}, args...), home, dir, "ANTHROPIC_API_KEY="+key, "ANTHROPIC_BASE_URL="+url)
+}
+
+// editorOf starts an agent for an editor.
+func editorOf(t *testing.T, command []string, home, dir string, env ...string) *editor {
+	t.Helper()
+	node, sdk := installed.Program(t, "node"), installed.ACPModule(t, "@agentclientprotocol/sdk/dist/v1/stable/acp.js")
+	var err error
 	e := &editor{t: t, dir: dir, home: home, lines: make(chan editorLine, 4096), results: map[int]editorLine{}, schema: readACPSchema(t)}
-	e.cmd = exec.Command(node, append([]string{filepath.Join("testdata", "acp_client.mjs"), sdk, program, "acp"}, args...)...)
-	e.cmd.Env = append(os.Environ(), "OPENAGENT_HOME="+home, "ANTHROPIC_API_KEY="+key, "ANTHROPIC_BASE_URL="+url, "GORACE="+quickEnd)
+	e.cmd = exec.Command(node, append([]string{filepath.Join("testdata", "acp_client.mjs"), sdk}, command...)...)
+	e.cmd.Env = append(append(os.Environ(), "OPENAGENT_HOME="+home, "GORACE="+quickEnd), env...)
 	e.cmd.Stderr = os.Stderr
 	if e.in, err = e.cmd.StdinPipe(); err != nil {
 		t.Fatal(err)
@@ -192,7 +200,7 @@ func (e *editor) request(method string, params any, result any) {
 	e.t.Helper()
 	l := e.wait(e.begin(method, params))
 	if l.Error != nil {
-		e.t.Fatalf("%s: %+v", method, *l.Error)
+		e.t.Fatalf("%s: %+v %s", method, *l.Error, l.Error.Data)
 	}
 	if result != nil {
 		if err := json.Unmarshal(l.Result, result); err != nil {

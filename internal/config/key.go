@@ -189,7 +189,7 @@ var keys = append([]Key{
 	{Name: "fileCheckpointingEnabled", Type: Bool, Doc: "save files before a prompt changes them, so that you can restore them", Default: json.RawMessage("true")},
 	{Name: "checkpointQuotaMB", Type: Whole, Doc: "how many megabytes of saved files to keep, for all projects together", Default: json.RawMessage("1024")},
 	{Name: "checkpointMaxAgeDays", Type: Whole, Doc: "how many days to keep saved files", Default: json.RawMessage("30")},
-	{Name: "claude_sessions", Type: Bool, Doc: "write each session where listSessions of the Claude Agent SDKs finds it, after every prompt; see sessions.md", Default: no},
+	{Name: "claude_sessions", Type: Bool, Doc: "write each session where listSessions of the Claude Agent SDKs finds it, after every prompt; without it, only sessions that such an SDK drives; see sessions.md"},
 	{Name: "projectContext", Type: Bool, Doc: "give the model AGENTS.md and CLAUDE.md, yours and the project's, and the state of git", Default: json.RawMessage("true")},
 	{Name: "privateTriggers", Type: Bool, Doc: "let RemoteTrigger start triggers on this machine and in private networks", Default: json.RawMessage("false")},
 	{Name: "no_color", Type: Bool, Doc: "print no colours", Default: json.RawMessage("false"), Env: []string{"NO_COLOR"}, Restricts: true},

@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
 # Installs the language servers that tests start into .cache/servers, the MCP servers
-# into .cache/mcp, the client of the Agent Client Protocol into .cache/acp and the Claude
-# Agent SDK into .cache/claude, where tests look for them. What is there already is left alone.
+# into .cache/mcp, a client of the Agent Client Protocol and the adapter that serves Claude
+# Code by it into .cache/acp, and the Claude Agent SDK into .cache/claude, where tests look
+# for them. What is there already is left alone.
 set -euo pipefail
 here=$(cd "$(dirname "$0")" && pwd)
 mkdir -p "$here/../../../.cache"
@@ -29,6 +30,6 @@ packages() {
 }
 packages "$here" "$cache/servers" typescript-language-server
 packages "$here/mcp" "$cache/mcp" @modelcontextprotocol/conformance
-packages "$here/acp" "$cache/acp" @agentclientprotocol/sdk
-# Without its optional packages: they bring along Claude Code itself.
+# Without optional packages: they bring along Claude Code itself.
+packages "$here/acp" "$cache/acp" @agentclientprotocol/claude-agent-acp --omit=optional --legacy-peer-deps
 packages "$here/claude" "$cache/claude" @anthropic-ai/claude-agent-sdk --omit=optional --legacy-peer-deps

@@ -3,6 +3,7 @@ package app
 import (
 	"context"
 	"errors"
+	"strings"
 	"time"
 
 	"github.com/openagent-go/agent/cmd/openagent/internal/cli"
@@ -14,10 +15,18 @@ import (
 // exporting bounds the last export of a session.
 const exporting = 10 * time.Second
 
-// exportsForClaude prepares the exports that the setting claude_sessions asks for.
+// entrypoint is the variable by which the Claude Agent SDKs name themselves: sdk-ts, sdk-py.
+const entrypoint = "CLAUDE_CODE_ENTRYPOINT"
+
+// exportsForClaude prepares the exports that the setting claude_sessions asks for. Without the
+// setting, the sessions of a Claude Agent SDK are exported: its programs look for them.
 func (s *App) exportsForClaude(h *cli.IO) {
 	on := false
-	if s.Settings.Decode("claude_sessions", &on); !on {
+	set := s.Settings.Decode("claude_sessions", &on)
+	if !set {
+		on = s.Options.Driven() && strings.HasPrefix(h.Getenv(entrypoint), "sdk-")
+	}
+	if !on || s.Options.Ephemeral {
 		return
 	}
 	dir, err := sessionstore.ClaudeDir(h)
@@ -25,7 +34,9 @@ func (s *App) exportsForClaude(h *cli.IO) {
 		_, err = claudelog.Path(dir, s.Project, s.Session.ID)
 	}
 	if err != nil {
-		h.Warn("claude_sessions: %v", err)
+		if set {
+			h.Warn("claude_sessions: %v", err)
+		}
 		return
 	}
 	s.export = func(ctx context.Context) {

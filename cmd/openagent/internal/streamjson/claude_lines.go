@@ -103,17 +103,24 @@ func (r *Report) author(e event.Event) *claudeAuthor {
 }
 
 // claudeAnswer writes a line for each block of an answer. They have the message in common, whose end
-// is not known as long as there are blocks to come. With pieces its id is theirs.
+// is not known as long as there are blocks to come. With pieces its id is theirs, and the first line
+// holds all text: hosts compare it with the pieces since the line before.
 func (r *Report) claudeAnswer(e event.Event, m event.AssistantMessage, pieces bool) {
 	line := assistantLine{Type: "assistant", Message: shownMessage(m), Parent: r.parent, claudeAuthor: r.author(e)}
 	line.Message.StopReason = nil
 	r.agentCalled(m)
+	blocks := line.Message.Content
+	end := min(1, len(blocks)) // of the first line
 	if pieces {
 		line.Message.ID = m.Key
+		for i, b := range m.Response.Message.Content {
+			if _, call := b.(llm.ToolUse); !call {
+				end = i + 1
+			}
+		}
 	}
-	blocks := line.Message.Content
-	for i := range blocks {
-		line.Message.Content, line.Origin = blocks[i:i+1], r.NewOrigin(claudelog.PartID(e.UUID(), i, len(blocks)))
+	for i := 0; i < len(blocks); i, end = end, end+1 {
+		line.Message.Content, line.Origin = blocks[i:end], r.NewOrigin(claudelog.PartID(e.UUID(), end-1, len(blocks)))
 		r.Line(line)
 	}
 }

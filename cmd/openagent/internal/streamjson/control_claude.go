@@ -15,6 +15,7 @@ import (
 	"github.com/openagent-go/agent/cmd/openagent/internal/cli"
 	"github.com/openagent-go/agent/cmd/openagent/internal/rewind"
 	"github.com/openagent-go/agent/cmd/openagent/internal/settings"
+	"github.com/openagent-go/agent/internal/modelinfo"
 	"github.com/openagent-go/agent/llm"
 	"github.com/openagent-go/agent/mcp"
 	"github.com/openagent-go/agent/permission"
@@ -217,5 +218,9 @@ func (d *Session) described(ctx context.Context) map[string]serverTool {
 
 // claudeContext returns the use of the context window as Claude Code has it.
 func (d *Session) claudeContext(u agent.ContextUsage) claudecode.Context {
+	if i := modelinfo.Of(d.s.Session.Agent().Model); u.Tokens == 0 && i.Window > 0 { // no prompt has chosen the model yet
+		u.Free += i.Window - u.Window
+		u.Window = i.Window
+	}
 	return claudecode.ContextOf(u.Window, u.Tokens, u.Free, u.Categories, d.s.EffectiveSettings().Model)
 }

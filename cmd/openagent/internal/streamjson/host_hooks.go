@@ -34,9 +34,16 @@ const (
 	hookGrace = 10 * time.Second
 )
 
+// neverCalled are events of Claude Code that this program does not have. Their hooks can only watch,
+// so a host loses no protection without them.
+var neverCalled = []string{"PostModelSwitch"}
+
 // hooksOf returns the hooks of a host: each calls the host back.
 func (d *Session) hooksOf(events map[string][]hookMatcher) (list []hook.Hook, err error) {
 	for _, name := range slices.Sorted(maps.Keys(events)) {
+		if slices.Contains(neverCalled, name) {
+			continue
+		}
 		for _, m := range events[name] {
 			on := hook.Event(name)
 			if !slices.Contains(hook.Events, on) {

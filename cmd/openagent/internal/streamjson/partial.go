@@ -62,10 +62,11 @@ type partial struct {
 	shown bool   // the message has started
 	index int    // index of the current block
 	block string // the block's type, or a call's id; "" before the first
+	used  usage  // of the message before; a provider counts a message at its end
 }
 
 func (p *partial) start(d fact.ModelStart) {
-	*p = partial{put: p.put, key: d.Key, model: d.Model}
+	*p = partial{put: p.put, key: d.Key, model: d.Model, used: p.used}
 }
 
 func (p *partial) delta(d event.Data) {
@@ -89,7 +90,7 @@ func (p *partial) delta(d event.Data) {
 func (p *partial) open(key, block string, start any) {
 	if !p.shown {
 		p.shown = true
-		p.put(messageStart{"message_start", assistantMessage{ID: key, Type: "message", Role: "assistant", Model: p.model, Content: []any{}}})
+		p.put(messageStart{"message_start", assistantMessage{ID: key, Type: "message", Role: "assistant", Model: p.model, Content: []any{}, Usage: p.used}})
 	}
 	if p.block == block {
 		return
@@ -109,12 +110,12 @@ func (p *partial) finish(m event.AssistantMessage) {
 	}
 	p.put(messageDelta{"message_delta", stopDelta{StopReason: stopReason(m.Response.Stop)}, shownUsage(m.Response.Usage)})
 	p.put(messageStop{"message_stop"})
-	*p = partial{put: p.put}
+	*p = partial{put: p.put, used: shownUsage(m.Response.Usage)}
 }
 
 // withdraw drops a failed message. It reports whether any part of it was shown.
 func (p *partial) withdraw() bool {
 	shown := p.shown
-	*p = partial{put: p.put}
+	*p = partial{put: p.put, used: p.used}
 	return shown
 }

@@ -52,7 +52,7 @@ func (d *Session) send(body any, question bool) func(context.Context) (json.RawM
 	if question {
 		d.tellState("requires_action")
 	}
-	d.out.answer(controlRequest{Type: "control_request", ID: id, Request: body, Origin: d.sign()})
+	d.out.ask(controlRequest{Type: "control_request", ID: id, Request: body, Origin: d.sign()})
 	return func(ctx context.Context) (json.RawMessage, error) {
 		defer r.forget(id, question)
 		if question {
@@ -67,7 +67,7 @@ func (d *Session) send(body any, question bool) func(context.Context) (json.RawM
 		case <-r.gone:
 			return nil, app.ErrNoPerson
 		case <-ctx.Done():
-			d.out.answer(cancelRequest{Type: "control_cancel_request", ID: id, Origin: d.sign()})
+			d.out.ask(cancelRequest{Type: "control_cancel_request", ID: id, Origin: d.sign()})
 			return nil, ctx.Err()
 		}
 	}

@@ -10,7 +10,7 @@ import (
 	"github.com/openagent-go/agent/cmd/openagent/internal/cli"
 )
 
-// Writer writes JSON objects to stdout, one per line. Control lines overtake waiting data lines.
+// Writer writes JSON objects to stdout, one per line. Answers to control requests overtake waiting lines.
 // Writing data waits for a slow reader. The run continues, because its events are queued.
 type Writer struct {
 	w    io.Writer
@@ -90,6 +90,10 @@ func (l *Writer) next() ([]byte, bool) {
 
 // Put queues a line of data.
 func (l *Writer) Put(v any) { l.add(&l.data, maxData, v) }
+
+// ask queues a control request, or its withdrawal. It comes after the lines that it is about, and does
+// not wait for a slow reader.
+func (l *Writer) ask(v any) { l.add(&l.data, maxControl, v) }
 
 // answer queues a control line.
 func (l *Writer) answer(v any) { l.add(&l.control, maxControl, v) }

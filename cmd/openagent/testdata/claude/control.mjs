@@ -163,19 +163,31 @@ scenario('background command stopped', { steps: [{ calls: [{ id: 'b1', name: 'Ba
   assert.equal(r.of('system', 'task_notification')[0].status, 'stopped')
   assert.equal(r.of('system', 'task_updated')[0].patch.status, 'killed')
 })
-scenario('blocks', { steps: [{ thinking: 'hm', text: 'I look', calls: [{ id: 'r1', name: 'Read', input: { file_path: 'a.txt' } }, { id: 'r2', name: 'Read', input: { file_path: 'a.txt' } }] }, { text: 'two' }, { text: 'three' }], files: { 'a.txt': 'x' } }, async () => {
+const looks = [{ thinking: 'hm', text: 'I look', calls: [{ id: 'r1', name: 'Read', input: { file_path: 'a.txt' } }, { id: 'r2', name: 'Read', input: { file_path: 'a.txt' } }] }, { text: 'two' }, { text: 'three' }]
+// blocks checks the lines of the first answer.
+const blocks = (r, kinds) => {
+  const first = r.of('assistant').slice(0, -1)
+  assert.deepEqual(first.map(m => m.message.content.map(b => b.type).join()), kinds)
+  assert.equal(new Set(first.map(m => m.message.id)).size, 1)
+  assert.equal(new Set(first.map(m => m.uuid)).size, kinds.length)
+  assert.ok(first.every(m => m.message.stop_reason === null))
+  return first
+}
+scenario('blocks', { steps: looks, files: { 'a.txt': 'x' } }, async () => {
+  const r = await ask('look', {})
+  succeeded(r, 'two')
+  const first = blocks(r, ['thinking', 'text', 'tool_use', 'tool_use'])
+  succeeded(await ask('again', { resume: r.result.session_id, resumeSessionAt: first[1].uuid, forkSession: true }), 'three')
+})
+scenario('blocks with pieces', { steps: looks, files: { 'a.txt': 'x' } }, async () => {
   const r = await ask('look', { includePartialMessages: true })
   succeeded(r, 'two')
-  const first = r.of('assistant').slice(0, -1)
-  assert.deepEqual(first.map(m => m.message.content.map(b => b.type).join()), ['thinking', 'text', 'tool_use', 'tool_use'])
-  assert.equal(new Set(first.map(m => m.message.id)).size, 1)
-  assert.equal(new Set(first.map(m => m.uuid)).size, 4)
-  assert.ok(first.every(m => m.message.stop_reason === null))
+  const first = blocks(r, ['thinking,text', 'tool_use', 'tool_use'])
   const pieces = r.of('stream_event').filter(m => m.event.type === 'message_start')
   assert.deepEqual(pieces.map(m => m.event.message.id), [first[0].message.id, r.of('assistant').at(-1).message.id])
   assert.equal(r.of('system', 'status').filter(m => m.status === 'requesting').length, 2)
   assert.equal(r.of('tool_progress').length, 0)
-  succeeded(await ask('again', { resume: r.result.session_id, resumeSessionAt: first[1].uuid, forkSession: true }), 'three')
+  succeeded(await ask('again', { resume: r.result.session_id, resumeSessionAt: first[0].uuid, forkSession: true }), 'three')
 })
 scenario('changed files', { steps: [{ calls: [{ id: 'e1', name: 'Read', input: { file_path: 'a.txt' } }] }, { calls: [{ id: 'e2', name: 'Edit', input: { file_path: 'a.txt', old_string: 'two', new_string: 'zwei' } }, { id: 'w1', name: 'Write', input: { file_path: 'n.txt', content: 'n' } }, { id: 'b1', name: 'Bash', input: { command: 'true' } }] }, { text: 'done' }], files: { 'a.txt': 'one\ntwo\nthree\n' } }, async () => {
   const r = await ask('change', free)
