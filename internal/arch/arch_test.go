@@ -837,6 +837,11 @@ var rules = map[string][]string{
 		"internal/highlight",
 		"internal/terminal",
 	},
+	"cmd/openagent/internal/tui/fuzzy": {},
+	"cmd/openagent/internal/tui/difftext": {
+		"cmd/openagent/internal/tui/styled",
+		"internal/terminal",
+	},
 	"cmd/openagent/internal/tui/mdview": {
 		"cmd/openagent/internal/tui/styled",
 		"internal/highlight",
@@ -929,6 +934,7 @@ var outside = map[string][]string{
 	// Only the terminal UI measures text in cells.
 	"cmd/openagent/internal/tui/frame":         {"github.com/clipperhouse/displaywidth"},
 	"cmd/openagent/internal/tui/ui":            {"github.com/clipperhouse/uax29/v2/graphemes"},
+	"cmd/openagent/internal/tui/difftext":      {"github.com/aymanbagabas/go-udiff"},
 	"cmd/openagent/internal/tui/styled":        {"github.com/clipperhouse/uax29/v2/graphemes"},
 	"cmd/openagent/internal/tui/term/termtest": {"github.com/clipperhouse/displaywidth", "golang.org/x/sys/unix"},
 	"examples/...": {"github.com/modelcontextprotocol/go-sdk/..."},

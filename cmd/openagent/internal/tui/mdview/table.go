@@ -96,7 +96,7 @@ func tableRow(row [][]styled.Row, widths []int, align []markdown.Align) []styled
 	for c, cell := range row {
 		for _, line := range cell {
 			for _, part := range line.Wrap(widths[c], nil, nil) {
-				lines[c] = append(lines[c], broken(part, widths[c])...)
+				lines[c] = append(lines[c], part.Break(widths[c], nil)...)
 			}
 		}
 		height = max(height, len(lines[c]))
@@ -123,31 +123,6 @@ func tableRow(row [][]styled.Row, widths []int, align []markdown.Align) []styled
 		}
 	}
 	return out
-}
-
-// broken breaks a row within words.
-func broken(r styled.Row, width int) []styled.Row {
-	if r.Width() <= width {
-		return []styled.Row{r}
-	}
-	var out []styled.Row
-	var line styled.Row
-	for _, s := range r {
-		for s.Text != "" {
-			head := styled.Prefix(s.Text, width-line.Width())
-			if head == "" && line == nil { // a letter that is wider than the column
-				head = s.Text
-			}
-			if head == "" {
-				out = append(out, line)
-				line = nil
-				continue
-			}
-			line = styled.Join(line, styled.Row{{Kind: s.Kind, Attr: s.Attr, Text: head}})
-			s.Text = s.Text[len(head):]
-		}
-	}
-	return append(out, line)
 }
 
 // records draws a table with a line for each cell: the head of its column, then its text.

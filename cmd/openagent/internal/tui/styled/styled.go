@@ -224,6 +224,35 @@ func (r Row) Wrap(width int, first, rest Row) []Row {
 	return append(out, line)
 }
 
+// Break breaks a row at any letter, so that every row takes at most so many cells. The rows
+// after the first begin with rest.
+func (r Row) Break(width int, rest Row) []Row {
+	if r.Width() <= width {
+		return []Row{r}
+	}
+	var out []Row
+	var line Row
+	used, filled := 0, false
+	for _, s := range r {
+		for s.Text != "" {
+			head := Prefix(s.Text, width-used)
+			if head == "" && !filled { // no row has room for this letter
+				head = first(s.Text)
+			}
+			if head == "" {
+				out = append(out, line)
+				line = Join(rest)
+				used, filled = line.Width(), false
+				continue
+			}
+			line = line.add(Span{s.Kind, s.Attr, head})
+			used, filled = used+frame.Width(head), true
+			s.Text = s.Text[len(head):]
+		}
+	}
+	return append(out, line)
+}
+
 // words yields the words of a row with the blanks behind each. A break is also possible
 // between wide letters, such as those of Chinese.
 func (r Row) words(yield func(word, blanks Row) bool) {

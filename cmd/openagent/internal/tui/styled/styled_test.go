@@ -60,6 +60,18 @@ func TestCut(t *testing.T) {
 	}
 }
 
+func TestBreak(t *testing.T) {
+	for _, c := range []struct {
+		in    string
+		width int
+		want  string
+	}{{"abc", 3, "abc"}, {"abcdefg", 4, "abcd| efg"}, {"日本語", 4, "日本| 語"}, {"日本", 1, "日| 本"}, {"", 3, ""}} {
+		if got := strings.Join(texts(Row{{Text: c.in}}.Break(c.width, Row{{Text: " "}})), "|"); got != c.want {
+			t.Errorf("%q at %d: %q, want %q", c.in, c.width, got, c.want)
+		}
+	}
+}
+
 func TestClean(t *testing.T) {
 	if got := Clean(Dim, "a\tb\nc\x1b[31m\u202e").Text; got != "a    b c␛[31m\ufffd" {
 		t.Errorf("%q", got)
