@@ -3,6 +3,7 @@ package main
 import (
 	"os"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
 
@@ -29,12 +30,14 @@ func TestRulesAreKept(t *testing.T) {
 	p.types("p 9\n")
 	p.sees("choose a rule from 1 to 2")
 	p.types("p 1\n")
+	p.sees(`saved Bash\(mkdir a\) in \.openagent/settings\.local\.json`)
 	p.sees(`allow\?`)
 	p.types("n\n")
 	p.sees(`Bash\(touch \*\)`)
 	p.types("u\n")
+	p.sees(`saved Bash\(touch \*\) in ` + regexp.QuoteMeta(filepath.Join(home, "settings.json")))
 	p.sees("kept")
-	p.sees("(?s)5 turns, .*> ")
+	p.sees(`(?s)done · 5 turns · 4 calls, 1 denied · \d+\.\d s.* · \$.*> `)
 	for file, want := range map[string]string{filepath.Join(dir, ".openagent", "settings.local.json"): `"Bash(mkdir a)"`, filepath.Join(home, "settings.json"): `"Bash(touch *)"`} {
 		if data, err := os.ReadFile(file); err != nil || !strings.Contains(string(data), want) {
 			t.Errorf("%s holds %s, %v", file, data, err)

@@ -787,6 +787,7 @@ var rules = map[string][]string{
 		"session",
 		"internal/account",
 		"session/export",
+		"session/view",
 		"internal/tracefile",
 		"internal/transcript",
 		"skill",

@@ -8,7 +8,9 @@ import (
 	"context"
 	"errors"
 	"iter"
+	"slices"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -21,11 +23,14 @@ import (
 	"github.com/openagent-go/agent/cmd/openagent/internal/settings"
 	"github.com/openagent-go/agent/cmd/openagent/internal/streamjson"
 	"github.com/openagent-go/agent/cmd/openagent/internal/term"
+	"github.com/openagent-go/agent/cmd/openagent/internal/usage"
 	"github.com/openagent-go/agent/event"
 	"github.com/openagent-go/agent/internal/fact"
 	"github.com/openagent-go/agent/internal/text"
 	"github.com/openagent-go/agent/llm"
 	"github.com/openagent-go/agent/permission"
+	"github.com/openagent-go/agent/session"
+	"github.com/openagent-go/agent/session/view"
 	"github.com/openagent-go/agent/tool"
 )
 
@@ -46,6 +51,9 @@ type REPL struct {
 	model  string // the current model
 	ended  bool   // the user quits
 
+	mu   sync.Mutex        // guards sent
+	sent map[string]string // texts of the messages to the running prompt, by id
+
 	mode    atomic.Value // the current permission.Mode
 	running atomic.Bool
 	struck  atomic.Bool // Ctrl-C was pressed since the last prompt
@@ -64,7 +72,7 @@ const maxTyped = 1 << 20 // maximum bytes of a line
 
 // New returns a REPL. Run starts it.
 func New(h *cli.IO) *REPL {
-	return &REPL{h: h, screen: settings.NewScreen(h), calls: streamjson.NewCalls(), status: newStatuses(), lines: make(chan string), gone: make(chan struct{}), asks: make(chan query)}
+	return &REPL{h: h, screen: settings.NewScreen(h), calls: streamjson.NewCalls(), status: newStatuses(), sent: map[string]string{}, lines: make(chan string), gone: make(chan struct{}), asks: make(chan query)}
 }
 
 // Run runs the conversation until the end of the input, /quit or a signal.
@@ -173,16 +181,28 @@ func (c *REPL) onInterrupt(ctx context.Context) bool {
 	}
 	c.screen.Line(term.Yellow, "stopping; press Ctrl-C again to leave")
 	go func() {
-		_, err := c.s.Session.Interrupt(ctx)
+		r, err := c.s.Session.Interrupt(ctx)
 		if err != nil && !errors.Is(err, agent.ErrNotRunning) {
 			c.screen.Line(term.Red, "! %v", err)
 		}
+		c.giveBack(r.Cleared)
 		c.tellOfJobs()
 	}()
 	return true
 }
 
-// recall shows how an earlier session ended.
+// giveBack shows the messages that the agent will not see, so that they can be sent again.
+func (c *REPL) giveBack(ids []string) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for _, id := range ids {
+		if text, ok := c.sent[id]; ok {
+			c.screen.Line(term.Yellow, "not sent: %s", text)
+		}
+	}
+}
+
+// recall shows the last prompt of an earlier session and how it ended.
 func (c *REPL) recall(ctx context.Context) error {
 	if !c.s.Existing {
 		return nil
@@ -191,13 +211,49 @@ func (c *REPL) recall(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if r := c.s.Session.Result(); r != nil && cmp.Or(r.Text, r.Partial) != "" {
-		c.screen.Line(term.Dim, "%s", text.Runes(strings.TrimSpace(cmp.Or(r.Text, r.Partial)), 1000))
+	prompt, err := c.lastPrompt(ctx)
+	if err != nil {
+		return err
+	}
+	answer := ""
+	if r := c.s.Session.Result(); r != nil {
+		answer = cmp.Or(r.Text, r.Partial)
+	}
+	said := []string{"> " + prompt, answer}
+	if open { // the answer is of the prompt before
+		said = []string{answer, "> " + prompt}
+	}
+	for _, what := range said {
+		if what = strings.TrimSpace(what); what != "" && what != ">" {
+			c.screen.Line(term.Dim, "%s", text.Runes(what, 1000))
+		}
 	}
 	if open {
 		c.screen.Line(term.Yellow, "The last run was interrupted; /resume continues it.")
 	}
 	return nil
+}
+
+// lastPrompt returns the text of the last prompt of the session, "" without one. It reads the end of
+// the session only.
+func (c *REPL) lastPrompt(ctx context.Context) (string, error) {
+	if c.s.Store == nil {
+		return "", nil
+	}
+	for n := 1; ; n *= 8 {
+		list, err := session.Last(ctx, c.s.Store, c.s.Session.ID, n, func(typ string) bool { return typ == "user_message" })
+		if err != nil {
+			return "", err
+		}
+		for _, e := range slices.Backward(list) {
+			if m, ok := e.Data.(event.UserMessage); ok && m.Delivery == fact.AsPrompt {
+				return strings.TrimSpace(m.Message.Text()), nil
+			}
+		}
+		if len(list) < n {
+			return "", nil
+		}
+	}
 }
 
 // turn runs a prompt. Input during the run answers questions or joins the conversation.
@@ -258,12 +314,14 @@ func (c *REPL) before(ctx context.Context, take func(line string)) {
 func (c *REPL) show(ctx context.Context, events iter.Seq2[event.Event, error]) error {
 	began, streamed := false, false
 	var failed error
+	var v view.State
 	for e, err := range events {
 		if err != nil {
 			failed = err
 			continue
 		}
 		began = true
+		v.Apply(e)
 		switch d := e.Data.(type) {
 		case fact.Configured:
 			c.mode.Store(d.Mode)
@@ -321,7 +379,7 @@ func (c *REPL) show(ctx context.Context, events iter.Seq2[event.Event, error]) e
 		case event.AgentEnd:
 			c.screen.Line(term.Dim, "  . agent %s has ended: %s", c.h.OneLine(d.Agent), d.Reason)
 		case event.RunEnd:
-			c.total(d)
+			c.total(d, v.Items[len(v.Items)-1])
 		}
 	}
 	if !began {
@@ -376,16 +434,13 @@ func (c *REPL) failure(e event.Event, f event.ModelFailed, streamed bool) {
 	c.screen.Line(term.Yellow, "! %s", text)
 }
 
-func (c *REPL) total(end event.RunEnd) {
+func (c *REPL) total(end event.RunEnd, last *view.Item) {
 	if o := cli.Outcomes[end.Reason]; o.Subtype != cli.Success {
 		c.screen.Line(term.Red, "! the run ended: %s", c.h.OneLine(app.EndText(end)))
 	}
-	calls := 0
-	for _, u := range end.Tools {
-		calls += u.Calls
+	if end, ok := last.Data.(*view.End); ok {
+		c.screen.Line(term.Dim, "%s", usage.EndLine(end))
 	}
-	c.screen.Line(term.Dim, "%s, %s, %v, %d tokens in, %d out, %s", cli.Plural(end.Turns, "turn"), cli.Plural(calls, "call"),
-		end.Duration.Round(100*time.Millisecond), end.Usage.Context(), end.Usage.Output, app.CostText(end.CostUSD))
 }
 
 // put asks the user a query once its call is on the screen. It reports whether a user can answer.
@@ -417,10 +472,14 @@ func (c *REPL) typed(ctx context.Context, line string) {
 	case line[0] == '/':
 		c.command(ctx, line)
 	default:
-		if _, err := c.s.Session.Steer(ctx, agent.Input{Text: line, Blocks: app.MentionedFiles(ctx, c.h, c.s, line)}); err != nil {
+		id, err := c.s.Session.Steer(ctx, agent.Input{Text: line, Blocks: app.MentionedFiles(ctx, c.h, c.s, line)})
+		if err != nil {
 			c.screen.Line(term.Yellow, "! not sent: %s", c.h.OneLine(err.Error()))
 			return
 		}
+		c.mu.Lock()
+		c.sent[id] = line
+		c.mu.Unlock()
 		c.screen.Line(term.Dim, "(the agent will see this after its current step)")
 	}
 }

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/openagent-go/agent"
 	"github.com/openagent-go/agent/cmd/openagent/internal/app"
@@ -245,8 +246,9 @@ func (c *REPL) rewind(ctx context.Context, args []string) error {
 		if err != nil {
 			return err
 		}
-		for _, row := range rewind.PromptRows(list) {
-			c.screen.Line(term.Plain, "%s", c.h.OneLine(strings.Join(row, "  ")))
+		now := time.Now()
+		for _, p := range list {
+			c.screen.Line(term.Plain, "%s", c.h.OneLine(p.Choice(now)))
 		}
 		return nil
 	}

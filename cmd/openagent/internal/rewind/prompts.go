@@ -1,7 +1,9 @@
 package rewind
 
 import (
+	"cmp"
 	"context"
+	"fmt"
 	"strconv"
 	"time"
 
@@ -62,6 +64,17 @@ func PromptRows(list []PromptPlace) (rows [][]string) {
 		rows = append(rows, []string{strconv.FormatInt(p.Fact, 10), p.Time.Local().Format(time.DateTime), p.Files, text.Runes(text.OneLine(p.Prompt), 80)})
 	}
 	return rows
+}
+
+// Choice returns a line for a person who chooses where to go back to: the prompt, its files, the
+// local time, and the command.
+func (p PromptPlace) Choice(now time.Time) string {
+	at, layout := p.Time.In(now.Location()), time.TimeOnly
+	if at.YearDay() != now.YearDay() || at.Year() != now.Year() {
+		layout = time.DateTime
+	}
+	prompt := cmp.Or(text.Runes(text.OneLine(p.Prompt), 80), "(no text)")
+	return fmt.Sprintf("%s · files %s · %s · /rewind %d", prompt, p.Files, at.Format(layout), p.Fact)
 }
 
 // What is known of the files of a prompt.
