@@ -405,3 +405,26 @@ func TestTouches(t *testing.T) {
 		}
 	})
 }
+
+// The tail of a status has five lines at most, and no secrets.
+func TestTailOfStatus(t *testing.T) {
+	lines := []string{"1", "2", "3", "4", "5", "hunter2hunter2"}
+	talk := tool.Func(tool.Spec{Name: "talk"}, func(ctx context.Context, _ struct{}) (string, error) {
+		tool.Progress(ctx, tool.Status{Text: "hunter2hunter2", Tail: lines})
+		return "", nil
+	})
+	a := &agent.Agent{Model: llmtest.Script(llmtest.Call(llmtest.Use("x", "talk", nil)), say("done")), Tools: []tool.Tool{talk}, Permissions: bypass,
+		Secrets: []string{"hunter2hunter2"}}
+	var tail string
+	for e, err := range a.Stream(t.Context(), "go") {
+		if err != nil {
+			t.Fatal(err)
+		}
+		if p, ok := e.Data.(event.ToolProgress); ok && p.Status.Tail != nil {
+			tail = strings.Join(p.Status.Tail, " ")
+		}
+	}
+	if tail != "2 3 4 5 ***" || lines[5] != "hunter2hunter2" {
+		t.Errorf("tail %q of %q", tail, lines)
+	}
+}

@@ -9,7 +9,9 @@ import (
 // and while it runs. Reports of one call add up: members of Params and Metadata are merged,
 // the other fields replace the earlier ones.
 type Status struct {
-	Text     string                     `json:"text,omitempty"`    // a line: the latest output, or the current step
+	Text string `json:"text,omitempty"` // a line: the latest output, or the current step
+	// Tail is the end of a command's output: lines, the newest last. Five of them are shown.
+	Tail     []string                   `json:"tail,omitempty"`
 	Percent  float64                    `json:"percent,omitempty"` // 0 to 100, 0 when unknown
 	Params   map[string]json.RawMessage `json:"params,omitempty"`
 	Metadata map[string]json.RawMessage `json:"metadata,omitempty"`

@@ -7,7 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"strings"
-	"sync/atomic"
+	"sync"
 	"time"
 
 	"github.com/openagent-go/agent/internal/rules/shellscan"
@@ -100,7 +100,7 @@ func Bash(shell Terminal, in ...Sandbox) tool.Tool {
 		case in.Timeout < 0:
 			return tool.Errorf("timeout is %d; it is in milliseconds, from 1 to %d", in.Timeout, maxTimeout), nil
 		}
-		l := line(ctx, call, in.bashInput)
+		l := line(call, in.bashInput)
 		l.Outside = box.leaves(call, in)
 		if in.RunInBackground {
 			return startInBackground(ctx, shell, l, in.bashInput)
@@ -158,6 +158,9 @@ func runCommand(ctx context.Context, shell toolapi.Shell, l workspace.CommandLin
 	limited, cancel := context.WithTimeoutCause(ctx, time.Duration(timeout)*time.Millisecond, errTimedOut)
 	defer cancel()
 	start := time.Now()
+	progress := &reporter{ctx: ctx}
+	defer progress.stop()
+	l.Tail = progress.report
 	o, err := shell.Run(limited, l)
 	late := context.Cause(limited) == errTimedOut
 	if err != nil {
@@ -198,7 +201,6 @@ func runCommand(ctx context.Context, shell toolapi.Shell, l workspace.CommandLin
 }
 
 func startInBackground(ctx context.Context, shell toolapi.Shell, l workspace.CommandLine, in bashInput) (*tool.Result, error) {
-	l.Latest = nil // the call ends before there is any
 	id, state, err := shell.StartJob(ctx, l)
 	if err != nil {
 		return nil, err
@@ -212,25 +214,59 @@ func startInBackground(ctx context.Context, shell toolapi.Shell, l workspace.Com
 
 // line returns the line for the shell: the canonical form of the command, which was judged.
 // A command without such a form is one that only the user allows; it runs unchanged.
-func line(ctx context.Context, call tool.Call, in bashInput) workspace.CommandLine {
+func line(call tool.Call, in bashInput) workspace.CommandLine {
 	form, err := shellscan.Canonical(in.Command)
 	if err != nil {
 		form = shellscan.Form{Line: in.Command}
 	}
 	return workspace.CommandLine{
-		Session: call.Session, Command: form.Line, Bash: form.Bash, Dir: call.Dir, State: call.State, Latest: reporter(ctx),
+		Session: call.Session, Command: form.Line, Bash: form.Bash, Dir: call.Dir, State: call.State,
 	}
 }
 
-// reporter reports the newest line of output as progress, now and then.
-func reporter(ctx context.Context) func(string) {
-	var next atomic.Int64
-	start := time.Now()
-	return func(line string) {
-		now := int64(time.Since(start))
-		if due := next.Load(); now >= due && next.CompareAndSwap(due, now+int64(progressPause)) {
-			tool.Progress(ctx, tool.Status{Text: line})
-		}
+// A reporter reports the end of a command's output as progress, now and then.
+type reporter struct {
+	ctx   context.Context
+	mu    sync.Mutex
+	next  time.Time   // before then nothing is reported
+	lines []string    // that wait for it
+	timer *time.Timer // that reports them; nil: none wait
+	over  bool
+}
+
+// report reports the last lines: at once, or together with those that follow soon.
+func (r *reporter) report(lines []string) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.lines = lines
+	if wait := time.Until(r.next); wait <= 0 {
+		r.show()
+	} else if r.timer == nil && !r.over {
+		r.timer = time.AfterFunc(wait, func() {
+			r.mu.Lock()
+			defer r.mu.Unlock()
+			r.show()
+		})
+	}
+}
+
+// show reports the lines that wait. r.mu is held.
+func (r *reporter) show() {
+	r.timer = nil
+	if r.over {
+		return
+	}
+	r.next = time.Now().Add(progressPause)
+	tool.Progress(r.ctx, tool.Status{Text: r.lines[len(r.lines)-1], Tail: r.lines})
+}
+
+// stop ends the reports.
+func (r *reporter) stop() {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.over = true
+	if r.timer != nil {
+		r.timer.Stop()
 	}
 }
 

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -229,6 +230,22 @@ func TestBashProgressIsThrottled(t *testing.T) {
 	if most := int32(time.Since(start)/progressPause) + 1; reports.Load() < 1 || reports.Load() > most {
 		t.Errorf("%d reports, want 1 to %d", reports.Load(), most)
 	}
+}
+
+// The end of the output is reported even if nothing follows, five lines at most.
+func TestBashProgressHasTail(t *testing.T) {
+	c := newConsole(t)
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	ctx = tool.WithProgress(ctx, func(s tool.Status) {
+		if s.Text == "9" {
+			if want := []string{"5", "6", "7", "8", "9"}; !slices.Equal(s.Tail, want) {
+				t.Errorf("tail %q, want %q", s.Tail, want)
+			}
+			cancel()
+		}
+	})
+	c.call(ctx, t, "Bash", map[string]any{"command": "for i in 1 2 3 4 5 6 7 8 9; do echo $i; sleep 0.001; done; sleep 1000"})
 }
 
 func TestBashLongOutput(t *testing.T) {

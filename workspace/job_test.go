@@ -94,7 +94,7 @@ func TestJobsEnd(t *testing.T) {
 		var wg sync.WaitGroup
 		started := make(chan struct{})
 		wg.Go(func() {
-			o, err := w.Run(t.Context(), CommandLine{Session: "s", Command: "echo started; sleep 1000", Latest: func(string) { close(started) }})
+			o, err := w.Run(t.Context(), CommandLine{Session: "s", Command: "echo started; sleep 1000", Tail: func([]string) { close(started) }})
 			if err != nil || !o.Stopped {
 				t.Errorf("%+v, %v", o, err)
 			}

@@ -61,7 +61,7 @@ func (w *Workspace) StartJob(ctx context.Context, l CommandLine) (id string, sta
 	j := &job{
 		id:      "bash_" + strconv.Itoa(sh.memory.Jobs),
 		command: l.Command,
-		output:  &output{folder: w.outputDir, keep: true, latest: l.Latest},
+		output:  &output{folder: w.outputDir, keep: true, last: l.Tail},
 		done:    make(chan struct{}),
 	}
 	if err := w.launchJob(ctx, sh, j, l); err != nil {

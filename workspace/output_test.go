@@ -95,9 +95,14 @@ func FuzzOutput(f *testing.F) {
 			return
 		}
 		times = min(max(times, 0), 100_000)
-		o := &output{folder: func() (string, error) { return t.TempDir(), nil }, latest: func(s string) {
-			if !utf8.ValidString(s) || strings.ContainsAny(s, "\n\x00") {
-				t.Errorf("latest line %q", s)
+		o := &output{folder: func() (string, error) { return t.TempDir(), nil }, last: func(lines []string) {
+			if len(lines) > tailLines {
+				t.Errorf("%d lines", len(lines))
+			}
+			for _, s := range lines {
+				if !utf8.ValidString(s) || strings.ContainsAny(s, "\n\r\x00") || s == "" || len(s) > tailWidth+3 {
+					t.Errorf("line %q", s)
+				}
 			}
 		}}
 		all := bytes.Repeat(part, times)
@@ -137,5 +142,25 @@ func BenchmarkOutput(b *testing.B) {
 	b.ReportAllocs()
 	for b.Loop() {
 		o.Write(chunk)
+	}
+}
+
+// The last lines are those that a terminal would show.
+func TestLastLines(t *testing.T) {
+	var got []string
+	o := &output{folder: func() (string, error) { return t.TempDir(), nil }, last: func(lines []string) { got = lines }}
+	for _, step := range []struct{ write, want string }{
+		{"one\ntwo", "one|two"},
+		{"!\n\n  \n", "one|two!"},
+		{"10 %\r20 %", "one|two!|20 %"},
+		{"\r30 %\r", "one|two!|30 %"},
+		{"\r100 %\r\n", "one|two!|100 %"},
+		{"\x1b[31mred\x1b[0m\n5\n6\n7", "100 %|red|5|6|7"},
+		{"\n", "100 %|red|5|6|7"},
+		{strings.Repeat("lines\n", 5000) + "end", "lines|lines|lines|lines|end"},
+	} {
+		if o.Write([]byte(step.write)); strings.Join(got, "|") != step.want {
+			t.Errorf("after %.20q: %q, want %q", step.write, got, step.want)
+		}
 	}
 }

@@ -67,8 +67,10 @@ type CommandLine struct {
 	// decide. It has a new shell, in the session's directory: nothing that confined
 	// lines have left behind is loaded, and nothing is kept.
 	Outside bool
-	// Latest receives the newest line of output, often. It may be nil.
-	Latest func(line string)
+	// Tail receives the last lines of output, the newest last, often: five at most, without
+	// empty ones, each cut at 200 bytes. Of a line that carriage returns have overwritten it has
+	// what a terminal would show. It may be nil.
+	Tail func(lines []string)
 }
 
 // An Outcome is how a [CommandLine] went, or how a command in the background goes.
@@ -136,7 +138,7 @@ func (w *Workspace) Run(ctx context.Context, l CommandLine) (*Outcome, error) {
 	defer context.AfterFunc(sh.life, func() { cancel(context.Cause(sh.life)) })()
 
 	sh.memory = sh.memory.recall(l)
-	out := &output{folder: w.outputDir, latest: l.Latest}
+	out := &output{folder: w.outputDir, last: l.Tail}
 	defer out.close()
 	dir, note := w.shellDir(sh.memory.Dir)
 	light := sh.bare && !leavesTrace(l.Command) // saving takes longer than most commands

@@ -1,9 +1,11 @@
 package workspace
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"os"
+	"slices"
 	"strings"
 	"sync"
 	"unicode/utf8"
@@ -26,14 +28,15 @@ const (
 type output struct {
 	folder func() (string, error) // where the file is made
 	keep   bool                   // make the file at the first byte
-	latest func(line string)      // sees the last line of each write; may be nil
+	last   func(lines []string)   // sees the last lines after each write; may be nil
 
 	mu       sync.Mutex
 	head     []byte // first endBytes bytes since the last take
 	tail     []byte // the last ones after head: endBytes, and up to as many more
 	bytes    int64  // since the last take
 	chars    int64
-	line     []byte // the beginning of an unfinished line, for latest
+	line     []byte   // the beginning of an unfinished line, for last
+	lines    []string // the last finished ones, for last
 	file     *os.File
 	spilled  int64
 	spillErr error // why the file does not hold everything
@@ -42,10 +45,10 @@ type output struct {
 func (o *output) Write(b []byte) (int, error) {
 	o.mu.Lock()
 	o.append(b)
-	line := o.lastLine(b)
+	lines := o.lastLines(b)
 	o.mu.Unlock()
-	if line != "" {
-		o.latest(line)
+	if len(lines) > 0 {
+		o.last(lines)
 	}
 	return len(b), nil
 }
@@ -104,28 +107,41 @@ func (o *output) spill(b []byte) {
 	}
 }
 
-// lastLine returns the last non-empty line that b has finished or begun.
-func (o *output) lastLine(b []byte) string {
-	if o.latest == nil {
-		return ""
+const (
+	tailLines = 5   // that output.last sees
+	tailWidth = 200 // bytes of such a line
+)
+
+// lastLines returns the last non-empty lines that were finished or begun, b included.
+func (o *output) lastLines(b []byte) []string {
+	if o.last == nil {
+		return nil
 	}
-	const most = 200
-	o.line = append(o.line, b[max(0, len(b)-4*most):]...)
-	line := strings.TrimRight(string(o.line), "\r\n")
-	line = line[strings.LastIndexAny(line, "\r\n")+1:]
-	if last := strings.LastIndexAny(string(o.line), "\r\n"); last >= 0 {
-		o.line = append(o.line[:0], o.line[last+1:]...)
-	}
-	if len(o.line) > most {
-		o.line = o.line[:most]
-	}
-	line = strings.TrimSpace(text.Clean(line))
-	for i := range line {
-		if i > most {
-			return line[:i]
+	o.line = append(o.line, b[max(0, len(b)-8*tailLines*tailWidth):]...)
+	for {
+		i := bytes.IndexByte(o.line, '\n')
+		if i < 0 {
+			break
 		}
+		if line := shownLine(o.line[:i]); line != "" {
+			o.lines = append(o.lines, line)
+		}
+		o.line = o.line[i+1:]
 	}
-	return line
+	o.line = slices.Clone(o.line[max(0, len(o.line)-8*tailWidth):])
+	o.lines = slices.Clone(o.lines[max(0, len(o.lines)-tailLines):])
+	lines := o.lines
+	if line := shownLine(o.line); line != "" {
+		lines = append(slices.Clone(lines[max(0, len(lines)-tailLines+1):]), line)
+	}
+	return lines
+}
+
+// shownLine returns what a terminal shows of a line in the end, cut at its end.
+func shownLine(b []byte) string {
+	b = bytes.TrimRight(b, "\r")
+	b = b[bytes.LastIndexByte(b, '\r')+1:]
+	return text.Bytes(strings.TrimSpace(text.Clean(string(b))), tailWidth)
 }
 
 // close closes the file. Later output is not kept on disk.

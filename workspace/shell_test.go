@@ -227,8 +227,8 @@ func TestCancelledLineChangesNothing(t *testing.T) {
 	w := openWorkspace(t, true)
 	run(t, w, "A=1")
 	ctx, cancel := context.WithCancel(t.Context())
-	o, err := w.Run(ctx, CommandLine{Command: "A=2; cd /; echo started; sleep 1000", Latest: func(line string) {
-		if line == "started" {
+	o, err := w.Run(ctx, CommandLine{Command: "A=2; cd /; echo started; sleep 1000", Tail: func(lines []string) {
+		if lines[0] == "started" {
 			cancel()
 		}
 	}})

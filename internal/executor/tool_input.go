@@ -47,7 +47,7 @@ type callStatus struct {
 
 // show merges a report and shows the snapshot.
 func (b *callStatus) show(p event.ToolProgress, s tool.Status, to Signals) {
-	s.Text = b.x.Secrets.Text(s.Text)
+	s.Text, s.Tail = b.x.Secrets.Text(s.Text), b.x.shownTail(s.Tail)
 	if !b.start.IsZero() {
 		p.Elapsed = time.Since(b.start)
 	}
@@ -57,6 +57,18 @@ func (b *callStatus) show(p event.ToolProgress, s tool.Status, to Signals) {
 	b.sum = s
 	p.ID, p.Tool, p.Status, p.Seq = b.id, b.name, b.sum, b.x.snapshots.Add(1)
 	to.Show(p)
+}
+
+// maxTail is how many lines of a tail are shown.
+const maxTail = 5
+
+// shownTail returns the last lines of a tail, without secrets.
+func (x *Executor) shownTail(lines []string) []string {
+	lines = slices.Clone(lines[max(0, len(lines)-maxTail):])
+	for i := range lines {
+		lines[i] = x.Secrets.Text(lines[i])
+	}
+	return lines
 }
 
 // joined returns a with the members of b, which replace those of the same name.
