@@ -75,14 +75,6 @@ func (p *Painter) Erase(b []byte, width int) []byte {
 	return b
 }
 
-// Leave appends the bytes that move the cursor below the live region, which stays.
-func (p *Painter) Leave(b []byte, width int) []byte {
-	b = p.top(b, max(width, 1))
-	b = move(b, 0, p.rows(len(p.live), max(width, 1))-1)
-	p.Forget()
-	return append(b, "\r\n"...)
-}
-
 // Forget makes the next frame begin at the row of the cursor. Another program has written to
 // the terminal.
 func (p *Painter) Forget() { p.live, p.caret, p.stale = p.live[:0], frame.Caret{}, true }

@@ -41,7 +41,7 @@ func (s *Signals) Stop() {
 // Suspend stops the program and its process group, as a shell's Ctrl-Z does, and returns when
 // it goes on.
 func (t *Terminal) Suspend(s *Signals) error {
-	return t.Outside(func() error {
+	return t.Outside(func(_, _ *os.File) error {
 		signal.Reset(syscall.SIGTSTP)
 		defer signal.Notify(s.Stopped, syscall.SIGTSTP)
 		drain(s.Continued)

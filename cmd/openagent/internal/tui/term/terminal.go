@@ -126,8 +126,8 @@ func (t *Terminal) restore() error {
 	return err
 }
 
-// Close gives the terminal back and waits until nothing reads from it. What is in the live
-// region stays; the cursor goes below it.
+// Close gives the terminal back and waits until nothing reads from it. The live region is
+// removed.
 func (t *Terminal) Close() error {
 	if t.closed {
 		return nil
@@ -135,8 +135,8 @@ func (t *Terminal) Close() error {
 	t.closed = true
 	err := t.reader.stop()
 	t.ClosePage()
-	if w, _, size := t.Size(); size == nil && len(t.painter.live) > 0 {
-		t.out.Write(t.painter.Leave(nil, w))
+	if w, _, size := t.Size(); size == nil {
+		t.out.Write(t.painter.Erase(nil, w))
 	}
 	if t.titled {
 		t.out.WriteString(titleBack)
@@ -200,7 +200,7 @@ func (t *Terminal) flush() error {
 
 // Outside removes the live region, gives the terminal to run, such as an editor, and takes it
 // back.
-func (t *Terminal) Outside(run func() error) error {
+func (t *Terminal) Outside(run func(in, out *os.File) error) error {
 	if err := t.reader.stop(); err != nil {
 		return err
 	}
@@ -212,7 +212,7 @@ func (t *Terminal) Outside(run func() error) error {
 		t.buf = t.painter.Erase(t.buf[:0], w)
 		t.flush()
 	}
-	err := errors.Join(t.restore(), run(), t.raw(take))
+	err := errors.Join(t.restore(), run(t.in, t.out), t.raw(take))
 	t.painter.Forget()
 	if page {
 		err = errors.Join(err, t.openPage())

@@ -252,13 +252,13 @@ func TestOutside(t *testing.T) {
 	w := takenTerminal(t)
 	raw := w.settings()
 	w.term.Paint(frame.Frame{Live: []string{"> draft", "status"}})
-	err := w.term.Outside(func() error {
+	err := w.term.Outside(func(in, _ *os.File) error {
 		if w.settings() == raw {
 			t.Error("the other program gets a raw terminal")
 		}
 		w.types("for the editor\n")
 		b := make([]byte, 100)
-		n, err := w.tty.Read(b)
+		n, err := in.Read(b)
 		if string(b[:n]) != "for the editor\n" {
 			t.Errorf("the other program reads %q", b[:n])
 		}
@@ -273,10 +273,15 @@ func TestOutside(t *testing.T) {
 
 // At the end of a terminal the inputs end.
 func TestEndOfTerminal(t *testing.T) {
-	w := takenTerminal(t)
-	w.control.Close()
+	control, tty := termtest.Open(t, 80, 24)
+	terminal, err := Open(tty, tty)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer terminal.Close()
+	control.Close()
 	select {
-	case _, ok := <-w.term.Inputs():
+	case _, ok := <-terminal.Inputs():
 		if ok {
 			t.Error("something was typed")
 		}
