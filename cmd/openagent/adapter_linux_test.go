@@ -152,7 +152,7 @@ func TestAdapterCancels(t *testing.T) {
 }
 
 // TestAdapterChoices changes mode, model and effort, goes through plan mode, follows tasks, asks with
-// a form, and uses a server of the editor.
+// a form, and uses a server of the editor. A copy of the session continues it.
 func TestAdapterChoices(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
@@ -170,7 +170,7 @@ func TestAdapterChoices(t *testing.T) {
 		llmtest.Call(llmtest.Use("", "mcp__files__Read", map[string]any{"file_path": filepath.Join(dir, "a.txt")})),
 		llmtest.Call(llmtest.Use("", "AskUserQuestion", map[string]any{"questions": []any{map[string]any{"question": "Which colour?", "header": "Colour", "multiSelect": false,
 			"options": []any{map[string]any{"label": "Red", "description": "warm"}, map[string]any{"label": "Blue", "description": "cold"}}}}})),
-		llmtest.Say("Done."))
+		llmtest.Say("Done."), llmtest.Say("Of the copy."))
 	e := adapterAt(t, server, t.TempDir(), dir)
 	var o openedSession
 	e.request("session/new", map[string]any{"cwd": dir, "mcpServers": []any{
@@ -217,4 +217,10 @@ func TestAdapterChoices(t *testing.T) {
 	if !strings.Contains(string(last.Body), "claude-opus") {
 		t.Errorf("the model is not changed: %.300s", last.Body)
 	}
+	var fork openedSession
+	e.request("session/fork", map[string]any{"sessionId": o.ID, "cwd": dir, "mcpServers": []any{}}, &fork)
+	e.prompt(fork.ID, "Copy", "end_turn")
+	e.reads("agent_message_chunk", "Done.Of the copy.")
+	e.request("session/close", map[string]any{"sessionId": fork.ID}, nil)
+	e.request("session/delete", map[string]any{"sessionId": fork.ID}, nil)
 }

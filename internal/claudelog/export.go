@@ -11,6 +11,7 @@ import (
 
 	"github.com/openagent-go/agent/event"
 	"github.com/openagent-go/agent/internal/durable"
+	"github.com/openagent-go/agent/internal/fact"
 	"github.com/openagent-go/agent/internal/redact"
 	"github.com/openagent-go/agent/session"
 )
@@ -86,7 +87,7 @@ func agents(ctx context.Context, path string, s session.Store, p parent, main se
 
 // write writes a file, and returns the calls in it.
 func write(ctx context.Context, path string, s session.Store, id string, l *Lines, more []json.RawMessage) (map[string]use, error) {
-	counts, err := onPath(ctx, s, id)
+	counts, err := fact.OnPath(s.Read(ctx, id, 0))
 	if err != nil {
 		return nil, err
 	}
@@ -120,20 +121,4 @@ func write(ctx context.Context, path string, s session.Store, id string, l *Line
 		put(more)
 		return b.Flush()
 	})
-}
-
-// onPath tells for each fact, number seq at seq-1, whether it leads to the last one.
-func onPath(ctx context.Context, s session.Store, id string) ([]bool, error) {
-	var prev []int64
-	for e, err := range s.Read(ctx, id, 0) {
-		if err != nil {
-			return nil, err
-		}
-		prev = append(prev, e.Prev)
-	}
-	counts := make([]bool, len(prev))
-	for seq := int64(len(prev)); seq > 0; seq = prev[seq-1] {
-		counts[seq-1] = true
-	}
-	return counts, nil
 }

@@ -64,19 +64,11 @@ func Open(ctx context.Context, h *cli.IO, o *settings.Options, ask AskFunc, host
 		}
 	}
 	here := ask != nil && o.Input != cli.FormatStream // a user is at the terminal
-	if o, err = settings.Configure(ctx, h, o, dir, here); err != nil {
-		return nil, err
-	}
-	p, err := provider.Open(h, o)
+	s, err := configured(ctx, h, o, dir, here)
 	if err != nil {
 		return nil, err
 	}
-	if p.NeedsKey() {
-		return nil, p.MissingKey()
-	}
-	h.Secrets = append(p.Secrets(), o.SecretValues()...)
-	settings.WarnOfSettings(h, o)
-	s := &App{Options: o, Provider: p, Project: dir, host: host}
+	o, s.host = s.Options, host
 	defer s.CloseOnError(&err)
 	if ask != nil || o.Input == cli.FormatStream {
 		s.Schedule, s.Triggers = new(cronstore.Scheduler), new(triggerstore.Handler)
@@ -139,6 +131,25 @@ func Open(ctx context.Context, h *cli.IO, o *settings.Options, ask AskFunc, host
 	}
 	s.exportsForClaude(h)
 	return s, nil
+}
+
+// configured returns an App with the options and the provider of a folder's settings. here says that
+// a user at the terminal can be asked about them.
+func configured(ctx context.Context, h *cli.IO, o *settings.Options, dir string, here bool) (*App, error) {
+	o, err := settings.Configure(ctx, h, o, dir, here)
+	if err != nil {
+		return nil, err
+	}
+	p, err := provider.Open(h, o)
+	if err != nil {
+		return nil, err
+	}
+	if p.NeedsKey() {
+		return nil, p.MissingKey()
+	}
+	h.Secrets = append(p.Secrets(), o.SecretValues()...)
+	settings.WarnOfSettings(h, o)
+	return &App{Options: o, Provider: p, Project: dir}, nil
 }
 
 // A Build says how to build an App.

@@ -3,10 +3,12 @@ package app
 import (
 	"context"
 	"errors"
+	"fmt"
 
 	"github.com/openagent-go/agent/cmd/openagent/internal/cli"
 	"github.com/openagent-go/agent/cmd/openagent/internal/sessionstore"
 	"github.com/openagent-go/agent/cmd/openagent/internal/settings"
+	"github.com/openagent-go/agent/internal/claudelog"
 	"github.com/openagent-go/agent/session"
 )
 
@@ -52,6 +54,11 @@ func ChooseSession(ctx context.Context, h *cli.IO, o *settings.Options, project 
 		return c, nil
 	}
 	c.Existing = true
+	if o.Driven() {
+		if err := takeFork(ctx, h, dir, project, from); err != nil {
+			return c, err
+		}
+	}
 	if from, err = sessionstore.Find(ctx, h, "--resume", dir, from); err != nil {
 		return c, err
 	}
@@ -75,14 +82,47 @@ func ChooseSession(ctx context.Context, h *cli.IO, o *settings.Options, project 
 	if c.ID == "" {
 		c.ID = session.NewID()
 	}
-	if err := session.Fork(ctx, c.Store, from, c.ID, seq); err != nil {
-		return c, err
+	if o.Ephemeral {
+		return c, session.Fork(ctx, c.Store, from, c.ID, seq)
 	}
-	if !o.Ephemeral {
-		forkCheckpoints(ctx, h, dir, from, c.ID, seq)
-		forkTeam(ctx, h, dir, from, c.ID)
+	return c, ForkSession(ctx, h, dir, from, c.ID, seq)
+}
+
+// takeFork copies a session if a Claude Agent SDK has copied its exported file, and the session is not
+// there yet.
+func takeFork(ctx context.Context, h *cli.IO, store session.Store, project, id string) error {
+	if session.CheckID(id) != nil {
+		return nil // the search for it says so
 	}
-	return c, nil
+	if _, err := session.Stat(ctx, store, id); !errors.Is(err, session.ErrNotFound) {
+		return err
+	}
+	config, err := sessionstore.ClaudeDir(h)
+	if err != nil {
+		return err
+	}
+	path, err := claudelog.Path(config, project, id)
+	if err != nil {
+		return nil // no file of an SDK has such a name
+	}
+	from, message, err := claudelog.ForkOf(path)
+	if err != nil {
+		return fmt.Errorf("--resume: looking for a copy of session %s: %w", id, err)
+	}
+	if from == "" {
+		return nil
+	}
+	if _, err := session.Stat(ctx, store, from); err != nil {
+		if errors.Is(err, session.ErrNotFound) {
+			return nil
+		}
+		return err
+	}
+	seq, err := sessionstore.FactSeq(ctx, store, from, message)
+	if err != nil {
+		return err
+	}
+	return ForkSession(ctx, h, store, from, id, seq)
 }
 
 // checkNew returns an error if no session with the given id can be created.

@@ -5,7 +5,6 @@ import (
 	"slices"
 
 	"github.com/openagent-go/agent/cmd/openagent/internal/cli"
-	"github.com/openagent-go/agent/cmd/openagent/internal/provider"
 	"github.com/openagent-go/agent/cmd/openagent/internal/sessionstore"
 	"github.com/openagent-go/agent/cmd/openagent/internal/settings"
 	"github.com/openagent-go/agent/mcp"
@@ -27,24 +26,15 @@ type HostedSession struct {
 func OpenHosted(ctx context.Context, h *cli.IO, flags *settings.Options, in HostedSession) (_ *App, err error) {
 	given := *flags
 	given.Dirs = append(slices.Clone(given.Dirs), in.Dirs...)
-	o, err := settings.Configure(ctx, h, &given, in.Dir, false)
+	s, err := configured(ctx, h, &given, in.Dir, false)
 	if err != nil {
 		return nil, err
 	}
-	p, err := provider.Open(h, o)
+	path, err := sessionstore.SessionsDir(h, s.Options.SessionDir, in.Dir)
 	if err != nil {
 		return nil, err
 	}
-	if p.NeedsKey() {
-		return nil, p.MissingKey()
-	}
-	h.Secrets = append(p.Secrets(), o.SecretValues()...)
-	settings.WarnOfSettings(h, o)
-	path, err := sessionstore.SessionsDir(h, o.SessionDir, in.Dir)
-	if err != nil {
-		return nil, err
-	}
-	s := &App{Options: o, Provider: p, Project: in.Dir, Store: session.Dir(path), Existing: in.Existing}
+	s.Store, s.Existing = session.Dir(path), in.Existing
 	defer s.CloseOnError(&err)
 	if err := s.build(ctx, h, Build{Person: true, Tell: true, Sessions: s.Store, Servers: in.Servers}); err != nil {
 		return nil, err
@@ -61,12 +51,13 @@ func OpenHosted(ctx context.Context, h *cli.IO, flags *settings.Options, in Host
 	return s, nil
 }
 
-// ForkSession copies a session of a folder, with its checkpoints, tasks and teams.
-func ForkSession(ctx context.Context, h *cli.IO, store session.Store, from, to string) error {
-	if err := session.Fork(ctx, store, from, to, 0); err != nil {
+// ForkSession copies a session of a folder up to a fact, with its checkpoints, tasks and teams. 0 is the
+// last fact.
+func ForkSession(ctx context.Context, h *cli.IO, store session.Store, from, to string, seq int64) error {
+	if err := session.Fork(ctx, store, from, to, seq); err != nil {
 		return err
 	}
-	forkCheckpoints(ctx, h, store, from, to, 0)
+	forkCheckpoints(ctx, h, store, from, to, seq)
 	forkTeam(ctx, h, store, from, to)
 	return nil
 }

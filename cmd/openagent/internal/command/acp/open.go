@@ -143,7 +143,7 @@ func (s *server) fork(ctx context.Context, dir, from string) (string, error) {
 	if err := s.exists(ctx, store, from); err != nil {
 		return "", err
 	}
-	return to, app.ForkSession(ctx, s.h.Fork(), store, from, to)
+	return to, app.ForkSession(ctx, s.h.Fork(), store, from, to, 0)
 }
 
 // listing are the parameters of session/list.
