@@ -629,6 +629,7 @@ var rules = map[string][]string{
 		"internal/contentjson",
 		"internal/environ",
 		"internal/fact",
+		"internal/plainfile",
 		"internal/redact",
 		"llm",
 		"session",
