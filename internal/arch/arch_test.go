@@ -739,6 +739,18 @@ var rules = map[string][]string{
 		"llm/catalog",
 	},
 	"internal/...": {"internal/..."},
+	// A server of sessions: what it knows of their runs it learns as other programs do.
+	"serve": {
+		"",
+		"event",
+		"internal/eventtable",
+		"internal/fact",
+		"llm",
+		"permission",
+		"session",
+		"session/export",
+		"tool",
+	},
 	"internal/acp": {
 		"event",
 		"internal/fact",

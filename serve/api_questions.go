@@ -1,0 +1,161 @@
+package serve
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/http"
+	"slices"
+	"time"
+
+	"github.com/openagent-go/agent"
+	"github.com/openagent-go/agent/event"
+	"github.com/openagent-go/agent/permission"
+	"github.com/openagent-go/agent/session"
+	"github.com/openagent-go/agent/tool"
+)
+
+// A question is a call that waits for a person.
+type question struct {
+	Call      string          `json:"call"` // for decision or answers
+	Kind      string          `json:"kind"` // permission or question
+	Agent     string          `json:"agent,omitempty"`
+	Tool      string          `json:"tool"`
+	Input     json.RawMessage `json:"input,omitempty"`
+	Text      string          `json:"text"` // why it is asked
+	Preview   string          `json:"preview,omitempty"`
+	Rules     []string        `json:"rules,omitempty"`     // that would allow it
+	Questions []tool.Question `json:"questions,omitempty"` // of kind question, while the run asks
+	Since     time.Time       `json:"since,omitzero"`
+	Expires   time.Time       `json:"expires,omitzero"` // when the call is denied if nobody answers
+}
+
+// A questionList has the questions of a session, the oldest first.
+type questionList struct {
+	Questions []question `json:"questions"`
+}
+
+func pending(s *Server, c *call) (any, error) {
+	l := s.live(c.place())
+	defer l.leave()
+	list, err := l.pending(c.ctx())
+	return questionList{list}, err
+}
+
+// pending returns the open questions: those on record, with what the run says about them.
+func (l *live) pending(ctx context.Context) ([]question, error) {
+	waiting, err := session.Waiting(ctx, l.store, l.at.id)
+	if errors.Is(err, session.ErrNotFound) && l.hosted.get() != nil {
+		err = nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	list := []question{}
+	for _, w := range waiting {
+		q := question{Call: w.Call, Kind: "permission", Agent: w.Agent, Tool: w.Tool, Input: w.Input, Text: w.Text, Since: w.Since, Expires: w.Expires}
+		if w.Asks {
+			q.Kind = "question"
+		}
+		list = append(list, q)
+	}
+	if open, run := l.running(); open != nil && run != "" {
+		asked, err := open.Pending(ctx)
+		if err != nil && !errors.Is(err, agent.ErrNotRunning) {
+			return nil, err
+		}
+		for _, p := range asked {
+			i := slices.IndexFunc(list, func(q question) bool { return q.Call == p.Call.ID })
+			if i < 0 {
+				continue
+			}
+			list[i].Preview, list[i].Input = p.Preview, p.Call.Input
+			for _, rule := range p.Suggestions {
+				list[i].Rules = append(list[i].Rules, fmt.Sprint(rule))
+			}
+		}
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for _, e := range l.flight.questions {
+		if d, ok := e.Data.(event.UserQuestion); ok {
+			if i := slices.IndexFunc(list, func(q question) bool { return q.Call == d.Call.ID }); i >= 0 {
+				list[i].Questions = d.Questions
+			}
+		}
+	}
+	return list, nil
+}
+
+// A decision about a call.
+type decision struct {
+	Behavior string          `json:"behavior"` // allow or deny
+	Reason   string          `json:"reason,omitempty"`
+	Input    json.RawMessage `json:"input,omitempty"` // replaces the call's; rules judge it again
+}
+
+func decide(s *Server, c *call) (any, error) {
+	var in decision
+	if err := c.read(&in); err != nil {
+		return nil, err
+	}
+	d := permission.Decision{Behavior: permission.Behavior(in.Behavior), Reason: in.Reason, Input: in.Input, By: c.by}
+	if d.Behavior != permission.Allowed && d.Behavior != permission.Denied {
+		return nil, bad("behavior must be allow or deny")
+	}
+	return s.settle(c, in.Behavior, func(ctx context.Context, open *agent.Session, call string) error {
+		return open.Decide(ctx, call, d)
+	})
+}
+
+// answers are the answers to the questions of a call, in their order.
+type answers struct {
+	Answers []tool.Answer `json:"answers"`
+}
+
+func answer(s *Server, c *call) (any, error) {
+	var in answers
+	if err := c.read(&in); err != nil {
+		return nil, err
+	}
+	return s.settle(c, "answer", func(ctx context.Context, open *agent.Session, call string) error {
+		return open.Answer(ctx, call, in.Answers)
+	})
+}
+
+// maxDecided is how many decided calls a session remembers, for those who are late.
+const maxDecided = 1000
+
+// settle answers a question. The first answer counts. Without a run it is recorded, and the run
+// continues if no other question waits.
+func (s *Server) settle(c *call, what string, do func(context.Context, *agent.Session, string) error) (any, error) {
+	l, call := s.live(c.place()), c.r.PathValue("call")
+	defer l.leave()
+	open, err := l.use(c.ctx())
+	if err != nil {
+		return nil, err
+	}
+	if err := do(c.ctx(), open, call); err != nil {
+		l.mu.Lock()
+		by, late := l.decided[call]
+		l.mu.Unlock()
+		if late && (errors.Is(err, agent.ErrNoQuestion) || errors.Is(err, agent.ErrNotRunning)) {
+			return nil, &Error{http.StatusConflict, "answered", "this question was answered already: " + by, "the first answer counts"}
+		}
+		return nil, err
+	}
+	l.mu.Lock()
+	if len(l.decided) >= maxDecided {
+		clear(l.decided)
+	}
+	l.decided[call] = what + " by " + c.by
+	l.mu.Unlock()
+	s.log().Info("question answered", "session", l.at.id, "call", call, "answer", what, "by", c.by)
+	if _, run := l.running(); run == "" {
+		if err := l.resume(c.ctx(), ""); err != nil && !errors.Is(err, agent.ErrSuspended) && !errors.Is(err, agent.ErrNotResumable) {
+			return nil, err
+		}
+	}
+	return done{true}, nil
+}

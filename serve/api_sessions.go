@@ -1,0 +1,279 @@
+package serve
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"net/http"
+	"strings"
+	"time"
+
+	"github.com/openagent-go/agent/permission"
+	"github.com/openagent-go/agent/session"
+	"github.com/openagent-go/agent/session/export"
+)
+
+// healthy is the answer of a server that works.
+type healthy struct {
+	OK bool `json:"ok"`
+}
+
+func health(*Server, *call) (any, error) { return healthy{true}, nil }
+
+// done is the answer to a request that needs no other.
+type done struct {
+	OK bool `json:"ok"`
+}
+
+// A sessionInfo is a session in a list.
+type sessionInfo struct {
+	session.Info
+	Here    bool   `json:"here"`           // this server has it open
+	Viewers int    `json:"viewers"`        // streams of this server
+	Mode    string `json:"mode,omitempty"` // permission mode, if it is open here
+}
+
+// A sessionList is a page of sessions.
+type sessionList struct {
+	Sessions []sessionInfo `json:"sessions"`
+	More     bool          `json:"more"` // there are more: ask with before, the time "updated" of the last one
+}
+
+const defaultList = 100
+
+// listSessions answers with the sessions of the user.
+func listSessions(s *Server, c *call) (any, error) {
+	q := c.r.URL.Query()
+	limit, err := c.number("limit", defaultList)
+	if err != nil {
+		return nil, err
+	}
+	var before time.Time
+	if given := q.Get("before"); given != "" {
+		if before, err = time.Parse(time.RFC3339Nano, given); err != nil {
+			return nil, bad("before must be a time such as 2006-01-02T15:04:05Z")
+		}
+	}
+	infos, err := s.store(c.user).List(c.ctx())
+	if err != nil {
+		return nil, err
+	}
+	list := sessionList{Sessions: []sessionInfo{}}
+	words := strings.ToLower(q.Get("q"))
+	for _, info := range infos {
+		switch {
+		case !before.IsZero() && !info.Updated.Before(before),
+			q.Get("state") != "" && string(info.State) != q.Get("state"),
+			q.Get("tag") != "" && info.Tag != q.Get("tag"),
+			words != "" && !strings.Contains(strings.ToLower(info.Title+"\n"+info.Tag+"\n"+info.Prompt), words):
+			continue
+		}
+		if int64(len(list.Sessions)) >= max(limit, 1) {
+			list.More = true
+			break
+		}
+		list.Sessions = append(list.Sessions, s.withLive(c, info))
+	}
+	return list, nil
+}
+
+// withLive adds what the server knows of a session.
+func (s *Server) withLive(c *call, info session.Info) sessionInfo {
+	out := sessionInfo{Info: info}
+	s.mu.Lock()
+	l := s.lives[place{c.user, info.Session}]
+	s.mu.Unlock()
+	if l != nil {
+		l.mu.Lock()
+		out.Viewers = len(l.viewers)
+		l.mu.Unlock()
+		out.Here = l.hosted.get() != nil
+	}
+	return out
+}
+
+func getSession(s *Server, c *call) (any, error) {
+	info, err := session.Stat(c.ctx(), s.store(c.user), c.place().id)
+	if err != nil {
+		return nil, err
+	}
+	out := s.withLive(c, info)
+	if out.Here {
+		l := s.live(c.place())
+		defer l.leave()
+		if open := l.hosted.get(); open != nil {
+			if mode, err := open.Mode(c.ctx()); err == nil {
+				out.Mode = string(mode)
+			}
+		}
+	}
+	return out, nil
+}
+
+// changes of a session; what is not given stays.
+type changes struct {
+	Title *string  `json:"title,omitempty"`
+	Tag   *string  `json:"tag,omitempty"`
+	Mode  *string  `json:"mode,omitempty"`       // permission mode
+	USD   *float64 `json:"budget_usd,omitempty"` // budget of the run and of later prompts; 0: none
+}
+
+func changeSession(s *Server, c *call) (any, error) {
+	var in changes
+	if err := c.read(&in); err != nil {
+		return nil, err
+	}
+	l := s.live(c.place())
+	defer l.leave()
+	if in.Mode != nil && permission.Mode(*in.Mode) == permission.Bypass {
+		return nil, &Error{http.StatusForbidden, "not_over_http", "this mode cannot be set over HTTP", "start the program with it, if you must"}
+	}
+	if err := l.name(c.ctx(), in.Title, in.Tag); err != nil {
+		return nil, err
+	}
+	if in.Mode != nil || in.USD != nil {
+		open, err := l.use(c.ctx())
+		if err != nil {
+			return nil, err
+		}
+		if in.Mode != nil {
+			if err := open.SetMode(c.ctx(), permission.Mode(*in.Mode)); err != nil {
+				return nil, err
+			}
+			s.log().Info("mode changed", "session", l.at.id, "mode", *in.Mode, "by", c.by)
+		}
+		if in.USD != nil {
+			b := open.Agent().Budget
+			b.USD = *in.USD
+			if err := open.SetBudget(c.ctx(), b); err != nil {
+				return nil, err
+			}
+		}
+	}
+	return getSession(s, c)
+}
+
+// name gives the session a title and a tag.
+func (l *live) name(ctx context.Context, title, tag *string) error {
+	open := l.hosted.get()
+	if title != nil {
+		var err error
+		if open != nil {
+			err = open.SetTitle(ctx, *title)
+		} else {
+			err = session.Rename(ctx, l.store, l.at.id, *title)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	switch {
+	case tag == nil:
+		return nil
+	case open != nil:
+		return open.SetTag(ctx, *tag)
+	}
+	return session.SetTag(ctx, l.store, l.at.id, *tag)
+}
+
+func deleteSession(s *Server, c *call) (any, error) {
+	l := s.live(c.place())
+	defer l.leave()
+	if err := l.ending(c.ctx()); err != nil {
+		return nil, err
+	}
+	l.opening.Lock()
+	defer l.opening.Unlock()
+	l.closeIdle()
+	if l.hosted.get() != nil {
+		return nil, session.ErrBusy
+	}
+	if err := session.Delete(c.ctx(), l.store, l.at.id); err != nil {
+		return nil, err
+	}
+	s.list.tell(c.user, listChange{Session: l.at.id, State: "deleted"})
+	s.log().Info("session deleted", "session", l.at.id, "by", c.by)
+	return done{true}, nil
+}
+
+// A position is the number of a fact.
+type position struct {
+	Fact int64 `json:"fact"` // 0 in a fork: the last one
+}
+
+// forked is a new session.
+type forked struct {
+	Session string `json:"session"`
+}
+
+func fork(s *Server, c *call) (any, error) {
+	var in position
+	if err := c.read(&in); err != nil {
+		return nil, err
+	}
+	id := session.NewID()
+	if err := session.Fork(c.ctx(), s.store(c.user), c.place().id, id, in.Fact); err != nil {
+		return nil, err
+	}
+	return forked{id}, nil
+}
+
+func rewind(s *Server, c *call) (any, error) {
+	var in position
+	if err := c.read(&in); err != nil {
+		return nil, err
+	}
+	l := s.live(c.place())
+	defer l.leave()
+	open, err := l.use(c.ctx())
+	if err != nil {
+		return nil, err
+	}
+	if err := open.Rewind(c.ctx(), in.Fact); err != nil {
+		return nil, err
+	}
+	s.log().Info("session rewound", "session", l.at.id, "fact", in.Fact, "by", c.by)
+	return done{true}, nil
+}
+
+// contextUsage answers with the size of the next request.
+func contextUsage(s *Server, c *call) (any, error) {
+	l := s.live(c.place())
+	defer l.leave()
+	open := l.hosted.get()
+	if open == nil {
+		return nil, &Error{http.StatusConflict, "not_open", "the session is not open on this server", "send a message first"}
+	}
+	return open.ContextUsage(c.ctx())
+}
+
+// exportSession answers with the conversation as a file.
+func exportSession(s *Server, c *call) (any, error) {
+	var (
+		out   bytes.Buffer
+		store = s.store(c.user)
+		id    = c.place().id
+		kind  string
+		err   error
+	)
+	switch format := c.r.URL.Query().Get("format"); format {
+	case "", "html":
+		kind, err = "text/html; charset=utf-8", export.HTML(c.ctx(), &out, store, id, export.Options{})
+	case "markdown":
+		kind, err = "text/markdown; charset=utf-8", export.Markdown(c.ctx(), &out, store, id, export.Options{})
+	case "json":
+		kind, err = "application/json", export.JSON(c.ctx(), &out, store, id, export.Options{})
+	default:
+		return nil, bad("format must be html, markdown or json")
+	}
+	if err != nil {
+		return nil, err
+	}
+	c.w.Header().Set("Content-Type", kind)
+	c.w.Header().Set("Content-Disposition", "attachment") // it has styles of its own, which the policy of this server forbids
+	_, err = out.WriteTo(c.w)
+	if errors.Is(err, context.Canceled) {
+		err = nil
+	}
+	return nil, broken(err)
+}

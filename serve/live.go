@@ -1,0 +1,359 @@
+package serve
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+
+	"github.com/openagent-go/agent/event"
+	"github.com/openagent-go/agent/internal/eventtable"
+	"github.com/openagent-go/agent/session"
+)
+
+// pause is the least time between two frames with pieces of an answer.
+const pause = 33 * time.Millisecond
+
+// A live is a session that somebody watches, or that is open here. One goroutine reads its events
+// and hands them to all viewers. It is there while it has users, see [Server.live].
+type live struct {
+	server *Server
+	at     place
+	store  session.Store
+
+	uses int // requests and goroutines that use it; guarded by the server's mutex
+
+	opening sync.Mutex // held while the session is opened, closed or read from its end
+	hosted  hosted     // the session, if it is open here; see run.go
+
+	mu      sync.Mutex // guards the fields below
+	viewers map[*viewer]bool
+	stop    context.CancelFunc // ends the reader; nil: there is none
+	lostFor string             // why the reader ended by itself
+	last    int64              // number of the last fact that the reader has seen
+	flight  inflight
+	over    bool   // the end of the run here is on record
+	state   string // that the list of sessions was told last
+	batch   []event.Event
+	timer   *time.Timer // flushes batch; nil: it is empty
+	flushed time.Time
+	begun   []chan struct{} // closed at the next fact
+	decided map[string]string
+}
+
+// live returns the live of a session, for a caller who calls leave later.
+func (s *Server) live(at place) *live {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.lives == nil {
+		s.lives = map[place]*live{}
+	}
+	l := s.lives[at]
+	if l == nil {
+		l = &live{server: s, at: at, store: s.store(at.user), viewers: map[*viewer]bool{}, decided: map[string]string{}}
+		s.lives[at] = l
+	}
+	l.uses++
+	return l
+}
+
+// leave gives up the use of a live. The last one to leave ends its reader.
+func (l *live) leave() {
+	s := l.server
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if l.uses--; l.uses > 0 {
+		return
+	}
+	delete(s.lives, l.at)
+	l.halt()
+}
+
+// visible reports whether users may see facts of a type.
+func visible(typ string) bool {
+	d, ok := eventtable.Zero[typ].(event.Data)
+	return ok && !(event.Event{Data: d}).IsBookkeeping()
+}
+
+// read starts the reader from the end of the session, unless there is one.
+func (l *live) read(ctx context.Context) error {
+	l.opening.Lock()
+	defer l.opening.Unlock()
+	l.mu.Lock()
+	there := l.stop != nil
+	l.mu.Unlock()
+	if there {
+		return nil
+	}
+	last := int64(0)
+	latest, err := session.Last(ctx, l.store, l.at.id, 1, nil)
+	switch {
+	case errors.Is(err, session.ErrNotFound) && l.hosted.get() != nil: // it has no facts yet
+	case err != nil:
+		return err
+	case len(latest) > 0:
+		last = latest[0].Seq
+	}
+	info, err := session.Stat(ctx, l.store, l.at.id)
+	if err != nil && !errors.Is(err, session.ErrNotFound) {
+		return err
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.last, l.flight = last, inflight{running: info.State == session.StateRunning || info.State == session.StateWaiting}
+	l.state = string(info.State)
+	reading, stop := context.WithCancel(context.WithoutCancel(ctx))
+	l.stop = stop
+	if !l.server.spawn(func() { l.follow(reading, last) }) {
+		stop()
+		l.stop = nil
+		return errClosed
+	}
+	return nil
+}
+
+// halt ends the reader.
+func (l *live) halt() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.stop != nil {
+		l.stop()
+		l.stop, l.lostFor = nil, "shutdown"
+	}
+	if l.timer != nil {
+		l.timer.Stop()
+	}
+}
+
+// follow hands the events after a fact to the viewers.
+func (l *live) follow(ctx context.Context, after int64) {
+	watched := watcher(l.store, l.at.id)
+	for e, err := range watched.Watch(ctx, after) {
+		if err != nil {
+			if ctx.Err() == nil {
+				l.lost(err)
+			}
+			return
+		}
+		l.show(e)
+	}
+}
+
+// lost ends the viewers: the session was deleted, or it cannot be read.
+func (l *live) lost(err error) {
+	reason := "failed"
+	if errors.Is(err, session.ErrNotFound) {
+		reason = "deleted"
+	} else {
+		l.server.log().Error("watching a session failed", "session", l.at.id, "error", err)
+	}
+	l.mu.Lock()
+	if l.stop != nil {
+		l.stop()
+		l.stop, l.lostFor = nil, reason
+	}
+	l.mu.Unlock()
+	l.end(reason)
+}
+
+// end ends all viewers with a reason.
+func (l *live) end(reason string) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for v := range l.viewers {
+		v.end(reason)
+	}
+}
+
+// show takes an event of the reader in and hands it to the viewers.
+func (l *live) show(e event.Event) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if _, missed := e.Data.(event.Missed); missed { // the server was slow itself
+		for v := range l.viewers {
+			v.drop()
+		}
+	}
+	l.flight.apply(e)
+	if _, end := e.Data.(event.RunEnd); end {
+		l.over = true
+	}
+	if e.Seq > 0 {
+		l.last = e.Seq
+		for _, c := range l.begun {
+			close(c)
+		}
+		l.begun = nil
+	}
+	l.tellList(e)
+	switch {
+	case e.IsBookkeeping():
+	case e.Seq > 0:
+		l.flush()
+		l.broadcast(factFrame(e))
+	default:
+		l.hold(e)
+	}
+}
+
+// hold keeps a signal for the next frame, at most until pause has passed since the last one. It is
+// called with the lock.
+func (l *live) hold(e event.Event) {
+	if len(l.viewers) == 0 {
+		return
+	}
+	if n := len(l.batch); n == 0 || !merge(&l.batch[n-1], e) {
+		l.batch = append(l.batch, e)
+	}
+	if l.timer != nil {
+		return
+	}
+	wait := pause - time.Since(l.flushed)
+	if wait <= 0 {
+		l.flush()
+		return
+	}
+	l.timer = time.AfterFunc(wait, func() {
+		l.mu.Lock()
+		defer l.mu.Unlock()
+		l.flush()
+	})
+}
+
+// flush hands the signals that wait to the viewers. It is called with the lock.
+func (l *live) flush() {
+	if l.timer != nil {
+		l.timer.Stop()
+		l.timer = nil
+	}
+	for _, e := range l.batch {
+		l.broadcast(signalFrame(e))
+	}
+	if len(l.batch) > 0 {
+		l.flushed = time.Now()
+	}
+	l.batch = nil
+}
+
+// merge adds a signal to the one before it, if both are pieces of the same text, or progress of the
+// same call.
+func merge(last *event.Event, e event.Event) bool {
+	if last.Session != e.Session {
+		return false
+	}
+	switch d := e.Data.(type) {
+	case event.TextDelta:
+		if p, ok := last.Data.(event.TextDelta); ok && p.Key == d.Key && !d.Restart {
+			p.Text += d.Text
+			last.Data = p
+			return true
+		}
+	case event.ThinkingDelta:
+		if p, ok := last.Data.(event.ThinkingDelta); ok && p.Key == d.Key {
+			p.Text += d.Text
+			last.Data = p
+			return true
+		}
+	case event.ToolInputDelta:
+		if p, ok := last.Data.(event.ToolInputDelta); ok && p.Key == d.Key && p.ID == d.ID {
+			p.Text += d.Text
+			last.Data = p
+			return true
+		}
+	case event.ToolProgress:
+		if p, ok := last.Data.(event.ToolProgress); ok && p.Call == d.Call && p.ID == d.ID {
+			last.Data = d
+			return true
+		}
+	case event.AgentEvent:
+		p, ok := last.Data.(event.AgentEvent)
+		if !ok || p.Event == nil || d.Event == nil || p.Call != d.Call || p.ID != d.ID {
+			return false
+		}
+		inner := *p.Event
+		if !merge(&inner, *d.Event) {
+			return false
+		}
+		p.Event = &inner
+		last.Data = p
+		return true
+	}
+	return false
+}
+
+// broadcast hands a frame to all viewers, who share it.
+func (l *live) broadcast(f frame) {
+	for v := range l.viewers {
+		v.put(f)
+	}
+}
+
+// A stateOf is the data of the event "state".
+type stateOf struct {
+	Seq     int64         `json:"seq"`     // the fact up to which facts have come
+	Running bool          `json:"running"` // a run has no end yet
+	Here    bool          `json:"here"`    // this server has the session open
+	Signals []event.Event `json:"signals"` // what is in flight; it replaces all earlier signals
+	Queue   []string      `json:"queue"`   // ids of messages that wait for the run
+}
+
+// join makes a viewer get what comes from now on. It returns the number of the last fact before
+// that, and a frame with what is in flight.
+func (l *live) join(v *viewer) (through int64, state frame) {
+	here := l.hosted.get() != nil
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.flush() // what waits is in the state
+	v.clear()
+	l.viewers[v] = true
+	if l.stop == nil {
+		v.end(cmp.Or(l.lostFor, "failed"))
+	}
+	st := stateOf{Seq: l.last, Running: l.flight.running, Here: here, Signals: l.flight.signals(l.at.id), Queue: l.flight.queue}
+	if st.Queue == nil {
+		st.Queue = []string{}
+	}
+	return l.last, jsonFrame("state", st)
+}
+
+// quit makes a viewer get nothing more.
+func (l *live) quit(v *viewer) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	delete(l.viewers, v)
+	if len(l.viewers) == 0 {
+		l.flush()
+	}
+}
+
+// A frame is one event of a stream, as it is sent.
+type frame struct {
+	seq  int64 // of a fact
+	data []byte
+}
+
+func factFrame(e event.Event) frame {
+	f := jsonFrame("fact", e)
+	return frame{e.Seq, append(fmt.Appendf(nil, "id: %d\n", e.Seq), f.data...)}
+}
+
+func signalFrame(e event.Event) frame { return jsonFrame("signal", e) }
+
+func jsonFrame(name string, data any) frame {
+	b, err := json.Marshal(data)
+	if err != nil { // an event that another version has written
+		b, _ = json.Marshal(failure{&Error{Code: "internal", Message: err.Error()}})
+		name = "error"
+	}
+	out := make([]byte, 0, len(name)+len(b)+20)
+	out = append(out, "event: "...)
+	out = append(out, name...)
+	out = append(out, "\ndata: "...)
+	out = append(out, b...)
+	return frame{data: append(out, "\n\n"...)}
+}
+
+func now() time.Time { return time.Now().UTC() }

@@ -1,0 +1,441 @@
+package serve
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"iter"
+	"net/http"
+	"net/http/httptest"
+	"path/filepath"
+	"reflect"
+	"strconv"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"go.uber.org/goleak"
+
+	"github.com/openagent-go/agent"
+	"github.com/openagent-go/agent/event"
+	"github.com/openagent-go/agent/internal/sse"
+	"github.com/openagent-go/agent/llm"
+	"github.com/openagent-go/agent/llm/llmtest"
+	"github.com/openagent-go/agent/session"
+	"github.com/openagent-go/agent/tool"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+const testToken = "0123456789abcdef0123456789abcdef"
+
+// A site is a server of a test.
+type site struct {
+	t      *testing.T
+	server *Server
+	http   *httptest.Server
+	store  session.Store
+}
+
+// newSite serves an agent with a store of its own.
+func newSite(t *testing.T, a agent.Agent, change ...func(*Server)) *site {
+	t.Helper()
+	if a.Sessions == nil {
+		a.Sessions = session.Dir(filepath.Join(t.TempDir(), "sessions"))
+	}
+	s := &site{t: t, store: a.Sessions}
+	s.server = &Server{Token: testToken, Sessions: func(string) session.Store { return a.Sessions }, Agent: func(context.Context, Place) (*agent.Agent, error) { return &a, nil }}
+	for _, c := range change {
+		c(s.server)
+	}
+	s.http = httptest.NewServer(s.server)
+	t.Cleanup(s.close)
+	return s
+}
+
+func (s *site) close() {
+	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
+	defer cancel()
+	if err := s.server.Shutdown(ctx); err != nil {
+		s.t.Error(err)
+	}
+	s.http.CloseClientConnections()
+	s.http.Close()
+	http.DefaultClient.CloseIdleConnections()
+}
+
+// request makes a request with the token.
+func (s *site) request(method, path, body string) *http.Request {
+	s.t.Helper()
+	r, err := http.NewRequestWithContext(s.t.Context(), method, s.http.URL+path, strings.NewReader(body))
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	r.Header.Set("Authorization", "Bearer "+testToken)
+	if body != "" {
+		r.Header.Set("Content-Type", "application/json")
+	}
+	return r
+}
+
+// do makes a request that must have the status, and decodes the answer.
+func (s *site) do(method, path, body string, status int, into any) {
+	s.t.Helper()
+	res, err := http.DefaultClient.Do(s.request(method, path, body))
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	defer res.Body.Close()
+	b, err := io.ReadAll(res.Body)
+	if err != nil || res.StatusCode != status {
+		s.t.Fatalf("%s %s: %d %s %v, want %d", method, path, res.StatusCode, b, err, status)
+	}
+	if into != nil {
+		reflect.ValueOf(into).Elem().SetZero()
+		if err := json.Unmarshal(b, into); err != nil {
+			s.t.Fatalf("%s %s: %v in %s", method, path, err, b)
+		}
+	}
+}
+
+// fails makes a request that must fail with a code.
+func (s *site) fails(method, path, body string, status int, code string) {
+	s.t.Helper()
+	var f failure
+	s.do(method, path, body, status, &f)
+	if f.Error == nil || f.Error.Code != code || f.Error.Message == "" {
+		s.t.Fatalf("%s %s: %+v, want the code %s", method, path, f.Error, code)
+	}
+}
+
+// A reader reads a stream of a session.
+type reader struct {
+	res   *http.Response
+	lines *sse.Reader
+}
+
+func (s *site) open(id string, after int64) *reader {
+	s.t.Helper()
+	r := s.request("GET", "/v1/sessions/"+id+"/events", "")
+	r.Header.Set("Accept", "text/event-stream")
+	if after > 0 {
+		r.Header.Set("Last-Event-ID", strconv.FormatInt(after, 10))
+	}
+	res, err := http.DefaultClient.Do(r)
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	if res.StatusCode != 200 || res.Header.Get("Content-Type") != "text/event-stream" {
+		b, _ := io.ReadAll(res.Body)
+		s.t.Fatalf("stream: %d %s", res.StatusCode, b)
+	}
+	return (&reader{res: res}).init()
+}
+
+func (r *reader) init() *reader {
+	r.lines = sse.NewReader(r.res.Body, 0)
+	return r
+}
+
+func (r *reader) close() { r.res.Body.Close() }
+
+// A received is an event of a stream.
+type received struct {
+	name  string
+	event event.Event // of a fact or a signal
+	data  string
+}
+
+func (r *reader) next() (received, error) {
+	e, err := r.lines.Next()
+	if err != nil {
+		return received{}, err
+	}
+	got := received{name: string(e.Type), data: string(e.Data)}
+	if got.name == "fact" || got.name == "signal" {
+		if err := json.Unmarshal(e.Data, &got.event); err != nil {
+			return got, fmt.Errorf("%w in %s", err, e.Data)
+		}
+	}
+	if got.name == "fact" && string(e.ID) != strconv.FormatInt(got.event.Seq, 10) {
+		return got, fmt.Errorf("the id %s is not that of fact %d", e.ID, got.event.Seq)
+	}
+	return got, nil
+}
+
+// until reads events until one satisfies end, and returns all of them.
+func (r *reader) until(t *testing.T, end func(received) bool) []received {
+	t.Helper()
+	var all []received
+	for {
+		got, err := r.next()
+		if err != nil {
+			t.Fatalf("after %d events: %v", len(all), err)
+		}
+		if all = append(all, got); end(got) {
+			return all
+		}
+	}
+}
+
+func isType(typ string) func(received) bool {
+	return func(r received) bool { return r.event.Data != nil && event.Type(r.event.Data) == typ }
+}
+
+func isNamed(name string) func(received) bool { return func(r received) bool { return r.name == name } }
+
+// journal returns the numbers of the facts that users may see.
+func (s *site) journal(id string) []int64 {
+	s.t.Helper()
+	var all []int64
+	for e, err := range s.store.Read(s.t.Context(), id, 0) {
+		if err != nil {
+			s.t.Fatal(err)
+		}
+		if !e.IsBookkeeping() {
+			all = append(all, e.Seq)
+		}
+	}
+	return all
+}
+
+func factsOf(all []received) []int64 {
+	var seqs []int64
+	for _, r := range all {
+		if r.name == "fact" {
+			seqs = append(seqs, r.event.Seq)
+		}
+	}
+	return seqs
+}
+
+// A prompt over HTTP runs. A stream has every fact of it once, and messages can be sent again.
+func TestPromptAndStream(t *testing.T) {
+	s := newSite(t, agent.Agent{Model: llmtest.Script(llmtest.Say("one"), llmtest.Say("two"))})
+	var made accepted
+	s.do("POST", "/v1/sessions", `{"session":"chat","id":"m1","text":"hello","title":"My chat"}`, 201, &made)
+	if made != (accepted{Session: "chat", ID: "m1"}) {
+		t.Fatalf("%+v", made)
+	}
+	r := s.open("chat", 0)
+	defer r.close()
+	all := r.until(t, isType("run_end"))
+	s.do("POST", "/v1/sessions", `{"session":"chat","id":"m1","text":"hello"}`, 201, &made)
+	if !made.Known {
+		t.Error("the same message begins another run")
+	}
+	s.fails("POST", "/v1/sessions", `{"session":"chat","text":"x"}`, 409, "exists")
+	s.do("POST", "/v1/sessions/chat/messages", `{"id":"m2","text":"more"}`, 202, &made)
+	if made.Known {
+		t.Error("a new message is known")
+	}
+	all = append(all, r.until(t, isType("run_end"))...)
+	s.do("POST", "/v1/sessions/chat/messages", `{"id":"m2","text":"more"}`, 202, &made)
+	if !made.Known {
+		t.Error("m2 is not known")
+	}
+	if got, want := fmt.Sprint(factsOf(all)), fmt.Sprint(s.journal("chat")); got != want {
+		t.Errorf("got the facts %s, want %s", got, want)
+	}
+	var info sessionInfo
+	s.do("GET", "/v1/sessions/chat", "", 200, &info)
+	if info.Title != "My chat" || info.Prompt != "hello" || !info.Here || info.Viewers != 1 || info.State != session.StateIdle {
+		t.Errorf("%+v", info)
+	}
+	var list sessionList
+	s.do("GET", "/v1/sessions?q=CHAT", "", 200, &list)
+	if len(list.Sessions) != 1 || list.Sessions[0].Session != "chat" {
+		t.Errorf("%+v", list)
+	}
+	if s.do("GET", "/v1/sessions?q=other", "", 200, &list); len(list.Sessions) != 0 {
+		t.Errorf("%+v", list)
+	}
+	var page eventPage
+	s.do("GET", "/v1/sessions/chat/events?limit=2&after=1", "", 200, &page)
+	if len(page.Events) != 2 || !page.More {
+		t.Errorf("%+v", page)
+	}
+	s.do("GET", "/v1/sessions/chat/events?types=run_end", "", 200, &page)
+	if len(page.Events) != 2 || page.More {
+		t.Errorf("%+v", page)
+	}
+	var total spent
+	if s.do("GET", "/v1/sessions/chat/cost", "", 200, &total); total.Runs != 2 || total.Turns != 2 {
+		t.Errorf("%+v", total)
+	}
+	for _, format := range []string{"html", "markdown", "json"} {
+		res, err := http.DefaultClient.Do(s.request("GET", "/v1/sessions/chat/export?format="+format, ""))
+		if err != nil {
+			t.Fatal(err)
+		}
+		b, _ := io.ReadAll(res.Body)
+		res.Body.Close()
+		if res.StatusCode != 200 || !bytes.Contains(b, []byte("hello")) {
+			t.Errorf("%s: %d %s", format, res.StatusCode, b)
+		}
+	}
+}
+
+// gated is a model that says a piece for each text that it gets, and ends with "".
+type gated struct{ pieces chan string }
+
+func (gated) Name() string { return "gated" }
+
+func (g gated) Stream(ctx context.Context, _ *llm.Request) iter.Seq2[llm.Delta, error] {
+	return func(yield func(llm.Delta, error) bool) {
+		all := ""
+		for {
+			select {
+			case <-ctx.Done():
+				yield(llm.Delta{}, ctx.Err())
+				return
+			case piece := <-g.pieces:
+				if piece != "" {
+					all += piece
+					if !yield(llm.Delta{Text: piece}, nil) {
+						return
+					}
+					continue
+				}
+			}
+			break
+		}
+		yield(llm.Delta{Done: &llm.Response{Stop: llm.EndTurn, Message: llm.Message{Role: llm.Assistant, Content: llm.Blocks{llm.Text{Text: all}}}}}, nil)
+	}
+}
+
+// text returns the text of an answer as a page shows it.
+func text(all []received) string {
+	out := ""
+	for _, r := range all {
+		if d, ok := r.event.Data.(event.TextDelta); ok {
+			if d.Restart {
+				out = ""
+			}
+			out += d.Text
+		}
+		if r.name == "state" {
+			out = ""
+			var st stateOf
+			if err := json.Unmarshal([]byte(r.data), &st); err != nil {
+				return err.Error()
+			}
+			for _, e := range st.Signals {
+				if d, ok := e.Data.(event.TextDelta); ok {
+					out += d.Text
+				}
+			}
+		}
+	}
+	return out
+}
+
+// A viewer that comes in the middle of an answer gets what is in flight, and then the rest.
+func TestJoinInTheMiddle(t *testing.T) {
+	g := gated{make(chan string)}
+	s := newSite(t, agent.Agent{Model: g})
+	s.do("POST", "/v1/sessions", `{"session":"chat","text":"hello"}`, 201, nil)
+	first := s.open("chat", 0)
+	defer first.close()
+	g.pieces <- "one "
+	g.pieces <- "two "
+	seen := first.until(t, func(r received) bool { return strings.Contains(r.data, "two") })
+	last := factsOf(seen)[len(factsOf(seen))-1]
+	second := s.open("chat", last)
+	defer second.close()
+	late := second.until(t, isNamed("state"))
+	if len(factsOf(late)) != 0 || text(late) != "one two " {
+		t.Errorf("the late viewer got %+v", late)
+	}
+	var st stateOf
+	if err := json.Unmarshal([]byte(late[len(late)-1].data), &st); err != nil || !st.Running || !st.Here || st.Seq < last {
+		t.Errorf("%+v, %v", st, err)
+	}
+	go func() { g.pieces <- "three"; g.pieces <- "" }()
+	late = append(late, second.until(t, isType("run_end"))...)
+	if got := text(late); got != "one two three" {
+		t.Errorf("the late viewer has %q", got)
+	}
+	seen = append(seen, first.until(t, isType("run_end"))...)
+	if got := text(seen); got != "one two three" {
+		t.Errorf("the first viewer has %q", got)
+	}
+}
+
+// A run waits for a decision over HTTP. The first one counts, and the second one learns of it.
+func TestQuestions(t *testing.T) {
+	ran := atomic.Int32{}
+	write := tool.New(tool.Spec{Name: "write", Description: "Writes."}, func(context.Context, tool.Call, struct{}) (*tool.Result, error) {
+		ran.Add(1)
+		return tool.Text("written"), nil
+	})
+	s := newSite(t, agent.Agent{Model: llmtest.Script(llmtest.Call(llmtest.Use("", "write", struct{}{})), llmtest.Say("done"), llmtest.Call(llmtest.Use("", "write", struct{}{})), llmtest.Say("done")), Tools: []tool.Tool{write}})
+	s.do("POST", "/v1/sessions", `{"session":"chat","text":"write"}`, 201, nil)
+	r := s.open("chat", 0)
+	defer r.close()
+	r.until(t, func(got received) bool { return strings.Contains(got.data, "permission_request") })
+	var list questionList
+	s.do("GET", "/v1/sessions/chat/pending", "", 200, &list)
+	if len(list.Questions) != 1 || list.Questions[0].Tool != "write" || list.Questions[0].Kind != "permission" {
+		t.Fatalf("%+v", list)
+	}
+	call := list.Questions[0].Call
+	s.fails("POST", "/v1/sessions/chat/calls/"+call+"/decision", `{"behavior":"ask"}`, 400, "bad_request")
+	s.fails("POST", "/v1/sessions/chat/messages", `{"text":"more"}`, 409, "session_busy")
+	late := s.open("chat", 0)
+	defer late.close()
+	if all := late.until(t, isNamed("state")); !strings.Contains(all[len(all)-1].data, `"permission_request"`) {
+		t.Errorf("the state has no question: %s", all[len(all)-1].data)
+	}
+	s.do("POST", "/v1/sessions/chat/calls/"+call+"/decision", `{"behavior":"allow"}`, 200, nil)
+	s.fails("POST", "/v1/sessions/chat/calls/"+call+"/decision", `{"behavior":"deny"}`, 409, "answered")
+	r.until(t, isType("run_end"))
+	if ran.Load() != 1 {
+		t.Errorf("the tool ran %d times", ran.Load())
+	}
+	if s.do("GET", "/v1/sessions/chat/pending", "", 200, &list); len(list.Questions) != 0 {
+		t.Errorf("%+v", list)
+	}
+
+	s.do("POST", "/v1/sessions/chat/messages", `{"text":"write"}`, 202, nil)
+	r.until(t, func(got received) bool { return strings.Contains(got.data, "permission_request") })
+	s.do("POST", "/v1/sessions/chat/interrupt", "", 200, nil)
+	r.until(t, isType("run_end"))
+	s.fails("POST", "/v1/sessions/chat/interrupt", "", 409, "not_running")
+}
+
+// A question outlasts the server: after a restart it waits, and its answer continues the run.
+func TestQuestionAfterRestart(t *testing.T) {
+	store := session.Dir(t.TempDir())
+	write := tool.New(tool.Spec{Name: "write", Description: "Writes."}, func(context.Context, tool.Call, struct{}) (*tool.Result, error) { return tool.Text("written"), nil })
+	model := llmtest.Script(llmtest.Call(llmtest.Use("", "write", struct{}{})), llmtest.Say("done"))
+	a := agent.Agent{Model: model, Tools: []tool.Tool{write}, Sessions: store}
+	old := newSite(t, a)
+	old.do("POST", "/v1/sessions", `{"session":"chat","text":"write"}`, 201, nil)
+	r := old.open("chat", 0)
+	all := r.until(t, func(got received) bool { return strings.Contains(got.data, "permission_request") })
+	last := factsOf(all)[len(factsOf(all))-1]
+	go old.server.Shutdown(context.Background())
+	r.until(t, isNamed("gone"))
+	r.close()
+	old.close()
+
+	s := newSite(t, a)
+	r = s.open("chat", last)
+	defer r.close()
+	if n, err := s.server.Resume(t.Context(), ""); err != nil {
+		t.Fatal(n, err)
+	}
+	var list questionList
+	for s.do("GET", "/v1/sessions/chat/pending", "", 200, &list); len(list.Questions) == 0; s.do("GET", "/v1/sessions/chat/pending", "", 200, &list) {
+		time.Sleep(time.Millisecond)
+	}
+	s.do("POST", "/v1/sessions/chat/calls/"+list.Questions[0].Call+"/decision", `{"behavior":"allow"}`, 200, nil)
+	all = append(all, r.until(t, isType("run_end"))...)
+	if got, want := fmt.Sprint(factsOf(all)), fmt.Sprint(s.journal("chat")); got != want {
+		t.Errorf("got the facts %s, want %s", got, want)
+	}
+}
