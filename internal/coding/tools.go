@@ -45,6 +45,29 @@ func (c *Coder) findSkills(ctx context.Context) error {
 	return err
 }
 
+// ReloadSkills reads the folders of skills again. Skills that are gone, or that nobody trusts any more,
+// are taken away; keep, unless nil, reports whether a skill may be there.
+func (c *Coder) ReloadSkills(ctx context.Context, keep func(*skill.Skill) bool) error {
+	if c.Skills == nil {
+		return nil
+	}
+	found := skill.New(skill.BuiltIn(c.Dir)...)
+	if _, err := c.finder.FindSkills(ctx, found); err != nil {
+		return err
+	}
+	for _, s := range c.Skills.All() {
+		if n := found.Get(s.Name); n == nil || keep != nil && !keep(n) {
+			c.Skills.Remove(s.Name)
+		}
+	}
+	for _, s := range slices.Backward(found.All()) {
+		if keep == nil || keep(s) {
+			c.Skills.Replace(s)
+		}
+	}
+	return nil
+}
+
 // openTeam stores tasks, teams and mail in the folders of the sessions. If sessions are not kept in
 // folders, they stay in memory.
 func (c *Coder) openTeam(context.Context) error {

@@ -40,6 +40,7 @@ type App struct {
 	Triggers       *triggerstore.Handler            // runs triggers that the model starts; nil: the model cannot start any
 	Definitions    Definitions                      // sub-agent definitions
 	Session        *agent.Session
+	ServerModes    ServerModes     // servers whose calls the host wants to be asked about
 	recorder       *trace.Recorder // nil: the run is not traced
 	Store          session.Store
 	Existing       bool                  // the session existed before this run

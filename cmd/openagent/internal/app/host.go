@@ -15,6 +15,7 @@ import (
 	"github.com/openagent-go/agent/llm"
 	"github.com/openagent-go/agent/mcp"
 	"github.com/openagent-go/agent/permission"
+	"github.com/openagent-go/agent/skill"
 	"github.com/openagent-go/agent/tool"
 	"github.com/openagent-go/agent/tools"
 )
@@ -86,19 +87,27 @@ func (s *App) applyHost() error {
 		s.Agent.Tools = slices.DeleteFunc(s.Agent.Tools, named("AskUser"))
 		s.Agent.DeferredTools = slices.DeleteFunc(s.Agent.DeferredTools, func(name string) bool { return name == "AskUser" })
 	}
+	if s.Options.Driven() {
+		s.Agent.Deciders = append(slices.Clip(s.Agent.Deciders), &s.ServerModes)
+	}
 	k := s.host
 	if k == nil {
 		return nil
 	}
 	s.Agent.Permissions.Ask = append(slices.Clip(s.Agent.Permissions.Ask), k.Ask...)
-	if k.Skills != nil && s.Skills != nil {
+	if s.Skills != nil {
 		for _, known := range s.Skills.All() {
-			if !slices.ContainsFunc(k.Skills, func(name string) bool { return known.Name == name || strings.HasSuffix(known.Name, ":"+name) }) {
+			if !k.wantsSkill(known) {
 				s.Skills.Remove(known.Name)
 			}
 		}
 	}
 	return nil
+}
+
+// wantsSkill reports whether a skill is among those of the host.
+func (k *Host) wantsSkill(known *skill.Skill) bool {
+	return k == nil || k.Skills == nil || slices.ContainsFunc(k.Skills, func(name string) bool { return known.Name == name || strings.HasSuffix(known.Name, ":"+name) })
 }
 
 // giveTitle gives a new session the title of the host.

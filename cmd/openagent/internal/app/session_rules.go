@@ -53,6 +53,13 @@ func (g *SessionRules) Add(rules ...permission.Rule) {
 	}
 }
 
+// List returns the rules.
+func (g *SessionRules) List() []permission.Rule {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	return slices.Clone(g.rules)
+}
+
 // Covers reports whether a session rule allows a call that needs permission.
 func (g *SessionRules) Covers(ctx context.Context, call tool.Call, verdict permission.Decision) bool {
 	if verdict.Source != policies.FromMode {

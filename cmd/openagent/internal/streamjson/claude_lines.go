@@ -4,8 +4,12 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
+	"fmt"
+	"maps"
 	"path/filepath"
+	"slices"
 	"strings"
+	"sync"
 	"time"
 	"unicode/utf8"
 
@@ -32,23 +36,22 @@ type claudeLines struct {
 	keySource string
 	plugins   []namedPlugin
 	windows   func(model string) (window, output int)
-	secret    func(text string) bool // the text holds a secret
+	hide      func(text string) string // replaces secrets
 
 	stop  string // stop_reason of the last answer
 	began string // what began the prompt, if not a message of the host
 	tasks *tasks
 	told  map[string]time.Duration // when each slow call was last reported on
 
-	// Of all prompts so far.
-	usd    float64
-	models map[string]event.Spending
+	mu  sync.Mutex // guards all
+	all spending
 }
 
 // newClaudeLines returns the vocabulary for a session.
 func newClaudeLines(s *app.App) *claudeLines {
-	c := &claudeLines{replay: s.Options.Replay, hooks: s.Options.HookEvents, keySource: s.Provider.Key.Source, tasks: new(tasks), told: map[string]time.Duration{}, models: map[string]event.Spending{}}
+	c := &claudeLines{replay: s.Options.Replay, hooks: s.Options.HookEvents, keySource: s.Provider.Key.Source, tasks: new(tasks), told: map[string]time.Duration{}, all: spending{models: map[string]event.Spending{}}}
 	hidden := claudelog.Hidden(append(s.Provider.Secrets(), s.Options.SecretValues()...))
-	c.secret = func(text string) bool { return hidden.Text(text) != text }
+	c.hide = hidden.Text
 	for _, dir := range s.Options.Plugins {
 		c.plugins = append(c.plugins, namedPlugin{filepath.Base(dir), dir})
 	}
@@ -109,6 +112,7 @@ func (r *Report) claudeAnswer(e event.Event, m event.AssistantMessage, pieces bo
 	line := assistantLine{Type: "assistant", Message: shownMessage(m), Parent: r.parent, claudeAuthor: r.author(e)}
 	line.Message.StopReason = nil
 	r.agentCalled(m)
+	r.claude.tasks.begin(m.Response.Message.ToolUses())
 	blocks := line.Message.Content
 	end := min(1, len(blocks)) // of the first line
 	if pieces {
@@ -169,6 +173,8 @@ func (r *Report) claudeMessage(m event.UserMessage) {
 func (r *Report) claudeToolResult(e event.Event, d event.ToolResult) {
 	u, _ := r.calls.Get(r.prefix + d.Call)
 	r.jobStarted(e, d, u)
+	r.claude.tasks.over(u.ID)
+	r.claude.changedLines(d.Result.Details)
 	delete(r.claude.told, r.prefix+d.Call)
 	block := contentjson.Block(llm.ToolResult{ID: u.ID, Content: d.Result.Content, IsError: d.Result.IsError})
 	r.Line(userLine{Type: "user", Message: userMessage{"user", []any{block}}, Result: claudecode.ToolResult(u.Name, u.Input, &d.Result, r.claude.changedFile), Parent: r.parent,
@@ -185,7 +191,7 @@ func (c *claudeLines) changedFile(path string) (string, bool) {
 	}
 	data, err := plainfile.ReadFile(path, maxChanged)
 	text := string(data)
-	return text, err == nil && utf8.ValidString(text) && !c.secret(text)
+	return text, err == nil && utf8.ValidString(text) && c.hide(text) == text
 }
 
 // claudeDenied reports that a call was refused without a question to a person.
@@ -292,15 +298,10 @@ type claudeModel struct {
 // prompts so far. It has no unknown cost: that is 0.
 func (r *Report) claudeOf(l ResultLine) claudeResult {
 	end, c := claudecode.EndOf(r.End.Reason), r.claude
-	c.usd += orZero(l.CostUSD)
-	for name, s := range r.End.Models {
-		sum := c.models[name]
-		sum.Usage = sum.Usage.Add(s.Usage)
-		sum.CostUSD = new(orZero(sum.CostUSD) + orZero(s.CostUSD))
-		c.models[name] = sum
-	}
+	c.spend(r.End)
+	sum := c.soFar()
 	out := claudeResult{Type: "result", Subtype: end.Subtype, IsError: end.IsError, Turns: l.Turns, DurationMS: l.DurationMS, APIMS: l.APIMS, TTFTMS: l.TTFTMS,
-		CostUSD: c.usd, Usage: claudecode.UsageOf(r.End.Usage), ModelUsage: map[string]claudeModel{}, Denials: l.Denials, Structured: l.Structured,
+		CostUSD: sum.USD, Usage: claudecode.UsageOf(r.End.Usage), ModelUsage: sum.Models, Denials: l.Denials, Structured: l.Structured,
 		Reason: end.Reason, FastMode: "off", Origin: l.Origin}
 	if c.stop != "" {
 		out.Stop = &c.stop
@@ -310,11 +311,6 @@ func (r *Report) claudeOf(l ResultLine) claudeResult {
 	}
 	if string(out.Structured) == "null" {
 		out.Structured = nil
-	}
-	for name, u := range shownModels(c.models) {
-		m := claudeModel{modelUsage: u, CostUSD: orZero(u.CostUSD)}
-		m.Window, m.MaxOutput = c.windows(name)
-		out.ModelUsage[name] = m
 	}
 	text := l.Result
 	switch {
@@ -335,6 +331,77 @@ func (r *Report) claudeOf(l ResultLine) claudeResult {
 		out.Result = &text
 	}
 	return out
+}
+
+// spending is what the session has cost so far, also beside its prompts.
+type spending struct {
+	usd            float64
+	models         map[string]event.Spending
+	api, took      time.Duration
+	added, removed int // lines of files
+}
+
+// spend adds a prompt.
+func (c *claudeLines) spend(end event.RunEnd) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	a := &c.all
+	a.usd += orZero(end.CostUSD)
+	a.api, a.took = a.api+end.API, a.took+end.Duration
+	for name, s := range end.Models {
+		sum := a.models[name]
+		sum.Usage = sum.Usage.Add(s.Usage)
+		sum.CostUSD = new(orZero(sum.CostUSD) + orZero(s.CostUSD))
+		a.models[name] = sum
+	}
+}
+
+// changedLines counts the lines that a call has changed.
+func (c *claudeLines) changedLines(details json.RawMessage) {
+	var d struct {
+		Added   int `json:"additions"`
+		Removed int `json:"deletions"`
+	}
+	if len(details) == 0 || json.Unmarshal(details, &d) != nil {
+		return
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.all.added, c.all.removed = c.all.added+d.Added, c.all.removed+d.Removed
+}
+
+// A sessionUsage is the cost and usage of a session as Claude Code reports it.
+type sessionUsage struct {
+	USD     float64                `json:"total_cost_usd"`
+	APIMS   int64                  `json:"total_api_duration_ms"`
+	TookMS  int64                  `json:"total_duration_ms"`
+	Added   int                    `json:"total_lines_added"`
+	Removed int                    `json:"total_lines_removed"`
+	Models  map[string]claudeModel `json:"model_usage"`
+}
+
+func (c *claudeLines) soFar() sessionUsage {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	a := &c.all
+	u := sessionUsage{a.usd, a.api.Milliseconds(), a.took.Milliseconds(), a.added, a.removed, map[string]claudeModel{}}
+	for name, s := range shownModels(a.models) {
+		m := claudeModel{modelUsage: s, CostUSD: orZero(s.CostUSD)}
+		m.Window, m.MaxOutput = c.windows(name)
+		u.Models[name] = m
+	}
+	return u
+}
+
+// text is the usage for a person.
+func (u sessionUsage) text() string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "Total cost: %s\nTime of models: %.1fs\nTime in all: %.1fs\nChanged lines: %d added, %d removed\n", app.CostText(&u.USD), float64(u.APIMS)/1000, float64(u.TookMS)/1000, u.Added, u.Removed)
+	for _, name := range slices.Sorted(maps.Keys(u.Models)) {
+		m := u.Models[name]
+		fmt.Fprintf(&b, "%s: %d input, %d output, %d read from the cache, %d written to it (%s)\n", name, m.Input, m.Output, m.CacheRead, m.CacheWrite, app.CostText(&m.CostUSD))
+	}
+	return b.String()
 }
 
 // ResultLine returns the line of the ended run's result. A program that drives the command as it

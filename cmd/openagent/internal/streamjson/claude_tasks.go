@@ -40,6 +40,38 @@ type tasks struct {
 
 	mu   sync.Mutex
 	list []*task
+	open map[string]bool // calls of tools that may take long, by the model's id
+}
+
+// slowTools are the tools that can work in the background.
+var slowTools = []string{"Bash", "Agent", "Task"}
+
+// begin notes calls that have begun.
+func (k *tasks) begin(uses []llm.ToolUse) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	for _, u := range uses {
+		if slices.Contains(slowTools, u.Name) {
+			if k.open == nil {
+				k.open = map[string]bool{}
+			}
+			k.open[u.ID] = true
+		}
+	}
+}
+
+// over notes that a call has ended.
+func (k *tasks) over(use string) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	delete(k.open, use)
+}
+
+// working reports whether a call is in the foreground; with "" any call.
+func (k *tasks) working(use string) bool {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	return k.open[use] || use == "" && len(k.open) > 0
 }
 
 // The lines about tasks.

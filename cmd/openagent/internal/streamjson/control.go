@@ -131,6 +131,13 @@ func (d *Session) handleControl(ctx context.Context, id string, request json.Raw
 		d.reply(id, answer, err)
 		return err
 	}
+	if do, ok := hostRequests[head.Subtype]; ok {
+		d.waiting.Go(func() {
+			answer, err := do(d, ctx, request)
+			d.reply(id, answer, err)
+		})
+		return nil
+	}
 	var o controlCommand
 	err := json.Unmarshal(request, &o)
 	if err == nil {
@@ -225,6 +232,9 @@ func (d *Session) carryOut(ctx context.Context, o controlCommand) (any, error) {
 	case "set_tools":
 		return d.inForce(d.s.SetTools(ctx, o.Tools))
 	case "get_settings":
+		if d.claude {
+			return d.claudeSettings(), nil
+		}
 		return d.inForce(nil)
 	case "list_agents":
 		return map[string][]app.RunningAgent{"agents": d.s.RunningAgents()}, nil

@@ -11,6 +11,7 @@ import (
 	"strings"
 
 	"github.com/openagent-go/agent"
+	"github.com/openagent-go/agent/cmd/openagent/internal/app"
 	"github.com/openagent-go/agent/cmd/openagent/internal/claudecode"
 	"github.com/openagent-go/agent/cmd/openagent/internal/cli"
 	"github.com/openagent-go/agent/cmd/openagent/internal/rewind"
@@ -223,4 +224,83 @@ func (d *Session) claudeContext(u agent.ContextUsage) claudecode.Context {
 		u.Window = i.Window
 	}
 	return claudecode.ContextOf(u.Window, u.Tokens, u.Free, u.Categories, d.s.EffectiveSettings().Model)
+}
+
+// claudeSettings are the settings as Claude Code reports them: those that count, those of each layer,
+// and what the next request uses. Our own members are there as well.
+type claudeSettings struct {
+	app.EffectiveSettings
+	Effective map[string]any  `json:"effective"`
+	Sources   []settingsLayer `json:"sources"` // the lowest first
+	Applied   appliedSettings `json:"applied"`
+}
+
+type settingsLayer struct {
+	Source   string         `json:"source"`
+	Settings map[string]any `json:"settings"`
+}
+
+type appliedSettings struct {
+	Model  string  `json:"model"`
+	Effort *string `json:"effort"`
+}
+
+// shownSettings are the settings that hosts see, by our names. Others may hold keys.
+var shownSettings = []struct{ own, group, name string }{
+	{"model", "", "model"}, {"effort", "", "effortLevel"}, {"permissions.defaultMode", "permissions", "defaultMode"}, {"permissions.allow", "permissions", "allow"},
+	{"permissions.ask", "permissions", "ask"}, {"permissions.deny", "permissions", "deny"}, {"permissions.additionalDirectories", "permissions", "additionalDirectories"},
+	{"disableAllHooks", "", "disableAllHooks"},
+}
+
+func (d *Session) claudeSettings() claudeSettings {
+	c := claudeSettings{EffectiveSettings: d.s.EffectiveSettings(), Effective: map[string]any{}, Sources: []settingsLayer{}}
+	c.Applied.Model = c.Model
+	if c.Effort != "" {
+		c.Applied.Effort = &c.Effort
+	}
+	s := d.s.Options.Settings
+	if s == nil {
+		return c
+	}
+	layers := map[string]map[string]any{}
+	for _, k := range shownSettings {
+		list, err := s.Explain(k.own)
+		if err != nil {
+			continue
+		}
+		for _, l := range list {
+			source, _ := claudeSource(string(l.Source.Scope))
+			if l.Source.Scope == "default" {
+				continue
+			}
+			if layers[source] == nil {
+				layers[source] = map[string]any{}
+			}
+			put(layers[source], k.group, k.name, l.Value)
+		}
+		if v, err := s.Get(k.own); err == nil && v.Value != nil {
+			put(c.Effective, k.group, k.name, v.Value)
+		}
+	}
+	for _, name := range []string{"userSettings", "projectSettings", "localSettings", "flagSettings", "cliArg", "policySettings"} {
+		if layers[name] != nil {
+			c.Sources = append(c.Sources, settingsLayer{strings.Replace(name, "cliArg", "flagSettings", 1), layers[name]})
+		}
+	}
+	return c
+}
+
+// put sets a member of an object, within a group if it has one. The first value counts.
+func put(to map[string]any, group, name string, value json.RawMessage) {
+	if group != "" {
+		inner, _ := to[group].(map[string]any)
+		if inner == nil {
+			inner = map[string]any{}
+			to[group] = inner
+		}
+		to = inner
+	}
+	if _, there := to[name]; !there {
+		to[name] = value
+	}
 }

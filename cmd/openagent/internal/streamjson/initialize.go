@@ -400,14 +400,18 @@ type agentChoice struct {
 	Model       string `json:"model,omitempty"`
 }
 
-// claudeInitialized adds what hosts of Claude Code read.
-func (d *Session) claudeInitialized(answer map[string]any) {
+func (d *Session) agentChoices() []agentChoice {
 	agents := []agentChoice{}
 	for _, k := range d.s.Definitions {
 		agents = append(agents, agentChoice{k.Agent.Name, k.Description, k.Model})
 	}
+	return agents
+}
+
+// claudeInitialized adds what hosts of Claude Code read.
+func (d *Session) claudeInitialized(answer map[string]any) {
 	p := d.s.Provider
-	maps.Copy(answer, map[string]any{"agents": agents,
+	maps.Copy(answer, map[string]any{"agents": d.agentChoices(),
 		"account":                   map[string]string{"tokenSource": p.Key.Source, "apiKeySource": p.Key.Source, "apiProvider": p.Name.Value},
 		"hook_on_failure_supported": true, "claude_code_version": claudeVersion, "openagent_version": cli.Version(), "pid": os.Getpid(),
 		"current_permission_mode": string(d.report.Mode), "session_state": "idle", "fast_mode_state": "off"})

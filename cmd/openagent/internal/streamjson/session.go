@@ -53,6 +53,7 @@ type Session struct {
 	own     map[string]bool      // ids of messages that the session itself has queued
 	current *turn                // runs, or is about to
 	queue   []agent.Input
+	context []llm.Block     // messages without a turn of their own, for the next one
 	schema  json.RawMessage // schema of answers from initialize; nil: from the flags
 	ended   bool            // the input has ended
 	broken  error           // the input was invalid
@@ -342,6 +343,7 @@ type inLine struct {
 	Type     string `json:"type"`
 	UUID     string `json:"uuid"`
 	Priority string `json:"priority"`
+	Query    *bool  `json:"shouldQuery"` // false: context of the next message
 	Message  struct {
 		Role    string          `json:"role"`
 		Content json.RawMessage `json:"content"`
@@ -407,8 +409,24 @@ func (d *Session) message(ctx context.Context, in inLine) error {
 	if strings.TrimSpace(text) == "" && len(blocks) == 0 {
 		return errors.New("the message is empty")
 	}
+	if in.Query != nil && !*in.Query {
+		d.mu.Lock()
+		defer d.mu.Unlock()
+		if len(d.context) >= maxQueue {
+			return fmt.Errorf("more than %d messages without a turn are waiting; send fewer at a time", maxQueue)
+		}
+		if text != "" {
+			blocks = append([]llm.Block{llm.Text{Text: text}}, blocks...)
+		}
+		d.context = append(d.context, blocks...)
+		return nil
+	}
 	d.mu.Lock()
 	input := agent.Input{ID: in.UUID, Text: text, Blocks: blocks, Output: d.schema}
+	if _, compacts := app.CompactCommand(text); len(d.context) > 0 && !compacts {
+		input.Blocks = append(d.context, blocks...)
+		d.context = nil
+	}
 	d.mu.Unlock()
 	if input.ID == "" {
 		input.ID = session.NewID()

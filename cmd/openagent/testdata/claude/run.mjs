@@ -5,6 +5,7 @@ import './hooks.mjs'
 import './mirror.mjs'
 import './servers.mjs'
 import './control.mjs'
+import './requests.mjs'
 
 const name = process.argv[2]
 if (!name) {
