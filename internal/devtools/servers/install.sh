@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
 # Installs the language servers that tests start into .cache/servers, the MCP servers
 # into .cache/mcp, a client of the Agent Client Protocol and the adapter that serves Claude
-# Code by it into .cache/acp, and the Claude Agent SDK into .cache/claude, where tests look
-# for them. What is there already is left alone.
+# Code by it into .cache/acp, the Claude Agent SDK into .cache/claude and tmux into .cache/tmux,
+# where tests look for them. What is there already is left alone.
 set -euo pipefail
 here=$(cd "$(dirname "$0")" && pwd)
 mkdir -p "$here/../../../.cache"
@@ -11,6 +11,26 @@ gopls=v0.23.0
 mkdir -p "$cache/servers/bin"
 if [ ! -x "$cache/servers/bin/gopls" ] || ! "$cache/servers/bin/gopls" version | grep -qF "$gopls"; then
 	GOFLAGS= GOBIN=$cache/servers/bin "${GO:-go}" install "golang.org/x/tools/gopls@$gopls"
+fi
+# debian_tmux FOLDER unpacks the terminal multiplexer and its libraries from Debian, without installing them.
+debian_tmux() {
+	local packages
+	packages=$(apt-cache depends --recurse --no-recommends --no-suggests --no-conflicts --no-breaks --no-replaces --no-enhances tmux |
+		grep -E '^(tmux|libevent-core-|libutempter0|libtinfo|libsystemd0|libjemalloc)' | sort -u) || return
+	(mkdir -p "$1/packages" && cd "$1/packages" && apt-get -qq download $packages && for p in *.deb; do dpkg -x "$p" ../root; done) || return
+	mkdir -p "$1/bin"
+	cat >"$1/bin/tmux" <<'END'
+#!/bin/sh
+root=$(cd "$(dirname "$0")/../root" && pwd)
+LD_LIBRARY_PATH=$(echo "$root"/usr/lib/*-linux-*):$(echo "$root"/lib/*-linux-*) exec "$root/usr/bin/tmux" "$@"
+END
+	chmod +x "$1/bin/tmux"
+}
+if ! command -v tmux >/dev/null && [ ! -x "$cache/tmux/bin/tmux" ]; then
+	if ! command -v apt-get >/dev/null || ! debian_tmux "$cache/tmux"; then
+		echo "tmux is not to be had from Debian: tests of the terminal UI in tmux are skipped" >&2
+		rm -rf "$cache/tmux"
+	fi
 fi
 if ! command -v npm >/dev/null; then
 	echo "npm is not installed: no typescript-language-server, no MCP servers, no ACP client and no Claude Agent SDK" >&2

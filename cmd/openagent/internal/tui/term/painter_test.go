@@ -136,6 +136,7 @@ type generator struct {
 	next  int // the number of the next history line
 	live  []string
 	caret frame.Caret
+	from  []string // what texts are made of
 }
 
 var pieces = []string{"a", "bc", " ", "  ", "word ", "─", "◐", "日本", "語", "e\u0301", "\U0001f468\u200d\U0001f469\u200d\U0001f467", "❤\ufe0f",
@@ -145,7 +146,7 @@ var pieces = []string{"a", "bc", " ", "  ", "word ", "─", "◐", "日本", "�
 func (g *generator) text(width int) string {
 	var b strings.Builder
 	for range g.IntN(12) {
-		p := pieces[g.IntN(len(pieces))]
+		p := g.from[g.IntN(len(g.from))]
 		if frame.Width(b.String()+p) > width {
 			break
 		}
@@ -161,11 +162,11 @@ func (g *generator) edited(line string, width int) string {
 	case 0:
 		return g.text(width)
 	case 1:
-		line = line[:cut] + pieces[g.IntN(len(pieces))] + line[cut:]
+		line = line[:cut] + g.from[g.IntN(len(g.from))] + line[cut:]
 	case 2:
 		line = line[:cut]
 	default:
-		line += pieces[g.IntN(len(pieces))]
+		line += g.from[g.IntN(len(g.from))]
 	}
 	for frame.Width(line) > width {
 		line = line[:g.cut(line)]
@@ -249,7 +250,7 @@ func runs(t *testing.T, filled bool, check func(t *testing.T, s *screen, f frame
 	}
 	for seed := range seeds {
 		t.Run(fmt.Sprint(seed), func(t *testing.T) {
-			g := &generator{Rand: rand.New(rand.NewPCG(uint64(seed), 1))}
+			g := &generator{Rand: rand.New(rand.NewPCG(uint64(seed), 1)), from: pieces}
 			w, h := 20+g.IntN(60), 20+g.IntN(12)
 			s := newScreen(t, w, h)
 			var history []string

@@ -14,36 +14,30 @@ type Signals struct {
 	// Resized receives when the size may have changed.
 	Resized chan os.Signal
 
-	// Stopped receives when another program asks this one to stop (SIGTSTP): call Suspend.
-	Stopped chan os.Signal
-
-	// Continued receives when the program goes on after a stop that it did not see: call
+	// Continued receives when the program goes on after another program has stopped it: call
 	// Retake.
 	Continued chan os.Signal
 }
 
 // WatchSignals begins to receive signals.
 func WatchSignals() *Signals {
-	s := &Signals{make(chan os.Signal, 1), make(chan os.Signal, 1), make(chan os.Signal, 1)}
+	s := &Signals{make(chan os.Signal, 1), make(chan os.Signal, 1)}
 	signal.Notify(s.Resized, syscall.SIGWINCH)
-	signal.Notify(s.Stopped, syscall.SIGTSTP)
 	signal.Notify(s.Continued, syscall.SIGCONT)
 	return s
 }
 
 // Stop ends the receiving.
 func (s *Signals) Stop() {
-	for _, c := range []chan os.Signal{s.Resized, s.Stopped, s.Continued} {
-		signal.Stop(c)
-	}
+	signal.Stop(s.Resized)
+	signal.Stop(s.Continued)
 }
 
 // Suspend stops the program and its process group, as a shell's Ctrl-Z does, and returns when
-// it goes on.
+// it goes on. SIGTSTP must have its default effect: once a Go program has asked to receive
+// it, it stops nothing any more.
 func (t *Terminal) Suspend(s *Signals) error {
 	return t.Outside(func(_, _ *os.File) error {
-		signal.Reset(syscall.SIGTSTP)
-		defer signal.Notify(s.Stopped, syscall.SIGTSTP)
 		drain(s.Continued)
 		if err := syscall.Kill(0, syscall.SIGTSTP); err != nil {
 			return err

@@ -7,7 +7,7 @@ import (
 )
 
 // A Signals tells of signals about the terminal. Windows has none.
-type Signals struct{ Resized, Stopped, Continued chan os.Signal }
+type Signals struct{ Resized, Continued chan os.Signal }
 
 // WatchSignals begins to receive signals.
 func WatchSignals() *Signals { return new(Signals) }
