@@ -17,7 +17,7 @@ var commandLayers = [][]string{
 	{"tui/ui", "tui/term", "tui/styled"},
 	{"tui/mdview", "tui/difftext"},
 	{"cli", "tui/draw", "tui/pager"},
-	{"settings", "keys"},
+	{"settings", "keys", "tui/pages"},
 	{"provider"},
 	{"preview", "sessionstore"},
 	{"app"},

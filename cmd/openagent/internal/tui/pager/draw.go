@@ -22,19 +22,19 @@ func (p *Pager) Draw() []styled.Row {
 	var out []styled.Row
 	for _, q := range p.visible() {
 		mark := styled.Span{Text: "  "}
-		if q.ofItem() == p.selected {
+		if shown := p.show(q)[q.line]; q.ofItem() == p.selected && (q.line > 0 || shown.text() != "") {
 			mark = styled.Span{Kind: styled.Accent, Text: "▌ "}
 		}
 		row := p.marked(p.show(q)[q.line].styled(), q)
 		out = append(out, styled.Join(styled.Row{mark}, window(row, p.left, p.width-margin)))
 	}
 	if len(out) == 0 && p.pages > 0 {
-		out = append(out, styled.Row{{Kind: styled.Dim, Text: "  loading …"}})
+		out = append(out, styled.Row{{Kind: styled.Dim, Text: "  loading …"}}.Cut(p.width))
 	}
 	for len(out) < p.rows() {
 		out = append(out, nil)
 	}
-	return append(out[:p.rows()], p.status())
+	return append(out[:p.height-1], p.status())
 }
 
 // marked marks the text of the search in a row.

@@ -2,6 +2,7 @@ package pager
 
 import (
 	"fmt"
+	"slices"
 	"unicode/utf8"
 
 	"github.com/openagent-go/agent/cmd/openagent/internal/tui/input"
@@ -31,6 +32,7 @@ func (p *Pager) key(k input.Key) []Action {
 		p.scroll(-page / 2)
 	case "home", "g":
 		p.top, p.atEnd = place{}, false
+		p.pick(place{})
 	case "end", "G":
 		p.goEnd()
 		return []Action{Refresh{}}
@@ -73,7 +75,7 @@ func (p *Pager) typed(k input.Key) []Action {
 			p.query = p.found
 			return nil
 		}
-		p.note, p.found, p.hits = "searching …", "", nil
+		p.note, p.found, p.hits, p.seek = "searching …", "", nil, 0
 		return []Action{Find{p.query}}
 	case "esc", "ctrl+c":
 		p.typing, p.query = false, p.found
@@ -109,12 +111,9 @@ func (p *Pager) neighbour(by int) {
 
 // reveal scrolls so that a line is on the screen.
 func (p *Pager) reveal(q place) {
-	for _, v := range p.visible() {
-		if v == q {
-			return
-		}
+	if !slices.Contains(p.visible(), q) {
+		p.top = p.back(q, p.rows()/3)
 	}
-	p.top = p.back(q, p.rows()/3)
 }
 
 // fold folds or unfolds the selected item.

@@ -20,9 +20,9 @@ import (
 type Input any
 
 type (
-	// Opened tells how many pages the session has. The pager goes to its end. Later, pages
-	// were added; those that were there stay, except for the last one.
-	Opened struct{ Pages int }
+	// Opened tells how many pages the session has. The pager goes to its end. In the same
+	// edition pages are only added, and the last one grows.
+	Opened struct{ Pages, Edition int }
 	// Loaded brings a page.
 	Loaded struct {
 		Page  int
@@ -67,9 +67,10 @@ func (Close) action()   {}
 type Pager struct {
 	width, height int
 
-	pages  int
-	loaded map[int][]*view.Item
-	asked  map[int]bool // pages that were asked for
+	pages   int
+	edition int
+	loaded  map[int][]*view.Item
+	asked   map[int]bool // pages that were asked for
 
 	top      place // the first line on the screen
 	selected place // an item: its line is 0
@@ -124,9 +125,15 @@ func (p *Pager) Update(in Input) []Action {
 			p.query += in.Text
 		}
 	case Opened:
-		p.opened(in)
+		do = p.opened(in)
 	case Loaded:
 		delete(p.asked, in.Page)
+		if in.Items == nil {
+			in.Items = []*view.Item{} // the page is there, and empty
+		}
+		if in.Page == p.pages-1 && p.loaded[in.Page] != nil && p.top == p.endTop() {
+			p.atEnd = true // it stays at the end, which has grown
+		}
 		set(&p.loaded, in.Page, in.Items)
 		p.forget(func(q place) bool { return q.page == in.Page })
 	case Found:
@@ -160,16 +167,23 @@ func (p *Pager) resize(in input.Resize) {
 	p.lines = nil
 }
 
-func (p *Pager) opened(in Opened) {
-	if p.pages > 0 && in.Pages >= p.pages {
-		last := p.pages - 1
-		delete(p.loaded, last)
-		p.forget(func(q place) bool { return q.page == last })
-	} else if in.Pages != p.pages {
-		p.loaded, p.lines = nil, nil
+// opened takes in how many pages there are. The last one that was there may have grown: it is
+// read again.
+func (p *Pager) opened(in Opened) []Action {
+	var do []Action
+	last := p.pages - 1
+	p.asked = nil
+	if last >= 0 && in.Pages > last && in.Edition == p.edition {
+		set(&p.asked, last, true)
+		do = append(do, Load{last})
+	} else {
+		p.loaded, p.lines, p.open = nil, nil, nil
+		p.found, p.hits, p.seek = "", nil, 0
 	}
-	p.pages, p.asked = in.Pages, nil
+	p.edition = in.Edition
+	p.pages = in.Pages
 	p.goEnd()
+	return do
 }
 
 // goEnd shows the end of the session.

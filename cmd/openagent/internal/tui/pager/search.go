@@ -62,7 +62,7 @@ func (p *Pager) foundAll(in Found) []Action {
 		p.hit = 0
 	}
 	if h := p.hits[p.hit]; h.Page != p.at.page || h.Item != p.at.item {
-		p.at = place{h.Page, h.Item, -1}
+		p.at = place{h.Page, h.Item, aboveAll}
 	}
 	p.seek = 1
 	return p.goHit()
@@ -83,8 +83,15 @@ func (p *Pager) goHit() []Action {
 	return nil
 }
 
+// The lines before and after all lines of an item.
+const (
+	aboveAll = -1
+	belowAll = 1 << 30
+)
+
 // showHit looks for the next line with the text, in the direction of the search, and shows it.
-// If a page is not there yet, it waits for it.
+// If a page is not there yet, it waits for it. Of an item that has the text in no single line,
+// it shows the first one.
 func (p *Pager) showHit() {
 	for range len(p.hits) + 1 {
 		h := p.hits[p.hit]
@@ -93,36 +100,26 @@ func (p *Pager) showHit() {
 			p.top = q
 			return
 		}
-		if n, ok := p.lineWith(q); ok {
+		n, ok := p.lineWith(q)
+		if !ok && (p.at.line == aboveAll || p.at.line == belowAll) && len(p.show(q)) > 0 {
+			n, ok = min(1, len(p.show(q))-1), true
+		}
+		if ok {
 			p.at = place{q.page, q.item, n}
 			p.seek = 0
 			p.pick(q)
 			p.top = q
 			p.reveal(p.at)
-			if !contains(p.visible(), p.at) {
-				p.top = p.at
-			} else if p.at.line > p.rows()/2 {
-				p.top = p.back(p.at, p.rows()/3)
-			}
 			p.note = "match in item " + strconv.Itoa(p.hit+1) + " of " + strconv.Itoa(len(p.hits))
 			return
 		}
 		p.hit = (p.hit + p.seek + len(p.hits)) % len(p.hits)
-		p.at = place{p.hits[p.hit].Page, p.hits[p.hit].Item, -1}
+		p.at = place{p.hits[p.hit].Page, p.hits[p.hit].Item, aboveAll}
 		if p.seek < 0 {
-			p.at.line = 1 << 30
+			p.at.line = belowAll
 		}
 	}
 	p.seek = 0
-}
-
-func contains(list []place, q place) bool {
-	for _, v := range list {
-		if v == q {
-			return true
-		}
-	}
-	return false
 }
 
 // lineWith returns the next line of an item that has the text of the search. It unfolds the
