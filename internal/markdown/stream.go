@@ -166,18 +166,26 @@ func (s *Stream) Close() []Part {
 }
 
 // Open returns the parts that may still change, as they are if nothing follows. A last line
-// that so far has only marks, such as the first hyphen of a list, is left out.
+// that so far has only marks, such as the first hyphen of a list, is left out. What is open in
+// the last line, such as strong text, ends with it.
 func (s *Stream) Open() []Part {
 	c := *s
 	c.source = append([]byte(nil), s.source...)
-	marks := "-=*_+#>`~|: \t0123456789.)"
+	last := string(s.line[:whole(s.line)])
 	if s.state == fenced {
-		marks = string(s.open.mark)
+		if strings.Trim(last, " "+string(s.open.mark)) == "" {
+			last = ""
+		}
+	} else if strings.Trim(last, "-=*_+#>`~|: \t0123456789.)") == "" {
+		last = ""
+	} else if k := readLine(last).kind; s.state == paragraph || s.state == listed && s.prose || s.state == between && k != fence && k != indented {
+		from := 0
+		if s.state != paragraph { // marks of other items and blocks are not open
+			from = bytes.LastIndexByte(s.source, '\n') + 1
+		}
+		last = finished(string(s.source[from:]), last)
 	}
-	c.line = append([]byte(nil), s.line[:whole(s.line)]...)
-	if strings.Trim(string(c.line), marks) == "" {
-		c.line = nil
-	}
+	c.line = []byte(last)
 	return c.Close()
 }
 

@@ -142,7 +142,15 @@ func TestOpen(t *testing.T) {
 		fed  string
 		want []Part
 	}{
-		{"a **b", []Part{{Paragraph{[]Inline{Text("a **b")}}, false}}},
+		{"a **b", []Part{{Paragraph{[]Inline{Text("a "), Strong{[]Inline{Text("b")}}}}, false}}},
+		{"a *b `c", []Part{{Paragraph{[]Inline{Text("a "), Emphasis{[]Inline{Text("b "), CodeSpan("c")}}}}, false}}},
+		{"a **", []Part{{Paragraph{[]Inline{Text("a")}}, false}}},
+		{"**a** 2 * 3 b_c \\* ~5", []Part{{Paragraph{[]Inline{Strong{[]Inline{Text("a")}}, Text(" 2 * 3 b_c * ~5")}}, false}}},
+		{"**a\nb `c` d", []Part{{Paragraph{[]Inline{Strong{[]Inline{Text("a"), Break{Soft: true}, Text("b "), CodeSpan("c"), Text(" d")}}}}, false}}},
+		{"- **b", []Part{{List{Items: []Item{{Blocks: []Block{Paragraph{[]Inline{Strong{[]Inline{Text("b")}}}}}}}}, false}}},
+		{"# a *b", []Part{{Heading{1, []Inline{Text("a "), Emphasis{[]Inline{Text("b")}}}}, false}}},
+		{"    a **b", []Part{{Code{"", "a **b\n"}, false}}},
+		{"```\na **b", []Part{{Code{"", "a **b\n"}, true}}},
 		{"text\n-", []Part{{Paragraph{[]Inline{Text("text")}}, false}}},
 		{"1. a\n2. b\n3. c", []Part{
 			{List{true, 2, []Item{{Blocks: []Block{Paragraph{[]Inline{Text("b")}}}}}}, true},
