@@ -127,8 +127,10 @@ var rules = map[string][]string{
 		"tool",
 	},
 	"session/export": {
+		"session/view",
 		"internal/fact",
 		"internal/environ",
+		"internal/markdown",
 		"internal/redact",
 		"session",
 		"event",

@@ -20,9 +20,10 @@ import (
 	"time"
 
 	"github.com/openagent-go/agent/internal/environ"
+	"github.com/openagent-go/agent/internal/fact"
 	"github.com/openagent-go/agent/internal/redact"
-	"github.com/openagent-go/agent/internal/text"
 	"github.com/openagent-go/agent/session"
+	"github.com/openagent-go/agent/session/view"
 )
 
 // Options configure an export. The zero value is good.
@@ -37,17 +38,18 @@ func (o Options) hide() redact.Values {
 	return redact.New(append(values, environ.Secrets()...))
 }
 
-// about returns the Info of a session, without secrets.
-func about(ctx context.Context, s session.Store, id string, hide redact.Values) (session.Info, error) {
+// open returns the Info of a session without secrets, its view, and what makes turns of that.
+func open(ctx context.Context, s session.Store, id string, o Options) (session.Info, *view.State, *reader, error) {
 	info, err := session.Stat(ctx, s, id)
 	if err != nil {
-		return info, err
+		return info, nil, nil, err
 	}
-	r := reader{hide: hide}
+	r := &reader{hide: o.hide(), agents: map[string]bool{}}
 	for _, text := range []*string{&info.Title, &info.Tag, &info.Prompt, &info.Dir, &info.Branch, &info.Model} {
 		*text = r.line(*text)
 	}
-	return info, nil
+	v, err := fold(ctx, s, id)
+	return info, v, r, err
 }
 
 // heading is the title of an export.
@@ -65,17 +67,21 @@ func heading(info session.Info) string { return cmp.Or(info.Title, info.Prompt, 
 //   - answer is an answer of the model: uuid, model, content (text and thinking), calls,
 //     usage (an [llm.Usage]) and cost_usd, which is null if it is not known.
 //   - end is the end of a run: reason (an [event.EndReason]), message, turns, usage,
-//     cost_usd and duration_ms.
+//     cost_usd, duration_ms, call_count and denied_count. waiting_ms, tools_ms, model_ms and
+//     retry_ms say where the time went, see [view.Split].
 //
 // A call has id, tool, input, decisions and result. A decision has seq, time and the fields of a
-// [permission.Decision] that say who made it: behavior, source, by, rule, reason and expires.
+// [permission.Decision] that say who made it: behavior, source, by, rule, origin, reason and
+// expires. All denials are there, and answers to questions.
 // A result has seq, time, title, content, details, is_error, cause (an [event.Cause]) and
-// duration_ms; a call without one has none yet. Empty fields may be absent.
+// duration_ms; a call without one has none yet. A call of a batch tool has the calls that it
+// made. agents are the sub-agents that a call has started, each with session, agent (its name),
+// reason, message, usage, cost_usd, duration_ms and the turns of its session. Empty fields may
+// be absent.
 //
 // It fails as reading the session does.
 func JSON(ctx context.Context, w io.Writer, s session.Store, id string, o Options) error {
-	hide := o.hide()
-	info, err := about(ctx, s, id, hide)
+	info, v, r, err := open(ctx, s, id, o)
 	if err != nil {
 		return exporting(id, err)
 	}
@@ -86,9 +92,9 @@ func JSON(ctx context.Context, w io.Writer, s session.Store, id string, o Option
 	b := bufio.NewWriter(w)
 	fmt.Fprintf(b, "{\"openagent_export\":1,\"session\":%s,\"turns\":[", head)
 	between := "\n"
-	for t, err := range turns(ctx, s, id, hide) {
-		if err != nil {
-			return exporting(id, err)
+	for t := range r.turns(id, v) {
+		if _, is := t.(note); is {
+			continue
 		}
 		line, err := encode(t)
 		if err != nil {
@@ -118,41 +124,26 @@ func exporting(id string, err error) error {
 	return fmt.Errorf("exporting session %s: %w", id, err)
 }
 
-// clock is how times are shown, with their zone: a page may be read anywhere.
-func clock(t time.Time) string { return t.UTC().Format("2006-01-02 15:04:05 UTC") }
-
-func money(usd *float64) string {
-	if usd == nil {
-		return "cost not known"
+// clock is how times are shown: those of this machine, with their zone, because a page may be
+// read anywhere.
+func clock(t time.Time) string {
+	t = t.Local()
+	if _, offset := t.Zone(); offset == 0 {
+		return t.Format("2006-01-02 15:04:05 UTC")
 	}
-	return fmt.Sprintf("$%.4f", *usd)
-}
-
-// diffOf returns the diff that a tool has left in its result's details.
-func diffOf(raw json.RawMessage) string {
-	var d struct{ Diff string }
-	if json.Unmarshal(raw, &d) != nil {
-		return ""
-	}
-	return d.Diff
+	return t.Format("2006-01-02 15:04:05 -07:00")
 }
 
 // Diff returns the diff that a tool has left of a file's change, "" where it has none.
 func (r *result) Diff() string { return r.diff }
 
-// line is the text of a folded call.
-func line(c call) string {
-	if c.Result != nil && c.Result.Title != "" {
-		return c.Result.Title
-	}
-	return text.Runes(string(c.Input), 100)
-}
-
-// state tells how a call ended: "ok", "error", or "none" while it has not.
+// state tells how a call ended: "ok", "error", "denied", or "none" while it has not.
 func state(c call) string {
 	switch {
 	case c.Result == nil:
 		return "none"
+	case c.Result.Cause == fact.ByDenial:
+		return "denied"
 	case c.Result.IsError:
 		return "error"
 	}

@@ -18,6 +18,7 @@ import (
 	"github.com/openagent-go/agent/event"
 	"github.com/openagent-go/agent/internal/fact"
 	"github.com/openagent-go/agent/llm"
+	"github.com/openagent-go/agent/permission"
 	"github.com/openagent-go/agent/session"
 	"github.com/openagent-go/agent/session/export"
 	"github.com/openagent-go/agent/tool"
@@ -123,6 +124,9 @@ func TestContent(t *testing.T) {
 			if format == "HTML" && want == "I **edit**" {
 				want = "<strong>edit</strong>"
 			}
+			if format == "HTML" && want == "func main() {}" {
+				want = `<span class="kw">func</span> main() {}`
+			}
 			i := strings.Index(got[at:], want)
 			if i < 0 {
 				t.Errorf("%s: no %q after %.60q:\n%s", format, want, got[at:], got)
@@ -223,7 +227,7 @@ func TestSecretsInJSON(t *testing.T) {
 			}
 		}
 	}
-	s := stored(t, said("p", fact.AsPrompt, "x"), answer(llm.ToolUse{ID: "1", Name: "x", Input: json.RawMessage(`{"command":"a \u003e b\n"}`)}))
+	s := stored(t, said("p", fact.AsPrompt, "x"), answer(llm.ToolUse{ID: "1", Name: "x", Input: json.RawMessage(`{"words":"a \u003e b\n"}`)}))
 	if got := exported(t, "Markdown", s, export.Options{}); !strings.Contains(got, `"a > b\n"`) {
 		t.Errorf("not for people: %s", got)
 	}
@@ -258,7 +262,15 @@ func hostile(t *testing.T, attack string) session.Store {
 			llm.Text{Text: attack}, llm.Thinking{Text: attack}, llm.Verbatim{Shown: attack},
 			llm.ToolUse{ID: attack, Name: attack, Input: json.RawMessage(`{"x":` + string(text) + `}`)}, llm.ToolUse{ID: attack, Name: attack, Input: []byte("{}"), Invalid: attack}}}}}),
 		factOf(event.ToolResult{Call: "c3.0", Result: tool.Result{Title: attack, Content: llm.Blocks{llm.Text{Text: attack}, llm.Text{Text: "--- a\n+++ b\n@@ @@\n+" + attack}}, Details: json.RawMessage(`{"diff":` + string(text) + `}`)}}),
-		factOf(event.ToolResult{Call: "c3.1", Result: *tool.Errorf("%s", attack)}),
+		factOf(fact.Authorized{Call: "c3.1", Decision: permission.Decision{Behavior: permission.Denied, Reason: attack, Rule: attack, Origin: attack, By: attack}}),
+		factOf(event.ToolResult{Call: "c3.1", Cause: fact.ByDenial, Result: *tool.Errorf("%s", attack)}),
+		factOf(event.AgentStart{Key: "k", Call: "c3.0", Session: "b", Agent: attack}),
+		factOf(event.AgentEnd{Key: "k", Session: "b", Agent: attack, Reason: event.EndReason(attack), Message: attack}),
+		factOf(event.ModelFailed{Key: "x", Model: attack, Message: attack, Partial: attack}),
+		factOf(fact.Hooked{Event: "Stop", Block: attack}),
+		factOf(event.AssistantMessage{Key: "y", Response: llm.Response{Message: llm.Message{Role: llm.Assistant, Content: llm.Blocks{llm.ToolUse{ID: "t", Name: "TodoWrite", Input: json.RawMessage(`{"command":` + string(text) + `,"description":` + string(text) + `}`)}}}}}),
+		factOf(event.ToolResult{Call: "c10.0", Result: tool.Result{Details: json.RawMessage(`{"todos":[{"content":` + string(text) + `,"status":` + string(text) + `}]}`)}}),
+		factOf(event.UserMessage{ID: "p2", Delivery: fact.AsPrompt, Message: llm.UserText(attack)}),
 		factOf(event.UserMessage{ID: "q", Delivery: event.Delivery(attack), Message: llm.UserText(attack)}),
 		factOf(fact.Delivered{IDs: []string{"q"}}),
 		factOf(event.RunEnd{Reason: event.EndReason(attack), Message: attack}),
@@ -283,7 +295,8 @@ func TestHostileHTML(t *testing.T) {
 			}
 			switch n.Data {
 			case "html", "head", "meta", "title", "style", "link", "body", "main", "header", "footer", "section", "h1", "h2", "h3", "p", "dl", "div", "dt", "dd", "time",
-				"details", "summary", "b", "span", "strong", "code", "pre", "img", "a":
+				"details", "summary", "b", "i", "span", "strong", "em", "del", "code", "pre", "img", "a", "ul", "ol", "li", "h4", "h5", "h6", "br", "hr", "blockquote",
+				"table", "thead", "tbody", "tr", "th", "td":
 			default:
 				t.Errorf("%q: an element %s", attack, n.Data)
 			}
@@ -299,10 +312,10 @@ func TestHostileHTML(t *testing.T) {
 						t.Errorf("%q: src %q", attack, a.Val)
 					}
 				case "href":
-					if n.Data == "a" && !strings.HasPrefix(a.Val, "http://") && !strings.HasPrefix(a.Val, "https://") || n.Data == "link" && a.Val != "data:," {
+					if n.Data == "a" && !strings.HasPrefix(a.Val, "http://") && !strings.HasPrefix(a.Val, "https://") && !strings.HasPrefix(a.Val, "mailto:") && !strings.HasPrefix(a.Val, "#f") || n.Data == "link" && a.Val != "data:," {
 						t.Errorf("%q: href %q", attack, a.Val)
 					}
-				case "class", "id", "dir", "alt", "rel", "charset", "content", "name", "lang":
+				case "class", "id", "dir", "alt", "rel", "charset", "content", "name", "lang", "datetime", "open", "align", "start":
 				default:
 					t.Errorf("%q: %s has the attribute %s", attack, n.Data, a.Key)
 				}

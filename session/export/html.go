@@ -13,10 +13,13 @@ import (
 	"io"
 	"slices"
 	"strings"
+	"time"
 
+	"github.com/openagent-go/agent/internal/markdown"
 	"github.com/openagent-go/agent/internal/text"
 	"github.com/openagent-go/agent/llm"
 	"github.com/openagent-go/agent/session"
+	"github.com/openagent-go/agent/session/view"
 )
 
 //go:embed page.css
@@ -25,46 +28,43 @@ var style string
 //go:embed page.tmpl
 var pageText string
 
-// page has no script, and its policy lets a browser neither run one nor load
+// pages has no script, and its policy lets a browser neither run one nor load
 // anything: styles only the one in the page, images only those in its text.
-var page = template.Must(template.New("page").Funcs(template.FuncMap{
-	"clock": clock, "money": money, "counted": func(turns int) string { return text.Count(turns, "turn") }, "line": line, "state": state, "speaker": speaker, "diff": diffLines,
-	"indent": indent, "prose": prose, "parts": parts, "isDiff": isDiff,
-}).Parse(pageText))
+var pages *template.Template
+
+func init() { // not above: its functions write pages
+	pages = template.Must(template.New("page").Funcs(template.FuncMap{
+		"clock": clock, "iso": func(t time.Time) string { return t.Format(time.RFC3339) }, "state": state, "speaker": speaker, "byProgram": byProgram, "diff": diffLines,
+		"prose": prose, "parts": parts, "isDiff": isDiff, "turn": written, "took": took,
+	}).Parse(pageText))
+}
 
 // HTML writes a session as one page: calls of tools folded, diffs coloured, images
 // in the page, light or dark as the reader's system is. It has no script, loads
 // nothing, and opens from a file. It fails as reading the session does.
 func HTML(ctx context.Context, w io.Writer, s session.Store, id string, o Options) error {
-	hide := o.hide()
-	info, err := about(ctx, s, id, hide)
+	info, v, r, err := open(ctx, s, id, o)
 	if err != nil {
 		return exporting(id, err)
 	}
 	sum := sha256.Sum256([]byte(style))
 	b := bufio.NewWriter(w)
 	fmt.Fprintf(b, head, base64.StdEncoding.EncodeToString(sum[:]), template.HTMLEscapeString(heading(info)), style)
-	err = page.ExecuteTemplate(b, "about", struct {
+	err = pages.ExecuteTemplate(b, "about", struct {
 		session.Info
 		Heading string
-	}{info, heading(info)})
+		Totals  []string
+		Outline []entry
+		Todos   []view.Todo
+	}{info, heading(info), totals(v), r.outline(v), r.todos(v)})
 	if err != nil {
 		return exporting(id, err)
 	}
-	for t, err := range turns(ctx, s, id, hide) {
-		if err != nil {
+	for t := range r.turns(id, v) {
+		if err := ctx.Err(); err != nil {
 			return exporting(id, err)
 		}
-		name := ""
-		switch t.(type) {
-		case said:
-			name = "said"
-		case *answer:
-			name = "answer"
-		case runEnd:
-			name = "end"
-		}
-		if err := page.ExecuteTemplate(b, name, t); err != nil {
+		if err := writeTurn(b, t); err != nil {
 			return exporting(id, err)
 		}
 	}
@@ -87,6 +87,84 @@ const head = `<!DOCTYPE html>
 <body>
 <main>
 `
+
+// writeTurn writes a turn as HTML.
+func writeTurn(w io.Writer, t turn) error {
+	name := ""
+	switch t.(type) {
+	case said:
+		name = "said"
+	case *answer:
+		name = "answer"
+	case runEnd:
+		name = "end"
+	case note:
+		name = "note"
+	case agent:
+		name = "agent"
+	}
+	return pages.ExecuteTemplate(w, name, t)
+}
+
+// written is a turn as HTML.
+func written(t turn) (template.HTML, error) {
+	var b strings.Builder
+	err := writeTurn(&b, t)
+	return template.HTML(b.String()), err
+}
+
+// took is how long a call lasted, "" if it did not run.
+func took(r *result) string {
+	if r == nil || r.DurationMS == 0 {
+		return ""
+	}
+	return span(time.Duration(r.DurationMS) * time.Millisecond)
+}
+
+// An entry is a line of the outline: a prompt.
+type entry struct {
+	Seq  int64
+	Text string
+}
+
+// outline lists the prompts of a view, if there is more than one.
+func (r *reader) outline(v *view.State) []entry {
+	var list []entry
+	for _, it := range v.Items {
+		if p, ok := it.Data.(*view.Prompt); ok && p.Delivered && p.FromUser() {
+			line := text.Runes(r.line(p.Message.Message.Text()), 100)
+			if line == "" {
+				line = "(no text)"
+			}
+			list = append(list, entry{it.Seq, line})
+		}
+	}
+	if len(list) < 2 {
+		return nil
+	}
+	return list
+}
+
+// todos returns the list of steps, without secrets.
+func (r *reader) todos(v *view.State) []view.Todo {
+	list := slices.Clone(v.Todos)
+	for i := range list {
+		list[i].Text, list[i].Status = r.line(list[i].Text), r.line(list[i].Status)
+	}
+	return list
+}
+
+// prose returns Markdown as HTML. Its headings are below those of the page.
+func prose(s string) template.HTML {
+	blocks := markdown.Parse(s)
+	for i, b := range blocks {
+		if h, ok := b.(markdown.Heading); ok {
+			h.Level += 2
+			blocks[i] = h
+		}
+	}
+	return template.HTML(markdown.AppendHTML(nil, blocks))
+}
 
 // A part is a block as the page shows it: one field is set.
 type part struct {

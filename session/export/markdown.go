@@ -2,17 +2,13 @@ package export
 
 import (
 	"bufio"
-	"bytes"
+	"cmp"
 	"context"
-	"encoding/json"
 	"fmt"
 	"io"
 	"strings"
 	"unicode/utf8"
 
-	"github.com/openagent-go/agent/event"
-	"github.com/openagent-go/agent/internal/fact"
-	"github.com/openagent-go/agent/internal/text"
 	"github.com/openagent-go/agent/llm"
 	"github.com/openagent-go/agent/session"
 )
@@ -22,37 +18,55 @@ import (
 // images become text and headings become one size smaller. It fails like reading the
 // session does.
 func Markdown(ctx context.Context, w io.Writer, s session.Store, id string, o Options) error {
-	hide := o.hide()
-	info, err := about(ctx, s, id, hide)
+	info, v, r, err := open(ctx, s, id, o)
 	if err != nil {
 		return exporting(id, err)
 	}
-	m := &markdown{bufio.NewWriter(w)}
-	m.head(info)
-	for t, err := range turns(ctx, s, id, hide) {
-		if err != nil {
+	m := &page{bufio.NewWriter(w)}
+	m.head(info, totals(v))
+	if list := r.todos(v); len(list) > 0 {
+		m.WriteString("\n## Steps\n\n")
+		for _, t := range list {
+			mark := " "
+			if t.Status == "completed" {
+				mark = "x"
+			}
+			fmt.Fprintf(m, "- [%s] %s\n", mark, inert(t.Text))
+		}
+	}
+	for t := range r.turns(id, v) {
+		if err := ctx.Err(); err != nil {
 			return exporting(id, err)
 		}
-		switch t := t.(type) {
-		case said:
-			fmt.Fprintf(m, "\n## %s · %s\n", speaker(t.Delivery), clock(t.Time))
-			m.quote(t.Content)
-		case *answer:
-			m.answer(t)
-		case runEnd:
-			fmt.Fprintf(m, "\n---\n\n*%s*", inert(string(t.Reason)))
-			if t.Message != "" {
-				fmt.Fprintf(m, ": %s", inert(t.Message))
-			}
-			fmt.Fprintf(m, " · %s · %s\n", text.Count(t.Turns, "turn"), money(t.CostUSD))
-		}
+		m.turn(t)
 	}
 	return exporting(id, m.Flush())
 }
 
-type markdown struct{ *bufio.Writer }
+// A page is written as Markdown.
+type page struct{ *bufio.Writer }
 
-func (m *markdown) head(info session.Info) {
+func (m *page) turn(t turn) {
+	switch t := t.(type) {
+	case said:
+		fmt.Fprintf(m, "\n## %s · %s\n", speaker(t.Delivery), clock(t.Time))
+		m.quote(t.Content)
+	case *answer:
+		m.answer(t)
+	case note:
+		fmt.Fprintf(m, "\n*%s · %s*\n", inert(t.Text), clock(t.Time))
+	case agent:
+		m.agent(t)
+	case runEnd:
+		fmt.Fprintf(m, "\n---\n\n*%s*", inert(string(t.Reason)))
+		if t.Message != "" {
+			fmt.Fprintf(m, ": %s", inert(t.Message))
+		}
+		fmt.Fprintf(m, " · %s\n", t.Summary())
+	}
+}
+
+func (m *page) head(info session.Info, totals []string) {
 	fmt.Fprintf(m, "# %s\n\n", inert(heading(info)))
 	row := func(name, value string) {
 		if value != "" {
@@ -65,18 +79,10 @@ func (m *markdown) head(info session.Info) {
 	row("Branch", info.Branch)
 	row("Model", info.Model)
 	row("Tag", info.Tag)
+	row("Totals", strings.Join(totals, " · "))
 }
 
-// speaker says who a message is from.
-func speaker(d event.Delivery) string {
-	switch d {
-	case fact.AsNotice, fact.AsContinue, fact.AsHook, fact.AsContext:
-		return "Program"
-	}
-	return "User"
-}
-
-func (m *markdown) quote(content llm.Blocks) {
+func (m *page) quote(content llm.Blocks) {
 	for _, b := range content {
 		text := ""
 		switch b := b.(type) {
@@ -94,7 +100,7 @@ func (m *markdown) quote(content llm.Blocks) {
 	}
 }
 
-func (m *markdown) answer(a *answer) {
+func (m *page) answer(a *answer) {
 	fmt.Fprintf(m, "\n## %s · %s\n", inert(a.Model), clock(a.Time))
 	for _, b := range a.Content {
 		switch b := b.(type) {
@@ -105,42 +111,79 @@ func (m *markdown) answer(a *answer) {
 		}
 	}
 	for _, c := range a.Calls {
-		title := ""
-		if c.Result != nil && c.Result.Title != "" {
-			title = " · " + inert(c.Result.Title)
+		m.call(c, "Tool")
+	}
+}
+
+func (m *page) call(c call, kind string) {
+	title := ""
+	for _, t := range []string{c.What, c.Why} {
+		if t != "" {
+			title += " · " + inert(t)
 		}
-		fmt.Fprintf(m, "\n### Tool %s%s\n", inert(c.Tool), title)
-		var in bytes.Buffer
-		if json.Indent(&in, c.Input, "", "  ") != nil {
-			in.Reset()
-			in.Write(c.Input)
-		}
-		m.code("json", in.String())
-		for _, d := range c.Decisions {
-			fmt.Fprintf(m, "\n*%s*\n", inert(d.String()))
-		}
-		switch {
-		case c.Result == nil:
-			m.WriteString("\nNo result yet.\n")
-			continue
-		case c.Result.IsError:
-			m.WriteString("\nError:\n")
-		}
-		if diff := c.Result.diff; diff != "" {
-			m.code("diff", diff)
-		}
-		for _, b := range c.Result.Content {
-			if t, ok := b.(llm.Text); ok {
-				m.code("", t.Text)
-			} else {
-				m.quote(llm.Blocks{b})
-			}
+	}
+	fmt.Fprintf(m, "\n### %s %s%s\n", kind, inert(c.Tool), title)
+	switch {
+	case c.Shown == "":
+	case isDiff(c.Shown):
+		m.code("diff", c.Shown)
+	case strings.HasPrefix(c.Shown, "$ "):
+		m.code("sh", c.Shown)
+	default:
+		m.code("json", c.Shown)
+	}
+	for _, d := range c.Decisions {
+		fmt.Fprintf(m, "\n*%s*\n", inert(d.String()))
+	}
+	switch {
+	case c.Result == nil:
+		m.WriteString("\nNo result yet.\n")
+	default:
+		m.result(c)
+	}
+	for _, part := range c.Calls {
+		m.call(part, "Tool of the batch:")
+	}
+	for _, a := range c.Agents {
+		m.agent(a)
+	}
+}
+
+func (m *page) result(c call) {
+	switch state(c) {
+	case "denied":
+		m.WriteString("\nDenied:\n")
+	case "error":
+		m.WriteString("\nError:\n")
+	}
+	if diff := c.Result.diff; diff != "" {
+		m.code("diff", diff)
+	}
+	for _, b := range c.Result.Content {
+		if t, ok := b.(llm.Text); ok {
+			m.code("", t.Text)
+		} else {
+			m.quote(llm.Blocks{b})
 		}
 	}
 }
 
+// agent writes what an agent did.
+func (m *page) agent(a agent) {
+	fmt.Fprintf(m, "\n### Agent %s · %s\n", inert(a.Name), inert(cmp.Or(a.Summary(), "it has not ended")))
+	if a.Message != "" {
+		fmt.Fprintf(m, "\n%s\n", inert(a.Message))
+	}
+	for _, t := range a.Turns {
+		m.turn(t)
+	}
+	if len(a.Turns) > 0 {
+		fmt.Fprintf(m, "\n*End of what agent %s did.*\n", inert(a.Name))
+	}
+}
+
 // code writes a code block, fenced by more backticks than are in it.
-func (m *markdown) code(lang, text string) {
+func (m *page) code(lang, text string) {
 	fence := "```"
 	for strings.Contains(text, fence) {
 		fence += "`"

@@ -2,10 +2,10 @@ package export
 
 import (
 	"bytes"
-	"context"
 	"encoding/json"
 	"fmt"
 	"iter"
+	"strconv"
 	"strings"
 	"time"
 
@@ -16,10 +16,10 @@ import (
 	"github.com/openagent-go/agent/internal/text"
 	"github.com/openagent-go/agent/llm"
 	"github.com/openagent-go/agent/permission"
-	"github.com/openagent-go/agent/session"
+	"github.com/openagent-go/agent/session/view"
 )
 
-// A turn is a [said], an [answer] or an [runEnd].
+// A turn is a [said], an [answer], a [runEnd], a [note], or the [agent] of no call.
 type turn interface{ turn() }
 
 type (
@@ -31,6 +31,8 @@ type (
 		Time     time.Time      `json:"time"`
 		Delivery event.Delivery `json:"delivery"`
 		Content  llm.Blocks     `json:"content"` // text, images, documents
+
+		Anchor string `json:"-"` // its id in a page
 	}
 	// answer is the model's text and its tool calls. Kind is "answer".
 	answer struct {
@@ -43,6 +45,8 @@ type (
 		Calls   []call     `json:"calls,omitempty"`
 		Usage   llm.Usage  `json:"usage,omitzero"`
 		CostUSD *float64   `json:"cost_usd"` // null: not known
+
+		Anchor string `json:"-"` // its id in a page
 	}
 	// A call is a call of a tool.
 	call struct {
@@ -53,7 +57,34 @@ type (
 		// made them. The call may have been asked about again, see [permission.Decision].
 		Decisions []decision `json:"decisions,omitempty"`
 		Result    *result    `json:"result,omitempty"` // null: there is none yet
+		Calls     []call     `json:"calls,omitempty"`  // of a batch
+		Agents    []agent    `json:"agents,omitempty"` // that the call has started
+
+		Anchor string `json:"-"` // its id in a page
+		What   string `json:"-"` // what it does, in a line
+		Why    string `json:"-"` // what for, in the words of the model or of the tool
+		Shown  string `json:"-"` // the input for people: a command line, a change, or JSON; "" if the result's diff says it
 	}
+	// An agent is a piece of work of a sub-agent.
+	agent struct {
+		Session    string          `json:"session"`
+		Name       string          `json:"agent"`
+		Background bool            `json:"background,omitempty"`
+		Reason     event.EndReason `json:"reason,omitempty"` // "": it has not ended
+		Message    string          `json:"message,omitempty"`
+		ModelTurns int             `json:"model_turns,omitempty"`
+		Usage      llm.Usage       `json:"usage,omitzero"`
+		CostUSD    *float64        `json:"cost_usd"`
+		DurationMS int64           `json:"duration_ms,omitempty"`
+		Turns      turnList        `json:"turns,omitempty"` // of its session, once
+	}
+	// A note is a line about something that happened. JSON has none.
+	note struct {
+		Seq  int64
+		Time time.Time
+		Text string
+	}
+	turnList []turn
 	// A decision says who let a call run, or refused it.
 	decision struct {
 		Seq      int64               `json:"seq"`
@@ -62,6 +93,7 @@ type (
 		Source   permission.Source   `json:"source,omitempty"`
 		By       string              `json:"by,omitempty"`
 		Rule     string              `json:"rule,omitempty"`
+		Origin   string              `json:"origin,omitempty"`
 		Reason   string              `json:"reason,omitempty"`
 		Expires  time.Time           `json:"expires,omitzero"`
 	}
@@ -89,135 +121,248 @@ type (
 		Usage      llm.Usage       `json:"usage"`
 		CostUSD    *float64        `json:"cost_usd"`
 		DurationMS int64           `json:"duration_ms"`
+		Calls      int             `json:"call_count,omitempty"`
+		Denied     int             `json:"denied_count,omitempty"`
+		WaitingMS  int64           `json:"waiting_ms,omitempty"`
+		ToolsMS    int64           `json:"tools_ms,omitempty"`
+		ModelMS    int64           `json:"model_ms,omitempty"`
+		RetryMS    int64           `json:"retry_ms,omitempty"`
+
+		split view.Split
 	}
 )
 
 func (said) turn()    {}
 func (*answer) turn() {}
 func (runEnd) turn()  {}
+func (note) turn()    {}
+func (agent) turn()   {}
 
-// turns yields the conversation of a session as it now stands, without secrets.
-// One answer with its results is in memory at a time.
-func turns(ctx context.Context, s session.Store, id string, hide redact.Values) iter.Seq2[turn, error] {
-	return func(yield func(turn, error) bool) {
-		counts, err := path(ctx, s, id)
-		if err != nil {
-			yield(nil, err)
-			return
+// MarshalJSON leaves notes out.
+func (l turnList) MarshalJSON() ([]byte, error) {
+	told := []turn{}
+	for _, t := range l {
+		if _, is := t.(note); !is {
+			told = append(told, t)
 		}
-		r := reader{hide: hide, yield: yield, held: map[string]said{}}
-		for e, err := range s.Read(ctx, id, 0) {
-			if err != nil {
-				yield(nil, err)
-				return
-			}
-			if e.Seq > int64(len(counts)) {
-				break // written since
-			}
-			if counts[e.Seq-1] && !r.add(e) {
-				return
-			}
-		}
-		r.flush()
 	}
+	return encode(told)
 }
 
-// path tells for each fact, number seq at seq-1, whether it leads to the last one.
-func path(ctx context.Context, s session.Store, id string) ([]bool, error) {
-	var prev []int64
-	for e, err := range s.Read(ctx, id, 0) {
-		if err != nil {
-			return nil, err
-		}
-		prev = append(prev, e.Prev)
-	}
-	counts := make([]bool, len(prev))
-	for seq := int64(len(prev)); seq > 0; seq = prev[seq-1] {
-		counts[seq-1] = true
-	}
-	return counts, nil
-}
-
-// A reader makes turns of facts.
+// A reader makes turns of items.
 type reader struct {
 	hide   redact.Values
-	yield  func(turn, error) bool
-	answer *answer  // whose results are still coming
-	ends   []runEnd // of the run that waits for decisions about the calls of answer
-	held   map[string]said
-	left   bool
+	agents map[string]bool // whose sessions were shown
+	within string          // the beginning of the ids in a page; that of an agent's session is its own
 }
 
-// add applies the next fact. It reports false when the reader has stopped.
-func (r *reader) add(e event.Event) bool {
-	r.fact(e)
-	return !r.left
-}
+// anchor is the id in a page of what a fact began.
+func (r *reader) anchor(seq int64) string { return r.within + "f" + strconv.FormatInt(seq, 10) }
 
-// fact applies a fact to the turns. Facts that the switch does not list are unknown.
-func (r *reader) fact(e event.Event) (known bool) {
-	switch d := e.Data.(type) {
-	case event.UserMessage:
-		m := said{"said", e.Seq, e.UUID(), e.Time, event.Delivery(r.line(string(d.Delivery))), r.blocks(d.Message.Content)}
-		if d.Delivery == fact.AsPrompt || d.Delivery == fact.AsContinue {
-			r.put(m)
-		} else {
-			r.held[d.ID] = m
+// turns yields the conversation of a session without secrets. One answer with its results is
+// in memory at a time, beside the view.
+func (r *reader) turns(id string, v *view.State) iter.Seq[turn] {
+	return func(yield func(turn) bool) {
+		var open *answer // whose calls are still coming
+		put := func(t turn) bool {
+			if a := open; a != nil {
+				open = nil
+				if !yield(a) {
+					return false
+				}
+			}
+			return t == nil || yield(t)
 		}
-	case fact.Delivered:
-		for _, id := range d.IDs {
-			if m, ok := r.held[id]; ok {
-				delete(r.held, id)
-				r.put(m)
+		for _, it := range v.Items {
+			var t turn
+			switch d := it.Data.(type) {
+			case *view.Prompt:
+				if d.Delivered {
+					t = r.said(id, it, d)
+				}
+			case *view.Answer:
+				if d.Fact != nil {
+					if !put(nil) {
+						return
+					}
+					open = r.answer(id, it, d)
+				} else if d.Failed != nil {
+					t = note{Seq: it.Seq, Time: it.Time, Text: r.failed(d)}
+				}
+			case *view.Call:
+				if open != nil {
+					open.Calls = append(open.Calls, r.call(it, d))
+				}
+			case *view.Agent:
+				t = r.agent(d)
+			case *view.Notice:
+				if worthTelling(d.Event) {
+					t = note{Seq: it.Seq, Time: it.Time, Text: r.line(d.Text)}
+				}
+			case *view.End:
+				t = r.end(it, d)
+			}
+			if t != nil && !put(t) {
+				return
 			}
 		}
-	case event.AssistantMessage:
-		a := &answer{Kind: "answer", Seq: e.Seq, UUID: e.UUID(), Time: e.Time, Model: r.line(d.Model),
-			Content: r.blocks(d.Response.Message.Content), Usage: d.Response.Usage, CostUSD: d.CostUSD}
-		for i, u := range d.Response.Message.ToolUses() {
-			a.Calls = append(a.Calls, call{ID: fmt.Sprintf("c%d.%d", e.Seq, i), Tool: r.line(u.Name), Input: r.input(u)})
-		}
-		r.flush()
-		r.answer = a
-	case fact.Authorized:
-		if d.Decision.By != "" {
-			r.decided(e, d.Call, d.Decision)
-		}
-	case fact.Answered:
-		r.decided(e, d.Call, d.Decision)
-	case event.ToolResult:
-		r.result(e, d)
-	case event.RunEnd:
-		end := runEnd{"end", e.Seq, e.Time, event.EndReason(r.line(string(d.Reason))), r.line(d.Message), d.Turns, d.Usage, d.CostUSD, d.Duration.Milliseconds()}
-		if d.Reason == event.Suspended && r.answer != nil { // its calls may have results yet
-			r.ends = append(r.ends, end)
-		} else {
-			r.put(end)
-		}
-	case fact.Configured, fact.ModelStart, event.ModelFailed, fact.CompactionRequested, event.Compacted, fact.Waited,
-		event.ToolStart, fact.ToolDone, fact.ToolAmended, fact.Checkpointed,
-		event.ModeChanged, event.ModelChanged, fact.FallbacksChanged, fact.BudgetChanged, fact.CallbackChanged,
-		fact.ToolChanged, fact.ToolsChanged, event.PermissionsChanged, fact.Stopped, event.Resumed, event.Rewound,
-		event.SessionNamed, fact.Hooked, fact.OutputChecked,
-		event.AgentStart, fact.AgentSuspended, event.AgentEnd: // no one said them
-	default:
+		put(nil)
+	}
+}
+
+// worthTelling reports whether a notice is worth a line to somebody who reads the session later.
+func worthTelling(d event.Data) bool {
+	switch d := d.(type) {
+	case fact.Checkpointed:
+		return d.Error != ""
+	case event.Rewound:
 		return false
 	}
 	return true
 }
 
-// decided adds a decision to its call.
-func (r *reader) decided(e event.Event, call string, d permission.Decision) {
-	if r.answer == nil {
-		return
+func (r *reader) said(id string, it *view.Item, p *view.Prompt) turn {
+	return said{Kind: "said", Seq: it.Seq, UUID: uuid(id, it.Seq), Time: it.Time, Delivery: event.Delivery(r.line(string(p.Message.Delivery))),
+		Content: r.blocks(p.Message.Message.Content), Anchor: r.anchor(it.Seq)}
+}
+
+func uuid(session string, seq int64) string { return event.Event{Session: session, Seq: seq}.UUID() }
+
+func (r *reader) answer(id string, it *view.Item, d *view.Answer) *answer {
+	f := d.Fact
+	return &answer{Kind: "answer", Seq: it.Seq, UUID: uuid(id, it.Seq), Time: it.Time, Model: r.line(f.Model),
+		Content: r.blocks(f.Response.Message.Content), Usage: f.Response.Usage, CostUSD: f.CostUSD, Anchor: r.anchor(it.Seq)}
+}
+
+// failed is a line about an attempt of a model that came to nothing.
+func (r *reader) failed(d *view.Answer) string {
+	line := r.line(d.Model) + " failed: " + r.line(d.Failed.Message)
+	if d.Failed.Partial != "" {
+		line += " (its " + text.Count(len([]rune(d.Failed.Partial)), "character") + " do not count)"
 	}
-	for i := range r.answer.Calls {
-		if c := &r.answer.Calls[i]; c.ID == call {
-			c.Decisions = append(c.Decisions, decision{Seq: e.Seq, Time: e.Time, Behavior: permission.Behavior(r.line(string(d.Behavior))), Source: permission.Source(r.line(string(d.Source))),
-				By: r.line(d.By), Rule: r.line(d.Rule), Reason: r.line(d.Reason), Expires: d.Expires})
+	return line
+}
+
+func (r *reader) call(it *view.Item, d *view.Call) call {
+	c := call{ID: r.line(d.ID), Tool: r.line(d.Use.Name), Input: r.input(d.Use)}
+	c.Anchor = r.within + c.ID
+	c.What, c.Why = r.about(d)
+	for _, x := range d.Decisions {
+		if x.Answered || x.Decision.By != "" || x.Decision.Behavior == permission.Denied {
+			c.Decisions = append(c.Decisions, r.decision(x))
 		}
 	}
+	if f := d.Result; f != nil {
+		c.Result = &result{Seq: d.ResultSeq, Time: d.Ended, Title: r.line(f.Result.Title), Content: r.blocks(f.Result.Content), Details: r.hide.JSON(f.Result.Details),
+			diff: r.text(d.Diff()), IsError: f.Result.IsError, Cause: event.Cause(r.line(string(f.Cause))), DurationMS: f.Duration.Milliseconds()}
+	}
+	c.Shown = r.text(shownInput(c))
+	for _, sub := range d.Items {
+		switch d := sub.Data.(type) {
+		case *view.Call:
+			c.Calls = append(c.Calls, r.call(sub, d))
+		case *view.Agent:
+			c.Agents = append(c.Agents, r.agent(d))
+		}
+	}
+	return c
 }
+
+func (r *reader) decision(x view.Decision) decision {
+	d := x.Decision
+	return decision{Seq: x.Seq, Time: x.Time, Behavior: permission.Behavior(r.line(string(d.Behavior))), Source: permission.Source(r.line(string(d.Source))),
+		By: r.line(d.By), Rule: r.line(d.Rule), Origin: r.line(d.Origin), Reason: r.line(d.Reason), Expires: d.Expires}
+}
+
+func (r *reader) agent(d *view.Agent) agent {
+	a := agent{Session: r.line(d.Start.Session), Name: r.line(d.Start.Agent), Background: d.Start.Background}
+	if e := d.End; e != nil {
+		a.Reason, a.Message, a.ModelTurns = event.EndReason(r.line(string(e.Reason))), r.line(e.Message), e.Turns
+		a.Usage, a.CostUSD, a.DurationMS = e.Usage, e.CostUSD, e.Duration.Milliseconds()
+	}
+	if r.agents[d.Start.Session] { // its earlier piece of work shows the whole session
+		return a
+	}
+	r.agents[d.Start.Session] = true
+	outer := r.within
+	r.within = fmt.Sprintf("a%d-", len(r.agents))
+	for t := range r.turns(d.Start.Session, d.View) {
+		a.Turns = append(a.Turns, t)
+	}
+	r.within = outer
+	return a
+}
+
+func (r *reader) end(it *view.Item, d *view.End) runEnd {
+	f, ms := d.Fact, time.Duration.Milliseconds
+	return runEnd{Kind: "end", Seq: it.Seq, Time: it.Time, Reason: event.EndReason(r.line(string(f.Reason))), Message: r.line(f.Message), Turns: f.Turns, Usage: f.Usage,
+		CostUSD: f.CostUSD, DurationMS: ms(f.Duration), Calls: d.Calls, Denied: d.Denied,
+		WaitingMS: ms(d.Time.Waiting), ToolsMS: ms(d.Time.Tools), ModelMS: ms(d.Time.Model), RetryMS: ms(d.Time.Retry), split: d.Time}
+}
+
+// about says what a call does, in a line, and why: the model's own description.
+func (r *reader) about(d *view.Call) (what, why string) {
+	var in map[string]any
+	if json.Unmarshal(d.Input(), &in) == nil {
+		for _, name := range []string{"command", "file_path", "notebook_path", "path", "pattern", "url", "query", "prompt"} {
+			if s, ok := in[name].(string); ok && s != "" {
+				what = r.line(s)
+				break
+			}
+		}
+		why, _ = in["description"].(string)
+	}
+	why = r.line(why)
+	if d.Result != nil && why == "" {
+		why = r.line(d.Result.Result.Title)
+	}
+	if what == "" && why == "" {
+		what = text.Runes(string(r.input(d.Use)), maxLine)
+	}
+	if what, why = text.Runes(what, maxLine), text.Runes(why, maxLine); strings.Contains(why, what) && what != "" {
+		what, why = why, ""
+	}
+	return what, why
+}
+
+// shownInput is the input of a call for people.
+func shownInput(c call) string {
+	var in struct {
+		Command, Content, Path string
+		File                   string  `json:"file_path"`
+		Old                    *string `json:"old_string"`
+		New                    *string `json:"new_string"`
+	}
+	if json.Unmarshal(c.Input, &in) != nil {
+		return indent(c.Input)
+	}
+	changes := in.Old != nil && in.New != nil || in.File != "" && in.Content != ""
+	switch {
+	case in.Command != "" && in.File == "":
+		return "$ " + in.Command
+	case changes && c.Result != nil && c.Result.diff != "":
+		return ""
+	case changes:
+		out := "--- " + in.File + "\n+++ " + in.File + "\n@@ @@\n"
+		if in.Old == nil {
+			return out + marked("+", in.Content)
+		}
+		return out + marked("-", *in.Old) + marked("+", *in.New)
+	}
+	return indent(c.Input)
+}
+
+// marked returns a text with a mark before each line.
+func marked(mark, s string) string {
+	var b strings.Builder
+	for line := range strings.Lines(s) {
+		b.WriteString(mark + strings.TrimSuffix(line, "\n") + "\n")
+	}
+	return b.String()
+}
+
+// maxLine is how many characters of a call's texts its line has.
+const maxLine = 160
 
 // String says who decided what.
 func (d decision) String() string {
@@ -225,40 +370,18 @@ func (d decision) String() string {
 	if !ok {
 		verb = "Denied by "
 	}
-	out := verb + policies.Maker(permission.Decision{By: d.By, Source: d.Source, Rule: d.Rule}) + ", " + clock(d.Time)
+	out := verb + policies.Maker(permission.Decision{By: d.By, Source: d.Source, Rule: d.Rule})
+	if d.Origin != "" && !ok {
+		out += " in " + d.Origin
+	}
+	out += ", " + clock(d.Time)
 	if !d.Expires.IsZero() {
 		out += ", until " + clock(d.Expires)
 	}
+	if d.Reason != "" && !ok {
+		out += ": " + d.Reason
+	}
 	return out
-}
-
-func (r *reader) result(e event.Event, d event.ToolResult) {
-	if r.answer == nil {
-		return
-	}
-	for i := range r.answer.Calls {
-		if c := &r.answer.Calls[i]; c.ID == d.Call && c.Result == nil {
-			c.Result = &result{Seq: e.Seq, Time: e.Time, Title: r.line(d.Result.Title), Content: r.blocks(d.Result.Content), Details: r.hide.JSON(d.Result.Details),
-				diff: r.text(diffOf(d.Result.Details)), IsError: d.Result.IsError, Cause: event.Cause(r.line(string(d.Cause))), DurationMS: d.Duration.Milliseconds()}
-		}
-	}
-}
-
-func (r *reader) put(t turn) {
-	r.flush()
-	r.left = r.left || !r.yield(t, nil)
-}
-
-func (r *reader) flush() {
-	if a := r.answer; a != nil {
-		r.answer = nil
-		r.left = r.left || !r.yield(a, nil)
-	}
-	ends := r.ends
-	r.ends = nil
-	for _, end := range ends {
-		r.left = r.left || !r.yield(end, nil)
-	}
 }
 
 // blocks returns the visible content of blocks.

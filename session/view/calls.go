@@ -309,7 +309,7 @@ func (s *State) toolResult(e event.Event, d event.ToolResult) {
 		return
 	}
 	s.close(c)
-	c.Result = &d
+	c.Result, c.ResultSeq, c.Ended = &d, e.Seq, e.Time
 	c.Status, c.Phase = tool.Status{}, fact.ToolSucceeded
 	if d.Result.IsError {
 		c.Phase = fact.ToolFailed

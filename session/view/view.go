@@ -103,6 +103,8 @@ type Call struct {
 	Status    tool.Status       // of the call while it runs
 	Decisions []Decision        // about the call, in order
 	Result    *event.ToolResult // nil: there is none yet
+	ResultSeq int64             // of its fact
+	Ended     time.Time         // when it was recorded
 	// Items are what the call has started: the calls of a batch, and agents.
 	Items []*Item
 
