@@ -7,12 +7,15 @@ import (
 
 	"github.com/openagent-go/agent"
 	"github.com/openagent-go/agent/cmd/openagent/internal/app"
+	"github.com/openagent-go/agent/cmd/openagent/internal/chat"
 	"github.com/openagent-go/agent/cmd/openagent/internal/cli"
 	"github.com/openagent-go/agent/cmd/openagent/internal/oneshot"
 	"github.com/openagent-go/agent/cmd/openagent/internal/repl"
 	"github.com/openagent-go/agent/cmd/openagent/internal/settings"
 	"github.com/openagent-go/agent/cmd/openagent/internal/streamjson"
 	"github.com/openagent-go/agent/internal/text"
+	"github.com/openagent-go/agent/llm"
+	"github.com/openagent-go/agent/tool"
 )
 
 // promptCommand is the unnamed command, which runs a prompt.
@@ -74,6 +77,12 @@ func mistyped(h *cli.IO, args []string) error {
 	return cli.Usagef("there is no command %q; did you mean openagent %s? %s", cli.Clip(args[0]), name, as)
 }
 
+// A conversation is what runs on a terminal: the terminal UI, or the line mode.
+type conversation interface {
+	Run(ctx context.Context, s *app.App, args []string, blocks []llm.Block) error
+	AskUser(ctx context.Context, call tool.Call, questions []tool.Question) ([]tool.Answer, error)
+}
+
 // prompt runs the program when no command is given.
 func prompt(ctx context.Context, h *cli.IO, o *settings.Options, args []string) error {
 	printing := o.Print || o.Output != "" || o.Input != "" || !h.InTerminal || !h.OutTerminal
@@ -86,12 +95,15 @@ func prompt(ctx context.Context, h *cli.IO, o *settings.Options, args []string) 
 	if _, err := cli.PromptArg(args); err != nil {
 		return err
 	}
-	var c *repl.REPL
+	var c conversation
 	var d *streamjson.Session
 	var ask app.AskFunc
 	switch {
 	case !printing:
 		c = repl.New(h)
+		if o.TUI {
+			c = chat.New(h)
+		}
 		ask = c.AskUser
 	case o.Input == cli.FormatStream:
 		d = streamjson.New(h)

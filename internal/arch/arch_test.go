@@ -761,6 +761,7 @@ var rules = map[string][]string{
 		"permission",
 	},
 	"cmd/...": {
+		"internal/walk",
 		"internal/claudelog",
 		"internal/contentjson",
 		"internal/acp",
@@ -846,6 +847,19 @@ var rules = map[string][]string{
 	"cmd/openagent/internal/tui/ui": {
 		"cmd/openagent/internal/tui/frame",
 		"cmd/openagent/internal/tui/input",
+		"event",
+		"internal/markdown",
+		"session/view",
+	},
+	"cmd/openagent/internal/tui/draw": {
+		"cmd/openagent/internal/tui/difftext",
+		"cmd/openagent/internal/tui/frame",
+		"cmd/openagent/internal/tui/mdview",
+		"cmd/openagent/internal/tui/styled",
+		"cmd/openagent/internal/tui/ui",
+		"event",
+		"llm",
+		"session/view",
 	},
 	// What is shown, as rows of spans. They know neither the model nor the terminal.
 	"cmd/openagent/internal/tui/styled": {
@@ -969,6 +983,7 @@ var outside = map[string][]string{
 	// Only the terminal UI measures text in cells.
 	"cmd/openagent/internal/tui/frame":         {"github.com/clipperhouse/displaywidth"},
 	"cmd/openagent/internal/tui/ui":            {"github.com/clipperhouse/uax29/v2/graphemes"},
+	"cmd/openagent/internal/tui/draw":          {"github.com/clipperhouse/uax29/v2/graphemes"},
 	"cmd/openagent/internal/tui/difftext":      {"github.com/aymanbagabas/go-udiff"},
 	"cmd/openagent/internal/tui/styled":        {"github.com/clipperhouse/uax29/v2/graphemes"},
 	"cmd/openagent/internal/tui/term/termtest": {"github.com/clipperhouse/displaywidth", "golang.org/x/sys/unix"},

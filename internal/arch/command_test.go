@@ -23,8 +23,9 @@ var commandLayers = [][]string{
 	{"app"},
 	{"rewind", "usage", "automation"},
 	{"streamjson"},
+	{"slash"},
 	{"tui"},
-	{"oneshot", "repl", "demo", "command/..."},
+	{"oneshot", "repl", "chat", "demo", "command/..."},
 }
 
 func TestCommandLayers(t *testing.T) {

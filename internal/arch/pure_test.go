@@ -10,7 +10,7 @@ import (
 // The model and the drawing of the terminal UI are pure: they do no I/O, read no clock and know
 // nothing of agents.
 func TestPureUI(t *testing.T) {
-	for _, dir := range []string{"ui", "styled", "mdview", "difftext", "fuzzy", "pager"} {
+	for _, dir := range []string{"ui", "draw", "styled", "mdview", "difftext", "fuzzy", "pager"} {
 		files, err := filepath.Glob(filepath.Join("..", "..", "cmd", "openagent", "internal", "tui", dir, "*.go"))
 		if err != nil || len(files) == 0 {
 			t.Fatal(dir, err)
@@ -23,7 +23,7 @@ func TestPureUI(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			for _, word := range []string{`"os"`, `"context"`, `"io"`, `"github.com/openagent-go/agent"`, "time.Now", "time.Since", "go func"} {
+			for _, word := range []string{"\t\"os\"\n", "\t\"context\"\n", "\t\"io\"\n", "\t\"github.com/openagent-go/agent\"\n", "time.Now", "time.Since", "go func"} {
 				if strings.Contains(string(data), word) {
 					t.Errorf("%s must not use %s", file, word)
 				}

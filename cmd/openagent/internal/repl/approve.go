@@ -4,16 +4,12 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"os"
-	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
 
 	"github.com/openagent-go/agent/cmd/openagent/internal/app"
-	"github.com/openagent-go/agent/cmd/openagent/internal/cli"
 	"github.com/openagent-go/agent/cmd/openagent/internal/preview"
-	"github.com/openagent-go/agent/cmd/openagent/internal/settings"
 	"github.com/openagent-go/agent/cmd/openagent/internal/term"
 	"github.com/openagent-go/agent/event"
 	"github.com/openagent-go/agent/internal/config"
@@ -118,48 +114,16 @@ func (q *permissionQuestion) keep(c *REPL, letter, number string) error {
 		if !slices.Contains(s.Scopes, name) {
 			return errors.New("the rule applies to this project only; answer p or a: ")
 		}
-		file, err := keepRules(q.ctx, c.h, c.s, scope, s.Rules)
+		file, err := c.s.KeepRules(q.ctx, c.h, scope, s.Rules)
 		if err != nil {
 			return fmt.Errorf("%s; answer y or a: ", c.h.OneLine(err.Error()))
 		}
-		c.screen.Line(term.Dim, "saved %s in %s", c.h.Visible(app.JoinRules(s.Rules)), c.h.OneLine(shortPath(c.s.Project, file)))
+		c.screen.Line(term.Dim, "saved %s in %s", c.h.Visible(app.JoinRules(s.Rules)), c.h.OneLine(c.s.ShortPath(file)))
 	} else {
 		c.screen.Line(term.Dim, "allowed %s in this session", c.h.Visible(app.JoinRules(s.Rules)))
 	}
 	c.rules.Add(s.Rules...)
 	return nil
-}
-
-// shortPath returns a path as people write it: from the project, or from their home folder.
-func shortPath(project, path string) string {
-	if rel, err := filepath.Rel(project, path); err == nil && filepath.IsLocal(rel) {
-		return rel
-	}
-	home, err := os.UserHomeDir()
-	if err != nil {
-		return path
-	}
-	if rel, err := filepath.Rel(home, path); err == nil && filepath.IsLocal(rel) {
-		return filepath.Join("~", rel)
-	}
-	return path
-}
-
-// keepRules adds allow rules to a settings file. It returns the path of the file.
-func keepRules(ctx context.Context, h *cli.IO, s *app.App, scope config.Scope, rules []permission.Rule) (string, error) {
-	f, ok := settings.ConfigOptions(h, s.Options, s.Project).File(scope)
-	if !ok {
-		return "", errors.New("the file does not exist")
-	}
-	texts := make([]string, len(rules))
-	for i, r := range rules {
-		texts[i] = string(r)
-	}
-	change, err := config.Append(ctx, f, "permissions.allow", texts...)
-	if err != nil || scope == config.User || change.After == "" {
-		return f.Path, err
-	}
-	return f.Path, settings.TrustChange(ctx, h, f, change)
 }
 
 func (q *permissionQuestion) take(c *REPL, line string) bool {

@@ -21,6 +21,7 @@ import (
 	"github.com/openagent-go/agent/cmd/openagent/internal/preview"
 	"github.com/openagent-go/agent/cmd/openagent/internal/ratelimit"
 	"github.com/openagent-go/agent/cmd/openagent/internal/settings"
+	"github.com/openagent-go/agent/cmd/openagent/internal/slash"
 	"github.com/openagent-go/agent/cmd/openagent/internal/streamjson"
 	"github.com/openagent-go/agent/cmd/openagent/internal/term"
 	"github.com/openagent-go/agent/cmd/openagent/internal/usage"
@@ -48,13 +49,12 @@ type REPL struct {
 	asks   chan query
 	asked  query // the question on the screen
 	status *statuses
-	model  string // the current model
-	ended  bool   // the user quits
+	slash  *slash.Commands
+	ended  bool // the user quits
 
 	mu   sync.Mutex        // guards sent
 	sent map[string]string // texts of the messages to the running prompt, by id
 
-	mode    atomic.Value // the current permission.Mode
 	running atomic.Bool
 	struck  atomic.Bool // Ctrl-C was pressed since the last prompt
 }
@@ -91,9 +91,9 @@ func (c *REPL) Run(ctx context.Context, s *app.App, args []string, blocks []llm.
 	defer h.Interrupted.Store(nil)
 	defer automation.StartBackground(ctx, h, s, func(line string) { c.screen.Line(term.Dim, "%s", text.Runes(h.OneLine(line), 400)) })()
 	go c.readLines(ctx)
-	c.model = s.Provider.Model.Value
-	c.mode.Store(cmp.Or(past.Mode, permission.Mode(s.Options.Mode), permission.Default))
-	c.screen.Line(term.Dim, "openagent %s, %s, %s. /help lists commands.", cli.Version(), c.model, s.Project)
+	c.slash = &slash.Commands{H: h, App: s, Screen: c.screen, Running: c.running.Load, Turn: c.turn, Leave: func() { c.ended = true }, Model: s.Provider.Model.Value}
+	c.slash.Mode.Store(cmp.Or(past.Mode, permission.Mode(s.Options.Mode), permission.Default))
+	c.screen.Line(term.Dim, "openagent %s, %s, %s. /help lists commands.", cli.Version(), c.slash.Model, s.Project)
 	prompt, _ := cli.PromptArg(args)
 	if err := c.recall(ctx); err != nil {
 		return cli.StartError(ctx, err)
@@ -107,7 +107,7 @@ func (c *REPL) Run(ctx context.Context, s *app.App, args []string, blocks []llm.
 		switch prompt = strings.TrimSpace(prompt); {
 		case prompt == "":
 		case prompt[0] == '/' && !app.IsServerPrompt(prompt):
-			c.command(ctx, prompt)
+			c.slash.Run(ctx, prompt)
 		default:
 			in, err := app.ExpandCommand(ctx, h, s, agent.Input{Text: prompt, Blocks: blocks})
 			if err != nil {
@@ -174,7 +174,7 @@ func (c *REPL) onInterrupt(ctx context.Context) bool {
 		if r, err := c.s.Session.Interrupt(ctx); err == nil && len(r.Agents) > 0 {
 			c.screen.Line(term.Yellow, "stopping %s in the background", cli.Plural(len(r.Agents), "agent"))
 		}
-		c.tellOfJobs()
+		c.slash.TellOfJobs()
 		c.screen.Line(term.Dim, "press Ctrl-C again or type /quit to leave")
 		c.screen.Ask("> ")
 		return true
@@ -186,7 +186,7 @@ func (c *REPL) onInterrupt(ctx context.Context) bool {
 			c.screen.Line(term.Red, "! %v", err)
 		}
 		c.giveBack(r.Cleared)
-		c.tellOfJobs()
+		c.slash.TellOfJobs()
 	}()
 	return true
 }
@@ -324,9 +324,9 @@ func (c *REPL) show(ctx context.Context, events iter.Seq2[event.Event, error]) e
 		v.Apply(e)
 		switch d := e.Data.(type) {
 		case fact.Configured:
-			c.mode.Store(d.Mode)
+			c.slash.Mode.Store(d.Mode)
 		case event.ModeChanged:
-			c.mode.Store(d.Mode)
+			c.slash.Mode.Store(d.Mode)
 		case event.TextDelta:
 			if c.s.HasDisplayHooks() {
 				continue // hooks see the whole message
@@ -365,7 +365,7 @@ func (c *REPL) show(ctx context.Context, events iter.Seq2[event.Event, error]) e
 			}
 		case event.ToolResult:
 			if mode := d.Result.Patch.Mode; mode != "" {
-				c.mode.Store(mode)
+				c.slash.Mode.Store(mode)
 			}
 			c.result(d)
 		case event.JournalCut:
@@ -470,7 +470,7 @@ func (c *REPL) typed(ctx context.Context, line string) {
 	switch {
 	case line == "":
 	case line[0] == '/':
-		c.command(ctx, line)
+		c.slash.Run(ctx, line)
 	default:
 		id, err := c.s.Session.Steer(ctx, agent.Input{Text: line, Blocks: app.MentionedFiles(ctx, c.h, c.s, line)})
 		if err != nil {

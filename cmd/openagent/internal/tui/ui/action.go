@@ -79,15 +79,16 @@ type Message struct {
 // A Decision answers a permission question.
 type Decision struct {
 	Allow  bool
-	Later  bool     // the run stops, and the question is asked again
-	Reason string   // of a denial
-	Rules  []string // that are kept, with Allow
-	Scope  string   // where they are kept: session, project or user
-	Edited string   // the changed command, with Allow; "": unchanged
+	Later  bool   // the run stops, and the question is asked again
+	Reason string // of a denial
+	Keep   bool   // keep the rules of a width, with Allow
+	Width  int    // index in Question.Widths
+	Scope  string // where they are kept: session, project or user
+	Edited string // the changed command, with Allow; "": unchanged
 }
 
 // An Answer answers a question of a tool.
 type Answer struct {
-	Options []string // labels
-	Text    string
+	Chosen []int // indices of options
+	Text   string
 }

@@ -155,6 +155,7 @@ func (m Model) focused() bool { return len(m.Cards) > 0 && m.Cards[0].Focus }
 // painted starts the time after which keys answer, once the card with the keyboard can be seen.
 func (m Model) painted(p Painted) Model {
 	m.Mark = p.Mark
+	m.forget()
 	if m.focused() && m.Cards[0].ID == p.Card && m.Cards[0].ready.IsZero() {
 		m.Cards = slices.Clone(m.Cards)
 		m.Cards[0].ready = m.Now.Add(settleTime)
@@ -295,7 +296,7 @@ func (c Card) Word() string { return c.word() }
 func (c Card) allow() Decision {
 	d := Decision{Allow: true}
 	if c.At == LineAlways {
-		d.Rules, d.Scope = c.Rules(), "session"
+		d.Keep, d.Width, d.Scope = true, c.Width, "session"
 		if scopes := c.Scopes(); c.Scope < len(scopes) {
 			d.Scope = scopes[c.Scope]
 		}
@@ -365,7 +366,7 @@ func (c Card) answer(text string) (Card, []Action) {
 	a := Answer{Text: text}
 	for i, on := range c.Chosen {
 		if on {
-			a.Options = append(a.Options, c.Current().Options[i].Label)
+			a.Chosen = append(a.Chosen, i)
 		}
 	}
 	c.answers = append(c.answers[:len(c.answers):len(c.answers)], a)

@@ -6,9 +6,12 @@
 package ui
 
 import (
+	"slices"
 	"time"
 
 	"github.com/openagent-go/agent/cmd/openagent/internal/tui/input"
+	"github.com/openagent-go/agent/event"
+	"github.com/openagent-go/agent/session/view"
 )
 
 // An Input is something that happened. Data is an input of package input, or one of the types
@@ -40,6 +43,10 @@ type (
 	}
 	// Returned gives back messages that were not delivered.
 	Returned struct{ Numbers []int }
+	// Refused gives back a message that could not be sent. The run is over.
+	Refused struct{ Message Message }
+	// Recall is what happened in the session before the program began.
+	Recall struct{ Events []event.Event }
 	// Late means that messages came after the run that they were for.
 	Late struct{ Numbers []int }
 	// Delivered means that the agent has got messages.
@@ -55,6 +62,8 @@ type (
 	Past struct{ Entries []string }
 	// Draft is a text that an earlier program did not send.
 	Draft struct{ Text string }
+	// Submit sends a text as if the person had written it.
+	Submit struct{ Text string }
 	// Edited is the text as the person's editor left it.
 	Edited struct{ Text string }
 	// Image tells about an image that was pasted. Note is its size; with Failed the path stays
@@ -63,6 +72,8 @@ type (
 		Path, Note string
 		Failed     bool
 	}
+	// Quit ends the program, as a command of the person does.
+	Quit struct{}
 	// Commands are those that begin with a slash.
 	Commands struct{ List []CommandInfo }
 )
@@ -76,9 +87,10 @@ type CommandInfo struct {
 
 // A Mark says how much has gone to the history of the terminal.
 type Mark struct {
-	Items int // items of the session
-	Bytes int // of the text of the next one
-	Notes int // notes
+	Items int  // items of the session
+	Parts int  // of the text of the next one
+	Notes int  // notes
+	Head  bool // the line that begins the program's output
 }
 
 // A Note is text that is not part of the session, below the items that were there.
@@ -89,12 +101,15 @@ type Note struct {
 
 // Facts are what the status line tells.
 type Facts struct {
-	Version, Model, Dir, Branch, Mode string
-	Live                              string // viewers of a shared session
+	Version, Model, Dir, Home, Branch, Mode string
+
+	Window int     // of the model, in tokens; 0: not known
+	Limit  float64 // in USD, per prompt; 0: none
 }
 
 // A Model is all that the UI knows.
 type Model struct {
+	State    *view.State // nil: the session has no events yet
 	Editor   Editor
 	History  History
 	Search   *Search
@@ -122,6 +137,15 @@ type Model struct {
 	saveAt   time.Time // when the draft is saved
 	saved    string
 	kept     bool // the person left the card
+	proses   map[string]*Prose
+}
+
+// Mode is the permission mode in force.
+func (m Model) Mode() string {
+	if m.State != nil && m.State.Mode != "" {
+		return string(m.State.Mode)
+	}
+	return m.Facts.Mode
 }
 
 // New returns the model of a UI on a terminal of this size.
@@ -179,6 +203,8 @@ func Update(m Model, in Input) (Model, []Action) {
 		m.Width, m.Height = d.W, d.H
 	case input.Focus:
 		m.Away = !d.In
+	case event.Event:
+		m = m.fold(d)
 	case Tick:
 	case Painted:
 		m = m.painted(d)
@@ -192,6 +218,12 @@ func Update(m Model, in Input) (Model, []Action) {
 		m, actions = m.done(d)
 	case Returned:
 		m = m.returned(d.Numbers)
+	case Refused:
+		m.Queue = append(slices.Clone(m.Queue), d.Message)
+		m = m.returned([]int{d.Message.N})
+		m.Running = m.Running && d.Message.Steer
+	case Recall:
+		m = m.recall(d.Events)
 	case Late:
 		m, actions = m.late(d.Numbers)
 	case Delivered:
@@ -207,10 +239,17 @@ func Update(m Model, in Input) (Model, []Action) {
 			m.Editor = m.Editor.recall(d.Text)
 			m.saved = d.Text
 		}
+	case Submit:
+		draft := m.Editor
+		m.Editor = Editor{}.Set(d.Text)
+		m, actions = m.send(false)
+		m.Editor = draft
 	case Edited:
 		m.Editor = m.Editor.Set(d.Text)
 	case Image:
 		m = m.image(d)
+	case Quit:
+		actions = []Action{Leave{}}
 	case Commands:
 		m.commands = d.List
 	case Facts:
@@ -228,7 +267,12 @@ func (m Model) note(lines ...Line) Model {
 }
 
 // items is the number of items of the session.
-func (m Model) items() int { return 0 }
+func (m Model) items() int {
+	if m.State == nil {
+		return 0
+	}
+	return len(m.State.Items)
+}
 
 // draft asks to save the text a while after it changed, and forgets presses that are too old.
 func (m Model) draft() (Model, []Action) {

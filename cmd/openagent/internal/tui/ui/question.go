@@ -1,18 +1,18 @@
 package ui
 
-// A Question waits for a person's answer. All its texts are sanitised: every character in
-// them can be seen.
+// A Question waits for a person's answer. All its texts but Diff are sanitised: every character
+// in them can be seen.
 type Question struct {
-	ID             int
-	Agent          string // the sub-agent whose call it is; "": the main agent
-	Tool           string
-	Head           string // the call in a few words
-	Added, Removed int    // lines of a diff
-	Body           []Line
-	Why            []Line  // why the question is asked
-	Note           string  // why, in a few words, such as "no rule allows it"
-	Widths         []Width // rules that would allow such calls, the narrowest first
-	Usual          int     // the width that is offered
+	ID     int
+	Agent  string // the sub-agent whose call it is; "": the main agent
+	Tool   string
+	Head   string // the call in a few words
+	Body   []Line
+	Diff   string  // below the body; not sanitised
+	Why    []Line  // why the question is asked
+	Note   string  // why, in a few words, such as "no rule allows it"
+	Widths []Width // rules that would allow such calls, the narrowest first
+	Usual  int     // the width that is offered
 	// Grave is the reason why the call needs the word yes; "": a key suffices.
 	Grave   string
 	Command string  // the command that can be edited; "": none

@@ -3,6 +3,8 @@ package ui
 import (
 	"slices"
 	"strings"
+
+	"github.com/openagent-go/agent/internal/text"
 )
 
 // enter sends the text, or begins a new line behind a backslash.
@@ -130,6 +132,7 @@ func (m Model) returned(numbers []int) Model {
 		return m
 	}
 	m.Queue = rest
+	m.Hint = "back in the input: " + text.Count(len(texts), "message") + " that the agent has not seen"
 	if !e.Empty() {
 		e = e.moveTo(0)
 		texts = append(texts, "")

@@ -227,10 +227,10 @@ func TestPermission(t *testing.T) {
 		want Decision
 	}{
 		{"enter", Decision{Allow: true}},
-		{"2 enter", Decision{Allow: true, Rules: []string{"Bash(git push *)"}, Scope: "session"}},
-		{"down s enter", Decision{Allow: true, Rules: []string{"Bash(git push *)"}, Scope: "project"}},
-		{"right s enter", Decision{Allow: true, Rules: []string{"Bash(git push)"}, Scope: "project"}},
-		{"left enter y e s enter", Decision{Allow: true, Rules: []string{"Bash(*)"}, Scope: "session"}},
+		{"2 enter", Decision{Allow: true, Keep: true, Width: 1, Scope: "session"}},
+		{"down s enter", Decision{Allow: true, Keep: true, Width: 1, Scope: "project"}},
+		{"right s enter", Decision{Allow: true, Keep: true, Scope: "project"}},
+		{"left enter y e s enter", Decision{Allow: true, Keep: true, Width: 2, Scope: "session"}},
 		{"3 enter b a d enter", Decision{Reason: "bad"}},
 		{"4 enter", Decision{Later: true}},
 		{"e space x enter", Decision{Allow: true, Edited: "git push x"}},
@@ -283,7 +283,7 @@ func TestAsk(t *testing.T) {
 	u := newUser().waits(time.Minute).does(Pose{q}).sees().waits(settleTime)
 	u.does("2 enter").sees().waits(settleTime).does("1 down down space enter").sees().waits(settleTime).types("because\n")
 	got := took[Reply](u)
-	want := []Answer{{Options: []string{"blue"}}, {Options: []string{"a", "c"}}, {Text: "because"}}
+	want := []Answer{{Chosen: []int{1}}, {Chosen: []int{0, 2}}, {Text: "because"}}
 	if len(got) != 1 || fmt.Sprint(got[0].Answers) != fmt.Sprint(want) {
 		t.Fatalf("%+v, want %+v", got, want)
 	}

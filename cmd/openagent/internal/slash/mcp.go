@@ -1,4 +1,4 @@
-package repl
+package slash
 
 import (
 	"github.com/openagent-go/agent/cmd/openagent/internal/cli"
@@ -8,10 +8,10 @@ import (
 )
 
 // showServers shows the MCP servers and their prompts.
-func (c *REPL) showServers() {
-	list := c.s.ServerStatus()
+func (c *Commands) showServers() {
+	list := c.App.ServerStatus()
 	if len(list) == 0 {
-		c.screen.Line(term.Plain, "no MCP servers; add one with openagent mcp add")
+		c.Screen.Line(term.Plain, "no MCP servers; add one with openagent mcp add")
 	}
 	for _, st := range list {
 		colour, state := term.Plain, cli.Plural(len(st.Tools), "tool")
@@ -21,15 +21,15 @@ func (c *REPL) showServers() {
 				state += ": " + st.Error
 			}
 		}
-		c.screen.Line(colour, "%s  %s", c.h.OneLine(st.Name), text.Runes(c.h.OneLine(state), 300))
+		c.Screen.Line(colour, "%s  %s", c.H.OneLine(st.Name), text.Runes(c.H.OneLine(state), 300))
 		for _, p := range st.Problems {
-			c.screen.Line(term.Yellow, "  %s", text.Runes(c.h.OneLine(p), 300))
+			c.Screen.Line(term.Yellow, "  %s", text.Runes(c.H.OneLine(p), 300))
 		}
 	}
-	if c.s.Servers == nil {
+	if c.App.Servers == nil {
 		return
 	}
-	for _, p := range c.s.Servers.Prompts() {
-		c.screen.Line(term.Plain, "%s  %s", c.h.OneLine(p.Usage()), text.Runes(c.h.OneLine(p.Description), 160))
+	for _, p := range c.App.Servers.Prompts() {
+		c.Screen.Line(term.Plain, "%s  %s", c.H.OneLine(p.Usage()), text.Runes(c.H.OneLine(p.Description), 160))
 	}
 }

@@ -1,4 +1,4 @@
-package repl
+package slash
 
 import (
 	"cmp"
@@ -12,8 +12,8 @@ import (
 	"github.com/openagent-go/agent/internal/engine"
 )
 
-func (c *REPL) showContext(ctx context.Context) error {
-	found, err := c.s.Session.ContextUsage(ctx)
+func (c *Commands) showContext(ctx context.Context) error {
+	found, err := c.App.Session.ContextUsage(ctx)
 	if err != nil {
 		return err
 	}
@@ -22,22 +22,22 @@ func (c *REPL) showContext(ctx context.Context) error {
 	if err := cmp.Or(err, json.Unmarshal(data, &u)); err != nil {
 		return err
 	}
-	for _, line := range usage.ContextLines(c.h, u) {
-		c.screen.Line(term.Plain, "%s", line)
+	for _, line := range usage.ContextLines(c.H, u) {
+		c.Screen.Line(term.Plain, "%s", line)
 	}
 	return nil
 }
 
-func (c *REPL) showCost(ctx context.Context) error {
-	if c.s.Store == nil {
+func (c *Commands) showCost(ctx context.Context) error {
+	if c.App.Store == nil {
 		return errors.New("the session is not saved")
 	}
-	book, err := account.Read(c.s.Store.Read(ctx, c.s.Session.ID, 0))
+	book, err := account.Read(c.App.Store.Read(ctx, c.App.Session.ID, 0))
 	if err != nil {
 		return err
 	}
-	for _, line := range usage.CostLines(c.h, book.Cost()) {
-		c.screen.Line(term.Plain, "%s", line)
+	for _, line := range usage.CostLines(c.H, book.Cost()) {
+		c.Screen.Line(term.Plain, "%s", line)
 	}
 	return nil
 }

@@ -1,4 +1,4 @@
-package repl
+package slash
 
 import (
 	"errors"
@@ -8,7 +8,7 @@ import (
 )
 
 // agents lists the running sub-agents and the definitions, or stops sub-agents.
-func (c *REPL) agents(words []string) error {
+func (c *Commands) agents(words []string) error {
 	switch {
 	case len(words) == 0:
 		c.listAgents()
@@ -19,33 +19,33 @@ func (c *REPL) agents(words []string) error {
 		return c.stopAgent(words[1])
 	}
 	var errs []error
-	for _, a := range c.s.RunningAgents() {
+	for _, a := range c.App.RunningAgents() {
 		errs = append(errs, c.stopAgent(a.ID))
 	}
 	if len(errs) == 0 {
-		c.screen.Line(term.Dim, "no agent is running")
+		c.Screen.Line(term.Dim, "no agent is running")
 	}
 	return errors.Join(errs...)
 }
 
-func (c *REPL) stopAgent(id string) error {
-	if err := c.s.Session.StopAgent(id); err != nil {
+func (c *Commands) stopAgent(id string) error {
+	if err := c.App.Session.StopAgent(id); err != nil {
 		return err
 	}
-	c.screen.Line(term.Yellow, "stopping the agent %s", c.h.OneLine(id))
+	c.Screen.Line(term.Yellow, "stopping the agent %s", c.H.OneLine(id))
 	return nil
 }
 
-func (c *REPL) listAgents() {
-	for _, a := range c.s.RunningAgents() {
+func (c *Commands) listAgents() {
+	for _, a := range c.App.RunningAgents() {
 		where := "its caller waits"
 		if a.Background {
 			where = "in the background"
 		}
-		c.screen.Line(term.Plain, "at work: %s, %s (%s)", c.h.OneLine(a.Name), where, a.ID)
+		c.Screen.Line(term.Plain, "at work: %s, %s (%s)", c.H.OneLine(a.Name), where, a.ID)
 	}
-	for _, k := range c.s.Definitions {
+	for _, k := range c.App.Definitions {
 		e := k.Entry()
-		c.screen.Line(term.Plain, "%s (%s, %s): %s", e.Name, e.From, e.Access(), text.Runes(c.h.OneLine(e.Description), 200))
+		c.Screen.Line(term.Plain, "%s (%s, %s): %s", e.Name, e.From, e.Access(), text.Runes(c.H.OneLine(e.Description), 200))
 	}
 }

@@ -1,0 +1,97 @@
+package chat
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/openagent-go/agent/attach"
+	"github.com/openagent-go/agent/cmd/openagent/internal/slash"
+	"github.com/openagent-go/agent/cmd/openagent/internal/tui/ui"
+	"github.com/openagent-go/agent/internal/text"
+	"github.com/openagent-go/agent/llm"
+	"github.com/openagent-go/agent/permission"
+)
+
+// commandList describes the commands and skills for the menu.
+func (c *Chat) commandList() []ui.CommandInfo {
+	var out []ui.CommandInfo
+	for _, i := range slash.List {
+		out = append(out, ui.CommandInfo{Name: i.Name, Hint: i.Args, Help: i.Help})
+	}
+	for _, k := range c.s.Commands() {
+		if k.Name != "compact" {
+			out = append(out, ui.CommandInfo{Name: k.Name, Hint: k.Hint, Help: text.Runes(text.OneLine(k.Description), 120)})
+		}
+	}
+	return out
+}
+
+// cycleMode changes the permission mode: ask, accept edits, plan.
+func (c *Chat) cycleMode(ctx context.Context) {
+	order := []permission.Mode{permission.Default, permission.AcceptEdits, permission.Plan}
+	now, _ := c.slash.Mode.Load().(permission.Mode)
+	next := order[0]
+	for i, m := range order {
+		if m == now {
+			next = order[(i+1)%len(order)]
+		}
+	}
+	c.command(ctx, "/mode "+string(next))
+	c.post(c.facts(next))
+}
+
+// shell runs a command line of the person under the rules of the session. The model sees the
+// output with the next prompt.
+func (c *Chat) shell(ctx context.Context, line string) {
+	input, err := json.Marshal(map[string]string{"command": line})
+	if err != nil {
+		return
+	}
+	result, err := c.s.Agent.CallTool(ctx, "Bash", input)
+	if err != nil {
+		c.say(ui.WarnLine, "! "+c.h.OneLine(err.Error()))
+		return
+	}
+	output := result.Text()
+	c.say(ui.DimLine, "! "+c.h.OneLine(line))
+	c.say(ui.PlainLine, strings.TrimRight(output, "\n"))
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.blocks = append(c.blocks, llm.Text{Text: fmt.Sprintf("The user ran a command in the working folder:\n$ %s\n%s", line, output)})
+}
+
+// addNote adds a line to the project's instructions.
+func (c *Chat) addNote(note string) {
+	name := filepath.Join(c.s.Project, "AGENTS.md")
+	f, err := os.OpenFile(name, os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o644)
+	if err != nil {
+		c.say(ui.WarnLine, "! "+c.h.OneLine(err.Error()))
+		return
+	}
+	defer f.Close()
+	if _, err := f.WriteString("\n- " + note + "\n"); err != nil {
+		c.say(ui.WarnLine, "! "+c.h.OneLine(err.Error()))
+		return
+	}
+	c.say(ui.DimLine, "  added to "+name)
+}
+
+// loadImage looks at an image that was pasted.
+func (c *Chat) loadImage(path string) {
+	blocks, err := attach.File(path)
+	if err != nil {
+		c.post(ui.Image{Path: path, Failed: true})
+		return
+	}
+	note := ""
+	for _, b := range blocks {
+		if _, ok := b.(llm.Image); ok {
+			note = filepath.Base(path)
+		}
+	}
+	c.post(ui.Image{Path: path, Note: note, Failed: note == ""})
+}

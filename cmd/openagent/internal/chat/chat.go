@@ -1,0 +1,164 @@
+// Package chat is the conversation in the terminal UI. It connects a session with the model of
+// the UI (package ui), its drawing (draw) and the terminal (term).
+package chat
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"os"
+	"sync"
+	"sync/atomic"
+
+	"github.com/openagent-go/agent/cmd/openagent/internal/app"
+	"github.com/openagent-go/agent/cmd/openagent/internal/automation"
+	"github.com/openagent-go/agent/cmd/openagent/internal/cli"
+	"github.com/openagent-go/agent/cmd/openagent/internal/settings"
+	"github.com/openagent-go/agent/cmd/openagent/internal/slash"
+	"github.com/openagent-go/agent/cmd/openagent/internal/streamjson"
+	"github.com/openagent-go/agent/cmd/openagent/internal/term"
+	"github.com/openagent-go/agent/cmd/openagent/internal/tui"
+	"github.com/openagent-go/agent/cmd/openagent/internal/tui/draw"
+	"github.com/openagent-go/agent/cmd/openagent/internal/tui/frame"
+	terminal "github.com/openagent-go/agent/cmd/openagent/internal/tui/term"
+	"github.com/openagent-go/agent/cmd/openagent/internal/tui/ui"
+	"github.com/openagent-go/agent/internal/text"
+	"github.com/openagent-go/agent/llm"
+	"github.com/openagent-go/agent/permission"
+)
+
+// A Chat is a conversation in the terminal UI.
+type Chat struct {
+	h     *cli.IO
+	s     *app.App
+	rules *app.SessionRules
+	slash *slash.Commands
+	err   *redirect // stderr, which must not disturb the screen
+	files fileNames
+
+	loop tui.Loop
+	over chan struct{} // closed when nobody answers questions any more
+
+	commands sync.Mutex // commands run one after the other
+	running  atomic.Bool
+	runs     sync.WaitGroup
+
+	mu        sync.Mutex // guards what follows
+	questions map[int]chan any
+	asked     int
+	sent      map[string]int // numbers of messages, by id
+	blocks    []llm.Block    // of the first prompt
+	last      int64          // number of the last fact that was shown
+}
+
+// New returns a chat. Run starts it. Until then it keeps what is written to stderr there.
+func New(h *cli.IO) *Chat {
+	c := &Chat{h: h, over: make(chan struct{}), questions: map[int]chan any{}, sent: map[string]int{}}
+	c.err = &redirect{to: h.Err}
+	h.Err = c.err
+	return c
+}
+
+// post gives an input to the model.
+func (c *Chat) post(data any) { c.loop.Tell(data) }
+
+// say shows lines to the person.
+func (c *Chat) say(kind ui.LineKind, said string) {
+	c.post(ui.Output{Lines: lines(kind, said)})
+}
+
+// Run runs the conversation until the person leaves, or until a signal.
+func (c *Chat) Run(ctx context.Context, s *app.App, args []string, blocks []llm.Block) error {
+	c.s, c.rules, c.blocks = s, app.NewSessionRules(s), blocks
+	past, err := streamjson.NewSessionReport(ctx, s, nil, false, func(format string, args ...any) { c.h.Warn(format, args...) })
+	if err != nil {
+		return cli.StartError(ctx, err)
+	}
+	if err := s.Session.SetCanUseTool(ctx, c.decide); err != nil {
+		return cli.StartError(ctx, err)
+	}
+	mode := cmp.Or(past.Mode, permission.Mode(s.Options.Mode), permission.Default)
+	c.slash = &slash.Commands{H: c.h, App: s, Screen: &term.Screen{W: &output{c}}, Running: c.running.Load, Turn: c.turn,
+		Leave: func() { c.post(ui.Quit{}) }, Model: s.Provider.Model.Value}
+	c.slash.Mode.Store(mode)
+
+	in, out, ok := terminalFiles(c.h)
+	if !ok {
+		return terminal.ErrNotTerminal
+	}
+	t, err := terminal.Open(in, out)
+	if err != nil {
+		return err
+	}
+	c.err.set(&output{c})
+	err = c.converse(ctx, t, mode, args)
+	c.err.set(nil)
+	if err := t.Close(); err != nil {
+		c.h.Warn("%v", err)
+	}
+	switch {
+	case ctx.Err() != nil:
+		return cli.ExitCode(cli.SignalCode(ctx))
+	case err != nil && !errors.Is(err, tui.ErrEnded):
+		return err
+	}
+	if text := c.farewell(); text != "" {
+		return c.h.Show(text + "\n")
+	}
+	return nil
+}
+
+// converse runs the conversation on a terminal.
+func (c *Chat) converse(ctx context.Context, t *terminal.Terminal, mode permission.Mode, args []string) error {
+	defer t.Rescue()
+	defer automation.StartBackground(ctx, c.h, c.s, func(line string) { c.say(ui.DimLine, text.Runes(c.h.OneLine(line), 400)) })()
+	width, height, err := t.Size()
+	if err != nil {
+		return err
+	}
+	l := &c.loop
+	theme := draw.Theme{Colours: settings.Colours(c.h)}
+	l.Terminal, l.Model, l.Act = t, ui.New(width, height), func(a ui.Action) { c.do(ctx, a) }
+	l.Draw = func(m ui.Model, width, height int) (frame.Frame, ui.Painted) {
+		if a := t.About(); a.Known && theme.Colours {
+			theme.Light, theme.Shaded = !a.Background.Dark(), true
+		}
+		return draw.Frame(m, width, height, theme)
+	}
+	l.Title = draw.Title
+	l.Editor = tui.EditorCommand(c.h.Getenv)
+	if dir, err := c.folder(); err == nil {
+		l.Memory = tui.NewMemory(dir)
+	}
+	c.post(c.facts(mode))
+	c.post(ui.Commands{List: c.commandList()})
+	if err := c.recall(ctx); err != nil {
+		return cli.StartError(ctx, err)
+	}
+	if prompt, _ := cli.PromptArg(args); prompt != "" {
+		c.post(ui.Submit{Text: prompt})
+	}
+	err = l.Run(ctx)
+	close(c.over)
+	c.stop(ctx)
+	width, _, size := t.Size()
+	if size == nil {
+		err = errors.Join(err, t.Paint(draw.Close(l.Model, width, theme)))
+	}
+	return err
+}
+
+// farewell says how the conversation continues later.
+func (c *Chat) farewell() string {
+	if c.s.Session.Result() == nil || c.s.Options.Ephemeral {
+		return ""
+	}
+	return "openagent --resume " + c.s.Session.ID + " continues this conversation"
+}
+
+// terminalFiles returns the terminal of the program.
+func terminalFiles(h *cli.IO) (in, out *os.File, ok bool) {
+	in, ok = h.In.(*os.File)
+	out, ok2 := h.ColourOut().(*os.File)
+	return in, out, ok && ok2
+}

@@ -1,0 +1,78 @@
+package chat
+
+import (
+	"context"
+
+	"github.com/openagent-go/agent/cmd/openagent/internal/cli"
+	"github.com/openagent-go/agent/cmd/openagent/internal/tui/ui"
+	"github.com/openagent-go/agent/event"
+	"github.com/openagent-go/agent/permission"
+)
+
+// do carries out an action that the loop does not carry out itself. What takes time runs in a
+// goroutine.
+func (c *Chat) do(ctx context.Context, a ui.Action) {
+	switch a := a.(type) {
+	case ui.Send:
+		go c.send(ctx, a.Message)
+	case ui.Interrupt:
+		go c.interrupt(ctx)
+	case ui.StopAgent:
+		go func() {
+			if err := c.s.Session.StopAgent(a.ID); err != nil {
+				c.say(ui.WarnLine, "! "+c.h.OneLine(err.Error()))
+			}
+		}()
+	case ui.Command:
+		go c.command(ctx, a.Line)
+	case ui.Shell:
+		go c.shell(ctx, a.Line)
+	case ui.AddNote:
+		go c.addNote(a.Text)
+	case ui.Decide:
+		c.answer(a.ID, a.Decision)
+	case ui.Reply:
+		c.answer(a.ID, a.Answers)
+	case ui.ListFiles:
+		go c.listFiles(ctx, a.Query)
+	case ui.LoadImage:
+		go c.loadImage(a.Path)
+	case ui.CycleMode:
+		go c.cycleMode(ctx)
+	}
+}
+
+// recall shows the end of an existing session.
+func (c *Chat) recall(ctx context.Context) error {
+	if !c.s.Existing || c.s.Store == nil {
+		return nil
+	}
+	open, err := c.s.Session.CanResume(ctx)
+	if err != nil {
+		return err
+	}
+	var events []event.Event
+	for e, err := range c.s.Store.Read(ctx, c.s.Session.ID, 0) {
+		if err != nil {
+			return err
+		}
+		events = append(events, e)
+		c.last = e.Seq
+	}
+	c.post(ui.Recall{Events: events})
+	if open {
+		c.say(ui.WarnLine, "The last run was interrupted; /resume continues it.")
+	}
+	return nil
+}
+
+// facts are what the first line says.
+func (c *Chat) facts(mode permission.Mode) ui.Facts {
+	s := c.s.EffectiveSettings()
+	f := ui.Facts{Version: cli.Version(), Model: s.Model, Dir: c.s.Project, Branch: branch(c.s.Project), Mode: string(mode), Window: s.Window}
+	f.Home = c.h.Getenv("HOME")
+	if n := s.Budget.USD; n != nil {
+		f.Limit = *n
+	}
+	return f
+}

@@ -1,0 +1,138 @@
+package draw
+
+import (
+	"encoding/json"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/openagent-go/agent/cmd/openagent/internal/tui/ui"
+	"github.com/openagent-go/agent/internal/text"
+	"github.com/openagent-go/agent/session/view"
+)
+
+// agentsOf returns the sub-agents that a call has started.
+func agentsOf(c *view.Call) []*view.Agent {
+	var out []*view.Agent
+	for _, it := range c.Items {
+		if a, ok := it.Data.(*view.Agent); ok {
+			out = append(out, a)
+		}
+	}
+	return out
+}
+
+// agentItem draws the work of a sub-agent: what it does now, or what it said last.
+func agentItem(m ui.Model, a *view.Agent, width int) []row {
+	mark := sp(warn, spinner(m))
+	var did string
+	var notes []string
+	switch {
+	case a.End == nil:
+		did = lastAction(m, a)
+		if a.Start.Background {
+			notes = append(notes, "in the background")
+		}
+	case a.End.Reason == "completed":
+		mark = sp(good, "✓")
+		did = quoted(lastText(a))
+	default:
+		mark = sp(bad, "✗")
+		did = string(a.End.Reason)
+		if a.End.Message != "" {
+			did += ": " + text.OneLine(a.End.Message)
+		}
+	}
+	tokens, usd, turns := 0, 0.0, 0
+	if e := a.End; e != nil {
+		tokens, turns = e.Usage.Context()+e.Usage.Output, e.Turns
+		if e.CostUSD != nil {
+			usd = *e.CostUSD
+		}
+	} else if v := a.View; v != nil {
+		tokens, usd = v.Usage.Context()+v.Usage.Output, v.CostUSD
+		for _, it := range v.Items {
+			if x, ok := it.Data.(*view.Answer); ok && x.Fact != nil {
+				turns++
+			}
+		}
+	}
+	if a.End == nil && a.Start.Turns > 0 {
+		notes = append(notes, fmt.Sprintf("turn %d of %d", turns+1, a.Start.Turns))
+	}
+	if tokens > 0 {
+		notes = append(notes, count(tokens)+" tok")
+	}
+	if usd > 0 {
+		notes = append(notes, dollars(usd))
+	}
+	if e := a.End; e != nil && e.Duration > 0 {
+		notes = append(notes, took(e.Duration))
+	}
+	left := row{sp(plain, "  "), mark, sp(strong, " Agent  "), sp(accent, clean(a.Start.Agent)+" "), sp(dim, clean(did))}
+	return []row{callRow(left, strings.Join(notes, "  "), width)}
+}
+
+func quoted(s string) string {
+	if s == "" {
+		return ""
+	}
+	return "“" + s + "”"
+}
+
+// lastAction is what a sub-agent does now.
+func lastAction(m ui.Model, a *view.Agent) string {
+	if a.View == nil {
+		return ""
+	}
+	for i := len(a.View.Items) - 1; i >= 0; i-- {
+		switch d := a.View.Items[i].Data.(type) {
+		case *view.Call:
+			said := d.Use.Name + " " + about(d.Input(), m.Facts.Dir)
+			if len(agentsOf(d)) > 0 && agentsOf(d)[0].End == nil {
+				return agentsOf(d)[0].Start.Agent + ": " + lastAction(m, agentsOf(d)[0])
+			}
+			if d.Phase == "asking" {
+				said += " (asks)"
+			}
+			return text.Runes(said, 300)
+		case *view.Answer:
+			if t := text.OneLine(d.Text()); t != "" {
+				return text.Runes(t, 200)
+			}
+		}
+	}
+	return ""
+}
+
+// lastText is what a sub-agent said last.
+func lastText(a *view.Agent) string {
+	if a.View == nil {
+		return ""
+	}
+	for i := len(a.View.Items) - 1; i >= 0; i-- {
+		if d, ok := a.View.Items[i].Data.(*view.Answer); ok && d.Text() != "" {
+			return text.Runes(text.OneLine(d.Text()), 200)
+		}
+	}
+	return ""
+}
+
+// exitCode is the exit code that a command left.
+func exitCode(c *view.Call) (int, bool) {
+	var d struct {
+		ExitCode *int `json:"exitCode"`
+	}
+	if json.Unmarshal(c.Result.Result.Details, &d) != nil || d.ExitCode == nil {
+		return 0, false
+	}
+	return *d.ExitCode, true
+}
+
+var spinners = []string{"◐", "◓", "◑", "◒"}
+
+// spinner is the mark of something that goes on.
+func spinner(m ui.Model) string { return spinners[m.Spinner()%len(spinners)] }
+
+// since is how long ago something was, in whole seconds.
+func since(m ui.Model, t time.Time) string { return clock(max(m.Now.Sub(t), 0)) }

@@ -1,0 +1,239 @@
+package draw
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/openagent-go/agent/cmd/openagent/internal/tui/difftext"
+	"github.com/openagent-go/agent/cmd/openagent/internal/tui/frame"
+	"github.com/openagent-go/agent/cmd/openagent/internal/tui/styled"
+	"github.com/openagent-go/agent/cmd/openagent/internal/tui/ui"
+)
+
+// card draws the first open question in at most height lines. Its heading and its answers
+// always have room: only the middle of its text is cut.
+func card(t Theme, m ui.Model, width, height int) block {
+	c := m.Cards[0]
+	var b block
+	b.add(t, cardHead(c, len(m.Cards), width))
+	foot := cardFoot(t, m, c, width)
+	var body []row
+	for _, l := range c.Body {
+		body = append(body, bodyRows(l, width)...)
+	}
+	if c.Diff != "" {
+		body = append(body, indented(difftext.Rows(c.Diff, difftext.Options{Width: max(width-2, 10), Exact: true}), blanks("  "), blanks("  "))...)
+	}
+	if len(c.Ask) > 0 {
+		body = nil
+		for _, r := range say(plain, c.Current().Text).Wrap(min(width-3, 100), nil, nil) {
+			body = append(body, append(row{sp(plain, "   ")}, r...))
+		}
+	}
+	if c.Whys {
+		for _, l := range c.Why {
+			body = append(body, bodyRows(l, width)...)
+		}
+	}
+	b.add(t, cutMiddle(body, height-len(foot.lines)-2)...)
+	b.add(t, row{})
+	b.append(foot)
+	return b
+}
+
+// bodyRows are the rows of a line of a question. Nothing of it is cut.
+func bodyRows(l ui.Line, width int) []row {
+	kinds := map[ui.LineKind]kind{ui.DimLine: dim, ui.WarnLine: bad, ui.AddedLine: added, ui.RemovedLine: removed}
+	return indented(say(kinds[l.Kind], l.Text).Break(max(width-3, 4), nil), blanks("   "), blanks("   "))
+}
+
+// cutMiddle leaves out rows in the middle and says how many.
+func cutMiddle(rows []row, limit int) []row {
+	limit = max(limit, 3)
+	if len(rows) <= limit {
+		return rows
+	}
+	head := (limit - 1) / 2
+	tail := limit - 1 - head
+	cut := len(rows) - head - tail
+	out := append(rows[:head:head], row{sp(warn, fmt.Sprintf("   … %d lines are left out here, ctrl+o shows them …", cut))})
+	return append(out, rows[len(rows)-tail:]...)
+}
+
+// cardHead is the line that begins a card.
+func cardHead(c ui.Card, cards, width int) row {
+	left := row{sp(warn, "── ? ")}
+	if c.Agent != "" {
+		left = append(left, sp(accent, clean(c.Agent)+": "))
+	}
+	name := c.Tool
+	if c.Head != "" {
+		name += " " + c.Head
+	}
+	if len(c.Ask) > 0 {
+		name = c.Current().Header
+	}
+	left = append(left, sp(strong, middle(clean(name), max(width/2, width-40))))
+	if plus, minus := difftext.Count(c.Diff); plus+minus > 0 {
+		left = append(left, sp(good, fmt.Sprintf(" +%d", plus)), sp(bad, fmt.Sprintf(" −%d", minus)))
+	}
+	var notes []string
+	if c.Note != "" {
+		notes = append(notes, clean(c.Note))
+	}
+	if n := len(c.Ask); n > 1 {
+		notes = append(notes, fmt.Sprintf("question %d of %d", c.Nth+1, n))
+	}
+	if cards > 1 {
+		notes = append(notes, fmt.Sprintf("1 of %d", cards))
+	}
+	right := row{sp(dim, strings.Join(notes, " · "))}
+	left = append(left, sp(plain, " "))
+	if gap := width - left.Width() - right.Width() - 4; gap > 0 {
+		left = append(left, sp(warn, strings.Repeat("─", gap)+" "))
+	}
+	return append(left, right...).Cut(width)
+}
+
+// choice is a line that can be marked.
+func choice(c ui.Card, at int, width int, rest ...span) row {
+	mark := sp(plain, "   ")
+	if c.At == at && c.Focus && c.Write == nil {
+		mark = sp(strongAccent, " ▸ ")
+	}
+	k := plain
+	if c.At == at && c.Focus {
+		k = strong
+	}
+	r := row{mark, sp(k, fmt.Sprintf("%d  ", at+1))}
+	if len(rest) > 0 && rest[0].Kind == styled.Plain {
+		rest[0].Attr = k.attr
+	}
+	return append(r, rest...).Cut(width)
+}
+
+// cardFoot draws the answers of a card and its hints.
+func cardFoot(t Theme, m ui.Model, c ui.Card, width int) block {
+	var b block
+	at := func() { // the caret is at the marked line
+		b.here, b.caret = true, frame.Caret{Line: len(b.lines) - 1, Byte: 0}
+	}
+	var hint string
+	if len(c.Ask) > 0 {
+		hint = askChoices(t, &b, c, width, at)
+	} else {
+		hint = permissionChoices(t, &b, c, width, at)
+	}
+	if c.Write != nil {
+		var mark row
+		switch c.Writing {
+		case ui.WriteYes:
+			for _, r := range say(warn, c.Word()+": type yes and enter").Wrap(width-3, nil, nil) {
+				b.add(t, append(row{sp(plain, "   ")}, r...))
+			}
+			mark = row{sp(warn, "   yes? ")}
+		case ui.WriteReason:
+			mark = row{sp(strong, "   no, because: ")}
+		case ui.WriteCommand:
+			mark = row{sp(strong, "   run instead: ")}
+		default:
+			mark = row{sp(strong, "   your answer: ")}
+		}
+		line := editor(t, *c.Write, mark, width, 4)
+		line.here = line.here && c.Focus
+		b.append(line)
+		hint = "enter send · esc back"
+	}
+	if !c.Focus {
+		hint = "tab to answer"
+	}
+	for _, r := range say(dim, hint).Wrap(width-3, nil, nil) {
+		b.add(t, append(row{sp(plain, "   ")}, r...))
+	}
+	return b
+}
+
+// permissionChoices draws the answers to a permission question. It returns the hints.
+func permissionChoices(t Theme, b *block, c ui.Card, width int, at func()) string {
+	hints := []string{"↑↓ or 1–4, enter"}
+	for i := range c.Lines() {
+		var rest []span
+		switch i {
+		case ui.LineOnce:
+			rest = []span{sp(plain, "yes, once")}
+		case ui.LineAlways:
+			if len(c.Widths) == 0 {
+				rest = []span{sp(dim, "yes, always: no rule can allow this call")}
+				break
+			}
+			rest = []span{sp(plain, "yes, always   "), sp(accent, clean(strings.Join(c.Rules(), "  ")))}
+			if c.Scope < len(c.Scopes()) {
+				rest = append(rest, sp(dim, "   in "), sp(accent, scopeText(c.Scopes()[c.Scope])))
+			}
+		case ui.LineNo:
+			rest = []span{sp(plain, "no, because …")}
+		case ui.LineLater:
+			rest = []span{sp(plain, "later: stop here and ask again with /resume")}
+		}
+		b.add(t, choice(c, i, width, rest...))
+		if c.Focus && c.At == i && c.Write == nil {
+			at()
+		}
+	}
+	if len(c.Widths) > 1 {
+		hints = append(hints, "←→ wider, narrower")
+	}
+	if len(c.Scopes()) > 1 {
+		hints = append(hints, "s where kept")
+	}
+	if c.Command != "" {
+		hints = append(hints, "e edit")
+	}
+	if len(c.Why) > 0 {
+		hints = append(hints, "? why")
+	}
+	return strings.Join(append(hints, "tab write to the agent"), " · ")
+}
+
+func scopeText(scope string) string {
+	switch scope {
+	case "project":
+		return "this project"
+	case "user":
+		return "all projects"
+	}
+	return "this session"
+}
+
+// askChoices draws the options of a question of a tool. It returns the hints.
+func askChoices(t Theme, b *block, c ui.Card, width int, at func()) string {
+	q := c.Current()
+	for i, o := range q.Options {
+		box := ""
+		if q.Multiple {
+			box = "○ "
+			if c.Chosen[i] {
+				box = "● "
+			}
+		}
+		rest := []span{sp(plain, box+clean(o.Label))}
+		if o.Description != "" {
+			rest = append(rest, sp(dim, "  "+clean(o.Description)))
+		}
+		b.add(t, choice(c, i, width, rest...))
+		if c.Focus && c.At == i && c.Write == nil {
+			at()
+		}
+	}
+	if len(q.Options) == 0 {
+		return "enter send"
+	}
+	b.add(t, choice(c, len(q.Options), width, sp(plain, "other: …")))
+	if c.Focus && c.At == len(q.Options) && c.Write == nil {
+		at()
+	}
+	if q.Multiple {
+		return "digits or space choose several, enter answers · tab write to the agent"
+	}
+	return "↑↓ or a digit, enter · tab write to the agent"
+}

@@ -1,0 +1,176 @@
+// Package draw turns the model of the terminal UI into frames. It is pure: the same model, size
+// and theme give the same frame. All text from outside is sanitised here.
+package draw
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/openagent-go/agent/cmd/openagent/internal/tui/frame"
+	"github.com/openagent-go/agent/cmd/openagent/internal/tui/ui"
+	"github.com/openagent-go/agent/session/view"
+)
+
+// Frame draws a model for a terminal of a size. Give the second result back to the model as
+// soon as the frame is on the screen.
+func Frame(m ui.Model, width, height int, t Theme) (frame.Frame, ui.Painted) {
+	width, height = max(width, 1), max(height, 3)
+	var f frame.Frame
+	above, mark, live := history(m, width, t)
+	f.Above = above
+	p := ui.Painted{Mark: mark}
+
+	foot := bottom(m, width, height, t)
+	room := height - len(foot.lines) - 1
+	if len(m.Cards) > 0 {
+		c := card(t, m, width, max(room, 8))
+		p.Card = m.Cards[0].ID
+		c.append(foot)
+		if c.here && c.caret.Line < len(c.lines)-len(foot.lines) { // the card has the caret
+			foot.here = false
+		}
+		room -= len(c.lines) - len(foot.lines)
+		foot = c
+	}
+	limit := max(min(height-6, 20, room), 0)
+	if cut := len(live) - limit; cut > 0 && limit > 1 {
+		live = append([]row{{sp(dim, fmt.Sprintf("  … %d lines above", cut+1))}}, live[cut+1:]...)
+	} else if cut > 0 {
+		live = live[len(live)-limit:]
+	}
+	var b block
+	for _, r := range live {
+		b.add(t, r.Cut(width))
+	}
+	b.append(foot)
+	f.Live, f.Caret = b.lines, b.caret
+	return f, p
+}
+
+// Close draws the last frame: everything of the session is in the history, and the input is
+// gone.
+func Close(m ui.Model, width int, t Theme) frame.Frame {
+	above, _, live := history(m, max(width, 1), t)
+	for _, r := range live {
+		above = append(above, render(t, r))
+	}
+	return frame.Frame{Above: above, Live: []string{""}}
+}
+
+// bottom draws what is below the session: the input, the menu and the status line.
+func bottom(m ui.Model, width, height int, t Theme) block {
+	var b block
+	queued := len(m.Queue) > 0
+	if m.Running || queued || len(m.Cards) > 0 || m.State != nil && len(todos(m.State.Todos)) > 0 {
+		b.add(t, rule(m, width))
+	} else {
+		b.add(t, row{})
+	}
+	limit := max(min(height/3, 12), 1)
+	var in block
+	if s := m.Search; s != nil {
+		in = editor(t, s.Query, row{sp(accent, "search: ")}, width, 1)
+		found := say(plain, s.Found)
+		if s.Found == "" {
+			found = say(dim, "nothing found")
+		}
+		in.add(t, append(row{sp(plain, "  ")}, found...).Cut(width))
+	} else {
+		in = editor(t, m.Editor, row{sp(accent, "❯ ")}, width, limit)
+	}
+	if len(m.Cards) > 0 && m.Cards[0].Focus {
+		if m.Editor.Empty() {
+			in = block{}
+			in.add(t, row{sp(accent, "❯ "), sp(dim, "tab: write to the agent instead")}.Cut(width))
+		}
+		in.here = false
+	}
+	b.append(in)
+	b.append(menu(t, m, width, height-len(b.lines)-2))
+	if m.Keys {
+		b.add(t, keyRows(width, height-len(b.lines)-2)...)
+	}
+	b.add(t, status(m, width))
+	return b
+}
+
+// history returns the lines for the history of the terminal, the mark behind them, and the rows
+// of the session that may still change.
+func history(m ui.Model, width int, t Theme) (above []string, mark ui.Mark, live []row) {
+	mark = m.Mark
+	out := func(rows ...row) {
+		for _, r := range rows {
+			above = append(above, render(t, r))
+		}
+	}
+	if !mark.Head && m.Facts.Version != "" {
+		out(head(m, width))
+		mark.Head = true
+	}
+	notes := func(upTo int) {
+		for ; mark.Notes < len(m.Notes) && m.Notes[mark.Notes].Items <= upTo; mark.Notes++ {
+			out(noteRows(m.Notes[mark.Notes], width)...)
+		}
+	}
+	var items []*view.Item
+	if m.State != nil {
+		items = m.State.Items
+	}
+	for mark.Items < len(items) {
+		it := items[mark.Items]
+		notes(mark.Items)
+		if !it.Final {
+			break
+		}
+		out(item(m, it, mark.Parts, width)...)
+		mark.Items, mark.Parts = mark.Items+1, 0
+	}
+	notes(len(items) + 1)
+	for i, it := range items[mark.Items:] {
+		from := 0
+		if i == 0 {
+			if _, ok := it.Data.(*view.Answer); ok && !it.Final {
+				if p := m.Prose(it); len(p.Parts) > mark.Parts {
+					rows := settled(p, mark.Parts, width)
+					if mark.Parts == 0 {
+						out(row{})
+					}
+					out(rows...)
+					mark.Parts = len(p.Parts)
+				}
+			}
+			from = mark.Parts
+		}
+		live = append(live, item(m, it, from, width)...)
+	}
+	return above, mark, live
+}
+
+// noteRows draws what a command said.
+func noteRows(n ui.Note, width int) []row {
+	kinds := map[ui.LineKind]kind{ui.DimLine: dim, ui.WarnLine: warn, ui.AddedLine: added, ui.RemovedLine: removed}
+	var out []row
+	for _, l := range n.Lines {
+		out = append(out, say(kinds[l.Kind], strings.TrimRight(l.Text, "\n")))
+	}
+	return out
+}
+
+var keyHelp = [][2]string{
+	{"enter", "send; while a run works: for its next step"}, {"alt+enter, ctrl+j, \\ enter", "new line"},
+	{"alt+q", "send after the run"}, {"alt+↑", "edit the last message that waits"},
+	{"esc", "close, or stop the run; twice: earlier prompts"}, {"ctrl+c", "clear, stop, or leave"},
+	{"tab", "complete; answer a question"}, {"↑ ↓, ctrl+r", "earlier messages"},
+	{"ctrl+o", "everything, with search"}, {"ctrl+g", "your editor"},
+	{"shift+tab", "permission mode"}, {"ctrl+l, ctrl+z", "repaint, suspend"},
+	{"/ @ ! #", "command, file, shell, note"}, {"ctrl+d", "leave"},
+}
+
+// keyRows is the list of keys.
+func keyRows(width, limit int) []row {
+	var out []row
+	for _, k := range keyHelp[:min(len(keyHelp), max(limit, 0))] {
+		out = append(out, append(row{sp(accent, " "+k[0])}.Pad(30), sp(dim, k[1])).Cut(width))
+	}
+	return out
+}

@@ -1,0 +1,201 @@
+package draw
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/openagent-go/agent/cmd/openagent/internal/tui/ui"
+	"github.com/openagent-go/agent/internal/text"
+	"github.com/openagent-go/agent/session/view"
+)
+
+// head is the first line of the program's output.
+func head(m ui.Model, width int) row {
+	f := m.Facts
+	dir := f.Dir
+	if f.Home != "" && (dir == f.Home || strings.HasPrefix(dir, f.Home+"/")) {
+		dir = "~" + dir[len(f.Home):]
+	}
+	if f.Branch != "" {
+		dir += " (" + f.Branch + ")"
+	}
+	parts := []string{"openagent " + f.Version, f.Model, dir, modeText(f.Mode)}
+	return beside(say(dim, strings.Join(parts, " · ")), row{sp(dim, "/ commands  @ files")}, width)
+}
+
+// modeText says in words when a permission mode asks.
+func modeText(mode string) string {
+	switch mode {
+	case "", "default":
+		return "asks before changes"
+	case "acceptEdits":
+		return "accepts edits"
+	case "plan":
+		return "plans only"
+	case "bypassPermissions":
+		return "asks nothing"
+	case "dontAsk":
+		return "denies what no rule allows"
+	}
+	return "mode " + mode
+}
+
+// rule is the line above the input: the list of steps, and the messages that wait.
+func rule(m ui.Model, width int) row {
+	r := row{sp(dim, "──")}
+	if m.State != nil {
+		r = append(r, todos(m.State.Todos)...)
+	}
+	if n := len(m.Queue); n > 0 {
+		msg := m.Queue[n-1]
+		said, hint := "sent: ", ""
+		if !msg.Steer {
+			said, hint = "queued: ", " (alt+↑ edits)"
+		}
+		if n > 1 {
+			said = fmt.Sprintf("%d %s", n, said)
+		}
+		r = append(r, sp(dim, " "+said+"“"+clean(text.Runes(text.OneLine(msg.Text), 40))+"”"+hint))
+	}
+	if len(r) > 1 {
+		r = append(r, sp(plain, " "))
+	}
+	r = r.Cut(width)
+	if gap := width - r.Width(); gap > 0 {
+		r = append(r, sp(dim, strings.Repeat("─", gap)))
+	}
+	return r
+}
+
+func todos(list []view.Todo) row {
+	open := false
+	for _, t := range list {
+		open = open || t.Status != "completed"
+	}
+	if !open {
+		return nil
+	}
+	var r row
+	for _, t := range list {
+		mark, k, said := " ○ ", dim, t.Text
+		switch t.Status {
+		case "completed":
+			mark = " ✓ "
+		case "in_progress":
+			mark, k = " ▸ ", strong
+			if t.Active != "" {
+				said = t.Active
+			}
+		}
+		r = append(r, sp(k, mark+clean(text.Runes(text.OneLine(said), 30))+" "))
+	}
+	return append(r, sp(dim, "──"))
+}
+
+// status is the last line.
+func status(m ui.Model, width int) row {
+	var parts []span
+	add := func(k kind, said string) {
+		if len(parts) > 0 {
+			parts = append(parts, sp(dim, " · "))
+		}
+		parts = append(parts, sp(k, said))
+	}
+	hint := "enter send · alt+enter new line · ? keys"
+	switch {
+	case m.Hint != "":
+		add(warn, clean(m.Hint))
+	case m.Stopping:
+		add(warn, "stopping …")
+	case m.Running:
+		add(plain, spinner(m)+" "+doing(m)+" "+since(m, m.Since))
+		add(dim, "esc stops")
+		hint = ""
+	}
+	if mode := m.Mode(); mode != "" && mode != "default" {
+		add(accent, modeText(mode))
+	}
+	for _, said := range numbers(m) {
+		add(dim, said)
+	}
+	left := append(row{sp(plain, " ")}, parts...)
+	if m.Menu.Open() || m.Search != nil {
+		hint = ""
+	}
+	return beside(left, row{sp(dim, hint)}, width)
+}
+
+// doing says what the run does.
+func doing(m ui.Model) string {
+	if m.State == nil {
+		return "working"
+	}
+	items := m.State.Items
+	if len(m.Cards) > 0 {
+		return "waiting for you"
+	}
+	if len(items) > 0 {
+		switch d := items[len(items)-1].Data.(type) {
+		case *view.Answer:
+			switch {
+			case d.Failed != nil && d.Failed.Retry && m.Now.Before(d.Failed.RetryAt):
+				return "trying again in " + clock(d.Failed.RetryAt.Sub(m.Now)) + ","
+			case d.Fact == nil && d.Failed == nil && d.Text() == "" && d.Thinking() != "":
+				return "thinking"
+			}
+		}
+	}
+	return "working"
+}
+
+// numbers are the context, the tokens and the money.
+func numbers(m ui.Model) []string {
+	s := m.State
+	window := m.Facts.Window
+	if s != nil && s.Window > 0 {
+		window = s.Window
+	}
+	if s == nil || s.Context == 0 {
+		var out []string
+		if window > 0 {
+			out = append(out, "ctx 0 % of "+count(window))
+		}
+		if s != nil && s.CostUSD > 0 {
+			out = append(out, dollars(s.CostUSD))
+		}
+		return out
+	}
+	var out []string
+	if window > 0 {
+		percent := 100 * s.Context / window
+		bars := min((percent+9)/10, 10)
+		out = append(out, fmt.Sprintf("ctx %s%s %d %%", strings.Repeat("▓", bars), strings.Repeat("░", 10-bars), percent))
+	} else {
+		out = append(out, "ctx "+count(s.Context))
+	}
+	out = append(out, "↑"+count(s.Usage.Context())+" ↓"+count(s.Usage.Output))
+	if s.Usage.CacheRead > 0 {
+		out = append(out, fmt.Sprintf("cache %d %%", 100*s.Usage.CacheRead/max(s.Usage.Context(), 1)))
+	}
+	money := dollars(s.CostUSD)
+	if s.Unpriced {
+		money += " and unknown prices"
+	}
+	if m.Facts.Limit > 0 {
+		money += fmt.Sprintf(" of $%g", m.Facts.Limit)
+	}
+	return append(out, money)
+}
+
+// Title is the title of the window: what the program waits for, and where.
+func Title(m ui.Model) string {
+	mark := "openagent"
+	switch {
+	case len(m.Cards) > 0:
+		mark = "?"
+	case m.Running:
+		mark = "●"
+	}
+	dir := m.Facts.Dir
+	return mark + " " + clean(dir[strings.LastIndexByte(dir, '/')+1:])
+}
