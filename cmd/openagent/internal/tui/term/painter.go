@@ -3,6 +3,7 @@ package term
 import (
 	"slices"
 	"strconv"
+	"strings"
 
 	"github.com/openagent-go/agent/cmd/openagent/internal/tui/frame"
 )
@@ -97,10 +98,17 @@ func (p *Painter) end(b []byte) []byte {
 }
 
 // fitting returns the frame with a live region no higher than the terminal, and without
-// control characters.
+// control characters and blanks that show nothing.
 func fitting(f frame.Frame, width, height int) frame.Frame {
-	f.Above, f.Live = sanitized(f.Above), sanitized(f.Live)
+	f.Above, f.Live = sanitized(f.Above), slices.Clone(sanitized(f.Live))
 	f.Caret.Line = min(max(f.Caret.Line, 0), max(len(f.Live)-1, 0))
+	for i, l := range f.Live {
+		keep := 0
+		if i == f.Caret.Line {
+			keep = min(max(f.Caret.Byte, 0), len(l))
+		}
+		f.Live[i] = trimmed(l, keep)
+	}
 	rows := 0
 	for i := len(f.Live) - 1; i >= 0; i-- {
 		if rows += frame.Rows(f.Live[i], width); rows > height && i < len(f.Live)-1 {
@@ -114,6 +122,16 @@ func fitting(f frame.Frame, width, height int) frame.Frame {
 	}
 	f.Caret.Byte = min(max(f.Caret.Byte, 0), len(f.Live[f.Caret.Line]))
 	return f
+}
+
+// trimmed returns a line without blanks at its end that show nothing, but not less than its
+// first bytes.
+func trimmed(line string, keep int) string {
+	short := strings.TrimRight(line[keep:], " ")
+	if keep+len(short) < len(line) && styles(line[:keep+len(short)]) == "" {
+		return line[:keep+len(short)]
+	}
+	return line
 }
 
 // flat reports whether each line takes one row.

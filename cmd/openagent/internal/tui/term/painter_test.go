@@ -89,6 +89,7 @@ func TestChanges(t *testing.T) {
 		{"a counter in the middle", "working 1:12 · esc stops · ctx 14 % of 200k", "working 1:13 · esc stops · ctx 14 % of 200k", 14},
 		{"a style in the middle", "a \x1b[31mred\x1b[m word and a long rest of the line", "a \x1b[32mred\x1b[m word and a long rest of the line", 24},
 		{"text gets shorter", "the same text, but longer", "the same text", 14},
+		{"blanks at the end", "\x1b[1mwork\x1b[m" + strings.Repeat(" ", 40), "\x1b[1mworking\x1b[m" + strings.Repeat(" ", 37), 20},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			s := newScreen(t, 60, 6)

@@ -343,23 +343,23 @@ func (t *Terminal) Screen() []string {
 func (t *Terminal) Styled() []string {
 	var out []string
 	var b strings.Builder
-	blank := 0 // bytes of unstyled blanks at the end
+	end := 0 // of what is not unstyled blanks at the end
 	style := ""
 	for _, l := range t.lines {
 		for _, c := range l.cells {
 			if c.style != style && c.width > 0 {
 				b.WriteString("\x1b[m" + c.style)
-				style, blank = c.style, 0
+				style = c.style
 			}
 			b.WriteString(c.text)
-			if blank += len(c.text); c.width > 0 && (c.text != " " || c.style != "") {
-				blank = 0
+			if c.width > 0 && (c.text != " " || c.style != "") {
+				end = b.Len()
 			}
 		}
 		if !l.wrapped {
-			out = append(out, b.String()[:b.Len()-blank])
+			out = append(out, b.String()[:end])
 			b.Reset()
-			style, blank = "", 0
+			style, end = "", 0
 		}
 	}
 	return trimmed(out)
