@@ -91,6 +91,9 @@ func (s *Session) write(line any) error {
 		return err
 	}
 	if err := s.input.add(data); err != nil {
+		if err == errEnded { // its input is closed: say why as soon as that is known
+			within(leaving, s.done)
+		}
 		if ended := s.ending(); ended != nil {
 			return ended
 		}
