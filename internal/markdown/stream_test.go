@@ -222,3 +222,19 @@ func BenchmarkStream(b *testing.B) {
 		s.Close()
 	}
 }
+
+// BenchmarkOpen measures a frame: what came since the last one, and what is open.
+func BenchmarkOpen(b *testing.B) {
+	src := strings.Repeat("Some *words* in a paragraph, with `code` and a [link](https://example.com/a). ", 8) + "\n\n- one\n- two **bold**\n\n"
+	var s Stream
+	at := 0
+	b.ReportAllocs()
+	for b.Loop() {
+		if at >= len(src) {
+			at = 0
+		}
+		s.Feed(src[at:min(len(src), at+30)])
+		s.Open()
+		at += 30
+	}
+}
