@@ -127,6 +127,7 @@ var rules = map[string][]string{
 		"tool",
 	},
 	"session/export": {
+		"internal/agentview",
 		"session/view",
 		"internal/fact",
 		"internal/environ",
@@ -137,6 +138,10 @@ var rules = map[string][]string{
 		"llm",
 		"permission",
 		"internal/policies",
+	},
+	"internal/agentview": {
+		"session",
+		"session/view",
 	},
 	"internal/transcript": {
 		"internal/plainfile",
@@ -890,6 +895,7 @@ var rules = map[string][]string{
 		"session/view",
 	},
 	"cmd/openagent/internal/tui/pages": {
+		"internal/agentview",
 		"cmd/openagent/internal/tui/pager",
 		"event",
 		"internal/fact",

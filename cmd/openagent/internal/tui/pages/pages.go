@@ -16,6 +16,7 @@ import (
 
 	"github.com/openagent-go/agent/cmd/openagent/internal/tui/pager"
 	"github.com/openagent-go/agent/event"
+	"github.com/openagent-go/agent/internal/agentview"
 	"github.com/openagent-go/agent/internal/fact"
 	"github.com/openagent-go/agent/session"
 	"github.com/openagent-go/agent/session/view"
@@ -171,6 +172,9 @@ func (b *Book) read(ctx context.Context, pages [][]int64, show func(n int, items
 		state.Apply(e)
 		if at++; at < len(pages[n]) {
 			continue
+		}
+		if err := agentview.Fill(ctx, b.store, b.id, &state); err != nil {
+			return err
 		}
 		if !show(n, state.Items) {
 			return ctx.Err()

@@ -18,24 +18,27 @@ import (
 // A recorder writes facts into a session.
 type recorder struct {
 	t    testing.TB
+	id   string
 	log  session.Log
 	seq  int64
 	prev int64
 }
 
-func record(t testing.TB, store session.Store) *recorder {
-	log, err := store.Open(context.Background(), "s", session.Header{Created: time.Unix(1, 0)})
+func record(t testing.TB, store session.Store) *recorder { return recordAs(t, store, "s") }
+
+func recordAs(t testing.TB, store session.Store, id string) *recorder {
+	log, err := store.Open(context.Background(), id, session.Header{Created: time.Unix(1, 0)})
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { log.Close() })
-	return &recorder{t: t, log: log}
+	return &recorder{t: t, id: id, log: log}
 }
 
 func (r *recorder) add(facts ...event.Data) {
 	for _, d := range facts {
 		r.seq++
-		if err := r.log.Append(context.Background(), r.seq-1, false, event.Event{Seq: r.seq, Prev: r.prev, Session: "s", Time: time.Unix(r.seq, 0), Data: d}); err != nil {
+		if err := r.log.Append(context.Background(), r.seq-1, false, event.Event{Seq: r.seq, Prev: r.prev, Session: r.id, Time: time.Unix(r.seq, 0), Data: d}); err != nil {
 			r.t.Fatal(err)
 		}
 		r.prev = r.seq
@@ -151,6 +154,27 @@ func TestRefresh(t *testing.T) {
 	}
 	if got := all(t, b); len(got) != 51*4+1 || got[len(got)-2] != "Bash\n$ ls\noutput 1000." {
 		t.Errorf("after a rewind: %d items, %q", len(got), got[max(0, len(got)-4):])
+	}
+}
+
+// What agents did is on the pages too.
+func TestAgents(t *testing.T) {
+	store := session.Dir(t.TempDir())
+	r := record(t, store)
+	r.add(event.UserMessage{ID: "1", Delivery: fact.AsPrompt, Message: llm.UserText("prompt")}, fact.ModelStart{Key: "m", Model: "m"})
+	use := llm.ToolUse{ID: "u", Name: "Agent", Input: []byte(`{"prompt":"look"}`)}
+	r.add(event.AssistantMessage{Key: "m", Response: llm.Response{Message: llm.Message{Role: llm.Assistant, Content: llm.Blocks{use}}}})
+	call := fmt.Sprintf("c%d.0", r.seq)
+	r.add(event.AgentStart{Key: "a", Call: call, Session: "inner", Agent: "reader"})
+	recordAs(t, session.Under(store, "s"), "inner").turn(7)
+	r.add(event.AgentEnd{Key: "a", Session: "inner", Agent: "reader", Reason: event.Completed}, event.ToolResult{Key: "t", Call: call})
+	b, err := Open(context.Background(), store, "s")
+	if err != nil {
+		t.Fatal(err)
+	}
+	hits, err := b.Find(context.Background(), "output 7.")
+	if err != nil || len(hits) != 1 {
+		t.Error(hits, err)
 	}
 }
 
