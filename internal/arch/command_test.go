@@ -19,6 +19,7 @@ var commandLayers = [][]string{
 	{"cli", "tui/draw", "tui/pager"},
 	{"settings", "keys", "tui/pages"},
 	{"provider"},
+	{"firstrun"},
 	{"preview", "sessionstore"},
 	{"app"},
 	{"rewind", "usage", "automation"},

@@ -1,6 +1,7 @@
 package provider
 
 import (
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -74,4 +75,13 @@ type NoModelError string
 
 func (e NoModelError) Error() string {
 	return "the provider " + string(e) + " has no default model; name one with --model"
+}
+
+// Keyless reports whether an error says that a provider has no key, and the name of the provider.
+func Keyless(err error) (name string, ok bool) {
+	var e *missingKeyError
+	if !errors.As(err, &e) {
+		return "", false
+	}
+	return e.provider, true
 }
