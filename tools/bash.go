@@ -7,7 +7,6 @@ import (
 	"errors"
 	"fmt"
 	"strings"
-	"sync"
 	"time"
 
 	"github.com/openagent-go/agent/internal/rules/shellscan"
@@ -26,8 +25,6 @@ const (
 	maxTimeout     = 600_000 // ms
 	// shellState is the slot of the session's state that says where its shell is.
 	shellState = "shell"
-	// progressPause is the least time between two progress reports.
-	progressPause = 200 * time.Millisecond
 )
 
 type bashInput struct {
@@ -160,7 +157,7 @@ func runCommand(ctx context.Context, shell toolapi.Shell, l workspace.CommandLin
 	start := time.Now()
 	progress := &reporter{ctx: ctx}
 	defer progress.stop()
-	l.Tail = progress.report
+	l.Tail, l.Output = progress.report, progress.piece
 	o, err := shell.Run(limited, l)
 	late := context.Cause(limited) == errTimedOut
 	if err != nil {
@@ -221,52 +218,6 @@ func line(call tool.Call, in bashInput) workspace.CommandLine {
 	}
 	return workspace.CommandLine{
 		Session: call.Session, Command: form.Line, Bash: form.Bash, Dir: call.Dir, State: call.State,
-	}
-}
-
-// A reporter reports the end of a command's output as progress, now and then.
-type reporter struct {
-	ctx   context.Context
-	mu    sync.Mutex
-	next  time.Time   // before then nothing is reported
-	lines []string    // that wait for it
-	timer *time.Timer // that reports them; nil: none wait
-	over  bool
-}
-
-// report reports the last lines: at once, or together with those that follow soon.
-func (r *reporter) report(lines []string) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	r.lines = lines
-	if wait := time.Until(r.next); wait <= 0 {
-		r.show()
-	} else if r.timer == nil && !r.over {
-		r.timer = time.AfterFunc(wait, func() {
-			r.mu.Lock()
-			defer r.mu.Unlock()
-			r.show()
-		})
-	}
-}
-
-// show reports the lines that wait. r.mu is held.
-func (r *reporter) show() {
-	r.timer = nil
-	if r.over {
-		return
-	}
-	r.next = time.Now().Add(progressPause)
-	tool.Progress(r.ctx, tool.Status{Text: r.lines[len(r.lines)-1], Tail: r.lines})
-}
-
-// stop ends the reports.
-func (r *reporter) stop() {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	r.over = true
-	if r.timer != nil {
-		r.timer.Stop()
 	}
 }
 

@@ -10,10 +10,12 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
 
+	"github.com/openagent-go/agent/internal/toolapi"
 	"github.com/openagent-go/agent/internal/toolrun"
 	"github.com/openagent-go/agent/permission"
 	"github.com/openagent-go/agent/tool"
@@ -227,8 +229,8 @@ func TestBashProgressIsThrottled(t *testing.T) {
 	ctx := tool.WithProgress(t.Context(), func(tool.Status) { reports.Add(1) })
 	start := time.Now()
 	c.call(ctx, t, "Bash", map[string]any{"command": "for i in $(seq 2000); do echo $i; done"})
-	if most := int32(time.Since(start)/progressPause) + 1; reports.Load() < 1 || reports.Load() > most {
-		t.Errorf("%d reports, want 1 to %d", reports.Load(), most)
+	if most := int32(time.Since(start)/progressPause) + 2; reports.Load() < 1 || reports.Load() > most {
+		t.Errorf("%d reports, want 1 to %d, the last with the rest", reports.Load(), most)
 	}
 }
 
@@ -246,6 +248,45 @@ func TestBashProgressHasTail(t *testing.T) {
 		}
 	})
 	c.call(ctx, t, "Bash", map[string]any{"command": "for i in 1 2 3 4 5 6 7 8 9; do echo $i; sleep 0.001; done; sleep 1000"})
+}
+
+// Reports have the output part by part, in whole lines, and the last one has the rest.
+func TestBashReportsOutput(t *testing.T) {
+	c := newConsole(t)
+	var all strings.Builder
+	var mu sync.Mutex
+	to := int64(0)
+	ctx := tool.WithProgress(t.Context(), func(s tool.Status) {
+		mu.Lock()
+		defer mu.Unlock()
+		var part toolapi.Output
+		if raw := s.Metadata[toolapi.OutputMember]; raw == nil {
+			return
+		} else if err := json.Unmarshal(raw, &part); err != nil || part.From != to || part.To <= part.From {
+			t.Errorf("after %d: %s, %v", to, raw, err)
+		}
+		if to = part.To; strings.Contains(part.Text, "\x1b") {
+			t.Errorf("%q", part.Text)
+		}
+		all.WriteString(part.Text)
+	})
+	c.call(ctx, t, "Bash", map[string]any{"command": `printf 'one\n\033[31mtwo\033[0m\n'; sleep 0.3; printf 'three\nfour'`})
+	if all.String() != "one\ntwo\nthree\nfour" {
+		t.Errorf("%q", all.String())
+	}
+	to = 0
+	lost := false
+	ctx = tool.WithProgress(t.Context(), func(s tool.Status) {
+		var part toolapi.Output
+		if json.Unmarshal(s.Metadata[toolapi.OutputMember], &part) == nil && part.To > to {
+			lost = lost || part.From > to
+			to = part.To
+		}
+	})
+	c.call(ctx, t, "Bash", map[string]any{"command": "seq 100000"})
+	if !lost || to != 588895 {
+		t.Errorf("lost %v, to %d", lost, to)
+	}
 }
 
 func TestBashLongOutput(t *testing.T) {

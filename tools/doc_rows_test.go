@@ -93,4 +93,4 @@ var toolRows = map[string]toolRow{
 // quietLimits are bounds that users do not notice: the part cut off is not shown anyway, or
 // they guard only against hostile input.
 const quietLimits = `maxPromptLine maxSteps maxRegions maxShown maxWidth maxSearch maxPatchSteps maxCandidates maxDefinitions maxBatchLines
-	maxCallLines maxShownBytes maxMessage maxHierarchy maxDiagnosed maxErrors maxSource maxWatched maxPatched`
+	maxCallLines maxShownBytes maxMessage maxHierarchy maxDiagnosed maxErrors maxSource maxWatched maxPatched maxHeld`

@@ -71,6 +71,9 @@ type CommandLine struct {
 	// empty ones, each cut at 200 bytes. Of a line that carriage returns have overwritten it has
 	// what a terminal would show. It may be nil.
 	Tail func(lines []string)
+	// Output receives the output as it comes, in pieces, each before Tail does. It must not
+	// keep or change a piece. It may be nil.
+	Output func(piece []byte)
 }
 
 // An Outcome is how a [CommandLine] went, or how a command in the background goes.
@@ -138,7 +141,7 @@ func (w *Workspace) Run(ctx context.Context, l CommandLine) (*Outcome, error) {
 	defer context.AfterFunc(sh.life, func() { cancel(context.Cause(sh.life)) })()
 
 	sh.memory = sh.memory.recall(l)
-	out := &output{folder: w.outputDir, last: l.Tail}
+	out := &output{folder: w.outputDir, last: l.Tail, pieces: l.Output}
 	defer out.close()
 	dir, note := w.shellDir(sh.memory.Dir)
 	light := sh.bare && !leavesTrace(l.Command) // saving takes longer than most commands

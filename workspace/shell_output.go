@@ -29,6 +29,7 @@ type output struct {
 	folder func() (string, error) // where the file is made
 	keep   bool                   // make the file at the first byte
 	last   func(lines []string)   // sees the last lines after each write; may be nil
+	pieces func(piece []byte)     // sees each write; may be nil
 
 	mu       sync.Mutex
 	head     []byte // first endBytes bytes since the last take
@@ -47,6 +48,9 @@ func (o *output) Write(b []byte) (int, error) {
 	o.append(b)
 	lines := o.lastLines(b)
 	o.mu.Unlock()
+	if o.pieces != nil {
+		o.pieces(b)
+	}
 	if len(lines) > 0 {
 		o.last(lines)
 	}

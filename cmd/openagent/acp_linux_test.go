@@ -770,6 +770,41 @@ func TestEditorContent(t *testing.T) {
 	e.has(map[string]any{"sessionUpdate": "plan"})
 }
 
+// TestEditorWatches shows the output of a command while it runs, and the tasks as a plan.
+func TestEditorWatches(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	pipe := filepath.Join(dir, "pipe")
+	if err := syscall.Mkfifo(pipe, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	e := newEditor(t, t.TempDir(), dir, []llmtest.Step{
+		llmtest.Call(llmtest.Use("", "TaskCreate", map[string]string{"subject": "Look", "description": "at it"})),
+		llmtest.Call(llmtest.Use("", "TaskUpdate", map[string]string{"id": "task_1", "status": "in_progress"})),
+		bash("while sleep 0.1; do echo tick; done & read line < pipe; kill %1; echo $line; exit 3"), llmtest.Say("Done.")}, "--tools", "all", "--permission-mode", "bypassPermissions", "--allow-dangerously-skip-permissions")
+	e.initialize()
+	id := e.open()
+	n := e.begin("session/prompt", textPrompt(id, "go"))
+	e.has(map[string]any{"sessionUpdate": "plan", "entries": []any{map[string]any{"content": "Look", "status": "in_progress", "priority": "medium"}}})
+	e.has(map[string]any{"status": "in_progress", "_meta": map[string]any{"terminal_output": map[string]any{"data": "tick"}}}) // it still runs
+	if err := os.WriteFile(pipe, []byte("the end\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	e.stops(n, "end_turn")
+	last := e.has(map[string]any{"_meta": map[string]any{"terminal_exit": map[string]any{"exit_code": 3}}})
+	var shown strings.Builder
+	for _, u := range e.updates {
+		if m, ok := u["_meta"].(map[string]any); ok && u["toolCallId"] == last["toolCallId"] {
+			if out, ok := m["terminal_output"].(map[string]any); ok {
+				shown.WriteString(out["data"].(string))
+			}
+		}
+	}
+	if text := shown.String(); strings.Count(text, "the end") != 1 || !strings.HasPrefix(text, "tick\ntick\n") || strings.Contains(strings.ReplaceAll(text, "tick\n", ""), "tick") {
+		t.Errorf("the terminal shows %q", text)
+	}
+}
+
 // TestEditorQuestions has the agent ask the user with a form, and in its answer where the editor has
 // no forms. The second editor has no optional capability at all.
 func TestEditorQuestions(t *testing.T) {

@@ -43,6 +43,7 @@ type Encoder struct {
 	mode     permission.Mode
 	newCalls []Call
 	failed   *event.ModelFailed // the last failure, until the next model call
+	tasks    tasks
 }
 
 // A Call is a call that the client knows.
@@ -59,6 +60,7 @@ type call struct {
 	progress time.Duration // when the client was last told of progress
 	steps    []string      // of a sub-agent
 	content  []ToolContent // that the call shows before its result
+	output   output        // of a command
 }
 
 // maxSteps is the number of steps of a sub-agent that are shown.
@@ -335,14 +337,32 @@ func (e *Encoder) usage() *UsageUpdate {
 	return u
 }
 
-// progress tells of a running call, not more often than [progressPause].
+// progress tells of a running call, not more often than [progressPause], and shows the output of a
+// command as it comes.
 func (e *Encoder) progress(d event.ToolProgress) []any {
 	c := e.calls[d.Call]
-	if c == nil || c.ended || d.Status.Text == "" || e.Terminal && c.tool == "Bash" || d.Elapsed-c.progress < progressPause {
+	if c == nil || c.ended || d.Status.Text == "" || d.Phase != fact.ToolDoing { // the result follows
 		return nil
 	}
+	if c.output.add(d.Status); d.Elapsed-c.progress < progressPause {
+		return nil
+	}
+	t := &ToolCall{Update: "tool_call_update", ID: c.id, Status: InProgress}
+	switch data := c.output.next(); {
+	case !e.Terminal || c.tool != "Bash":
+		t.Content = append(slices.Clone(c.content), textContent(fence(c.tool, cmp.Or(c.output.recent(), d.Status.Text))))
+	case data == "":
+		return nil
+	default:
+		t.Meta = terminalOutput(c.id, data)
+	}
 	c.progress = d.Elapsed
-	return []any{&ToolCall{Update: "tool_call_update", ID: c.id, Status: InProgress, Content: append(slices.Clone(c.content), textContent(fence(c.tool, d.Status.Text)))}}
+	return []any{t}
+}
+
+// terminalOutput returns the member _meta with output for a call's terminal.
+func terminalOutput(id, data string) map[string]any {
+	return map[string]any{"terminal_output": map[string]string{"terminal_id": id, "data": data}}
 }
 
 // result ends a call.
@@ -384,7 +404,8 @@ func (e *Encoder) result(d event.ToolResult) (out []any) {
 		case t.Status == Completed:
 			exit["exit_code"] = 0
 		}
-		t.Meta = map[string]any{"terminal_output": map[string]string{"terminal_id": c.id, "data": d.Result.Text()}, "terminal_exit": exit}
+		t.Meta = terminalOutput(c.id, c.output.rest(d.Result.Text()))
+		t.Meta["terminal_exit"] = exit
 	default:
 		t.Content = slices.Clone(c.content)
 		for _, b := range d.Result.Content {
@@ -401,41 +422,10 @@ func (e *Encoder) result(d event.ToolResult) (out []any) {
 		}
 	}
 	out = append(out, t)
-	if c.tool == "TodoWrite" && t.Status == Completed {
-		if p := planOf(d.Result.Details); p != nil {
-			out = append(out, p)
-		}
+	if t.Status == Completed {
+		out = append(out, e.plan(c.tool, d.Result.Details)...)
 	}
 	return append(out, e.modeIs(d.Result.Patch.Mode)...)
-}
-
-// planOf returns the list of steps in the details of TodoWrite.
-func planOf(details json.RawMessage) *Plan {
-	var list struct {
-		Todos []struct {
-			Content  string `json:"content"`
-			Status   string `json:"status"`
-			Priority string `json:"priority"`
-		} `json:"todos"`
-	}
-	if json.Unmarshal(details, &list) != nil || list.Todos == nil {
-		return nil
-	}
-	p := &Plan{Update: "plan", Entries: []PlanEntry{}}
-	for _, t := range list.Todos {
-		entry := PlanEntry{t.Content, t.Priority, t.Status}
-		if !slices.Contains([]string{"high", "medium", "low"}, entry.Priority) {
-			entry.Priority = "medium"
-		}
-		if !slices.Contains([]string{Pending, InProgress, Completed}, entry.Status) {
-			if entry.Status == "cancelled" {
-				continue
-			}
-			entry.Status = Pending
-		}
-		p.Entries = append(p.Entries, entry)
-	}
-	return p
 }
 
 func (e *Encoder) modeIs(mode permission.Mode) []any {
@@ -477,26 +467,23 @@ func (e *Encoder) notice(severity, title string) []any {
 	return []any{&Chunk{"agent_message_chunk", TextBlock("\n_" + title + "_\n\n"), fmt.Sprintf("notice-%d", e.notices)}}
 }
 
-// ofAgent shows the calls of a sub-agent in the call that started it.
+// ofAgent shows the calls of a sub-agent in the call that started it, and its changes of tasks.
 func (e *Encoder) ofAgent(d event.AgentEvent) []any {
-	c := e.calls[d.Call]
-	if c == nil || c.ended || d.Event == nil {
+	if d.Event == nil {
 		return nil
 	}
-	switch x := d.Event.Data.(type) {
-	case event.AssistantMessage:
-		for _, u := range x.Response.Message.ToolUses() {
-			c.steps = append(c.steps, "- "+d.Agent+": "+strings.ReplaceAll(text.OneLine(Title(u.Name, u.Input, e.Dir)), "`", "'"))
-		}
-		if len(x.Response.Message.ToolUses()) == 0 {
-			return nil
-		}
-	default:
-		return nil
+	out := e.tasksBelow(*d.Event)
+	c := e.calls[d.Call]
+	x, ok := d.Event.Data.(event.AssistantMessage)
+	if c == nil || c.ended || !ok || len(x.Response.Message.ToolUses()) == 0 {
+		return out
+	}
+	for _, u := range x.Response.Message.ToolUses() {
+		c.steps = append(c.steps, "- "+d.Agent+": "+strings.ReplaceAll(text.OneLine(Title(u.Name, u.Input, e.Dir)), "`", "'"))
 	}
 	c.steps = c.steps[max(0, len(c.steps)-maxSteps):]
 	c.content = []ToolContent{textContent(strings.Join(c.steps, "\n"))}
-	return []any{&ToolCall{Update: "tool_call_update", ID: c.id, Status: InProgress, Content: c.content}}
+	return append(out, &ToolCall{Update: "tool_call_update", ID: c.id, Status: InProgress, Content: c.content})
 }
 
 // runEnds ends what is still open.

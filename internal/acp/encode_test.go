@@ -2,11 +2,14 @@ package acp
 
 import (
 	"encoding/json"
+	"fmt"
 	"reflect"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/openagent-go/agent/event"
+	"github.com/openagent-go/agent/internal/fact"
 	"github.com/openagent-go/agent/llm"
 	"github.com/openagent-go/agent/tool"
 )
@@ -198,5 +201,95 @@ func TestFence(t *testing.T) {
 	}
 	if got := fence("WebFetch", "# a"); got != "# a" {
 		t.Errorf("%q", got)
+	}
+}
+
+// The output of a command is shown as it comes, and no part of it twice.
+func TestOutput(t *testing.T) {
+	part := func(elapsed time.Duration, from, to int, text string) event.Event {
+		return event.Event{Data: event.ToolProgress{Call: "c3.0", Phase: fact.ToolDoing, Elapsed: elapsed, Status: tool.Status{Text: "x",
+			Metadata: map[string]json.RawMessage{"output": json.RawMessage(fmt.Sprintf(`{"from":%d,"to":%d,"text":%q}`, from, to, text))}}}}
+	}
+	result := func(text string) event.Event {
+		return event.Event{Seq: 9, Data: event.ToolResult{Call: "c3.0", Result: tool.Result{Content: llm.Blocks{llm.Text{Text: text}}, Details: json.RawMessage(`{"exitCode":0}`)}}}
+	}
+	for name, c := range map[string]struct {
+		parts []event.Event
+		end   string
+		want  []string
+	}{
+		"none":          {nil, "all", []string{"all"}},
+		"short":         {[]event.Event{part(0, 0, 4, "one\n")}, "one\ntwo", []string{"one\ntwo"}},
+		"whole":         {[]event.Event{part(1*time.Second, 0, 4, "one\n"), part(2*time.Second, 4, 8, "two\n")}, "one\ntwo\n", []string{"one\n", "two\n", ""}},
+		"rest":          {[]event.Event{part(1*time.Second, 0, 4, "one\n"), part(1100*time.Millisecond, 4, 8, "two\n")}, "one\ntwo\nExit code: 1", []string{"one\n", "two\nExit code: 1"}},
+		"twice":         {[]event.Event{part(1*time.Second, 0, 4, "one\n"), part(2*time.Second, 0, 4, "one\n")}, "one", []string{"one\n", ""}},
+		"gap":           {[]event.Event{part(1*time.Second, 0, 4, "one\n"), part(2*time.Second, 90, 94, "six\n")}, "one\n…\nsix", []string{"one\n", "[…]\nsix\n", ""}},
+		"other result":  {[]event.Event{part(1*time.Second, 0, 4, "one\n")}, "denied", []string{"one\n", ""}},
+		"blank line":    {[]event.Event{part(1*time.Second, 0, 5, "one\n\n")}, "one\n\ntwo", []string{"one\n\n", "two"}},
+		"no line break": {[]event.Event{part(1*time.Second, 0, 4, "one\n")}, "one", []string{"one\n", ""}},
+	} {
+		e := &Encoder{Terminal: true}
+		e.Event(answerWith(3, "m1", use("b", "Bash", `{"command":"x"}`)))
+		var got []string
+		for _, ev := range append(c.parts, result(c.end)) {
+			for _, u := range e.Event(ev) {
+				if m, ok := u.(*ToolCall).Meta["terminal_output"].(map[string]string); ok {
+					got = append(got, m["data"])
+				}
+			}
+		}
+		if !reflect.DeepEqual(got, c.want) {
+			t.Errorf("%s: %q, want %q", name, got, c.want)
+		}
+		e = &Encoder{}
+		e.Event(answerWith(3, "m1", use("b", "Bash", `{"command":"x"}`)))
+		for _, ev := range c.parts[:min(1, len(c.parts))] {
+			if shown := lines(t, e.Event(ev)); name != "short" && !strings.Contains(shown, "```\\none") {
+				t.Errorf("%s: without a terminal: %s", name, shown)
+			}
+		}
+	}
+}
+
+// The plan follows the tasks of the agent and of its sub-agents.
+func TestTasks(t *testing.T) {
+	e := &Encoder{}
+	done := func(call, details string) event.Event {
+		return event.Event{Seq: 20, Data: event.ToolResult{Call: call, Result: tool.Result{Details: json.RawMessage(details)}}}
+	}
+	below := func(ev event.Event) event.Event {
+		ev.Session = "child"
+		return event.Event{Data: event.AgentEvent{Call: "c5.0", Agent: "worker", Event: &ev}}
+	}
+	plan := func(evs ...event.Event) (last string) {
+		for _, ev := range evs {
+			for _, u := range e.Event(ev) {
+				if p, ok := u.(*Plan); ok {
+					last = ""
+					for _, entry := range p.Entries {
+						last += entry.Status + " " + entry.Content + "\n"
+					}
+				}
+			}
+		}
+		return last
+	}
+	for _, c := range []struct {
+		events []event.Event
+		want   string
+	}{
+		{[]event.Event{answerWith(3, "m1", use("a", "TaskCreate", `{}`), use("b", "TaskCreate", `{}`)), done("c3.0", `{"task":{"id":"task_1","subject":"Look","status":"pending"}}`),
+			done("c3.1", `{"task":{"id":"task_2","subject":"Fix","status":"pending"}}`)}, "pending Look\npending Fix\n"},
+		{[]event.Event{answerWith(4, "m2", use("a", "TaskUpdate", `{}`)), done("c4.0", `{"task":{"id":"task_1","subject":"Look","status":"in_progress"}}`)}, "in_progress Look\npending Fix\n"},
+		{[]event.Event{answerWith(5, "m3", use("a", "Agent", `{}`)), below(answerWith(7, "m1", use("a", "TaskUpdate", `{}`))), below(done("c7.0", `{"task":{"id":"task_1","subject":"Look","status":"completed"}}`))},
+			"completed Look\npending Fix\n"},
+		{[]event.Event{answerWith(6, "m4", use("a", "TaskList", `{}`)), done("c6.0", `{"tasks":[{"id":"task_1","subject":"Look","status":"failed"},{"id":"task_2","subject":"Fix","status":"cancelled"},{"id":"task_3","subject":"Test","status":"odd"}]}`)},
+			"completed Look (failed)\npending Test\n"},
+		{[]event.Event{answerWith(8, "m5", use("a", "TaskUpdate", `{}`)), done("c8.0", `["no","task"]`)}, ""},
+		{[]event.Event{answerWith(9, "m6", use("a", "mcp__x__TaskUpdate", `{}`)), done("c9.0", `{"task":{"id":"task_9","subject":"Forged","status":"pending"}}`)}, ""},
+	} {
+		if got := plan(c.events...); got != c.want {
+			t.Errorf("%q, want %q", got, c.want)
+		}
 	}
 }

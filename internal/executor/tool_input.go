@@ -53,7 +53,7 @@ func (b *callStatus) show(p event.ToolProgress, s tool.Status, to Signals) {
 	}
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	s.Params, s.Metadata = joined(b.sum.Params, s.Params), joined(b.sum.Metadata, s.Metadata)
+	s.Params, s.Metadata = joined(b.sum.Params, s.Params), joined(b.sum.Metadata, b.x.shownMembers(s.Metadata))
 	b.sum = s
 	p.ID, p.Tool, p.Status, p.Seq = b.id, b.name, b.sum, b.x.snapshots.Add(1)
 	to.Show(p)
@@ -69,6 +69,21 @@ func (x *Executor) shownTail(lines []string) []string {
 		lines[i] = x.Secrets.Text(lines[i])
 	}
 	return lines
+}
+
+// shownMembers returns members without secrets.
+func (x *Executor) shownMembers(members map[string]json.RawMessage) map[string]json.RawMessage {
+	secrets := x.Secrets.Now()
+	var out map[string]json.RawMessage
+	for name, m := range members {
+		if m = secrets.JSON(m); m != nil {
+			if out == nil {
+				out = make(map[string]json.RawMessage, len(members))
+			}
+			out[name] = m
+		}
+	}
+	return out
 }
 
 // joined returns a with the members of b, which replace those of the same name.

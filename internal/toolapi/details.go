@@ -10,3 +10,14 @@ func Details(v any) json.RawMessage {
 	}
 	return data
 }
+
+// OutputMember names the member of a status's Metadata that holds an [Output].
+const OutputMember = "output"
+
+// An Output is a part of a running command's output. From and To say which one, in bytes of the output:
+// a part that is lost leaves a gap.
+type Output struct {
+	From int64  `json:"from"`
+	To   int64  `json:"to"`
+	Text string `json:"text"` // without control characters
+}
