@@ -762,8 +762,10 @@ var rules = map[string][]string{
 		"event",
 		"internal/fact",
 		"internal/terminal",
+		"internal/toolapi",
 		"llm",
 		"permission",
+		"tool",
 	},
 	"cmd/...": {
 		"internal/walk",
