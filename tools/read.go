@@ -285,14 +285,17 @@ func (w *window) result(path string) *tool.Result {
 	r := tool.Text(body)
 	r.Truncated = w.more || w.cut
 	r.Title = fmt.Sprintf("Read %s (%s)", filepath.Base(path), text.Count(shown, "line"))
-	r.Details = toolapi.Details(struct {
-		FilePath   string `json:"filePath"`
-		StartLine  int    `json:"startLine"`
-		NumLines   int    `json:"numLines"`
-		TotalLines int    `json:"totalLines,omitempty"`
-		Truncated  bool   `json:"truncated,omitempty"`
-	}{path, w.first, shown, w.total, r.Truncated})
+	r.Details = toolapi.Details(readDetails{path, w.first, shown, w.total, r.Truncated})
 	return r
+}
+
+// readDetails are the Details of a result of Read for a text.
+type readDetails struct {
+	FilePath   string `json:"filePath"`
+	StartLine  int    `json:"startLine"`
+	NumLines   int    `json:"numLines"`
+	TotalLines int    `json:"totalLines,omitempty"`
+	Truncated  bool   `json:"truncated,omitempty"`
 }
 
 // folder lists the entries of a folder, folders with a slash.

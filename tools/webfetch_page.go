@@ -156,17 +156,7 @@ func (p *fetched) result(u *url.URL, prompt string, cached bool) *tool.Result {
 	if !r.IsError && p.moved == nil && p.media == nil {
 		r.Digest = strings.TrimSpace(prompt)
 	}
-	info := struct {
-		URL         string `json:"url"`
-		FinalURL    string `json:"finalUrl"`
-		Redirect    string `json:"redirect,omitempty"` // another host, not followed
-		Status      int    `json:"status"`
-		ContentType string `json:"contentType"`
-		Title       string `json:"title,omitempty"`
-		Bytes       int    `json:"bytes"`
-		Cached      bool   `json:"cached"`
-		Truncated   bool   `json:"truncated"`
-	}{u.String(), p.final.String(), "", p.status, p.contentType, p.title, p.bytes, cached, p.truncated}
+	info := pageDetails{u.String(), p.final.String(), "", p.status, p.contentType, p.title, p.bytes, cached, p.truncated}
 	if p.moved != nil {
 		info.Redirect = p.moved.String()
 		r.Title = fmt.Sprintf("%s redirects to %s", u.Host, p.moved.Host)
@@ -213,4 +203,17 @@ func (p *fetched) body() string {
 		return p.text
 	}
 	return p.text + "\n"
+}
+
+// pageDetails are the Details of a result of WebFetch.
+type pageDetails struct {
+	URL         string `json:"url"`
+	FinalURL    string `json:"finalUrl"`
+	Redirect    string `json:"redirect,omitempty"` // another host, not followed
+	Status      int    `json:"status"`
+	ContentType string `json:"contentType"`
+	Title       string `json:"title,omitempty"`
+	Bytes       int    `json:"bytes"`
+	Cached      bool   `json:"cached"`
+	Truncated   bool   `json:"truncated"`
 }

@@ -114,9 +114,12 @@ func listHits(q search.Query, found []search.Hit) *tool.Result {
 	}
 	r := tool.Text(b.String())
 	r.Title = fmt.Sprintf("Searched for %q (%s)", q.Text, text.Count(len(found), "result"))
-	r.Details = toolapi.Details(struct {
-		Query   string       `json:"query"`
-		Results []search.Hit `json:"results"`
-	}{q.Text, append([]search.Hit{}, found...)})
+	r.Details = toolapi.Details(searchDetails{q.Text, append([]search.Hit{}, found...)})
 	return r
+}
+
+// searchDetails are the Details of a result of WebSearch.
+type searchDetails struct {
+	Query   string       `json:"query"`
+	Results []search.Hit `json:"results"`
 }
