@@ -2,10 +2,13 @@ package main
 
 import (
 	"bufio"
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
+	"net/http"
+	"net/http/httptest"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -16,10 +19,13 @@ import (
 	"time"
 
 	"github.com/google/jsonschema-go/jsonschema"
+	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/openagent-go/agent/internal/installed"
 	"github.com/openagent-go/agent/llm"
 	"github.com/openagent-go/agent/llm/llmtest"
+	"github.com/openagent-go/agent/mcp/server"
+	"github.com/openagent-go/agent/tool"
 )
 
 // An editor is a client of the program, made with the official SDK.
@@ -903,6 +909,60 @@ func TestEditorServers(t *testing.T) {
 	e.has(map[string]any{"sessionUpdate": "notice", "title": "the MCP server broken"})
 	e.fails(-32602, "session/new", map[string]any{"cwd": dir, "mcpServers": []any{map[string]any{"type": "carrier-pigeon", "name": "x"}}})
 	e.fails(-32602, "session/new", map[string]any{"cwd": filepath.Join(dir, "none"), "mcpServers": []any{}})
+}
+
+// TestEditorServersByHTTP has the editor hand over servers that run elsewhere, with headers.
+func TestEditorServersByHTTP(t *testing.T) {
+	t.Parallel()
+	type place struct {
+		City string `json:"city"`
+	}
+	weather := tool.Func(tool.Spec{Name: "weather", Description: "Tells the weather.", ReadOnly: true}, func(_ context.Context, in place) (string, error) { return "rain in " + in.City, nil })
+	served, err := server.New(server.Options{Name: "sky", Tools: []tool.Tool{weather}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { served.Close() })
+	old := sdk.NewServer(&sdk.Implementation{Name: "old", Version: "1"}, nil)
+	sdk.AddTool(old, &sdk.Tool{Name: "tide", Description: "Tells the tide.", Annotations: &sdk.ToolAnnotations{ReadOnlyHint: true}}, func(_ context.Context, _ *sdk.CallToolRequest, in place) (*sdk.CallToolResult, any, error) {
+		return &sdk.CallToolResult{Content: []sdk.Content{&sdk.TextContent{Text: "low tide in " + in.City}}}, nil, nil
+	})
+	known := func(h http.Handler) string {
+		s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			if r.Header.Get("Authorization") != "Bearer sesame" {
+				http.Error(w, "who are you?", http.StatusForbidden)
+				return
+			}
+			h.ServeHTTP(w, r)
+		}))
+		t.Cleanup(s.Close)
+		t.Cleanup(s.CloseClientConnections)
+		return s.URL
+	}
+	key := []any{map[string]any{"name": "Authorization", "value": "Bearer sesame"}}
+	sky, sea := known(served), known(sdk.NewSSEHandler(func(*http.Request) *sdk.Server { return old }, nil))
+	model := llmtest.NewServer(t, llmtest.Call(llmtest.Use("", "mcp__sky__weather", map[string]any{"city": "Rome"}), llmtest.Use("", "mcp__sea__tide", map[string]any{"city": "Brest"})), llmtest.Say("Told."))
+	e := editorAt(t, model, t.TempDir(), t.TempDir(), "--allowed-tools", "mcp__sky,mcp__sea")
+	e.initialize()
+	var o openedSession
+	e.request("session/new", map[string]any{"cwd": e.dir, "mcpServers": []any{
+		map[string]any{"type": "http", "name": "sky", "url": sky, "headers": key},
+		map[string]any{"type": "sse", "name": "sea", "url": sea, "headers": key},
+		map[string]any{"type": "http", "name": "stranger", "url": sky, "headers": []any{}},
+	}}, &o)
+	e.prompt(o.ID, "tell", "end_turn")
+	e.has(map[string]any{"sessionUpdate": "tool_call_update", "status": "completed", "content": []any{map[string]any{"content": map[string]any{"text": "rain in Rome"}}}})
+	e.has(map[string]any{"sessionUpdate": "tool_call_update", "status": "completed", "content": []any{map[string]any{"content": map[string]any{"text": "low tide in Brest"}}}})
+	e.has(map[string]any{"sessionUpdate": "notice", "title": "the MCP server stranger"})
+	e.request("session/close", map[string]any{"sessionId": o.ID}, nil)
+	if code := e.leaves(); code != 0.0 {
+		t.Error("exit code", code)
+	}
+	for _, u := range e.updates {
+		if text := fmt.Sprint(u); strings.Contains(text, "sesame") {
+			t.Errorf("a header is shown: %s", text)
+		}
+	}
 }
 
 // TestEditorLogin begins without a key.

@@ -10,7 +10,7 @@ import (
 	"github.com/openagent-go/agent/cmd/openagent/internal/term"
 )
 
-const maxSecret = 16 << 10 // bytes of a line
+const maxAnswer = 16 << 10 // bytes of a line
 
 // AskSecret asks the user on the terminal for a line that the terminal does not show. In the end the
 // terminal is as before, also if a signal ends ctx first.
@@ -30,21 +30,32 @@ func (h *IO) AskSecret(ctx context.Context, question string) (secret string, err
 		fmt.Fprintln(h.Err)
 	}()
 	h.DiscardInput()
-	fmt.Fprint(h.Err, question)
+	secret, err = h.AskLine(ctx, question)
+	if ctx.Err() != nil {
+		return "", ExitCode(SignalCode(ctx))
+	}
+	return secret, err
+}
+
+// AskLine asks the user on the terminal for a line. It returns "" at the end of the input.
+func (h *IO) AskLine(ctx context.Context, question string) (string, error) {
+	if _, err := fmt.Fprint(h.Err, question); err != nil {
+		return "", err
+	}
 	type outcome struct {
 		line string
 		err  error
 	}
 	said := make(chan outcome, 1)
 	go func() { // if ctx ends first, this goroutine keeps reading until the program ends
-		line, err := readLine(f)
+		line, err := readLine(h.In)
 		said <- outcome{line, err}
 	}()
 	select {
 	case o := <-said:
 		return o.line, o.err
 	case <-ctx.Done():
-		return "", ExitCode(SignalCode(ctx))
+		return "", ctx.Err()
 	}
 }
 
@@ -52,7 +63,7 @@ func (h *IO) AskSecret(ctx context.Context, question string) (secret string, err
 func readLine(r io.Reader) (string, error) {
 	var line []byte
 	var b [1]byte
-	for len(line) < maxSecret {
+	for len(line) < maxAnswer {
 		n, err := r.Read(b[:])
 		switch {
 		case n > 0 && b[0] == '\n':
@@ -65,5 +76,5 @@ func readLine(r io.Reader) (string, error) {
 			return "", Usagef("reading the terminal: %w", err)
 		}
 	}
-	return "", Usagef("the line is longer than %d bytes; paste only the key", maxSecret)
+	return "", Usagef("the line is longer than %d bytes; paste only what is asked for", maxAnswer)
 }

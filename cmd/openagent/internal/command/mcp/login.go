@@ -18,10 +18,7 @@ import (
 	"github.com/openagent-go/agent/mcp/oauth"
 )
 
-const (
-	loginTime  = 5 * time.Minute
-	maxAddress = 16 << 10 // maximum bytes of a pasted address
-)
+const loginTime = 5 * time.Minute
 
 // loginClient returns the login client of a configured server.
 func loginClient(ctx context.Context, h *cli.IO, o *settings.Options, name string) (*oauth.Client, error) {
@@ -85,33 +82,11 @@ func showLogin(ctx context.Context, h *cli.IO, name, page string, browser bool) 
 	if !h.InTerminal {
 		return "", nil
 	}
-	if _, err := fmt.Fprint(h.Err, "If the browser cannot connect back to this machine, paste its final address: "); err != nil {
-		return "", err
-	}
-	said := make(chan string, 1)
-	go func() { // if ctx ends first, this goroutine keeps reading until the program ends
-		said <- readAddress(h)
-	}()
-	select {
-	case address := <-said:
-		return address, nil
-	case <-ctx.Done():
+	address, err := h.AskLine(ctx, "If the browser cannot connect back to this machine, paste its final address: ")
+	if ctx.Err() != nil {
 		fmt.Fprintln(h.Err)
-		return "", ctx.Err()
 	}
-}
-
-func readAddress(h *cli.IO) string {
-	var line []byte
-	var b [1]byte
-	for len(line) < maxAddress {
-		if n, err := h.In.Read(b[:]); n == 0 && err != nil || n > 0 && b[0] == '\n' {
-			break
-		} else if n > 0 {
-			line = append(line, b[0])
-		}
-	}
-	return strings.TrimSpace(string(line))
+	return strings.TrimSpace(address), err
 }
 
 // openPage opens a page in the user's browser: with the program in BROWSER, else the system's
