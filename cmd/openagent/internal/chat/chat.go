@@ -125,7 +125,7 @@ func (c *Chat) converse(ctx context.Context, t *terminal.Terminal, mode permissi
 		}
 		return draw.Frame(m, width, height, theme)
 	}
-	l.Title = draw.Title
+	l.Title, l.Settle = draw.Title, tui.SettleTime(c.h.Getenv)
 	l.Editor = tui.EditorCommand(c.h.Getenv)
 	if dir, err := c.folder(); err == nil {
 		l.Memory = tui.NewMemory(dir)

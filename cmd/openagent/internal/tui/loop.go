@@ -11,6 +11,7 @@
 package tui
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"time"
@@ -35,6 +36,10 @@ type Loop struct {
 	// Title returns the title of the window; nil: it is not changed.
 	Title func(m ui.Model) string
 
+	// Settle is how long to wait for another size before a frame is painted for one; 0: 100 ms.
+	// See SettleTime.
+	Settle time.Duration
+
 	Memory *Memory // of texts that were typed; nil: nothing is kept
 	Editor string  // the command line of an editor, see EditorCommand
 
@@ -55,10 +60,19 @@ type Loop struct {
 // ErrEnded says that the terminal has gone.
 var ErrEnded = errors.New("the terminal has ended")
 
-const (
-	frameTime  = time.Second / 30
-	resizeTime = 50 * time.Millisecond // without another size, before a frame is painted for it
-)
+const frameTime = time.Second / 30
+
+// SettleTime returns how long a terminal takes to tell about its size. Meanwhile it may have
+// wrapped the lines for another one already, and a frame for the old size could hit lines of
+// the history. Multiplexers wait for a quarter of a second between two sizes.
+func SettleTime(getenv func(string) string) time.Duration {
+	for _, name := range []string{"TMUX", "STY", "ZELLIJ"} {
+		if getenv(name) != "" {
+			return 300 * time.Millisecond
+		}
+	}
+	return 100 * time.Millisecond
+}
 
 // Tell gives an input to the model: an event, or the result of an action. Any goroutine may
 // call it, at any time; it does not wait.
@@ -112,7 +126,7 @@ func (l *Loop) Run(ctx context.Context) (err error) {
 				l.update(ui.Tick{})
 			}
 		case <-l.signals.Resized:
-			l.hold = time.Now().Add(resizeTime)
+			l.hold = time.Now().Add(cmp.Or(l.Settle, 100*time.Millisecond))
 			if err := l.resized(); err != nil {
 				return err
 			}

@@ -140,3 +140,22 @@ func (m *Tmux) Until(what string, holds func() bool) {
 	}
 	m.t.Fatalf("not true: %s; the screen is\n%s", what, m.Screen())
 }
+
+// Alive reports whether the program runs.
+func (m *Tmux) Alive() bool {
+	m.t.Helper()
+	return strings.TrimSpace(m.run("display-message", "-p", "#{pane_dead}")) == "0"
+}
+
+// Settles waits until the screen has stayed the same for longer than tmux takes to tell a
+// program about another size.
+func (m *Tmux) Settles() {
+	m.t.Helper()
+	last, since := m.Screen(), time.Now()
+	m.Until("the screen settles", func() bool {
+		if now := m.Screen(); now != last {
+			last, since = now, time.Now()
+		}
+		return time.Since(since) > 500*time.Millisecond
+	})
+}

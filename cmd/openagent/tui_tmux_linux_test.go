@@ -1,0 +1,186 @@
+package main
+
+import (
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/openagent-go/agent/cmd/openagent/internal/tui/term/termtest"
+	"github.com/openagent-go/agent/llm/llmtest"
+)
+
+// tmuxed starts the terminal UI in a window of tmux.
+func tmuxed(t *testing.T, home string, w, h int, server *llmtest.Server, args string) *termtest.Tmux {
+	t.Helper()
+	path, err := exec.LookPath("openagent")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return termtest.StartTmux(t, w, h, t.TempDir(), "exec '"+path+"' --tui "+args, uiEnv(home, server)...)
+}
+
+func uiEnv(home string, server *llmtest.Server) []string {
+	return []string{"HOME=" + home, "ANTHROPIC_API_KEY=sk-test-SECRETSECRET", "ANTHROPIC_BASE_URL=" + server.URL,
+		"GOCOVERDIR=" + os.Getenv("GOCOVERDIR"), "GORACE=" + quickEnd}
+}
+
+// Pasted text is one message, however long it is, and nothing of it is lost.
+func TestUIPastes(t *testing.T) {
+	t.Parallel()
+	server := llmtest.NewServer(t, llmtest.Say("got message 1"), llmtest.Say("got message 2"), llmtest.Say("got message 3"))
+	prompt := func(n int) string {
+		r := server.Requests()[n]
+		return r.Messages[len(r.Messages)-1].Text()
+	}
+	m := tmuxed(t, t.TempDir(), 100, 30, server, "")
+	m.Sees("❯")
+	var sixty, big strings.Builder
+	for i := range 60 {
+		fmt.Fprintf(&sixty, "line %d of a paste\n", i+1)
+	}
+	for i := range 5000 {
+		fmt.Fprintf(&big, "line %d of a big paste\n", i+1)
+	}
+	for i, text := range []string{sixty.String(), big.String()} {
+		m.Paste(text)
+		m.Sees("paste")
+		m.Keys("Enter")
+		m.Sees(fmt.Sprintf("got message %d", i+1))
+		if last := prompt(i); !strings.Contains(last, strings.TrimSpace(text)) {
+			t.Errorf("of a paste of %d bytes the model got %d", len(text), len(last))
+		}
+	}
+	m.Type("日本語のテキスト \U0001f44d ok")
+	m.Keys("C-a", "Right", "Right", "BSpace", "C-e", "BSpace")
+	m.Sees("日語のテキスト")
+	m.Keys("Enter")
+	m.Sees("got message 3")
+	if last := prompt(2); !strings.HasSuffix(last, "日語のテキスト \U0001f44d o") {
+		t.Errorf("the model got %q", last)
+	}
+	if n := len(server.Requests()); n != 3 {
+		t.Errorf("%d messages were sent", n)
+	}
+}
+
+// A killed program's draft is offered by the next one.
+func TestUIKeepsTheDraft(t *testing.T) {
+	t.Parallel()
+	home, server := t.TempDir(), llmtest.NewServer(t)
+	path, err := exec.LookPath("openagent")
+	if err != nil {
+		t.Fatal(err)
+	}
+	dir := t.TempDir()
+	start := func() *termtest.Tmux {
+		return termtest.StartTmux(t, 80, 24, dir, "echo $$ >"+home+"/pid; exec '"+path+"' --tui", uiEnv(home, server)...)
+	}
+	m := start()
+	m.Sees("❯")
+	m.Type("half a thought")
+	m.Sees("half a thought")
+	m.Until("the draft is kept", func() bool {
+		files, _ := filepath.Glob(filepath.Join(home, ".openagent", "terminal", "*", "draft-*.txt"))
+		return len(files) == 1
+	})
+	text, err := os.ReadFile(filepath.Join(home, "pid"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	pid, err := strconv.Atoi(strings.TrimSpace(string(text)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := syscall.Kill(pid, syscall.SIGKILL); err != nil {
+		t.Fatal(err)
+	}
+	m.Until("it has been killed", func() bool { return !m.Alive() })
+	m = start()
+	m.Sees("❯ half a thought")
+}
+
+// Every line of an answer is there once, after eight sizes, and while it comes.
+func TestUISizes(t *testing.T) {
+	t.Parallel()
+	const lines = 200
+	var answer strings.Builder
+	for i := range lines {
+		fmt.Fprintf(&answer, "para: line number %d of a long answer\n\n", i+1)
+	}
+	server := llmtest.NewServer(t, llmtest.Step{Text: answer.String(), Pieces: 1000, EventDelay: 2 * time.Millisecond})
+	m := tmuxed(t, t.TempDir(), 100, 40, server, "")
+	m.Sees("❯")
+	m.Type("write")
+	m.Keys("Enter")
+	check := func(when string) {
+		t.Helper()
+		var found []string
+		number := regexp.MustCompile(`^para: line number (\d+) of a long answer$`)
+		for _, l := range m.Lines() {
+			if hit := number.FindStringSubmatch(l); hit != nil {
+				found = append(found, hit[1])
+			}
+		}
+		var want []string
+		for i := range lines {
+			want = append(want, fmt.Sprint(i+1))
+		}
+		if !slices.Equal(found, want) {
+			t.Errorf("%s: %d of %d lines are there, or not in order: %v", when, len(found), lines, found)
+		}
+	}
+	sizes := [][2]int{{118, 40}, {90, 40}, {60, 40}, {140, 40}, {100, 30}, {100, 20}, {100, 50}, {100, 40}}
+	for i := 0; !strings.Contains(m.Screen(), "done"); i++ {
+		m.Resize(sizes[i%len(sizes)][0], sizes[i%len(sizes)][1])
+		if i%5 == 4 {
+			m.Settles() // else nothing would be painted in between
+		}
+	}
+	check("while it came")
+	for _, s := range sizes {
+		m.Resize(s[0], s[1])
+		m.Settles()
+		check(fmt.Sprint(s))
+	}
+}
+
+// Ctrl-Z gives the terminal back to the shell.
+func TestUISuspends(t *testing.T) {
+	t.Parallel()
+	path, err := exec.LookPath("openagent")
+	if err != nil {
+		t.Fatal(err)
+	}
+	server := llmtest.NewServer(t, llmtest.Say("an answer"))
+	m := termtest.StartTmux(t, 80, 24, t.TempDir(), "env PS1='$ ' HISTFILE= bash --norc -i", uiEnv(t.TempDir(), server)...)
+	m.Sees("$")
+	m.Type("'" + path + "' --tui")
+	m.Keys("Enter")
+	m.Sees("❯")
+	m.Type("a draft")
+	m.Sees("❯ a draft")
+	m.Keys("C-z")
+	m.Sees("Stopped")
+	m.Type("echo in the $((20+1))st shell")
+	m.Keys("Enter")
+	m.Sees("in the 21st shell")
+	m.Type("fg")
+	m.Keys("Enter")
+	m.Sees("❯ a draft")
+	m.Keys("Enter")
+	m.Sees("an answer")
+	m.Sees("done")
+	m.Keys("C-d")
+	m.Sees("openagent --resume")
+	m.Type("echo $((30+4)) after it")
+	m.Keys("Enter")
+	m.Sees("34 after it")
+}
