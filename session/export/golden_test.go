@@ -56,7 +56,7 @@ func full(t *testing.T) session.Store {
 		factOf(fact.Authorized{Call: "c8.0", Decision: permission.Allow()}),
 		factOf(fact.Authorized{Call: "c8.1", Decision: permission.Decision{Behavior: permission.Denied, Source: policies.FromRule, Rule: "Bash(rm *)", Origin: ".openagent/settings.json", Reason: "nothing is deleted here"}}),
 		factOf(event.ToolStart{Call: "c8.0"}),
-		factOf(event.ToolResult{Call: "c8.0", Duration: 1400 * time.Millisecond, Result: *tool.Errorf("FAIL a.csv: got 120, want 108")}),
+		factOf(event.ToolResult{Call: "c8.0", Duration: 1400 * time.Millisecond, Result: tool.Result{IsError: true, Content: llm.Blocks{llm.Text{Text: "FAIL a.csv: got 120, want 108"}}, Details: json.RawMessage(`{"exitCode":1,"durationMs":1400}`)}}),
 		factOf(event.ToolResult{Call: "c8.1", Cause: fact.ByDenial, Result: *tool.Errorf("Permission denied: nothing is deleted here")}),
 		result("c8.2", "1. read", `{"todos":[{"content":"read","status":"completed"},{"content":"fix it","status":"in_progress","activeForm":"fixing"},{"content":"verify","status":"pending"}]}`),
 		factOf(event.ToolStart{Call: "c8.3"}),
@@ -101,7 +101,7 @@ func TestGolden(t *testing.T) {
 func TestPageTells(t *testing.T) {
 	page := exported(t, "HTML", full(t), export.Options{})
 	for what, want := range map[string]string{
-		"the command":       `<b>Bash</b> <code>go test ./...</code> <span>Run the tests</span> <i>1.4 s</i>`,
+		"the command":       `<b>Bash</b> <code>go test ./...</code> <span>Run the tests</span> <i>exit 1 · 1.4 s</i>`,
 		"a denial":          `Denied by rule Bash(rm *) in .openagent/settings.json, 2001-09-09 01:46:49 UTC: nothing is deleted here`,
 		"totals":            `2 prompts · 1 turn · 5 calls, 1 denied · 23.0 s (model 2.0 s, tools 5.0 s, retries 1.0 s) · 2.3k tokens in, 160 out, 65 % from the cache · $0.0400`,
 		"a step":            `<li class="completed">read</li>`,
@@ -117,6 +117,7 @@ func TestPageTells(t *testing.T) {
 		"the agent's words": `It wants <strong>108</strong>.`,
 		"a batch":           `<b>Read</b> <code>a.go</code>`,
 		"an unsafe link":    `x (javascript:alert(1))`,
+		"a task":            `<h2>Task <time`,
 		"the outer call":    `id="c8.3"`,
 	} {
 		if !strings.Contains(page, want) {

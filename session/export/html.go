@@ -34,7 +34,7 @@ var pages *template.Template
 
 func init() { // not above: its functions write pages
 	pages = template.Must(template.New("page").Funcs(template.FuncMap{
-		"clock": clock, "iso": func(t time.Time) string { return t.Format(time.RFC3339) }, "state": state, "speaker": speaker, "byProgram": byProgram, "diff": diffLines,
+		"clock": clock, "iso": func(t time.Time) string { return t.Format(time.RFC3339) }, "state": state, "byProgram": byProgram, "diff": diffLines,
 		"prose": prose, "parts": parts, "isDiff": isDiff, "turn": written, "took": took,
 	}).Parse(pageText))
 }
@@ -113,12 +113,16 @@ func written(t turn) (template.HTML, error) {
 	return template.HTML(b.String()), err
 }
 
-// took is how long a call lasted, "" if it did not run.
-func took(r *result) string {
-	if r == nil || r.DurationMS == 0 {
-		return ""
+// took is how a command ended and how long a call lasted, "" if it did not run.
+func took(c call) string {
+	var parts []string
+	if c.Exit != 0 {
+		parts = append(parts, fmt.Sprintf("exit %d", c.Exit))
 	}
-	return span(time.Duration(r.DurationMS) * time.Millisecond)
+	if c.Result != nil && c.Result.DurationMS > 0 {
+		parts = append(parts, span(time.Duration(c.Result.DurationMS)*time.Millisecond))
+	}
+	return strings.Join(parts, " · ")
 }
 
 // An entry is a line of the outline: a prompt.

@@ -49,7 +49,7 @@ type page struct{ *bufio.Writer }
 func (m *page) turn(t turn) {
 	switch t := t.(type) {
 	case said:
-		fmt.Fprintf(m, "\n## %s · %s\n", speaker(t.Delivery), clock(t.Time))
+		fmt.Fprintf(m, "\n## %s · %s\n", t.Speaker, clock(t.Time))
 		m.quote(t.Content)
 	case *answer:
 		m.answer(t)
@@ -121,6 +121,9 @@ func (m *page) call(c call, kind string) {
 		if t != "" {
 			title += " · " + inert(t)
 		}
+	}
+	if c.Exit != 0 {
+		title += fmt.Sprintf(" · exit %d", c.Exit)
 	}
 	fmt.Fprintf(m, "\n### %s %s%s\n", kind, inert(c.Tool), title)
 	switch {

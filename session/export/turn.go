@@ -32,7 +32,8 @@ type (
 		Delivery event.Delivery `json:"delivery"`
 		Content  llm.Blocks     `json:"content"` // text, images, documents
 
-		Anchor string `json:"-"` // its id in a page
+		Anchor  string `json:"-"` // its id in a page
+		Speaker string `json:"-"` // for people
 	}
 	// answer is the model's text and its tool calls. Kind is "answer".
 	answer struct {
@@ -62,6 +63,7 @@ type (
 
 		Anchor string `json:"-"` // its id in a page
 		What   string `json:"-"` // what it does, in a line
+		Exit   int    `json:"-"` // of a command; 0: it succeeded, or it is none
 		Why    string `json:"-"` // what for, in the words of the model or of the tool
 		Shown  string `json:"-"` // the input for people: a command line, a change, or JSON; "" if the result's diff says it
 	}
@@ -223,7 +225,15 @@ func worthTelling(d event.Data) bool {
 
 func (r *reader) said(id string, it *view.Item, p *view.Prompt) turn {
 	return said{Kind: "said", Seq: it.Seq, UUID: uuid(id, it.Seq), Time: it.Time, Delivery: event.Delivery(r.line(string(p.Message.Delivery))),
-		Content: r.blocks(p.Message.Message.Content), Anchor: r.anchor(it.Seq)}
+		Content: r.blocks(p.Message.Message.Content), Anchor: r.anchor(it.Seq), Speaker: r.speaker(p.Message.Delivery)}
+}
+
+// speaker says who a message is from. An agent gets its prompts from the call that started it.
+func (r *reader) speaker(d event.Delivery) string {
+	if r.within != "" && d == fact.AsPrompt {
+		return "Task"
+	}
+	return speaker(d)
 }
 
 func uuid(session string, seq int64) string { return event.Event{Session: session, Seq: seq}.UUID() }
@@ -253,6 +263,7 @@ func (r *reader) call(it *view.Item, d *view.Call) call {
 		}
 	}
 	if f := d.Result; f != nil {
+		c.Exit = exitCode(f.Result.Details)
 		c.Result = &result{Seq: d.ResultSeq, Time: d.Ended, Title: r.line(f.Result.Title), Content: r.blocks(f.Result.Content), Details: r.hide.JSON(f.Result.Details),
 			diff: r.text(d.Diff()), IsError: f.Result.IsError, Cause: event.Cause(r.line(string(f.Cause))), DurationMS: f.Duration.Milliseconds()}
 	}
@@ -323,6 +334,15 @@ func (r *reader) about(d *view.Call) (what, why string) {
 		what, why = why, ""
 	}
 	return what, why
+}
+
+// exitCode reads the exit code of a command from the details of its result.
+func exitCode(details json.RawMessage) int {
+	var d struct{ ExitCode int }
+	if !bytes.Contains(details, []byte(`"exitCode"`)) || json.Unmarshal(details, &d) != nil {
+		return 0
+	}
+	return d.ExitCode
 }
 
 // shownInput is the input of a call for people.
