@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"runtime"
 	"slices"
 	"strings"
 
@@ -83,6 +84,12 @@ type conversation interface {
 	AskUser(ctx context.Context, call tool.Call, questions []tool.Question) ([]tool.Answer, error)
 }
 
+// plain reports whether the terminal can show nothing but lines.
+func plain(h *cli.IO) bool {
+	term := h.Getenv("TERM")
+	return runtime.GOOS != "windows" && (term == "" || term == "dumb")
+}
+
 // prompt runs the program when no command is given.
 func prompt(ctx context.Context, h *cli.IO, o *settings.Options, args []string) error {
 	printing := o.Print || o.Output != "" || o.Input != "" || !h.InTerminal || !h.OutTerminal
@@ -100,9 +107,8 @@ func prompt(ctx context.Context, h *cli.IO, o *settings.Options, args []string) 
 	var ask app.AskFunc
 	switch {
 	case !printing:
-		c = repl.New(h)
-		if o.TUI {
-			c = chat.New(h)
+		if c = chat.New(h); o.Plain || plain(h) {
+			c = repl.New(h)
 		}
 		ask = c.AskUser
 	case o.Input == cli.FormatStream:

@@ -58,7 +58,16 @@ func sit(t *testing.T, dir string, env []string, args []string, steps ...llmtest
 	return sitAt(t, llmtest.NewServer(t, steps...), dir, env, args)
 }
 
+// sitAt starts the program with a server of its own. A conversation is one in plain lines.
 func sitAt(t *testing.T, server *llmtest.Server, dir string, env, args []string) *person {
+	t.Helper()
+	if len(args) == 0 || strings.HasPrefix(args[0], "-") {
+		args = append([]string{"--plain"}, args...)
+	}
+	return sitDown(t, server, dir, env, args)
+}
+
+func sitDown(t *testing.T, server *llmtest.Server, dir string, env, args []string) *person {
 	t.Helper()
 	control, terminal := openTerminal(t)
 	path, err := exec.LookPath("openagent")
@@ -377,7 +386,7 @@ func TestConversationQuestions(t *testing.T) {
 		t.Fatal(err)
 	}
 	t.Cleanup(server.Close)
-	p := sitAt(t, server, t.TempDir(), nil, []string{"begin"})
+	p := sitAt(t, server, t.TempDir(), nil, []string{"--plain", "begin"})
 	p.sees(`\? Colour: Which colour\?(?s).*  1 \| \? forged`)
 	p.sees("1  Red: warm")
 	p.sees("2  Blue")

@@ -25,7 +25,7 @@ import (
 // given.
 type Options struct {
 	Print             bool
-	TUI               bool // the terminal UI instead of the line mode
+	Plain             bool // lines instead of the terminal UI
 	Output, Input     string
 	Partial           bool
 	PromptTool        string
@@ -136,7 +136,7 @@ func (o *Options) Flags() cli.Flags {
 		{Name: "settings", Arg: "FILE|JSON", Help: "more settings; they override files and variables", Set: cli.Raw(&o.extra)},
 		{Name: "setting-sources", Arg: "LAYER,LAYER", Help: "read only these settings files: user, project, local (default all)", Set: orEmpty(&o.noLayers, cli.OneOfEach(&o.Layers, layers))},
 		{Name: "resume", Short: 'r', Arg: "ID", Help: "continue a session; without a prompt, continue its interrupted run", Set: cli.Text(&o.Resume)},
-		{Name: "tui", Hidden: true, Help: "the terminal UI", Set: cli.SetTrue(&o.TUI)},
+		{Name: "plain", Help: "on a terminal: plain lines instead of the terminal UI, as for screen readers; the default with TERM=dumb", Set: cli.SetTrue(&o.Plain)},
 		{Name: "continue", Short: 'c', Help: "continue the latest session of this folder", Set: cli.SetTrue(&o.Latest)},
 		{Name: "fork-session", Help: "with --resume or --continue: continue in a copy", Set: cli.SetTrue(&o.Fork)},
 		{Name: "resume-at", Aliases: []string{"resume-session-at"}, Arg: "MESSAGE_ID", Help: "with --resume or --continue: continue from this message", Set: cli.Text(&o.ResumeAt)},

@@ -98,7 +98,7 @@ func lastAction(m ui.Model, a *view.Agent) string {
 			return text.Runes(said, 300)
 		case *view.Answer:
 			if t := text.OneLine(d.Text()); t != "" {
-				return text.Runes(t, 200)
+				return suffix(clean(t), 60)
 			}
 		}
 	}

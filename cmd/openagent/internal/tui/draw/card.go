@@ -16,7 +16,8 @@ func card(t Theme, m ui.Model, width, height int) block {
 	c := m.Cards[0]
 	var b block
 	b.add(t, cardHead(c, len(m.Cards), width))
-	foot := cardFoot(t, m, c, width)
+	tight := height < roomy
+	foot := cardFoot(t, c, width, tight)
 	var body []row
 	for _, l := range c.Body {
 		body = append(body, bodyRows(l, width)...)
@@ -35,11 +36,20 @@ func card(t Theme, m ui.Model, width, height int) block {
 			body = append(body, bodyRows(l, width)...)
 		}
 	}
-	b.add(t, cutMiddle(body, height-len(foot.lines)-2)...)
-	b.add(t, row{})
+	room := height - len(foot.lines) - 1
+	if !tight {
+		room--
+	}
+	b.add(t, cutMiddle(body, room, width)...)
+	if !tight {
+		b.add(t, row{})
+	}
 	b.append(foot)
 	return b
 }
+
+// roomy is from how many lines on a card is drawn with all its hints.
+const roomy = 14
 
 // bodyRows are the rows of a line of a question. Nothing of it is cut.
 func bodyRows(l ui.Line, width int) []row {
@@ -48,15 +58,15 @@ func bodyRows(l ui.Line, width int) []row {
 }
 
 // cutMiddle leaves out rows in the middle and says how many.
-func cutMiddle(rows []row, limit int) []row {
-	limit = max(limit, 3)
+func cutMiddle(rows []row, limit, width int) []row {
+	limit = max(limit, 1)
 	if len(rows) <= limit {
 		return rows
 	}
 	head := (limit - 1) / 2
 	tail := limit - 1 - head
 	cut := len(rows) - head - tail
-	out := append(rows[:head:head], row{sp(warn, fmt.Sprintf("   … %d lines are left out here, ctrl+o shows them …", cut))})
+	out := append(rows[:head:head], row{sp(warn, fmt.Sprintf("   … %d lines are left out: ctrl+o …", cut))}.Cut(width))
 	return append(out, rows[len(rows)-tail:]...)
 }
 
@@ -113,7 +123,7 @@ func choice(c ui.Card, at int, width int, rest ...span) row {
 }
 
 // cardFoot draws the answers of a card and its hints.
-func cardFoot(t Theme, m ui.Model, c ui.Card, width int) block {
+func cardFoot(t Theme, c ui.Card, width int, tight bool) block {
 	var b block
 	at := func() { // the caret is at the marked line
 		b.here, b.caret = true, frame.Caret{Line: len(b.lines) - 1, Byte: 0}
@@ -125,6 +135,9 @@ func cardFoot(t Theme, m ui.Model, c ui.Card, width int) block {
 		hint = permissionChoices(t, &b, c, width, at)
 	}
 	if c.Write != nil {
+		if tight {
+			b = block{}
+		}
 		var mark row
 		switch c.Writing {
 		case ui.WriteYes:
@@ -147,9 +160,11 @@ func cardFoot(t Theme, m ui.Model, c ui.Card, width int) block {
 	if !c.Focus {
 		hint = "tab to answer"
 	}
-	for _, r := range say(dim, hint).Wrap(width-3, nil, nil) {
-		b.add(t, append(row{sp(plain, "   ")}, r...))
+	hints := say(dim, hint).Wrap(width-3, nil, nil)
+	if tight {
+		hints = []row{say(dim, hint).Cut(width - 3)}
 	}
+	b.add(t, indented(hints, blanks("   "), blanks("   "))...)
 	return b
 }
 

@@ -21,9 +21,9 @@ func Frame(m ui.Model, width, height int, t Theme) (frame.Frame, ui.Painted) {
 	p := ui.Painted{Mark: mark}
 
 	foot := bottom(m, width, height, t)
-	room := height - len(foot.lines) - 1
+	room := height - len(foot.lines)
 	if len(m.Cards) > 0 {
-		c := card(t, m, width, max(room, 8))
+		c := card(t, m, width, room)
 		p.Card = m.Cards[0].ID
 		c.append(foot)
 		if c.here && c.caret.Line < len(c.lines)-len(foot.lines) { // the card has the caret

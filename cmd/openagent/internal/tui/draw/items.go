@@ -215,6 +215,9 @@ func callItem(m ui.Model, c *view.Call, width int) []row {
 			return out
 		}
 	}
+	if quiet(c) {
+		return nil
+	}
 	mark, k := sp(warn, spinner(m)), plain
 	var right []string
 	switch {
@@ -242,6 +245,11 @@ func callItem(m ui.Model, c *view.Call, width int) []row {
 	left := row{sp(plain, "  "), mark, sp(strong, " "+clean(pad(c.Use.Name, 6))), sp(k, " "+clean(about(c.Input(), m.Facts.Dir)))}
 	out := []row{callRow(left, strings.Join(right, "  "), width)}
 	return append(out, callBody(c)...)
+}
+
+// quiet reports whether a call needs no line: the list of steps is above the input.
+func quiet(c *view.Call) bool {
+	return c.Use.Name == "TodoWrite" && (c.Result == nil || !c.Result.Result.IsError)
 }
 
 // timeShown is how long a call runs before its time is shown.
@@ -312,6 +320,8 @@ func callBody(c *view.Call) []row {
 	case shell[c.Use.Name] && r.IsError:
 		return tail(bad, r.Text(), failedRows)
 	case shell[c.Use.Name]:
+		return tail(dim, r.Text(), outputRows)
+	case c.Use.Name == "AskUser" && !r.IsError:
 		return tail(dim, r.Text(), outputRows)
 	case r.IsError:
 		return below(bad, []string{text.Runes(text.FirstLine(strings.TrimSpace(r.Text())), 300)})

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/openagent-go/agent/cmd/openagent/internal/tui/frame"
 	"github.com/openagent-go/agent/cmd/openagent/internal/tui/ui"
 	"github.com/openagent-go/agent/internal/text"
 	"github.com/openagent-go/agent/session/view"
@@ -19,7 +20,8 @@ func head(m ui.Model, width int) row {
 	if f.Branch != "" {
 		dir += " (" + f.Branch + ")"
 	}
-	parts := []string{"openagent " + f.Version, f.Model, dir, modeText(f.Mode)}
+	parts := []string{"openagent " + f.Version, f.Model, "", modeText(f.Mode)}
+	parts[2] = middle(clean(dir), max(12, width-say(dim, strings.Join(parts, " · ")).Width()))
 	return beside(say(dim, strings.Join(parts, " · ")), row{sp(dim, "/ commands  @ files")}, width)
 }
 
@@ -89,7 +91,7 @@ func todos(list []view.Todo) row {
 		}
 		r = append(r, sp(k, mark+clean(text.Runes(text.OneLine(said), 30))+" "))
 	}
-	return append(r, sp(dim, "──"))
+	return r
 }
 
 // status is the last line.
@@ -115,8 +117,10 @@ func status(m ui.Model, width int) row {
 	if mode := m.Mode(); mode != "" && mode != "default" {
 		add(accent, modeText(mode))
 	}
-	for _, said := range numbers(m) {
-		add(dim, said)
+	for _, said := range numbers(m) { // as many as there is room for
+		if row(parts).Width()+len(" · ")+frame.Width(said) < width {
+			add(dim, said)
+		}
 	}
 	left := append(row{sp(plain, " ")}, parts...)
 	if m.Menu.Open() || m.Search != nil {
@@ -148,7 +152,7 @@ func doing(m ui.Model) string {
 	return "working"
 }
 
-// numbers are the context, the tokens and the money.
+// numbers are the context, the money, the tokens and the cache, the most useful ones first.
 func numbers(m ui.Model) []string {
 	s := m.State
 	window := m.Facts.Window
@@ -173,18 +177,18 @@ func numbers(m ui.Model) []string {
 	} else {
 		out = append(out, "ctx "+count(s.Context))
 	}
-	out = append(out, "↑"+count(s.Usage.Context())+" ↓"+count(s.Usage.Output))
-	if s.Usage.CacheRead > 0 {
-		out = append(out, fmt.Sprintf("cache %d %%", 100*s.Usage.CacheRead/max(s.Usage.Context(), 1)))
-	}
 	money := dollars(s.CostUSD)
 	if s.Unpriced {
-		money += " and unknown prices"
+		money += " + unknown"
 	}
 	if m.Facts.Limit > 0 {
 		money += fmt.Sprintf(" of $%g", m.Facts.Limit)
 	}
-	return append(out, money)
+	out = append(out, money, "↑"+count(s.Usage.Context())+" ↓"+count(s.Usage.Output))
+	if s.Usage.CacheRead > 0 {
+		out = append(out, fmt.Sprintf("cache %d %%", 100*s.Usage.CacheRead/max(s.Usage.Context(), 1)))
+	}
+	return out
 }
 
 // Title is the title of the window: what the program waits for, and where.

@@ -1,0 +1,94 @@
+package main
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/openagent-go/agent/llm/llmtest"
+)
+
+// sitAtUI starts the program with its terminal UI.
+func sitAtUI(t *testing.T, dir string, args []string, steps ...llmtest.Step) *person {
+	t.Helper()
+	return sitDown(t, llmtest.NewServer(t, steps...), dir, nil, args)
+}
+
+// thinks waits as long as a question must be on the screen before a key answers it, and as a
+// person does who reads it.
+func (p *person) thinks() { time.Sleep(1700 * time.Millisecond) }
+
+// A conversation in the terminal UI: a prompt, a question, an answer, and the way back to it.
+func TestChat(t *testing.T) {
+	dir := t.TempDir()
+	p := sitAtUI(t, dir, nil, callBash("touch made"), llmtest.Say("It is **made** now."), llmtest.Say("Bye."))
+	p.sees(`openagent .* asks before changes`)
+	p.sees(`enter send`)
+	p.types("make a file\r")
+	p.sees(`\? .*Bash`)
+	p.sees(`touch made`)
+	p.sees(`yes, once`)
+	p.sees(`enter`)
+	p.thinks()
+	p.types("\r")
+	p.sees(`made.* now`)
+	p.sees(`done · 2 turns · 1 call`)
+	if _, err := os.Stat(filepath.Join(dir, "made")); err != nil {
+		t.Error(err)
+	}
+	p.types("/cost\r")
+	p.sees(`by model`)
+	p.types("\x04")
+	p.sees(`openagent --resume \S+ continues this conversation`)
+	if code := p.leaves(); code != 0 {
+		t.Errorf("exit code %d", code)
+	}
+	for _, raw := range []string{"\x1b[J", "\x1b[2J", "\x1b[3J"} {
+		if strings.Contains(p.all.String(), raw) {
+			t.Errorf("%q damages the history of the terminal", raw)
+		}
+	}
+}
+
+// A key that was pressed before the question could be read does not answer it: it is in the
+// input.
+func TestTypeAheadAnswersNothing(t *testing.T) {
+	dir := t.TempDir()
+	p := sitAtUI(t, dir, nil, callBash("touch made"), llmtest.Say("Not made."))
+	p.sees(`enter send`)
+	p.types("make a file\r")
+	p.types("1\r") // at once
+	p.sees(`yes, once`)
+	p.thinks()
+	if _, err := os.Stat(filepath.Join(dir, "made")); err == nil {
+		t.Error("a key from before the question has answered it")
+	}
+	p.types("\x1b") // leaves the question
+	p.thinks()
+	p.types("\x1b") // stops
+	p.sees(`stopped`)
+	p.types("\x04\x03\x03\x03")
+	p.leaves()
+}
+
+// A refusal with a reason reaches the model.
+func TestChatRefusal(t *testing.T) {
+	p := sitAtUI(t, t.TempDir(), nil, callBash("touch made"), llmtest.Say("As you wish."))
+	p.sees(`enter send`)
+	p.types("make a file\r")
+	p.sees(`no, because`)
+	p.thinks()
+	p.types("3\r")
+	p.sees(`no, because:`)
+	p.types("use another name\r")
+	p.sees(`denied: refused by the user: use another name`)
+	p.sees(`1 call, 1 denied`)
+	p.types("\x04")
+	p.leaves()
+}
+
+func callBash(line string) llmtest.Step {
+	return llmtest.Call(llmtest.Use("b1", "Bash", map[string]string{"command": line}))
+}
