@@ -20,11 +20,13 @@ import (
 	"github.com/openagent-go/agent/cmd/openagent/internal/tui"
 	"github.com/openagent-go/agent/cmd/openagent/internal/tui/draw"
 	"github.com/openagent-go/agent/cmd/openagent/internal/tui/frame"
+	"github.com/openagent-go/agent/cmd/openagent/internal/tui/styled"
 	terminal "github.com/openagent-go/agent/cmd/openagent/internal/tui/term"
 	"github.com/openagent-go/agent/cmd/openagent/internal/tui/ui"
 	"github.com/openagent-go/agent/internal/text"
 	"github.com/openagent-go/agent/llm"
 	"github.com/openagent-go/agent/permission"
+	"github.com/openagent-go/agent/session"
 )
 
 // A Chat is a conversation in the terminal UI.
@@ -126,6 +128,8 @@ func (c *Chat) converse(ctx context.Context, t *terminal.Terminal, mode permissi
 		return draw.Frame(m, width, height, theme)
 	}
 	l.Title, l.Settle = draw.Title, tui.SettleTime(c.h.Getenv)
+	l.Row = func(r styled.Row) string { return draw.Row(theme, r) }
+	l.Recorded = func() (session.Store, string) { return c.s.Store, c.s.Session.ID }
 	l.Editor = tui.EditorCommand(c.h.Getenv)
 	if dir, err := c.folder(); err == nil {
 		l.Memory = tui.NewMemory(dir)

@@ -25,6 +25,8 @@ func (l *Loop) act(a ui.Action) {
 		l.urgent = true
 	case ui.Repaint:
 		l.Terminal.Repaint()
+	case ui.ShowWhole:
+		l.showWhole()
 	case ui.SaveDraft:
 		if l.Memory != nil {
 			l.remember(l.Memory.SaveDraft(a.Text))

@@ -14,12 +14,15 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"sync"
 	"time"
 
 	"github.com/openagent-go/agent/cmd/openagent/internal/tui/frame"
 	"github.com/openagent-go/agent/cmd/openagent/internal/tui/input"
+	"github.com/openagent-go/agent/cmd/openagent/internal/tui/styled"
 	"github.com/openagent-go/agent/cmd/openagent/internal/tui/term"
 	"github.com/openagent-go/agent/cmd/openagent/internal/tui/ui"
+	"github.com/openagent-go/agent/session"
 )
 
 // A Loop is the terminal UI of one program. Fill in the fields and call Run.
@@ -32,6 +35,12 @@ type Loop struct {
 	// Act carries out an action that concerns the session. The loop waits for it, so slow
 	// work belongs into a goroutine, which tells the loop about the result.
 	Act func(a ui.Action)
+
+	// Recorded returns where the session is recorded, for the pager. A nil store: it is not.
+	Recorded func() (store session.Store, id string)
+
+	// Row turns a row of the pager into a line of the terminal. See draw.Row.
+	Row func(r styled.Row) string
 
 	// Title returns the title of the window; nil: it is not changed.
 	Title func(m ui.Model) string
@@ -55,6 +64,8 @@ type Loop struct {
 	next    time.Time // when the next frame may be painted
 	hold    time.Time // the size changes: no frame before
 	title   string
+	whole   *whole // the pager, while it is open
+	work    sync.WaitGroup
 }
 
 // ErrEnded says that the terminal has gone.
@@ -82,7 +93,10 @@ func (l *Loop) Tell(data any) { l.told.put(data) }
 // left. The terminal still belongs to the caller, who closes it.
 func (l *Loop) Run(ctx context.Context) (err error) {
 	l.told.init()
-	l.ctx, l.signals = ctx, term.WatchSignals()
+	work, stop := context.WithCancel(ctx)
+	defer l.work.Wait()
+	defer stop()
+	l.ctx, l.signals = work, term.WatchSignals()
 	defer l.signals.Stop()
 	if l.Memory != nil {
 		past, draft := l.Memory.Load()
@@ -146,6 +160,10 @@ func (l *Loop) Run(ctx context.Context) (err error) {
 
 // update changes the model and carries out the actions that follow.
 func (l *Loop) update(data any) {
+	if l.toWhole(data) {
+		l.dirty = true
+		return
+	}
 	var actions []ui.Action
 	l.Model, actions = ui.Update(l.Model, ui.Input{Time: time.Now(), Data: data})
 	l.dirty = true
@@ -193,6 +211,10 @@ func (l *Loop) paint(now time.Time) error {
 	}
 	if w != l.Model.Width || h != l.Model.Height { // the signal is on its way
 		l.update(input.Resize{W: w, H: h})
+	}
+	if l.whole != nil {
+		l.dirty, l.urgent, l.next = false, false, now.Add(frameTime)
+		return l.paintWhole()
 	}
 	f, painted := l.Draw(l.Model, w, h)
 	if err := l.Terminal.Paint(f); err != nil {

@@ -48,7 +48,7 @@ func plainDraw(m ui.Model, width, height int) (frame.Frame, ui.Painted) {
 	return f, p
 }
 
-func sit(t *testing.T, dir string) *seat {
+func sit(t *testing.T, dir string, change ...func(*Loop)) *seat {
 	t.Helper()
 	control, tty := termtest.Open(t, 80, 24)
 	terminal, err := term.Open(tty, tty)
@@ -57,6 +57,9 @@ func sit(t *testing.T, dir string) *seat {
 	}
 	s := &seat{t: t, control: control, actions: make(chan ui.Action, 100), done: make(chan error, 1)}
 	s.Loop = &Loop{Terminal: terminal, Draw: plainDraw, Act: func(a ui.Action) { s.actions <- a }, Memory: NewMemory(dir), Model: ui.New(80, 24)}
+	for _, c := range change {
+		c(s.Loop)
+	}
 	read := make(chan struct{})
 	go func() {
 		defer close(read)

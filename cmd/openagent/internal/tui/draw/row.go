@@ -88,6 +88,9 @@ func indented(rows []row, first, rest row) []row {
 	return rows
 }
 
+// Row returns a row as a line of the terminal, in a theme.
+func Row(t Theme, r styled.Row) string { return render(t, r) }
+
 // render is a row with the sequences of its styles.
 func render(t Theme, r row) string {
 	var b strings.Builder

@@ -106,6 +106,9 @@ func (p *Pager) status() styled.Row {
 	}
 	keys := "q back · / search · n N · tab item · enter fold · y copy · c copy code"
 	left := styled.Row{styled.Clean(styled.Dim, strings.Join(parts, " · "))}
+	if p.alert != "" {
+		left = styled.Row{styled.Clean(styled.Warn, "? "+p.alert+"  "), left[0]}
+	}
 	right := styled.Row{{Kind: styled.Dim, Text: keys}}
 	gap := p.width - left.Width() - right.Width()
 	if gap < 2 {
@@ -118,6 +121,8 @@ func (p *Pager) status() styled.Row {
 func (p *Pager) position() string {
 	visible := p.visible()
 	switch {
+	case p.pages == 0 && p.note != "":
+		return "empty"
 	case p.pages == 0:
 		return "opening …"
 	case len(visible) == 0:

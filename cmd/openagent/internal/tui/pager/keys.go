@@ -3,6 +3,7 @@ package pager
 import (
 	"fmt"
 	"slices"
+	"unicode"
 	"unicode/utf8"
 
 	"github.com/openagent-go/agent/cmd/openagent/internal/tui/input"
@@ -10,6 +11,13 @@ import (
 
 // key acts on a key.
 func (p *Pager) key(k input.Key) []Action {
+	if utf8.RuneCountInString(k.Text) > 1 { // keys that came at the same time
+		var do []Action
+		for _, r := range k.Text {
+			do = append(do, p.key(input.Key{Code: unicode.ToLower(r), Text: string(r)})...)
+		}
+		return do
+	}
 	if p.typing {
 		return p.typed(k)
 	}

@@ -33,6 +33,8 @@ type (
 		Text string
 		Hits []Hit
 	}
+	// Alert is a text that the status shows first, until another one or "" comes.
+	Alert struct{ Text string }
 	// Failed says why an action failed.
 	Failed struct{ Text string }
 )
@@ -88,6 +90,7 @@ type Pager struct {
 	at     place // the line of the hit
 	seek   int   // direction in which a line of the hit's page is to be found as soon as it is there
 	note   string
+	alert  string
 	copied int // blocks of code of the selected item
 
 	lines map[place][]line // of items, as they are shown
@@ -138,6 +141,9 @@ func (p *Pager) Update(in Input) []Action {
 		p.forget(func(q place) bool { return q.page == in.Page })
 	case Found:
 		do = p.foundAll(in)
+	case Alert:
+		p.alert = in.Text
+		return nil
 	case Failed:
 		p.note, p.asked = in.Text, nil
 		return nil

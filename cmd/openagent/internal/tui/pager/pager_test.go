@@ -197,8 +197,8 @@ func TestCopy(t *testing.T) {
 			t.Errorf("code: %q, want %q", g.copied, want)
 		}
 	}
-	if g.keys("q"); !g.closed {
-		t.Error("it is open")
+	if g.do(input.Key{Text: "jkq"}); !g.closed {
+		t.Error("keys that come at once do not leave")
 	}
 }
 

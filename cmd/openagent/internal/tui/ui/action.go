@@ -17,6 +17,8 @@ type (
 	Suspend struct{}
 	// Repaint paints everything again.
 	Repaint struct{}
+	// ShowWhole shows the whole session, with every output, on a screen of its own.
+	ShowWhole struct{}
 	// Command runs a command that begins with a slash. The program answers with Output.
 	Command struct{ Line string }
 	// Shell runs a command line of the person. The program answers with Output.
@@ -55,6 +57,7 @@ func (StopAgent) action()   {}
 func (Leave) action()       {}
 func (Suspend) action()     {}
 func (Repaint) action()     {}
+func (ShowWhole) action()   {}
 func (Command) action()     {}
 func (Shell) action()       {}
 func (AddNote) action()     {}

@@ -26,6 +26,8 @@ func (m Model) key(k input.Key) (Model, []Action) {
 		return m, []Action{Suspend{}}
 	case "ctrl+l":
 		return m, []Action{Repaint{}}
+	case "ctrl+o":
+		return m, []Action{ShowWhole{}}
 	case "ctrl+d":
 		if m.Editor.Empty() && !m.focused() {
 			return m, []Action{Leave{}}
