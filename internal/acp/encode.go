@@ -448,7 +448,11 @@ func (e *Encoder) compacted(d event.Compacted) []any {
 	var out []any
 	switch {
 	case e.Compaction:
-		out = []any{&CompactionUpdate{"compaction_update", cmp.Or(e.compacts, d.Key), status, d.Failed}}
+		u := &CompactionUpdate{Update: "compaction_update", ID: cmp.Or(e.compacts, d.Key), Status: status, Error: d.Failed}
+		if d.Summary != "" {
+			u.Summary = []Block{TextBlock(d.Summary)}
+		}
+		out = []any{u}
 	case d.Failed != "":
 		out = e.notice("warning", "the conversation was not compacted: "+text.OneLine(d.Failed))
 	default:
@@ -508,10 +512,14 @@ func (e *Encoder) Loaded() []any {
 	return e.finish()
 }
 
-// finish ends the calls that have no result.
+// finish ends the calls that have no result, and a compaction that was broken off.
 func (e *Encoder) finish() []any {
 	out := append(e.withdraw(), failed(e.calls)...)
 	e.calls = nil // a later run has other calls
+	if e.compacts != "" && e.Compaction {
+		out = append(out, &CompactionUpdate{Update: "compaction_update", ID: e.compacts, Status: "cancelled"})
+	}
+	e.compacts = ""
 	return out
 }
 
@@ -536,6 +544,15 @@ func Stop(end event.RunEnd) (StopReason, error) {
 		return "", e
 	}
 	return EndTurn, nil
+}
+
+// UsageOf returns the tokens of a run, nil if none were counted.
+func UsageOf(end event.RunEnd) *Usage {
+	u := end.Usage
+	if (u == llm.Usage{}) {
+		return nil
+	}
+	return &Usage{u.Input + u.Output + u.CacheRead + u.CacheWrite, u.Input, u.Output, u.CacheRead, u.CacheWrite}
 }
 
 // EndNotice returns what the user should know of the end of a run, or "".

@@ -183,7 +183,17 @@ type Prompt struct {
 
 // Prompted answers a [Prompt].
 type Prompted struct {
-	Stop StopReason `json:"stopReason"`
+	Stop  StopReason `json:"stopReason"`
+	Usage *Usage     `json:"usage,omitempty"`
+}
+
+// A Usage counts the tokens of a turn.
+type Usage struct {
+	Total      int `json:"totalTokens"`
+	Input      int `json:"inputTokens"`
+	Output     int `json:"outputTokens"`
+	CacheRead  int `json:"cachedReadTokens"`
+	CacheWrite int `json:"cachedWriteTokens"`
 }
 
 // A StopReason says why a turn ended.
@@ -324,10 +334,11 @@ type Notice struct {
 
 // A CompactionUpdate says that the conversation becomes shorter.
 type CompactionUpdate struct {
-	Update string `json:"sessionUpdate"` // compaction_update
-	ID     string `json:"compactionId"`
-	Status string `json:"status"`
-	Error  string `json:"error,omitempty"`
+	Update  string  `json:"sessionUpdate"` // compaction_update
+	ID      string  `json:"compactionId"`
+	Status  string  `json:"status"`
+	Summary []Block `json:"summary,omitempty"`
+	Error   string  `json:"error,omitempty"`
 }
 
 // A PermissionQuestion is the request session/request_permission.

@@ -253,14 +253,14 @@ func (e *editorSession) prompt(blocks []protocol.Block) (rest, error) {
 		case <-t.ctx.Done():
 			return protocol.Prompted{Stop: protocol.Cancelled}, nil
 		}
-		stop, err := e.run(t.ctx, in, said)
+		end, err := e.run(t.ctx, in, said)
 		if t.ctx.Err() != nil { // never an error
-			return protocol.Prompted{Stop: protocol.Cancelled}, nil
+			end.Stop, err = protocol.Cancelled, nil
 		}
 		if err != nil {
 			return nil, refusal(err)
 		}
-		return protocol.Prompted{Stop: stop}, nil
+		return end, nil
 	}, nil
 }
 
@@ -277,10 +277,9 @@ func (e *editorSession) finish(t *turn) {
 }
 
 // run runs a prompt.
-func (e *editorSession) run(ctx context.Context, in agent.Input, said string) (protocol.StopReason, error) {
-	in, err := app.ExpandPart(ctx, e.h, e.app, in, said)
-	if err != nil {
-		return "", protocol.Errorf(protocol.InvalidParams, "%v", err)
+func (e *editorSession) run(ctx context.Context, in agent.Input, said string) (out protocol.Prompted, err error) {
+	if in, err = app.ExpandPart(ctx, e.h, e.app, in, said); err != nil {
+		return out, protocol.Errorf(protocol.InvalidParams, "%v", err)
 	}
 	if title := text.Runes(text.OneLine(strings.TrimSpace(said)), 80); !e.titled && title != "" {
 		e.titled = true
@@ -295,7 +294,7 @@ func (e *editorSession) run(ctx context.Context, in agent.Input, said string) (p
 		}
 		e.show(ctx, ev)
 		if d, ok := ev.Data.(event.RunEnd); ok {
-			end = &d
+			end, out.Usage = &d, protocol.UsageOf(d)
 		}
 	}
 	if ctx.Err() != nil {
@@ -303,18 +302,19 @@ func (e *editorSession) run(ctx context.Context, in agent.Input, said string) (p
 		if _, err := e.app.Session.Interrupt(context.WithoutCancel(ctx)); err != nil && !errors.Is(err, agent.ErrNotRunning) && !errors.Is(err, agent.ErrClosed) {
 			e.h.Warn("%v", err)
 		}
-		return protocol.Cancelled, nil
+		return out, nil
 	}
 	if end == nil {
 		if failed == nil {
 			failed = errors.New("the run ended without a result")
 		}
-		return "", failed
+		return out, failed
 	}
 	if notice := protocol.EndNotice(*end); notice != "" {
 		e.warn(e.h.OneLine(notice))
 	}
-	return protocol.Stop(*end)
+	out.Stop, err = protocol.Stop(*end)
+	return out, err
 }
 
 // show sends the updates of an event.
