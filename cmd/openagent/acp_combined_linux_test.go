@@ -102,7 +102,7 @@ func TestEditorLoadsAll(t *testing.T) {
 			t.Errorf("%s: live %s, loaded %s", call, end, loaded[call])
 		}
 	}
-	e.has(map[string]any{"status": "completed", "content": []any{map[string]any{"content": map[string]any{"type": "image", "mimeType": "image/png"}}}})
+	e.has(map[string]any{"status": "completed", "content": []any{map[string]any{"type": "content"}, map[string]any{"content": map[string]any{"type": "image", "mimeType": "image/png"}}}})
 	e.reads("user_message_chunk", "go")
 	e.reads("agent_message_chunk", "All done.")
 }
