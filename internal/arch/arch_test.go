@@ -894,6 +894,7 @@ var rules = map[string][]string{
 		"internal/markdown",
 		"internal/terminal",
 		"llm",
+		"permission",
 		"session/view",
 	},
 	"cmd/openagent/internal/tui/pages": {

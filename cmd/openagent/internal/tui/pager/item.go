@@ -16,6 +16,7 @@ import (
 	"github.com/openagent-go/agent/internal/terminal"
 	"github.com/openagent-go/agent/internal/text"
 	"github.com/openagent-go/agent/llm"
+	"github.com/openagent-go/agent/permission"
 	"github.com/openagent-go/agent/session/view"
 )
 
@@ -201,8 +202,8 @@ func (d *drawing) call(c *view.Call) {
 	name.Attr = styled.Strong
 	head := styled.Row{name}
 	if r := c.Result; r != nil {
-		if r.Result.Title != "" {
-			head = append(head, styled.Clean(styled.Plain, "  "+r.Result.Title))
+		if title := strings.TrimSpace(strings.TrimPrefix(r.Result.Title, c.Use.Name)); title != "" && !strings.Contains(inputText(c), title) {
+			head = append(head, styled.Clean(styled.Plain, "  "+title))
 		}
 		if r.Duration > 0 {
 			head = append(head, styled.Span{Kind: styled.Dim, Text: "  " + r.Duration.Round(time.Millisecond).String()})
@@ -212,8 +213,8 @@ func (d *drawing) call(c *view.Call) {
 	diff := c.Diff()
 	d.input(c, diff != "")
 	for _, decision := range c.Decisions {
-		if reason := decision.Decision.Reason; reason != "" {
-			d.say(styled.Span{Text: "  "}, styled.Row{styled.Clean(styled.Dim, string(decision.Decision.Behavior)+": "+reason)})
+		if said := decision.Decision; said.Reason != "" && (decision.Answered || said.Behavior != permission.Allowed) {
+			d.say(styled.Span{Text: "  "}, styled.Row{styled.Clean(styled.Dim, string(said.Behavior)+": "+said.Reason)})
 		}
 	}
 	if diff != "" {

@@ -11,7 +11,9 @@ import (
 	"github.com/openagent-go/agent/cmd/openagent/internal/tui/input"
 	"github.com/openagent-go/agent/cmd/openagent/internal/tui/styled"
 	"github.com/openagent-go/agent/event"
+	"github.com/openagent-go/agent/internal/fact"
 	"github.com/openagent-go/agent/llm"
+	"github.com/openagent-go/agent/permission"
 	"github.com/openagent-go/agent/session/view"
 	"github.com/openagent-go/agent/tool"
 )
@@ -199,6 +201,18 @@ func TestCopy(t *testing.T) {
 	}
 	if g.do(input.Key{Text: "jkq"}); !g.closed {
 		t.Error("keys that come at once do not leave")
+	}
+}
+
+// A call shows its title if that says more than the input, and who denied it.
+func TestCallHead(t *testing.T) {
+	denied := result("c2.0", "no")
+	r := denied.(event.ToolResult)
+	r.Cause, r.Result.IsError, r.Result.Title = "denied", true, "Bash (exit 3)"
+	g := start(t, 60, 12, items(prompt("x"), answer("m", "y", bash("rm z")),
+		fact.Authorized{Call: "c2.0", Decision: permission.Decision{Behavior: permission.Denied, Reason: "a rule forbids it"}}, r))
+	if s := g.screen(); !strings.Contains(s, "✗ Bash  (exit 3)") || !strings.Contains(s, "deny: a rule forbids it") {
+		t.Errorf("%s", s)
 	}
 }
 
