@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"runtime"
 	"slices"
@@ -11,6 +12,7 @@ import (
 	"github.com/openagent-go/agent/cmd/openagent/internal/chat"
 	"github.com/openagent-go/agent/cmd/openagent/internal/cli"
 	"github.com/openagent-go/agent/cmd/openagent/internal/oneshot"
+	"github.com/openagent-go/agent/cmd/openagent/internal/provider"
 	"github.com/openagent-go/agent/cmd/openagent/internal/repl"
 	"github.com/openagent-go/agent/cmd/openagent/internal/settings"
 	"github.com/openagent-go/agent/cmd/openagent/internal/streamjson"
@@ -118,6 +120,17 @@ func prompt(ctx context.Context, h *cli.IO, o *settings.Options, args []string) 
 		}
 	}
 	s, err := open(ctx, h, o, ask, d, len(args) == 0 && len(o.Files) == 0)
+	for !printing {
+		name, keyless := provider.Keyless(err)
+		if !keyless {
+			break
+		}
+		demo := func() error { return root(h).Execute(ctx, []string{"demo"}, h.Show) }
+		if chosen, failed := repl.Welcome(ctx, h, name, demo); failed != nil || !chosen {
+			return cmp.Or(failed, err)
+		}
+		s, err = open(ctx, h, o, ask, d, false)
+	}
 	if err != nil {
 		return err
 	}

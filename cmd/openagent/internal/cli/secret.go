@@ -42,6 +42,15 @@ func (h *IO) AskLine(ctx context.Context, question string) (string, error) {
 	if _, err := fmt.Fprint(h.Err, question); err != nil {
 		return "", err
 	}
+	line, err := h.ReadLine(ctx)
+	if errors.Is(err, io.EOF) {
+		err = nil
+	}
+	return line, err
+}
+
+// ReadLine reads a line of stdin and nothing beyond it. It returns io.EOF at the end of the input.
+func (h *IO) ReadLine(ctx context.Context) (string, error) {
 	type outcome struct {
 		line string
 		err  error
@@ -70,6 +79,8 @@ func readLine(r io.Reader) (string, error) {
 			return string(line), nil
 		case n > 0:
 			line = append(line, b[0])
+		case errors.Is(err, io.EOF) && len(line) == 0:
+			return "", io.EOF
 		case errors.Is(err, io.EOF):
 			return string(line), nil
 		case err != nil:

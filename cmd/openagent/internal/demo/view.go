@@ -1,12 +1,10 @@
 package demo
 
 import (
-	"bufio"
 	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
-	"io"
 	"strings"
 	"time"
 
@@ -42,7 +40,6 @@ type demoView struct {
 	colours bool
 	asks    bool // a person is asked; else a rule says yes
 	answers chan permission.Decision
-	typed   chan string // lines that the person typed
 
 	err       error  // of writing
 	session   string // the first one that was seen: its times count
@@ -258,39 +255,20 @@ func (v *demoView) question(ctx context.Context, q event.PermissionRequest) {
 
 // ask reads a yes or a no. The end of input is a no. It reports false when ctx ends first.
 func (v *demoView) ask(ctx context.Context) (yes, ok bool) {
-	if v.typed == nil {
-		v.typed = make(chan string)
-		go readTyped(ctx, v.host.In, v.typed)
-	}
 	for {
-		select {
-		case line, open := <-v.typed:
-			switch answer := strings.ToLower(strings.TrimSpace(line)); {
-			case answer == "y" || answer == "yes":
-				return true, true
-			case !open:
-				v.write("\n")
-				return false, true
-			case answer == "n" || answer == "no":
-				return false, true
-			}
-			v.write(v.edge() + v.paint(term.Bold, "Please type y or n: "))
-		case <-ctx.Done():
+		line, err := v.host.ReadLine(ctx)
+		switch answer := strings.ToLower(strings.TrimSpace(line)); {
+		case ctx.Err() != nil:
 			return false, false
+		case err != nil:
+			v.write("\n")
+			return false, true
+		case answer == "y" || answer == "yes":
+			return true, true
+		case answer == "n" || answer == "no":
+			return false, true
 		}
-	}
-}
-
-// readTyped sends the lines of in to lines, until ctx ends or in does. A read
-// from a terminal cannot be stopped: it ends with the program.
-func readTyped(ctx context.Context, in io.Reader, lines chan<- string) {
-	defer close(lines)
-	for s := bufio.NewScanner(in); s.Scan(); {
-		select {
-		case lines <- s.Text():
-		case <-ctx.Done():
-			return
-		}
+		v.write(v.edge() + v.paint(term.Bold, "Please type y or n: "))
 	}
 }
 

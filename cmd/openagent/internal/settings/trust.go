@@ -146,29 +146,13 @@ func FileList(h *cli.IO, l customtools.Listing) string {
 // of the line and no further.
 func Confirm(ctx context.Context, h *cli.IO, question string) (bool, error) {
 	h.DiscardInput()
-	if _, err := fmt.Fprint(h.Err, question); err != nil {
-		return false, err
-	}
-	said := make(chan string, 1)
-	go func() { // if ctx ends first, this goroutine keeps reading until the program ends
-		var line []byte
-		var b [1]byte
-		for len(line) < 1000 {
-			if n, err := h.In.Read(b[:]); n == 0 && err != nil || n > 0 && b[0] == '\n' {
-				break
-			} else if n > 0 {
-				line = append(line, b[0])
-			}
-		}
-		said <- strings.ToLower(strings.TrimSpace(string(line)))
-	}()
-	select {
-	case answer := <-said:
-		return answer == "y" || answer == "yes", nil
-	case <-ctx.Done():
+	answer, err := h.AskLine(ctx, question)
+	if ctx.Err() != nil {
 		fmt.Fprintln(h.Err)
 		return false, cli.ExitCode(cli.SignalCode(ctx))
 	}
+	answer = strings.ToLower(strings.TrimSpace(answer))
+	return answer == "y" || answer == "yes", err
 }
 
 // ToolFolders returns the tool folders of a project or a plugin. Any other folder counts as a tool
