@@ -62,8 +62,8 @@ func put(m map[[32]byte]time.Time, value string, lasts time.Duration) map[[32]by
 	return m
 }
 
-// login exchanges a code, or the token, for the value of a cookie.
-func (s *Server) login(given string) (cookie string, err error) {
+// login exchanges a code for the value of a cookie, or the token, which is never part of an address.
+func (s *Server) login(code, token string) (cookie string, err error) {
 	l := &s.logins
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -73,10 +73,10 @@ func (s *Server) login(given string) (cookie string, err error) {
 		return "", &Error{http.StatusTooManyRequests, "too_many_logins", "there were too many logins in the last minute", "wait a minute and try again"}
 	}
 	l.tries = append(l.tries, now)
-	key := sha256.Sum256([]byte(given))
+	key := sha256.Sum256([]byte(code))
 	end, known := l.codes[key]
 	delete(l.codes, key)
-	if (!known || now.After(end)) && !s.isToken(given) {
+	if (!known || now.After(end)) && !s.isToken(token) {
 		return "", unauthorized("the login code is not valid any more", "take a new one: a code works once, for a minute")
 	}
 	if len(l.cookies) >= maxCookies {

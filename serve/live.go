@@ -12,6 +12,7 @@ import (
 	"github.com/openagent-go/agent/event"
 	"github.com/openagent-go/agent/internal/eventtable"
 	"github.com/openagent-go/agent/session"
+	"github.com/openagent-go/agent/tool"
 )
 
 // pause is the least time between two frames with pieces of an answer.
@@ -101,9 +102,15 @@ func (l *live) read(ctx context.Context) error {
 	if err != nil && !errors.Is(err, session.ErrNotFound) {
 		return err
 	}
+	var questions []event.Event
+	if info.State == session.StateWaiting {
+		if questions, err = l.recorded(ctx); err != nil {
+			return err
+		}
+	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.last, l.flight = last, inflight{running: info.State == session.StateRunning || info.State == session.StateWaiting}
+	l.last, l.flight = last, inflight{running: info.State == session.StateRunning || info.State == session.StateWaiting, questions: questions}
 	l.state = string(info.State)
 	reading, stop := context.WithCancel(context.WithoutCancel(ctx))
 	l.stop = stop
@@ -113,6 +120,24 @@ func (l *live) read(ctx context.Context) error {
 		return errClosed
 	}
 	return nil
+}
+
+// recorded returns the open questions that are on record, as signals.
+func (l *live) recorded(ctx context.Context) ([]event.Event, error) {
+	waiting, err := session.Waiting(ctx, l.store, l.at.id)
+	if err != nil {
+		return nil, err
+	}
+	var questions []event.Event
+	for _, w := range waiting {
+		call := tool.Call{ID: w.Call, Name: w.Tool, Input: w.Input}
+		var d event.Data = event.PermissionRequest{Call: call, Reason: w.Text, Expires: w.Expires}
+		if w.Asks {
+			d = event.UserQuestion{Call: call, Questions: []tool.Question{{Text: w.Text}}}
+		}
+		questions = append(questions, event.Event{Session: l.at.id, Time: w.Since, Data: d})
+	}
+	return questions, nil
 }
 
 // halt ends the reader.

@@ -78,7 +78,7 @@ func loginByCode(s *Server, c *call) (any, error) {
 	if s.User != nil {
 		return nil, &Error{http.StatusNotFound, "not_found", "this server has no logins of its own", "log in where you got the address"}
 	}
-	cookie, err := s.login(c.r.URL.Query().Get("code"))
+	cookie, err := s.login(c.r.URL.Query().Get("code"), "")
 	if err != nil {
 		return nil, err
 	}

@@ -11,6 +11,7 @@ import (
 	"strings"
 
 	"github.com/openagent-go/agent"
+	"github.com/openagent-go/agent/internal/connlimit"
 	"github.com/openagent-go/agent/session"
 )
 
@@ -101,6 +102,7 @@ func (e endpoint) answer(c *call) (any, error) {
 		if c.user, c.by, err = e.server.user(c.r); err != nil {
 			return nil, err
 		}
+		connlimit.Admit(c.ctx())
 	}
 	if e.server.ReadOnly && e.method != http.MethodGet {
 		return nil, &Error{http.StatusForbidden, "read_only", "this server only shows sessions", "start it without read-only to send messages"}

@@ -1,6 +1,7 @@
 package serve
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"net/http"
@@ -62,6 +63,14 @@ func (l *live) open(ctx context.Context, dir string) (*agent.Session, error) {
 		}
 	}
 	open := own.Session(l.at.id)
+	if err := narrow(ctx, open, own.Permissions.Mode); err != nil {
+		err = errors.Join(err, open.Close())
+		if s.Closed != nil {
+			s.Closed(at)
+		}
+		s.release()
+		return nil, err
+	}
 	l.hosted.place = at
 	l.hosted.session.Store(open)
 	s.mu.Lock()
@@ -69,6 +78,19 @@ func (l *live) open(ctx context.Context, dir string) (*agent.Session, error) {
 	s.mu.Unlock()
 	l.hosted.later(l)
 	return open, nil
+}
+
+// narrow takes a session out of the mode that asks nothing, unless the agent has this mode itself. A
+// person may have left the session in it at a terminal.
+func narrow(ctx context.Context, open *agent.Session, mode permission.Mode) error {
+	if mode == permission.Bypass {
+		return nil
+	}
+	left, err := open.Mode(ctx)
+	if err != nil || left != permission.Bypass {
+		return err
+	}
+	return open.SetMode(ctx, cmp.Or(mode, permission.Default))
 }
 
 // askUsers leaves questions to the users of the API, whose answer ends ctx.

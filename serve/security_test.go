@@ -17,6 +17,7 @@ import (
 
 	"github.com/openagent-go/agent"
 	"github.com/openagent-go/agent/llm/llmtest"
+	"github.com/openagent-go/agent/permission"
 	"github.com/openagent-go/agent/session"
 )
 
@@ -91,7 +92,7 @@ func TestShortToken(t *testing.T) {
 		if status, _, _ := s.answer(r); status != 401 {
 			t.Errorf("the token %q works: %d", token, status)
 		}
-		if _, err := s.server.login(token); err == nil {
+		if _, err := s.server.login(token, token); err == nil {
 			t.Errorf("the token %q logs in", token)
 		}
 	}
@@ -209,6 +210,9 @@ func TestLoginCode(t *testing.T) {
 	if status, h := get("/login?code="+code, ""); status != 401 || h.Get("Set-Cookie") != "" {
 		t.Errorf("the second use of the code: %d", status)
 	}
+	if status, h := get("/login?code="+testToken, ""); status != 401 || h.Get("Set-Cookie") != "" {
+		t.Errorf("the token as a code: %d", status)
+	}
 	if status, _ := get("/v1/sessions", value+"x"); status != 401 {
 		t.Errorf("with another cookie: %d", status)
 	}
@@ -220,23 +224,23 @@ func TestLoginTimes(t *testing.T) {
 		s := &Server{Token: testToken}
 		old := s.LoginCode()
 		time.Sleep(codeTime + time.Second)
-		if _, err := s.login(old); err == nil {
+		if _, err := s.login(old, ""); err == nil {
 			t.Error("an old code works")
 		}
-		cookie, err := s.login(s.LoginCode())
+		cookie, err := s.login(s.LoginCode(), "")
 		if err != nil || !s.loggedIn(cookie) {
 			t.Fatal(err)
 		}
 		for range maxLogins - 2 {
-			if _, err := s.login("guess"); errorOf(err).Status != 401 {
+			if _, err := s.login("guess", "guess"); errorOf(err).Status != 401 {
 				t.Fatal(err)
 			}
 		}
-		if _, err := s.login(s.LoginCode()); errorOf(err).Status != 429 {
+		if _, err := s.login(s.LoginCode(), ""); errorOf(err).Status != 429 {
 			t.Errorf("login number %d: %v", maxLogins+1, err)
 		}
 		time.Sleep(time.Minute + time.Second)
-		if _, err := s.login(s.LoginCode()); err != nil {
+		if _, err := s.login(s.LoginCode(), ""); err != nil {
 			t.Error(err)
 		}
 		time.Sleep(cookieTime)
@@ -319,6 +323,24 @@ func TestBypassPermissions(t *testing.T) {
 	var info sessionInfo
 	if s.do("PATCH", "/v1/sessions/chat", `{"mode":"plan","title":"T","tag":"red"}`, 200, &info); info.Mode != "plan" || info.Title != "T" || info.Tag != "red" {
 		t.Errorf("%+v", info)
+	}
+}
+
+// A session that was left in the mode that asks nothing leaves it, unless the agent has the mode.
+func TestLeftInBypass(t *testing.T) {
+	for mode, want := range map[permission.Mode]permission.Mode{"": permission.Default, permission.Plan: permission.Plan, permission.Bypass: permission.Bypass} {
+		store := session.Memory()
+		old := (&agent.Agent{Program: "p", Model: llmtest.Script(llmtest.Say("one")), Sessions: store, Permissions: permission.Policy{Mode: permission.Bypass}}).Session("chat")
+		if _, err := old.Prompt(t.Context(), "hello"); err != nil {
+			t.Fatal(err)
+		}
+		old.Close()
+		s := newSite(t, agent.Agent{Program: "p", Model: llmtest.Script(llmtest.Say("one")), Sessions: store, Permissions: permission.Policy{Mode: mode}})
+		s.do("POST", "/v1/sessions/chat/messages", `{"text":"more"}`, 202, nil)
+		var info sessionInfo
+		if s.do("GET", "/v1/sessions/chat", "", 200, &info); info.Mode != string(want) {
+			t.Errorf("an agent in mode %q has the session in %q, want %q", mode, info.Mode, want)
+		}
 	}
 }
 

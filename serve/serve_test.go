@@ -426,12 +426,17 @@ func TestQuestionAfterRestart(t *testing.T) {
 	s := newSite(t, a)
 	r = s.open("chat", last)
 	defer r.close()
-	if n, err := s.server.Resume(t.Context(), ""); err != nil {
-		t.Fatal(n, err)
+	state := r.until(t, isNamed("state"))
+	if data := state[len(state)-1].data; !strings.Contains(data, `"permission_request"`) {
+		t.Errorf("the state has no question: %s", data)
+	}
+	all = append(all, state...)
+	if n, err := s.server.Resume(t.Context(), ""); err != nil || n != 0 {
+		t.Fatal(n, err) // it waits for the answer
 	}
 	var list questionList
-	for s.do("GET", "/v1/sessions/chat/pending", "", 200, &list); len(list.Questions) == 0; s.do("GET", "/v1/sessions/chat/pending", "", 200, &list) {
-		time.Sleep(time.Millisecond)
+	if s.do("GET", "/v1/sessions/chat/pending", "", 200, &list); len(list.Questions) != 1 {
+		t.Fatalf("%+v", list)
 	}
 	s.do("POST", "/v1/sessions/chat/calls/"+list.Questions[0].Call+"/decision", `{"behavior":"allow"}`, 200, nil)
 	all = append(all, r.until(t, isType("run_end"))...)

@@ -239,6 +239,32 @@ func TestPing(t *testing.T) {
 	})
 }
 
+// A time limit for reading requests does not end streams.
+func TestReadTimeout(t *testing.T) {
+	g := gated{make(chan string)}
+	s := newSite(t, agent.Agent{Model: g})
+	h := httptest.NewUnstartedServer(s.server)
+	h.Config.ReadTimeout = 50 * time.Millisecond
+	h.Start()
+	defer h.Close()
+	s.do("POST", "/v1/sessions", `{"session":"chat","text":"hello"}`, 201, nil)
+	r := s.request("GET", "/v1/sessions/chat/events", "")
+	r.Header.Set("Accept", "text/event-stream")
+	r.URL.Host = strings.TrimPrefix(h.URL, "http://")
+	r.Host = r.URL.Host
+	res, err := s.http.Client().Do(r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	stream := (&reader{res: res}).init()
+	defer stream.close()
+	stream.until(t, isNamed("state"))
+	time.Sleep(3 * h.Config.ReadTimeout)
+	g.pieces <- "late"
+	g.pieces <- ""
+	stream.until(t, isType("run_end"))
+}
+
 // A session that another program runs can be watched. It cannot be controlled here.
 func TestSessionOfAnotherProgram(t *testing.T) {
 	dir := t.TempDir()

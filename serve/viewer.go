@@ -92,8 +92,10 @@ type stream struct {
 func newStream(w http.ResponseWriter, after int64) *stream {
 	w.Header().Set("Content-Type", "text/event-stream")
 	w.Header().Set("X-Accel-Buffering", "no") // proxies must not hold it back
+	out := http.NewResponseController(w)
+	_ = out.SetReadDeadline(time.Time{}) // a ReadTimeout of the server would end the stream
 	w.WriteHeader(http.StatusOK)
-	return &stream{w, http.NewResponseController(w), after}
+	return &stream{w, out, after}
 }
 
 // write writes a frame.

@@ -51,7 +51,6 @@ Text on stdin is added to the prompt, or replaces a missing one.
 // reserved are words that a later version may have as commands. A script that sends one as a prompt
 // would change its meaning then.
 var reserved = map[string]string{
-	"serve":  "there is no command serve; openagent mcp serve and openagent triggers serve exist",
 	"attach": "there is no command attach; openagent --resume ID continues a session",
 	"share":  "there is no command share; openagent sessions export ID writes a session as a page",
 	"export": "the command is openagent sessions export ID",

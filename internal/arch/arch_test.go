@@ -750,6 +750,7 @@ var rules = map[string][]string{
 	"serve": {
 		"",
 		"event",
+		"internal/connlimit",
 		"internal/eventtable",
 		"internal/fact",
 		"llm",
@@ -769,6 +770,7 @@ var rules = map[string][]string{
 	},
 	"cmd/...": {
 		"internal/walk",
+		"serve",
 		"internal/claudelog",
 		"internal/contentjson",
 		"internal/acp",
@@ -790,6 +792,7 @@ var rules = map[string][]string{
 		"hook",
 		"internal/connlimit",
 		"internal/front",
+		"serve",
 		"internal/media",
 		"internal/parts",
 		"internal/plainfile",

@@ -10,6 +10,7 @@ package connlimit
 
 import (
 	"context"
+	"crypto/tls"
 	"net"
 	"net/http"
 	"net/netip"
@@ -39,7 +40,7 @@ func New(l net.Listener, max int) *Listener {
 func (l *Listener) Server(s *http.Server) *http.Server {
 	s.ConnContext = func(ctx context.Context, c net.Conn) context.Context { return context.WithValue(ctx, key{}, c) }
 	s.ConnState = func(c net.Conn, state http.ConnState) {
-		if limited, ok := c.(*Conn); ok && state == http.StateIdle { // its answer is sent
+		if limited, ok := plain(c).(*Conn); ok && state == http.StateIdle { // its answer is sent
 			limited.Wait()
 		}
 	}
@@ -51,9 +52,19 @@ type key struct{}
 // Admit keeps the connection of a request open until the request has its answer.
 // Without a [Listener] it does nothing.
 func Admit(ctx context.Context) {
-	if c, ok := ctx.Value(key{}).(*Conn); ok {
-		c.Admit()
+	if c, ok := ctx.Value(key{}).(net.Conn); ok {
+		if limited, ok := plain(c).(*Conn); ok {
+			limited.Admit()
+		}
 	}
+}
+
+// plain returns the connection below one that encrypts.
+func plain(c net.Conn) net.Conn {
+	if t, ok := c.(*tls.Conn); ok {
+		return t.NetConn()
+	}
+	return c
 }
 
 // Accept waits for a connection. At the limit it closes another one for it. If all

@@ -1,0 +1,310 @@
+// Package serve is the command "openagent serve". It serves the sessions of a folder over HTTP, see
+// package serve of the library.
+package serve
+
+import (
+	"context"
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"net/http"
+	"strconv"
+	"sync"
+	"time"
+
+	"github.com/openagent-go/agent"
+	"github.com/openagent-go/agent/cmd/openagent/internal/app"
+	"github.com/openagent-go/agent/cmd/openagent/internal/automation"
+	"github.com/openagent-go/agent/cmd/openagent/internal/cli"
+	"github.com/openagent-go/agent/cmd/openagent/internal/sessionstore"
+	"github.com/openagent-go/agent/cmd/openagent/internal/settings"
+	"github.com/openagent-go/agent/internal/connlimit"
+	"github.com/openagent-go/agent/serve"
+	"github.com/openagent-go/agent/session"
+)
+
+const (
+	defaultPort  = 4777
+	defaultGrace = 10 * time.Second
+	maxHeader    = 32 << 10
+)
+
+// options are the flags of the command.
+type options struct {
+	settings.Options
+	listen      string
+	port        int
+	hosts       []string
+	cert, key   string
+	behindProxy bool
+	readOnly    bool
+	resume      bool
+	maxSessions int
+	grace       time.Duration
+}
+
+// notHere are the flags of jobs that mean nothing to a server.
+var notHere = []string{"cwd", "no-session-persistence", "json-schema", "trace"}
+
+// Command returns the command "openagent serve".
+func Command(h *cli.IO) cli.Command {
+	o := &options{port: defaultPort, grace: defaultGrace}
+	return cli.Command{Name: "serve", Summary: "Serve the sessions of this folder over HTTP, until you stop it",
+		Details: `Programs send the token of the file that is printed, as Authorization: Bearer.
+The flags of a prompt apply to all sessions. docs/command/serve.md has the rules.
+`,
+		Examples: []string{"openagent serve", "openagent serve --listen 0.0.0.0:4777 --tls-cert cert.pem --tls-key key.pem --host agents.example.com"},
+		Flags:    o.flags,
+		Run: func(ctx context.Context, args []string) error {
+			if err := cli.NoArgs("serve", args); err != nil {
+				return err
+			}
+			if err := errors.Join(o.Check(), o.check()); err != nil {
+				return err
+			}
+			return run(ctx, h, o)
+		}}
+}
+
+func (o *options) flags() cli.Flags {
+	own := cli.Flags{
+		{Name: "port", Arg: "PORT", Help: "port on this machine (default " + strconv.Itoa(defaultPort) + ")", Set: cli.Count(&o.port)},
+		{Name: "listen", Arg: "HOST:PORT", Help: "another address to listen on; outside of this machine it needs --tls-cert or --behind-proxy", Set: cli.Text(&o.listen)},
+		{Name: "host", Arg: "HOST,HOST", Help: "more names that browsers may use for the server", Set: cli.List(&o.hosts)},
+		{Name: "tls-cert", Arg: "FILE", Help: "certificate, with --tls-key", Set: cli.Text(&o.cert)},
+		{Name: "tls-key", Arg: "FILE", Help: "key of the certificate", Set: cli.Text(&o.key)},
+		{Name: "behind-proxy", Help: "a proxy in front of the server encrypts", Set: cli.SetTrue(&o.behindProxy)},
+		{Name: "read-only", Help: "show sessions, change nothing", Set: cli.SetTrue(&o.readOnly)},
+		{Name: "resume-all", Help: "continue the runs of this folder that have no end", Set: cli.SetTrue(&o.resume)},
+		{Name: "max-sessions", Arg: "N", Help: "sessions that are open at a time (default 64)", Set: cli.Count(&o.maxSessions)},
+		{Name: "grace", Arg: "DURATION", Help: "time for tools to end after a signal (default 10s)", Set: cli.Duration(&o.grace)},
+	}
+	jobs := o.JobFlags()
+	for _, name := range notHere {
+		for i, f := range jobs {
+			if f.Name == name {
+				jobs = append(jobs[:i], jobs[i+1:]...)
+				break
+			}
+		}
+	}
+	return append(append(cli.ListFlags(&o.Output), own...), jobs...)
+}
+
+// check refuses flags that do not fit together.
+func (o *options) check() error {
+	if (o.cert == "") != (o.key == "") {
+		return cli.Usagef("--tls-cert and --tls-key belong together")
+	}
+	if o.readOnly && o.resume {
+		return cli.Usagef("--resume-all changes sessions, and --read-only forbids that")
+	}
+	if o.listen == "" {
+		return nil
+	}
+	host, _, err := net.SplitHostPort(o.listen)
+	if err != nil {
+		return cli.Usagef("--listen: write HOST:PORT: %w", err)
+	}
+	if ip := net.ParseIP(host); ip != nil && ip.IsLoopback() || host == "localhost" {
+		return nil
+	}
+	if o.cert == "" && !o.behindProxy {
+		return cli.Usagef("--listen %s can be reached from other machines: give --tls-cert and --tls-key, or --behind-proxy if a proxy encrypts", cli.Clip(o.listen))
+	}
+	return nil
+}
+
+// listeners listens on all addresses. Without --listen these are both loopback addresses, of which
+// a machine may lack one.
+func (o *options) listeners(ctx context.Context) ([]net.Listener, error) {
+	addresses := []string{o.listen}
+	if o.listen == "" {
+		addresses = []string{net.JoinHostPort("127.0.0.1", strconv.Itoa(o.port)), net.JoinHostPort("::1", strconv.Itoa(o.port))}
+	}
+	var (
+		all    []net.Listener
+		failed error
+	)
+	for i, address := range addresses {
+		l, err := new(net.ListenConfig).Listen(ctx, "tcp", address)
+		if err != nil {
+			failed = errors.Join(failed, err)
+			continue
+		}
+		all = append(all, l)
+		if o.port == 0 && i == 0 && len(addresses) > 1 { // the same free port for both
+			addresses[1] = net.JoinHostPort("::1", strconv.Itoa(l.Addr().(*net.TCPAddr).Port))
+		}
+	}
+	if len(all) == 0 || o.listen == "" && all[0].Addr().(*net.TCPAddr).IP.To4() == nil {
+		for _, l := range all {
+			l.Close()
+		}
+		return nil, cli.Usagef("listening: %w; choose another --port", failed)
+	}
+	return all, nil
+}
+
+// names returns the names of the server for Host headers: its addresses, and those of --host.
+func (o *options) names(all []net.Listener) []string {
+	var names []string
+	for _, l := range all {
+		at := l.Addr().(*net.TCPAddr)
+		names = append(names, at.String())
+		if at.IP.IsLoopback() {
+			names = append(names, net.JoinHostPort("localhost", strconv.Itoa(at.Port)))
+		}
+	}
+	return append(names, o.hosts...)
+}
+
+// A Start is the line of JSON that the command writes with --output-format json.
+type Start struct {
+	Type      string `json:"type"` // "serve_start"
+	Address   string `json:"address"`
+	TokenFile string `json:"token_file"`
+}
+
+// run serves until a signal.
+func run(ctx context.Context, h *cli.IO, o *options) error {
+	dir, err := settings.WorkingDir()
+	if err != nil {
+		return err
+	}
+	path, err := sessionstore.SessionsDir(h, o.SessionDir, dir)
+	if err != nil {
+		return err
+	}
+	tokenFile, token, err := openToken(h)
+	if err != nil {
+		return err
+	}
+	h.Secrets = append(h.Secrets, token)
+	certificate, err := o.certificate()
+	if err != nil {
+		return err
+	}
+	log := settings.Logger(h, &o.Options)
+	store, open := session.Dir(path), &apps{h: h, flags: &o.Options, dir: dir, open: map[string]*app.App{}}
+	s := &serve.Server{Token: token, Sessions: func(string) session.Store { return store }, Agent: open.agent, Closed: open.close,
+		ReadOnly: o.readOnly, MaxSessions: o.maxSessions, Log: log}
+	all, err := o.listeners(ctx)
+	if err != nil {
+		return err
+	}
+	s.Hosts = o.names(all)
+	server := &http.Server{Handler: s, ReadHeaderTimeout: automation.HeaderTimeout, ReadTimeout: time.Minute, IdleTimeout: automation.IdleTimeout, MaxHeaderBytes: maxHeader,
+		ErrorLog: slog.NewLogLogger(log.Handler(), slog.LevelDebug)} // strangers can cause any number of errors
+	scheme := "http"
+	if certificate != nil {
+		scheme, server.TLSConfig = "https", &tls.Config{Certificates: []tls.Certificate{*certificate}, MinVersion: tls.VersionTLS12}
+	}
+	failed := make(chan error, len(all))
+	for i, l := range all {
+		limited := connlimit.New(l, automation.MaxConnections)
+		limited.Server(server)
+		all[i] = limited
+		if certificate != nil {
+			all[i] = tls.NewListener(limited, server.TLSConfig)
+		}
+	}
+	for _, l := range all {
+		go func() { failed <- server.Serve(l) }()
+	}
+	err = start(h, o, scheme+"://"+all[0].Addr().String(), tokenFile)
+	if err == nil && o.resume {
+		n, failed := s.Resume(ctx, "")
+		if failed != nil {
+			h.Warn("%v", failed)
+		}
+		log.Info("runs continue", "count", n)
+	}
+	left := len(all)
+	if err == nil {
+		select {
+		case err = <-failed:
+			left--
+			err = &cli.ExitError{Code: cli.ExitInternal, Err: fmt.Errorf("answering requests: %w", err)}
+		case <-ctx.Done():
+		}
+	}
+	grace, cancel := context.WithTimeout(context.WithoutCancel(ctx), o.grace)
+	defer cancel()
+	if stuck := s.Shutdown(grace); stuck != nil {
+		h.Warn("%v", stuck)
+	}
+	if server.Shutdown(grace) != nil {
+		server.Close()
+	}
+	for range left {
+		<-failed
+	}
+	if err == nil && cli.IsSignal(ctx) {
+		return cli.ExitCode(cli.SignalCode(ctx))
+	}
+	return err
+}
+
+// certificate reads the certificate of the flags, nil for none.
+func (o *options) certificate() (*tls.Certificate, error) {
+	if o.cert == "" {
+		return nil, nil
+	}
+	c, err := tls.LoadX509KeyPair(o.cert, o.key)
+	if err != nil {
+		return nil, cli.Usagef("--tls-cert: %w", err)
+	}
+	return &c, nil
+}
+
+// start tells where the server is.
+func start(h *cli.IO, o *options, address, tokenFile string) error {
+	if o.Output == cli.FormatJSON {
+		return cli.ShowLine(h, Start{"serve_start", address, tokenFile})
+	}
+	return h.Show("Serving the sessions of this folder at " + address + ", until a signal.\nPrograms send the token in " + h.OneLine(tokenFile) + " as Authorization: Bearer.\n")
+}
+
+// apps are the agents of the open sessions.
+type apps struct {
+	h     *cli.IO
+	flags *settings.Options
+	dir   string
+
+	mu   sync.Mutex
+	open map[string]*app.App // by session
+}
+
+// agent builds the agent of a session. The person who started the server chose its folder: sessions
+// in other folders are refused.
+func (a *apps) agent(ctx context.Context, at serve.Place) (*agent.Agent, error) {
+	if at.Dir != "" && at.Dir != a.dir {
+		return nil, &serve.Error{Status: http.StatusForbidden, Code: "other_folder", Message: "this server works in another folder", Hint: "start openagent serve in that folder"}
+	}
+	// The session outlives the request that opens it.
+	opened, err := app.OpenHosted(context.WithoutCancel(ctx), a.h.Fork(), a.flags, app.HostedSession{Dir: a.dir, ID: at.ID})
+	if err != nil {
+		return nil, err
+	}
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.open[at.ID] = opened
+	return opened.Agent, nil
+}
+
+// close closes the agent of a session.
+func (a *apps) close(at serve.Place) {
+	a.mu.Lock()
+	opened := a.open[at.ID]
+	delete(a.open, at.ID)
+	a.mu.Unlock()
+	if opened == nil {
+		return
+	}
+	if err := opened.Close(); err != nil {
+		a.h.Warn("closing the session %s: %v", at.ID, err)
+	}
+}
