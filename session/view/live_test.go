@@ -127,7 +127,6 @@ type machine struct {
 	queue   []string
 	running bool
 	prompts []int64 // facts before prompts
-	runs    int
 }
 
 type made struct {
