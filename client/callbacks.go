@@ -26,6 +26,7 @@ func (s *Session) canUseTool(ctx context.Context, raw json.RawMessage) (any, err
 		AgentName  string          `json:"agent_name"`
 		Reason     string          `json:"decision_reason"`
 		ReasonType string          `json:"decision_reason_type"`
+		Suggested  json.RawMessage `json:"permission_suggestions"`
 	}
 	if err := json.Unmarshal(raw, &q); err != nil {
 		return nil, fmt.Errorf("reading the question: %w", err)
@@ -37,28 +38,50 @@ func (s *Session) canUseTool(ctx context.Context, raw json.RawMessage) (any, err
 	if q.Agent != "" {
 		call.Session, call.Root, call.Agent = q.Agent, call.Session, q.AgentName
 	}
+	verdict := permission.Decision{Behavior: permission.Asked, Reason: q.Reason, Source: permission.Source(q.ReasonType)}
 	var d permission.Decision
+	var updates []hook.Update
 	var err error
 	switch {
 	case q.Tool == questionTool && s.o.AskUser != nil:
 		d, err = s.ask(ctx, call)
+	case s.o.Permit != nil:
+		var suggested []hook.Update
+		if json.Unmarshal(q.Suggested, &suggested) != nil {
+			suggested = nil // of a program that suggests something else
+		}
+		err = safely(func() error {
+			d, updates, err = s.o.Permit(ctx, call, verdict, suggested)
+			return err
+		})
 	case s.o.CanUseTool == nil:
 		d = permission.Deny("nobody decides about calls here")
 	default:
 		err = safely(func() error {
-			d, err = s.o.CanUseTool(ctx, call, permission.Decision{Behavior: permission.Asked, Reason: q.Reason, Source: permission.Source(q.ReasonType)})
+			d, err = s.o.CanUseTool(ctx, call, verdict)
 			return err
 		})
 	}
 	if err != nil {
 		return nil, err
 	}
-	return replyOf(d, call)
+	return replyOf(d, updates, call)
 }
 
 // replyOf is a decision as the program reads it.
-func replyOf(d permission.Decision, call tool.Call) (any, error) {
+func replyOf(d permission.Decision, updates []hook.Update, call tool.Call) (any, error) {
 	reply := map[string]any{"toolUseID": call.ID}
+	var changes []json.RawMessage
+	for _, u := range updates {
+		raw, err := json.Marshal(u)
+		if err == nil {
+			raw, err = withMember(raw, "destination", "session")
+		}
+		if err != nil {
+			return nil, fmt.Errorf("writing an update of the permissions: %w", err)
+		}
+		changes = append(changes, raw)
+	}
 	if d.By != "" {
 		reply["decidedBy"] = d.By
 	}
@@ -70,6 +93,9 @@ func replyOf(d permission.Decision, call tool.Call) (any, error) {
 		reply["behavior"], reply["updatedInput"] = "allow", call.Input
 		if d.Input != nil {
 			reply["updatedInput"] = d.Input
+		}
+		if len(changes) > 0 {
+			reply["updatedPermissions"] = changes
 		}
 	case permission.Denied, permission.NoOpinion:
 		reply["behavior"], reply["message"] = "deny", d.Reason

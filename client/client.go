@@ -64,9 +64,12 @@ type Options struct {
 
 	// CanUseTool decides about calls that need a person's permission; the verdict is the
 	// reason for the question. It has the type of agent.Agent.CanUseTool. Nil, an error, a
-	// panic and the zero Decision deny the call. To permit later calls as well, answer
-	// with a hook at [hook.PermissionRequest].
+	// panic and the zero Decision deny the call.
 	CanUseTool func(ctx context.Context, call tool.Call, verdict permission.Decision) (permission.Decision, error)
+	// Permit takes the place of CanUseTool. It sees updates that would permit calls like this
+	// one, as the program suggests them. With an allowance it returns those to make, for the
+	// rest of the session.
+	Permit func(ctx context.Context, call tool.Call, verdict permission.Decision, suggested []hook.Update) (permission.Decision, []hook.Update, error)
 	// AskUser answers the questions of tools, as agent.Agent.AskUser does. Nil: they go to
 	// CanUseTool, as calls of AskUserQuestion.
 	AskUser func(ctx context.Context, call tool.Call, questions []tool.Question) ([]tool.Answer, error)
@@ -149,6 +152,9 @@ func newSession(ctx context.Context, o Options) (*Session, error) {
 		}
 		s.servers[name] = newToolServer(s, name, served)
 	}
+	if o.CanUseTool != nil && o.Permit != nil {
+		return nil, errors.New("Options.Permit takes the place of Options.CanUseTool; set one of them")
+	}
 	if o.Fork && o.Resume == "" {
 		return nil, errors.New("Options.Fork copies the session of Options.Resume; set that")
 	}
@@ -174,7 +180,7 @@ func (s *Session) args() []string {
 	if o.Partial {
 		args = append(args, "--include-partial-messages")
 	}
-	if o.CanUseTool != nil || o.AskUser != nil {
+	if o.CanUseTool != nil || o.Permit != nil || o.AskUser != nil {
 		args = append(args, "--permission-prompt-tool", "stdio")
 	}
 	return append(args, o.Args...)

@@ -476,3 +476,17 @@ func TestBackground(t *testing.T) {
 		}
 	}
 }
+
+// Options that contradict each other are refused before anything starts.
+func TestContradiction(t *testing.T) {
+	_, err := client.Start(t.Context(), client.Options{Command: []string{"/does/not/exist"},
+		CanUseTool: func(context.Context, tool.Call, permission.Decision) (permission.Decision, error) {
+			return permission.Allow(), nil
+		},
+		Permit: func(context.Context, tool.Call, permission.Decision, []hook.Update) (permission.Decision, []hook.Update, error) {
+			return permission.Allow(), nil, nil
+		}})
+	if err == nil || !strings.Contains(err.Error(), "set one of them") {
+		t.Error(err)
+	}
+}

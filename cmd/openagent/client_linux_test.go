@@ -105,8 +105,8 @@ func TestClient(t *testing.T) {
 	if err := s.SetModel(ctx, "claude-haiku-4-5"); err != nil {
 		t.Error(err)
 	}
-	if _, _, err := s.ContextUsage(ctx); err != nil {
-		t.Error(err)
+	if tokens, window, err := s.ContextUsage(ctx); err != nil || tokens < 1000 || window != 1_000_000 {
+		t.Errorf("%d of %d tokens, %v", tokens, window, err)
 	}
 	if err := s.Control(ctx, "dance", nil, nil); err == nil {
 		t.Error("it can dance")
@@ -229,5 +229,48 @@ func TestClientStart(t *testing.T) {
 	o := clientOptions(t, model, client.Options{Args: []string{"--max-turns", "none"}})
 	if _, err := client.Start(t.Context(), o); err == nil || !strings.Contains(err.Error(), "exit code 2") || !strings.Contains(err.Error(), "--max-turns") {
 		t.Error(err)
+	}
+}
+
+// Permission for later calls, and answers to questions, are those of the program's user.
+func TestClientPermits(t *testing.T) {
+	t.Parallel()
+	ask := llmtest.Call(llmtest.Use("q", "AskUserQuestion", map[string]any{"questions": []any{
+		map[string]any{"question": "Which colour?", "header": "Colour", "multiSelect": true, "options": []any{map[string]any{"label": "Red", "description": "warm"}, map[string]any{"label": "Blue", "description": "cold"}}},
+		map[string]any{"question": "Which size?", "header": "Size", "multiSelect": false, "options": []any{map[string]any{"label": "S", "description": "small"}, map[string]any{"label": "L", "description": "large"}}}}}))
+	model := llmtest.NewServer(t, callsBash("b1", "touch one"), callsBash("b2", "touch two"), callsBash("b3", "mkdir three"), ask, llmtest.Say("done"))
+	var asked []string
+	var questions []tool.Question
+	o := clientOptions(t, model, client.Options{
+		Permit: func(_ context.Context, call tool.Call, verdict permission.Decision, suggested []hook.Update) (permission.Decision, []hook.Update, error) {
+			if len(suggested) != 1 || suggested[0].Type != "addRules" || suggested[0].Behavior != permission.Allowed || verdict.Reason == "" {
+				t.Errorf("%s: %+v, %+v", call.ID, suggested, verdict)
+			}
+			asked = append(asked, call.ID)
+			return permission.Allow(), suggested, nil
+		},
+		AskUser: func(_ context.Context, _ tool.Call, asked []tool.Question) ([]tool.Answer, error) {
+			questions = asked
+			return []tool.Answer{{Options: []string{"Red"}, Text: "pink"}, {Options: []string{"L"}}}, nil
+		}})
+	s := startClient(t, o)
+	if r := resultOf(t, s, "go"); r.Text != "done" || r.Err != nil {
+		t.Errorf("%+v", r)
+	}
+	if got := strings.Join(asked, " "); got != "b1 b3" { // the rule for the first covers the second
+		t.Errorf("asked about %s", got)
+	}
+	for _, name := range []string{"one", "two", "three"} {
+		if _, err := os.Stat(filepath.Join(o.Dir, name)); err != nil {
+			t.Error(err)
+		}
+	}
+	if len(questions) != 2 || questions[0].Text != "Which colour?" || !questions[0].Multiple || questions[1].Multiple || len(questions[1].Options) != 2 || questions[1].Options[1].Label != "L" {
+		t.Errorf("%+v", questions)
+	}
+	requests := model.Requests()
+	results := requests[len(requests)-1].Results()
+	if len(results) != 1 || !strings.Contains(results[0].Text, "Red") || !strings.Contains(results[0].Text, "pink") || !strings.Contains(results[0].Text, "L") {
+		t.Errorf("%+v", results)
 	}
 }
