@@ -1,10 +1,13 @@
 package pager
 
 import (
+	"flag"
 	"fmt"
 	"math/rand"
+	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 	"unicode"
 
 	"github.com/openagent-go/agent/cmd/openagent/internal/tui/frame"
@@ -12,6 +15,7 @@ import (
 	"github.com/openagent-go/agent/cmd/openagent/internal/tui/styled"
 	"github.com/openagent-go/agent/event"
 	"github.com/openagent-go/agent/internal/fact"
+	"github.com/openagent-go/agent/internal/golden"
 	"github.com/openagent-go/agent/llm"
 	"github.com/openagent-go/agent/permission"
 	"github.com/openagent-go/agent/session/view"
@@ -416,4 +420,25 @@ func BenchmarkKey(b *testing.B) {
 		g.keys(name)
 		g.p.Draw()
 	}
+}
+
+var update = flag.Bool("update", false, "rewrite the screen in docs/terminal.md")
+
+// TestDocs writes the screen of docs/terminal.md.
+func TestDocs(t *testing.T) {
+	edited := result("c4.0", "edited").(event.ToolResult)
+	edited.Duration, edited.Result.Title = 2*time.Millisecond, "Edit invoice.sh (+1 −1)"
+	edited.Result.Details = []byte(`{"diff":"--- invoice.sh\n+++ invoice.sh\n@@ -2,2 +2,2 @@\n { sum += $2 * $3 }\n-END { print sum }\n+END { if (sum > 100) sum *= 0.9; print sum }\n"}`)
+	g := start(t, 100, 24, items(
+		prompt("make the tests pass"),
+		answer("m1", "I run the tests first.", bash("sh test.sh")),
+		result("c2.0", strings.Repeat("ok   t1.csv\n", 29)+"FAIL t2.csv: got 120.00, want 108.00\n1 failed"),
+		answer("m2", "The discount is taken **per line** instead of once on the sum.",
+			llm.ToolUse{ID: "e", Name: "Edit", Input: []byte(`{"file_path":"invoice.sh","old_string":"a","new_string":"b"}`)}),
+		edited,
+		answer("m3", "Now it is taken once."),
+		event.RunEnd{Reason: event.Completed, Turns: 3, Duration: 3100 * time.Millisecond},
+	))
+	g.keys("shift+tab", "shift+tab")
+	golden.Tables(t, filepath.Join("..", "..", "..", "..", "..", "docs", "terminal.md"), map[string]string{"whole": "```text\n" + g.screen() + "```\n"}, *update)
 }
