@@ -856,6 +856,7 @@ var rules = map[string][]string{
 	"cmd/openagent/internal/tui/frame": {},
 	"cmd/openagent/internal/tui/ui": {
 		"cmd/openagent/internal/tui/frame",
+		"cmd/openagent/internal/tui/fuzzy",
 		"cmd/openagent/internal/tui/input",
 		"event",
 		"internal/markdown",
@@ -868,6 +869,7 @@ var rules = map[string][]string{
 		"cmd/openagent/internal/tui/styled",
 		"cmd/openagent/internal/tui/ui",
 		"event",
+		"internal/markdown",
 		"llm",
 		"session/view",
 	},

@@ -22,6 +22,7 @@ func (c *Chat) commandList() []ui.CommandInfo {
 	for _, i := range slash.List {
 		out = append(out, ui.CommandInfo{Name: i.Name, Hint: i.Args, Help: i.Help})
 	}
+	out = append(out, ownCommands...)
 	for _, k := range c.s.Commands() {
 		if k.Name != "compact" {
 			out = append(out, ui.CommandInfo{Name: k.Name, Hint: k.Hint, Help: text.Runes(text.OneLine(k.Description), 120)})

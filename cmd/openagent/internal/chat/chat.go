@@ -38,8 +38,10 @@ type Chat struct {
 	err   *redirect // stderr, which must not disturb the screen
 	files fileNames
 
-	loop tui.Loop
-	over chan struct{} // closed when nobody answers questions any more
+	loop   tui.Loop
+	theme  draw.Theme    // of the goroutine of the loop
+	themed bool          // the person chose the theme
+	over   chan struct{} // closed when nobody answers questions any more
 
 	commands sync.Mutex // commands run one after the other
 	running  atomic.Bool
@@ -119,16 +121,16 @@ func (c *Chat) converse(ctx context.Context, t *terminal.Terminal, mode permissi
 		return err
 	}
 	l := &c.loop
-	theme := draw.Theme{Colours: settings.Colours(c.h)}
+	c.theme = draw.Theme{Colours: settings.Colours(c.h)}
 	l.Terminal, l.Model, l.Act = t, ui.New(width, height), func(a ui.Action) { c.do(ctx, a) }
 	l.Draw = func(m ui.Model, width, height int) (frame.Frame, ui.Painted) {
-		if a := t.About(); a.Known && theme.Colours {
-			theme.Light, theme.Shaded = !a.Background.Dark(), true
+		if a := t.About(); a.Known && c.theme.Colours && !c.themed {
+			c.theme.Light, c.theme.Shaded = !a.Background.Dark(), true
 		}
-		return draw.Frame(m, width, height, theme)
+		return draw.Frame(m, width, height, c.theme)
 	}
 	l.Title, l.Settle = draw.Title, tui.SettleTime(c.h.Getenv)
-	l.Row = func(r styled.Row) string { return draw.Row(theme, r) }
+	l.Row = func(r styled.Row) string { return draw.Row(c.theme, r) }
 	l.Recorded = func() (session.Store, string) { return c.s.Store, c.s.Session.ID }
 	l.Editor = tui.EditorCommand(c.h.Getenv)
 	if dir, err := c.folder(); err == nil {
@@ -147,7 +149,7 @@ func (c *Chat) converse(ctx context.Context, t *terminal.Terminal, mode permissi
 	c.stop(ctx)
 	width, _, size := t.Size()
 	if size == nil {
-		err = errors.Join(err, t.Paint(draw.Close(l.Model, width, theme)))
+		err = errors.Join(err, t.Paint(draw.Close(l.Model, width, c.theme)))
 	}
 	return err
 }

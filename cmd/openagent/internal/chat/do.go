@@ -24,7 +24,9 @@ func (c *Chat) do(ctx context.Context, a ui.Action) {
 			}
 		}()
 	case ui.Command:
-		go c.command(ctx, a.Line)
+		if !c.own(ctx, a.Line) {
+			go c.command(ctx, a.Line)
+		}
 	case ui.Shell:
 		go c.shell(ctx, a.Line)
 	case ui.AddNote:
@@ -37,6 +39,8 @@ func (c *Chat) do(ctx context.Context, a ui.Action) {
 		go c.listFiles(ctx, a.Query)
 	case ui.LoadImage:
 		go c.loadImage(a.Path)
+	case ui.Picked:
+		c.picked(ctx, a.Kind, a.Value)
 	case ui.CycleMode:
 		go c.cycleMode(ctx)
 	}

@@ -114,6 +114,7 @@ func (l *Loop) closeWhole() {
 	l.whole = nil
 	l.complain("leaving the alternate screen", l.Terminal.ClosePage())
 	l.Terminal.Repaint()
+	l.update(ui.Uncovered{})
 }
 
 // toWhole passes an input to the pager if it is open, and reports whether the model must not

@@ -4,6 +4,7 @@ package draw
 
 import (
 	"fmt"
+	"math"
 	"strings"
 
 	"github.com/openagent-go/agent/cmd/openagent/internal/tui/frame"
@@ -66,6 +67,11 @@ func bottom(m ui.Model, width, height int, t Theme) block {
 	} else {
 		b.add(t, row{})
 	}
+	if m.Picker != nil {
+		b.append(picker(t, m, width, min(height-2, 14)))
+		b.add(t, status(m, width))
+		return b
+	}
 	limit := max(min(height/3, 12), 1)
 	var in block
 	if s := m.Search; s != nil {
@@ -109,7 +115,7 @@ func history(m ui.Model, width int, t Theme) (above []string, mark ui.Mark, live
 	}
 	notes := func(upTo int) {
 		for ; mark.Notes < len(m.Notes) && m.Notes[mark.Notes].Items <= upTo; mark.Notes++ {
-			out(noteRows(m.Notes[mark.Notes], width)...)
+			out(noteRows(m.Notes[mark.Notes])...)
 		}
 	}
 	var items []*view.Item
@@ -125,7 +131,7 @@ func history(m ui.Model, width int, t Theme) (above []string, mark ui.Mark, live
 		out(item(m, it, mark.Parts, width)...)
 		mark.Items, mark.Parts = mark.Items+1, 0
 	}
-	notes(len(items) + 1)
+	notes(math.MaxInt)
 	for i, it := range items[mark.Items:] {
 		from := 0
 		if i == 0 {
@@ -146,14 +152,18 @@ func history(m ui.Model, width int, t Theme) (above []string, mark ui.Mark, live
 	return above, mark, live
 }
 
-// noteRows draws what a command said.
-func noteRows(n ui.Note, width int) []row {
-	kinds := map[ui.LineKind]kind{ui.DimLine: dim, ui.WarnLine: warn, ui.AddedLine: added, ui.RemovedLine: removed}
+// noteRows draws what a command said. It is not cut: the terminal wraps it.
+func noteRows(n ui.Note) []row {
 	var out []row
 	for _, l := range n.Lines {
-		out = append(out, say(kinds[l.Kind], strings.TrimRight(l.Text, "\n")))
+		out = append(out, lineRow(l))
 	}
 	return out
+}
+
+func lineRow(l ui.Line) row {
+	kinds := map[ui.LineKind]kind{ui.DimLine: dim, ui.WarnLine: warn, ui.AddedLine: added, ui.RemovedLine: removed}
+	return say(kinds[l.Kind], strings.TrimRight(l.Text, "\n"))
 }
 
 var keyHelp = [][2]string{

@@ -10,6 +10,7 @@ import (
 	"github.com/openagent-go/agent/cmd/openagent/internal/tui/styled"
 	"github.com/openagent-go/agent/cmd/openagent/internal/tui/ui"
 	"github.com/openagent-go/agent/event"
+	"github.com/openagent-go/agent/internal/markdown"
 	"github.com/openagent-go/agent/internal/text"
 	"github.com/openagent-go/agent/llm"
 	"github.com/openagent-go/agent/session/view"
@@ -379,4 +380,15 @@ func diffItem(diff string) []row {
 		rows = append(rows[:diffRows:diffRows], say(dim, fmt.Sprintf("… %d more lines (ctrl+o)", more)))
 	}
 	return indented(rows, blanks("       "), blanks("       "))
+}
+
+// CodeBlocks returns the texts of the blocks of code in an answer.
+func CodeBlocks(answer string) []string {
+	var out []string
+	for _, b := range markdown.Parse(answer) {
+		if c, ok := b.(markdown.Code); ok {
+			out = append(out, c.Text)
+		}
+	}
+	return out
 }

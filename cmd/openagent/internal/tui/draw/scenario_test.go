@@ -197,6 +197,12 @@ func (s *stage) do(word, rest string) {
 		s.put(ui.Returned{Numbers: []int{2}})
 	case "pose":
 		s.put(ui.Pose{Question: questions[rest]})
+	case "rewind":
+		s.put(ui.Choice{Kind: "prompt", Title: "go back to before", Items: []ui.Item{
+			{Text: "make the tests pass", Note: "files kept  1 Jan 13:40"}, {Text: "fix the discount", Note: "files kept  1 Jan 13:50"}}})
+	case "changes":
+		s.put(ui.Choice{Kind: "rewind", Title: "what goes back?", Items: []ui.Item{{Text: "files and conversation"}, {Text: "only the files"}, {Text: "only the conversation"}},
+			About: []ui.Line{{Kind: ui.DimLine, Text: "   changed  invoice.sh"}, {Kind: ui.RemovedLine, Text: "   -sum"}, {Kind: ui.AddedLine, Text: "   +total"}}})
 	case "output":
 		s.put(ui.Output{Lines: []ui.Line{{Text: rest}}})
 	case "files":
@@ -280,12 +286,16 @@ func TestScenarios(t *testing.T) {
 // TestDocs writes the screens of docs/terminal.md: frames of the scenarios.
 func TestDocs(t *testing.T) {
 	screens := map[string]string{}
-	for _, name := range []string{"start", "run", "permission", "menu", "ask", "interrupt"} {
+	for _, name := range []string{"start", "run", "permission", "menu", "ask", "interrupt", "picker"} {
 		a, err := txtar.ParseFile(filepath.Join("testdata", name+".txtar"))
 		if err != nil {
 			t.Fatal(err)
 		}
-		screens[name] = "```text\n" + play(t, string(a.Files[0].Data), 100, 40)[name] + "```\n"
+		frames := play(t, string(a.Files[0].Data), 100, 40)
+		if name == "picker" {
+			name = "rewind: changes"
+		}
+		screens[name] = "```text\n" + frames[name] + "```\n"
 	}
 	golden.Tables(t, filepath.Join("..", "..", "..", "..", "..", "docs", "terminal.md"), screens, *update)
 }

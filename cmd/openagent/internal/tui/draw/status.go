@@ -123,7 +123,7 @@ func status(m ui.Model, width int) row {
 		}
 	}
 	left := append(row{sp(plain, " ")}, parts...)
-	if m.Menu.Open() || m.Search != nil {
+	if m.Menu.Open() || m.Search != nil || m.Picker != nil {
 		hint = ""
 	}
 	return beside(left, row{sp(dim, hint)}, width)

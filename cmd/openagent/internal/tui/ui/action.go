@@ -47,6 +47,8 @@ type (
 	LoadImage struct{ Path string }
 	// CycleMode changes the permission mode to the next one.
 	CycleMode struct{}
+	// Picked is what the person chose in a picker.
+	Picked struct{ Kind, Value string }
 	// Notify tells a person who looks elsewhere.
 	Notify struct{ Text string }
 )
@@ -69,6 +71,7 @@ func (Remember) action()    {}
 func (EditOutside) action() {}
 func (LoadImage) action()   {}
 func (CycleMode) action()   {}
+func (Picked) action()      {}
 func (Notify) action()      {}
 
 // A Message is a text for the agent.

@@ -132,7 +132,7 @@ func (m Model) rescue(c Card) Model {
 
 // canFocus reports whether a question may take the keyboard once no key has come for a while.
 func (m Model) canFocus() bool {
-	return m.Editor.Empty() && !m.Menu.Open() && m.Search == nil && !m.kept
+	return m.Editor.Empty() && !m.Menu.Open() && m.Picker == nil && m.Search == nil && !m.kept
 }
 
 // attend gives the keyboard to the first question, if nobody uses it.

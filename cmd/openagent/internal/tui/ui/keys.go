@@ -17,6 +17,9 @@ func (m Model) key(k input.Key) (Model, []Action) {
 	if name != "esc" {
 		m.escaped = time.Time{}
 	}
+	if m.Picker != nil {
+		return m.pickerKey(k)
+	}
 	switch name {
 	case "ctrl+c":
 		return m.cancel()
@@ -212,6 +215,13 @@ func (m Model) unsearch() Model {
 // paste inserts a pasted text where the caret is. It never answers a question.
 func (m Model) paste(p input.Paste) (Model, []Action) {
 	m.Hint = ""
+	if m.Picker != nil {
+		q := *m.Picker
+		q.Query = q.Query.Paste(p.Text)
+		q = q.find()
+		m.Picker = &q
+		return m, nil
+	}
 	if p.Cut {
 		m.Hint = "the paste was too long: its end is missing"
 	}

@@ -80,14 +80,16 @@ func (m Model) word() (MenuKind, int) {
 	return NoMenu, 0
 }
 
-// matching returns the commands for a query: those that begin with it, then those that hold
-// it.
+// matching returns the commands for a query: its own, those that begin with it, then those that
+// hold it.
 func (m Model) matching(query string) []MenuItem {
 	var first, second []MenuItem
 	query = strings.ToLower(query)
 	for _, c := range m.commands {
 		item := MenuItem{Text: "/" + c.Name, Hint: c.Hint, Note: c.Help}
 		switch name := strings.ToLower(c.Name); {
+		case name == query:
+			first = append([]MenuItem{item}, first...)
 		case strings.HasPrefix(name, query):
 			first = append(first, item)
 		case strings.Contains(name, query):

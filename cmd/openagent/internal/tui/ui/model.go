@@ -74,6 +74,10 @@ type (
 	}
 	// Quit ends the program, as a command of the person does.
 	Quit struct{}
+	// Uncovered means that the conversation is on the screen again.
+	Uncovered struct{}
+	// ListKeys shows the list of keys.
+	ListKeys struct{}
 	// Commands are those that begin with a slash.
 	Commands struct{ List []CommandInfo }
 )
@@ -114,6 +118,7 @@ type Model struct {
 	History  History
 	Search   *Search
 	Menu     Menu
+	Picker   *Picker   // nil: none is open
 	Cards    []Card    // open questions, the first one is shown
 	Queue    []Message // not delivered yet, the oldest first
 	Notes    []Note
@@ -250,6 +255,15 @@ func Update(m Model, in Input) (Model, []Action) {
 		m = m.image(d)
 	case Quit:
 		actions = []Action{Leave{}}
+	case Choice:
+		m = m.offer(d)
+	case Uncovered:
+		m.lastKey = m.Now
+		if m.focused() {
+			m = m.focus(true)
+		}
+	case ListKeys:
+		m.Keys = true
 	case Commands:
 		m.commands = d.List
 	case Facts:

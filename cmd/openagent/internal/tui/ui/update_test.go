@@ -186,6 +186,37 @@ func TestMenu(t *testing.T) {
 	}
 }
 
+// The command that was typed comes before others that begin with it.
+func TestMenuExact(t *testing.T) {
+	u := newUser().does(Commands{[]CommandInfo{{"model", "[NAME]", ""}, {"mode", "[MODE]", ""}}}).types("/mode").does("enter")
+	if got := took[Command](u); len(got) != 1 || got[0].Line != "/mode" {
+		t.Fatalf("%+v", got)
+	}
+}
+
+func TestPicker(t *testing.T) {
+	offer := Choice{Kind: "theme", Title: "theme", Items: []Item{{Text: "dark", Value: "d"}, {Text: "light", Value: "l"}, {Text: "none", Value: "n"}}}
+	for keys, want := range map[string]string{"enter": "d", "down enter": "l", "down down down up enter": "l", "n o enter": "n", "x enter esc": "", "ctrl+c": ""} {
+		u := newUser().types("draft").does(offer).does(keys)
+		got := took[Picked](u)
+		if want == "" && len(got) == 0 || len(got) == 1 && got[0] == (Picked{"theme", want}) {
+			if u.m.Picker != nil || u.m.Editor.Text != "draft" {
+				t.Errorf("%s: %q", keys, u.m.Editor.Text)
+			}
+			continue
+		}
+		t.Errorf("%s: %+v, want %q", keys, got, want)
+	}
+}
+
+// A page that covered the conversation covered its question too: keys answer it later.
+func TestUncovered(t *testing.T) {
+	u := newUser().waits(time.Minute).does(Pose{permissionQuestion(1)}).sees().waits(settleTime).does(Uncovered{}, "enter")
+	if got := took[Decide](u); len(got) != 0 {
+		t.Errorf("%+v", got)
+	}
+}
+
 func TestSearch(t *testing.T) {
 	u := newUser().does(Past{[]string{"fix the tests", "write docs", "run tests"}}).does("ctrl+r").types("test")
 	if u.m.Search.Found != "run tests" {

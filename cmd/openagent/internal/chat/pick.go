@@ -1,0 +1,240 @@
+package chat
+
+import (
+	"context"
+	"encoding/base64"
+	"errors"
+	"fmt"
+	"strconv"
+	"strings"
+
+	"github.com/openagent-go/agent/cmd/openagent/internal/rewind"
+	"github.com/openagent-go/agent/cmd/openagent/internal/settings"
+	"github.com/openagent-go/agent/cmd/openagent/internal/tui/draw"
+	"github.com/openagent-go/agent/cmd/openagent/internal/tui/ui"
+	"github.com/openagent-go/agent/internal/text"
+	"github.com/openagent-go/agent/session/view"
+)
+
+// ownCommands are those that only the terminal UI has.
+var ownCommands = []ui.CommandInfo{
+	{Name: "copy", Hint: "[N|code N]", Help: "copy the last answer, the answer before it, or a block of its code"},
+	{Name: "theme", Hint: "[NAME]", Help: "colours: auto, dark, light, contrast or none"},
+	{Name: "keys", Help: "list the keys"},
+	{Name: "status", Help: "show the session, model, folder and limits"},
+}
+
+// own runs a command of the terminal UI, or opens the picker of one without arguments. It
+// reports false for other commands. It runs in the goroutine of the loop.
+func (c *Chat) own(ctx context.Context, line string) bool {
+	name, arg, _ := strings.Cut(line, " ")
+	arg = strings.TrimSpace(arg)
+	switch {
+	case name == "/copy":
+		if err := c.copy(strings.Fields(arg)); err != nil {
+			c.say(ui.WarnLine, "! "+c.h.OneLine(err.Error()))
+		}
+	case name == "/keys":
+		c.post(ui.ListKeys{})
+	case name == "/status":
+		c.status()
+	case name == "/theme" && arg == "":
+		c.offer("theme", "theme", draw.Themes)
+	case name == "/theme":
+		c.setTheme(arg)
+	case name == "/mode" && arg == "":
+		c.offer("mode", "permission mode", settings.Modes())
+	case name == "/effort" && arg == "":
+		c.offer("effort", "thinking effort", append(settings.Efforts, "adaptive", "off"))
+	case name == "/rewind" && arg == "" && !c.running.Load():
+		go c.offerPrompts(ctx)
+	default:
+		return false
+	}
+	return true
+}
+
+// offer opens a picker of words.
+func (c *Chat) offer(kind, title string, words []string) {
+	choice := ui.Choice{Kind: kind, Title: title}
+	for _, w := range words {
+		choice.Items = append(choice.Items, ui.Item{Text: w, Value: w})
+	}
+	c.post(choice)
+}
+
+// picked carries out what the person chose in a picker.
+func (c *Chat) picked(ctx context.Context, kind, value string) {
+	switch kind {
+	case "theme":
+		c.setTheme(value)
+	case "prompt":
+		go c.offerRewind(ctx, value)
+	case "rewind":
+		go c.rewind(ctx, value)
+	default:
+		go c.command(ctx, "/"+kind+" "+value)
+	}
+}
+
+func (c *Chat) setTheme(name string) {
+	for _, n := range draw.Themes {
+		if n == name {
+			c.themed = name != "auto"
+			c.theme = draw.Theme{Colours: settings.Colours(c.h)}.Named(name)
+			c.loop.Terminal.Repaint()
+			c.say(ui.DimLine, "theme "+name)
+			return
+		}
+	}
+	c.say(ui.WarnLine, "! there is no theme "+c.h.OneLine(name)+"; there are "+strings.Join(draw.Themes, ", "))
+}
+
+// offerPrompts opens the picker of prompts to go back to.
+func (c *Chat) offerPrompts(ctx context.Context) {
+	if c.s.Store == nil || c.s.Session.Result() == nil && !c.s.Existing {
+		c.say(ui.WarnLine, "! this session has no prompt to rewind to yet")
+		return
+	}
+	list, err := rewind.ListPrompts(ctx, c.s.Store, c.s.Checkpoints, c.s.Session.ID)
+	if err != nil {
+		c.say(ui.WarnLine, "! "+c.h.OneLine(err.Error()))
+		return
+	}
+	choice := ui.Choice{Kind: "prompt", Title: "go back to before"}
+	for _, p := range list {
+		choice.Items = append(choice.Items, ui.Item{Text: text.Runes(c.h.OneLine(p.Prompt), 200), Note: "files " + p.Files + "  " + p.Time.Local().Format("2 Jan 15:04"), Value: strconv.FormatInt(p.Fact, 10)})
+	}
+	c.post(choice)
+}
+
+// offerRewind shows what going back would change, and asks what is to go back.
+func (c *Chat) offerRewind(ctx context.Context, fact string) {
+	c.commands.Lock()
+	defer c.commands.Unlock()
+	var o rewind.Options
+	_, err := o.Flags().Parse([]string{"--dry-run", "--diff"})
+	if o.To = fact; err == nil {
+		err = o.Check()
+	}
+	if err != nil {
+		c.say(ui.WarnLine, "! "+c.h.OneLine(err.Error()))
+		return
+	}
+	done, err := (&rewind.Rewinder{Session: c.s.Session, Store: c.s.Store, Checkpoints: c.s.Checkpoints}).Rewind(ctx, o)
+	if err != nil {
+		c.say(ui.WarnLine, "! "+c.h.OneLine(err.Error()))
+		return
+	}
+	choice := ui.Choice{Kind: "rewind", Title: "what goes back?", Items: []ui.Item{
+		{Text: "files and conversation", Value: fact}, {Text: "only the files", Value: fact + " --files"}, {Text: "only the conversation", Value: fact + " --conversation"}}}
+	for _, l := range done.Lines("/rewind") {
+		for row := range strings.SplitSeq(strings.TrimRight(l, "\n"), "\n") {
+			choice.About = append(choice.About, ui.Line{Kind: diffKind(row), Text: "   " + row})
+		}
+	}
+	if more := len(choice.About) - maxAbout; more > 0 {
+		choice.About = append(choice.About[:maxAbout:maxAbout], ui.Line{Kind: ui.DimLine, Text: fmt.Sprintf("   … %d more lines", more)})
+	}
+	c.post(choice)
+}
+
+// maxAbout is how many lines of changes the picker shows.
+const maxAbout = 8
+
+func diffKind(row string) ui.LineKind {
+	switch {
+	case strings.HasPrefix(row, "+"):
+		return ui.AddedLine
+	case strings.HasPrefix(row, "-"):
+		return ui.RemovedLine
+	}
+	return ui.DimLine
+}
+
+// rewind goes back. The prompt that was taken back is in the input.
+func (c *Chat) rewind(ctx context.Context, args string) {
+	prompt := ""
+	fact, flag, _ := strings.Cut(args, " ")
+	if list, err := rewind.ListPrompts(ctx, c.s.Store, c.s.Checkpoints, c.s.Session.ID); err == nil && flag != "--files" {
+		for _, p := range list {
+			if strconv.FormatInt(p.Fact, 10) == fact {
+				prompt = p.Prompt
+			}
+		}
+	}
+	c.command(ctx, "/rewind "+args)
+	if prompt != "" {
+		c.post(ui.Draft{Text: prompt})
+	}
+}
+
+// status shows what the session runs with.
+func (c *Chat) status() {
+	s := c.s.EffectiveSettings()
+	c.say(ui.PlainLine, strings.Join([]string{
+		"session  " + c.s.Session.ID,
+		"folder   " + c.h.OneLine(c.s.Project),
+		"model    " + c.h.OneLine(s.Model) + ", provider " + c.h.OneLine(s.Provider),
+		fmt.Sprintf("mode     %v", c.slash.Mode.Load()),
+		"effort   " + s.ThinkingText(),
+		"limits   " + s.BudgetText(),
+		"tools    " + c.h.OneLine(strings.Join(s.Tools, ", ")),
+	}, "\n"))
+}
+
+// maxCopy is how much goes to the clipboard: terminals take no more.
+const maxCopy = 1 << 20
+
+// copy puts an answer, or a block of its code, into the clipboard.
+func (c *Chat) copy(words []string) error {
+	code := len(words) > 0 && words[0] == "code"
+	if code {
+		words = words[1:]
+	}
+	n := 1
+	if len(words) > 0 {
+		var err error
+		if n, err = strconv.Atoi(words[0]); err != nil || n < 1 {
+			return errors.New("write /copy, /copy N for the Nth answer from the end, or /copy code N for a block of code of the last one")
+		}
+	}
+	answers := c.answers()
+	which := n
+	if code {
+		which = 1
+	}
+	if which > len(answers) {
+		return errors.New("there is no such answer")
+	}
+	copied := answers[len(answers)-which]
+	if code {
+		blocks := draw.CodeBlocks(copied)
+		if n > len(blocks) {
+			return fmt.Errorf("the last answer has %s of code", text.Count(len(blocks), "block"))
+		}
+		copied = blocks[n-1]
+	}
+	if base64.StdEncoding.EncodedLen(len(copied)) > maxCopy {
+		return errors.New("the text is too long for the clipboard of a terminal; ctrl+o shows it")
+	}
+	if err := c.loop.Terminal.Copy(copied); err != nil {
+		return err
+	}
+	c.say(ui.DimLine, "  copied "+text.Count(len([]rune(copied)), "character")+" (if the terminal allows it)")
+	return nil
+}
+
+// answers are the texts of the model, the oldest first.
+func (c *Chat) answers() []string {
+	var out []string
+	if c.loop.Model.State == nil {
+		return nil
+	}
+	for _, it := range c.loop.Model.State.Items {
+		if a, ok := it.Data.(*view.Answer); ok && a.Fact != nil && a.Text() != "" {
+			out = append(out, a.Text())
+		}
+	}
+	return out
+}
