@@ -189,7 +189,7 @@ func (m Model) Wake() time.Time {
 const frameTime = 250 * time.Millisecond
 
 // Spinner counts the forms of the spinner.
-func (m Model) Spinner() int { return int(m.Now.UnixNano() / int64(frameTime)) }
+func (m Model) Spinner() int { return int(max(m.Now.UnixMilli(), 0) / frameTime.Milliseconds()) }
 
 // Update changes the model by an input.
 func Update(m Model, in Input) (Model, []Action) {
