@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"fmt"
 	"os"
 	"os/exec"
@@ -13,8 +14,12 @@ import (
 	"testing"
 	"time"
 
+	"github.com/openagent-go/agent"
 	"github.com/openagent-go/agent/cmd/openagent/internal/tui/term/termtest"
+	"github.com/openagent-go/agent/llm"
 	"github.com/openagent-go/agent/llm/llmtest"
+	"github.com/openagent-go/agent/session"
+	"github.com/openagent-go/agent/tool"
 )
 
 // tmuxed starts the terminal UI in a window of tmux.
@@ -24,7 +29,7 @@ func tmuxed(t *testing.T, home string, w, h int, server *llmtest.Server, args st
 	if err != nil {
 		t.Fatal(err)
 	}
-	return termtest.StartTmux(t, w, h, t.TempDir(), "exec '"+path+"' --tui "+args, uiEnv(home, server)...)
+	return termtest.StartTmux(t, w, h, t.TempDir(), "exec '"+path+"' "+args, uiEnv(home, server)...)
 }
 
 func uiEnv(home string, server *llmtest.Server) []string {
@@ -81,7 +86,7 @@ func TestUIKeepsTheDraft(t *testing.T) {
 	}
 	dir := t.TempDir()
 	start := func() *termtest.Tmux {
-		return termtest.StartTmux(t, 80, 24, dir, "echo $$ >"+home+"/pid; exec '"+path+"' --tui", uiEnv(home, server)...)
+		return termtest.StartTmux(t, 80, 24, dir, "echo $$ >"+home+"/pid; exec '"+path+"'", uiEnv(home, server)...)
 	}
 	m := start()
 	m.Sees("❯")
@@ -152,6 +157,43 @@ func TestUISizes(t *testing.T) {
 	}
 }
 
+// A long session is opened while its end is on the screen already. What it has cost is all
+// there, and what is written meanwhile is sent.
+func TestUIContinuesALongSession(t *testing.T) {
+	t.Parallel()
+	const calls = 200
+	dir, work := t.TempDir(), t.TempDir()
+	usage := llm.Usage{Input: 10, Output: 10} // 2 cents
+	var steps []llmtest.Step
+	for i := range calls {
+		steps = append(steps, llmtest.Step{Calls: []llm.ToolUse{llmtest.Use("", "Look", map[string]int{"n": i})}, Usage: usage})
+	}
+	model := llmtest.Script(append(steps, llmtest.Step{Text: "I have looked at everything.", Usage: usage})...)
+	model.Facts.Price = &llm.Price{Input: 1000, Output: 1000}
+	type in struct {
+		N int `json:"n"`
+	}
+	look := tool.Func(tool.Spec{Name: "Look", Description: "looks", ReadOnly: true}, func(context.Context, in) (string, error) { return "nothing", nil })
+	a := &agent.Agent{Model: model, Tools: []tool.Tool{look}, Sessions: session.Dir(dir), Dir: work}
+	s := a.Session("")
+	if _, err := s.Prompt(t.Context(), "Look at everything."); err != nil {
+		t.Fatal(err)
+	}
+	if err := s.Close(); err != nil {
+		t.Fatal(err)
+	}
+	server := llmtest.NewServer(t, llmtest.Say("And now I rest."))
+	m := tmuxed(t, t.TempDir(), 100, 30, server, "--cwd "+work+" --session-dir "+dir+" --resume "+s.ID)
+	m.Sees("I have looked at everything.")
+	m.Until("the cost of all is shown", func() bool { return strings.Count(m.Screen(), "$4.02") == 2 })
+	m.Type("go on")
+	m.Keys("Enter")
+	m.Sees("And now I rest.")
+	if all := strings.Join(m.Lines(), "\n"); !strings.Contains(all, fmt.Sprintf("the end of %d messages", 2*calls+2)) {
+		t.Errorf("the number of messages is not shown:\n%s", all)
+	}
+}
+
 // Ctrl-Z gives the terminal back to the shell.
 func TestUISuspends(t *testing.T) {
 	t.Parallel()
@@ -162,7 +204,7 @@ func TestUISuspends(t *testing.T) {
 	server := llmtest.NewServer(t, llmtest.Say("an answer"))
 	m := termtest.StartTmux(t, 80, 24, t.TempDir(), "env PS1='$ ' HISTFILE= bash --norc -i", uiEnv(t.TempDir(), server)...)
 	m.Sees("$")
-	m.Type("'" + path + "' --tui")
+	m.Type("'" + path + "'")
 	m.Keys("Enter")
 	m.Sees("❯")
 	m.Type("a draft")

@@ -35,13 +35,14 @@ type bench struct {
 func main() {
 	log.SetFlags(0)
 	command := flag.String("openagent", "", "the `file` of the command; \"\" builds it")
+	only := flag.String("only", "", "take this measurement alone: start, idle, keys, waiting, fast, slow or long")
 	flag.Parse()
-	if err := run(*command, flag.Args()); err != nil {
+	if err := run(*command, *only, flag.Args()); err != nil {
 		log.Fatal(err)
 	}
 }
 
-func run(file string, args []string) error {
+func run(file, only string, args []string) error {
 	dir, err := os.MkdirTemp("", "terminal-")
 	if err != nil {
 		return err
@@ -57,8 +58,17 @@ func run(file string, args []string) error {
 			return fmt.Errorf("%w: %s", err, out)
 		}
 	}
-	for _, step := range []func(context.Context) error{b.start, b.idle, b.keys, b.waiting, b.streamed(1000, 10_000, "130 µs", "20"), b.streamed(100, 1000, "", "45"), b.long} {
-		if err := step(context.Background()); err != nil {
+	for _, step := range []struct {
+		name string
+		do   func(context.Context) error
+	}{
+		{"start", b.start}, {"idle", b.idle}, {"keys", b.keys}, {"waiting", b.waiting},
+		{"fast", b.streamed(1000, 10_000, "130 µs", "20")}, {"slow", b.streamed(100, 1000, "", "45")}, {"long", b.long},
+	} {
+		if only != "" && only != step.name {
+			continue
+		}
+		if err := step.do(context.Background()); err != nil {
 			return err
 		}
 	}

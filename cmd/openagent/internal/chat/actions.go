@@ -48,6 +48,9 @@ func (c *Chat) cycleMode(ctx context.Context) {
 // shell runs a command line of the person under the rules of the session. The model sees the
 // output with the next prompt.
 func (c *Chat) shell(ctx context.Context, line string) {
+	if !c.wait(ctx) {
+		return
+	}
 	input, err := json.Marshal(map[string]string{"command": line})
 	if err != nil {
 		return

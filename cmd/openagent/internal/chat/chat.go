@@ -11,11 +11,9 @@ import (
 	"sync/atomic"
 
 	"github.com/openagent-go/agent/cmd/openagent/internal/app"
-	"github.com/openagent-go/agent/cmd/openagent/internal/automation"
 	"github.com/openagent-go/agent/cmd/openagent/internal/cli"
 	"github.com/openagent-go/agent/cmd/openagent/internal/settings"
 	"github.com/openagent-go/agent/cmd/openagent/internal/slash"
-	"github.com/openagent-go/agent/cmd/openagent/internal/streamjson"
 	"github.com/openagent-go/agent/cmd/openagent/internal/term"
 	"github.com/openagent-go/agent/cmd/openagent/internal/tui"
 	"github.com/openagent-go/agent/cmd/openagent/internal/tui/draw"
@@ -23,7 +21,6 @@ import (
 	"github.com/openagent-go/agent/cmd/openagent/internal/tui/styled"
 	terminal "github.com/openagent-go/agent/cmd/openagent/internal/tui/term"
 	"github.com/openagent-go/agent/cmd/openagent/internal/tui/ui"
-	"github.com/openagent-go/agent/internal/text"
 	"github.com/openagent-go/agent/llm"
 	"github.com/openagent-go/agent/permission"
 	"github.com/openagent-go/agent/session"
@@ -43,6 +40,11 @@ type Chat struct {
 	themed bool          // the person chose the theme
 	over   chan struct{} // closed when nobody answers questions any more
 
+	opened        chan struct{} // closed when the session is open, or cannot be opened
+	failed        error         // why it cannot; read it when opened is closed
+	endBackground func()        // likewise
+	shown         int64         // number of the first fact of an existing session that is shown
+
 	commands sync.Mutex // commands run one after the other
 	running  atomic.Bool
 	runs     sync.WaitGroup
@@ -57,7 +59,7 @@ type Chat struct {
 
 // New returns a chat. Run starts it. Until then it keeps what is written to stderr there.
 func New(h *cli.IO) *Chat {
-	c := &Chat{h: h, over: make(chan struct{}), questions: map[int]chan any{}, sent: map[string]int{}}
+	c := &Chat{h: h, over: make(chan struct{}), opened: make(chan struct{}), questions: map[int]chan any{}, sent: map[string]int{}}
 	c.err = &redirect{to: h.Err}
 	h.Err = c.err
 	return c
@@ -74,14 +76,7 @@ func (c *Chat) say(kind ui.LineKind, said string) {
 // Run runs the conversation until the person leaves, or until a signal.
 func (c *Chat) Run(ctx context.Context, s *app.App, args []string, blocks []llm.Block) error {
 	c.s, c.rules, c.blocks = s, app.NewSessionRules(s), blocks
-	past, err := streamjson.NewSessionReport(ctx, s, nil, false, func(format string, args ...any) { c.h.Warn(format, args...) })
-	if err != nil {
-		return cli.StartError(ctx, err)
-	}
-	if err := s.Session.SetCanUseTool(ctx, c.decide); err != nil {
-		return cli.StartError(ctx, err)
-	}
-	mode := cmp.Or(past.Mode, permission.Mode(s.Options.Mode), permission.Default)
+	mode := cmp.Or(permission.Mode(s.Options.Mode), permission.Default)
 	c.slash = &slash.Commands{H: c.h, App: s, Screen: &term.Screen{W: &output{c}}, Running: c.running.Load, Turn: c.turn,
 		Leave: func() { c.post(ui.Quit{}) }, Model: s.Provider.Model.Value}
 	c.slash.Mode.Store(mode)
@@ -115,7 +110,6 @@ func (c *Chat) Run(ctx context.Context, s *app.App, args []string, blocks []llm.
 // converse runs the conversation on a terminal.
 func (c *Chat) converse(ctx context.Context, t *terminal.Terminal, mode permission.Mode, args []string) error {
 	defer t.Rescue()
-	defer automation.StartBackground(ctx, c.h, c.s, func(line string) { c.say(ui.DimLine, text.Runes(c.h.OneLine(line), 400)) })()
 	width, height, err := t.Size()
 	if err != nil {
 		return err
@@ -138,8 +132,18 @@ func (c *Chat) converse(ctx context.Context, t *terminal.Terminal, mode permissi
 	}
 	c.post(c.facts(mode))
 	c.post(ui.Commands{List: c.commandList()})
+	opening, stopOpening := context.WithCancel(ctx)
+	defer stopOpening()
 	if err := c.recall(ctx); err != nil {
 		return cli.StartError(ctx, err)
+	}
+	if c.s.Existing {
+		go c.openPast(opening)
+	} else {
+		if err := c.open(ctx); err != nil {
+			return err
+		}
+		close(c.opened)
 	}
 	if prompt, _ := cli.PromptArg(args); prompt != "" {
 		c.post(ui.Submit{Text: prompt})
@@ -147,6 +151,12 @@ func (c *Chat) converse(ctx context.Context, t *terminal.Terminal, mode permissi
 	err = l.Run(ctx)
 	close(c.over)
 	c.stop(ctx)
+	stopOpening()
+	<-c.opened
+	if c.endBackground != nil {
+		c.endBackground()
+	}
+	err = cmp.Or(c.failed, err)
 	width, _, size := t.Size()
 	if size == nil {
 		err = errors.Join(err, t.Paint(draw.Close(l.Model, width, c.theme)))

@@ -5,7 +5,6 @@ import (
 
 	"github.com/openagent-go/agent/cmd/openagent/internal/cli"
 	"github.com/openagent-go/agent/cmd/openagent/internal/tui/ui"
-	"github.com/openagent-go/agent/event"
 	"github.com/openagent-go/agent/permission"
 )
 
@@ -44,30 +43,6 @@ func (c *Chat) do(ctx context.Context, a ui.Action) {
 	case ui.CycleMode:
 		go c.cycleMode(ctx)
 	}
-}
-
-// recall shows the end of an existing session.
-func (c *Chat) recall(ctx context.Context) error {
-	if !c.s.Existing || c.s.Store == nil {
-		return nil
-	}
-	open, err := c.s.Session.CanResume(ctx)
-	if err != nil {
-		return err
-	}
-	var events []event.Event
-	for e, err := range c.s.Store.Read(ctx, c.s.Session.ID, 0) {
-		if err != nil {
-			return err
-		}
-		events = append(events, e)
-		c.last = e.Seq
-	}
-	c.post(ui.Recall{Events: events})
-	if open {
-		c.say(ui.WarnLine, "The last run was interrupted; /resume continues it.")
-	}
-	return nil
 }
 
 // facts are what the first line says.

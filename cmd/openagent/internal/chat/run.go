@@ -18,6 +18,10 @@ import (
 
 // send gives a message to the agent.
 func (c *Chat) send(ctx context.Context, msg ui.Message) {
+	if !c.wait(ctx) {
+		c.post(ui.Refused{Message: msg})
+		return
+	}
 	images, err := c.images(msg.Images)
 	if err != nil {
 		c.refuse(msg, err)
@@ -179,6 +183,9 @@ func (c *Chat) displayed(ctx context.Context, e event.Event, d event.AssistantMe
 
 // command runs a command. The facts that it records are shown.
 func (c *Chat) command(ctx context.Context, line string) {
+	if !c.wait(ctx) {
+		return
+	}
 	c.commands.Lock()
 	defer c.commands.Unlock()
 	c.slash.Run(ctx, line)

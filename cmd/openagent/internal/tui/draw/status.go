@@ -154,7 +154,7 @@ func doing(m ui.Model) string {
 
 // numbers are the context, the money, the tokens and the cache, the most useful ones first.
 func numbers(m ui.Model) []string {
-	s := m.State
+	s, spent := m.State, m.Spent()
 	window := m.Facts.Window
 	if s != nil && s.Window > 0 {
 		window = s.Window
@@ -164,8 +164,8 @@ func numbers(m ui.Model) []string {
 		if window > 0 {
 			out = append(out, "ctx 0 % of "+count(window))
 		}
-		if s != nil && s.CostUSD > 0 {
-			out = append(out, dollars(s.CostUSD))
+		if spent.USD > 0 {
+			out = append(out, dollars(spent.USD))
 		}
 		return out
 	}
@@ -177,16 +177,16 @@ func numbers(m ui.Model) []string {
 	} else {
 		out = append(out, "ctx "+count(s.Context))
 	}
-	money := dollars(s.CostUSD)
-	if s.Unpriced {
+	money := dollars(spent.USD)
+	if spent.Unpriced {
 		money += " + unknown"
 	}
 	if m.Facts.Limit > 0 {
 		money += fmt.Sprintf(" of $%g", m.Facts.Limit)
 	}
-	out = append(out, money, "↑"+count(s.Usage.Context())+" ↓"+count(s.Usage.Output))
-	if s.Usage.CacheRead > 0 {
-		out = append(out, fmt.Sprintf("cache %d %%", 100*s.Usage.CacheRead/max(s.Usage.Context(), 1)))
+	out = append(out, money, "↑"+count(spent.Context)+" ↓"+count(spent.Output))
+	if spent.CacheRead > 0 {
+		out = append(out, fmt.Sprintf("cache %d %%", 100*spent.CacheRead/max(spent.Context, 1)))
 	}
 	return out
 }

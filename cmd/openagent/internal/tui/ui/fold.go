@@ -1,6 +1,7 @@
 package ui
 
 import (
+	"fmt"
 	"strings"
 
 	"github.com/openagent-go/agent/event"
@@ -39,17 +40,23 @@ func (m Model) fold(e event.Event) Model {
 }
 
 // recall applies the events of an earlier program. Only the last items are shown.
-func (m Model) recall(events []event.Event) Model {
+func (m Model) recall(d Recall) Model {
 	m.State = new(view.State)
-	for _, e := range events {
+	for _, e := range d.Events {
 		m.State.Apply(e)
 	}
 	items := m.State.Items
-	if hidden := len(items) - recalled; hidden > 0 {
-		m.Mark.Items = hidden
+	hidden := max(len(items)-recalled, 0)
+	m.Mark.Items = hidden
+	switch {
+	case d.Messages > 0:
+		m = m.note(Line{DimLine, fmt.Sprintf("… the end of %s (ctrl+o)", text.Count(d.Messages, "message"))})
+	case hidden > 0:
 		m = m.note(Line{DimLine, "… " + text.Count(hidden, "earlier item") + " (ctrl+o)"})
-		m.Notes[len(m.Notes)-1].Items = 0
+	default:
+		return m
 	}
+	m.Notes[len(m.Notes)-1].Items = 0
 	return m
 }
 

@@ -45,8 +45,18 @@ type (
 	Returned struct{ Numbers []int }
 	// Refused gives back a message that could not be sent. The run is over.
 	Refused struct{ Message Message }
-	// Recall is what happened in the session before the program began.
-	Recall struct{ Events []event.Event }
+	// Recall is the end of what happened in the session before the program began. Messages is
+	// the number of all its messages, 0 if the events are all.
+	Recall struct {
+		Events   []event.Event
+		Messages int
+	}
+	// Spent is what the session has cost before the events of Recall.
+	Spent struct {
+		Context, CacheRead, Output int // tokens
+		USD                        float64
+		Unpriced                   bool // some cost is not known
+	}
 	// Late means that messages came after the run that they were for.
 	Late struct{ Numbers []int }
 	// Delivered means that the agent has got messages.
@@ -143,6 +153,25 @@ type Model struct {
 	saved    string
 	kept     bool // the person left the card
 	proses   map[string]*Prose
+	before   Spent // before the first event of State
+}
+
+// Spent is what the session has cost.
+func (m Model) Spent() Spent {
+	if m.State == nil {
+		return m.before
+	}
+	return m.before.Add(m.State)
+}
+
+// Add returns s with what the events of v have cost.
+func (s Spent) Add(v *view.State) Spent {
+	s.Context += v.Usage.Context()
+	s.CacheRead += v.Usage.CacheRead
+	s.Output += v.Usage.Output
+	s.USD += v.CostUSD
+	s.Unpriced = s.Unpriced || v.Unpriced
+	return s
 }
 
 // Mode is the permission mode in force.
@@ -228,7 +257,9 @@ func Update(m Model, in Input) (Model, []Action) {
 		m = m.returned([]int{d.Message.N})
 		m.Running = m.Running && d.Message.Steer
 	case Recall:
-		m = m.recall(d.Events)
+		m = m.recall(d)
+	case Spent:
+		m.before = d
 	case Late:
 		m, actions = m.late(d.Numbers)
 	case Delivered:
