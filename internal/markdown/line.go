@@ -26,9 +26,10 @@ type line struct {
 	size int  // of a fence, or the column where the text of an item begins
 	lang string
 
-	empty  bool // an item without text
-	code   bool // an item that begins with indented code
-	number int  // of an item of an ordered list, or -1
+	rest   string // of an item: its text
+	empty  bool   // an item without text
+	code   bool   // an item that begins with indented code
+	number int    // of an item of an ordered list, or -1
 }
 
 const tab = 4 // columns
@@ -120,7 +121,8 @@ func (l *line) isItem(s string) bool {
 		}
 		after += width
 	}
-	l.empty = strings.TrimSpace(s[n:]) == ""
+	l.rest = strings.TrimLeft(s[n:], " \t")
+	l.empty = strings.TrimSpace(l.rest) == ""
 	l.code = !l.empty && after > tab
 	if l.empty || l.code {
 		after = 1

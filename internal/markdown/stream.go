@@ -310,9 +310,7 @@ func (s *Stream) begin(out []Part, l line) []Part {
 func (s *Stream) openItem(l line) {
 	s.keep(l)
 	s.state, s.open, s.code, s.prose = listed, l, false, false
-	if !l.empty && !l.code {
-		s.follow(readLine(strings.TrimLeft(l.text, " \t0123456789-+*.)")))
-	}
+	s.follow(l)
 }
 
 // inItem takes in a further line of an item.
@@ -328,8 +326,8 @@ func (s *Stream) inItem(l line) {
 // follow notes whether a line of an item, without its indentation, leaves a paragraph open.
 // It says so only if that is certain.
 func (s *Stream) follow(l line) {
-	if l.kind == item {
-		l = readLine(strings.TrimLeft(l.text, " \t0123456789-+*.)"))
+	for l.kind == item && !l.empty && !l.code {
+		l = readLine(l.rest)
 	}
 	s.code = s.code || l.kind == fence
 	s.prose = !s.code && l.kind == prose && !l.underlines()

@@ -63,6 +63,19 @@ func TestAnyCut(t *testing.T) {
 	}
 }
 
+// Lines of all sorts, in any order, are cut where the parser sees the same blocks.
+func TestAnyLines(t *testing.T) {
+	bits := []string{"- ", "* ", "1. ", "2) ", "10. ", "> ", "```", "~~~", "# ", "\n", "\n\n", "  ", "    ", "a", "b c", "**", "|", "|-|", "---", "===", "\t", "x\n", "y\n", "`", "[ ] ", "- - ", "    code\n"}
+	for seed := range int64(10_000) {
+		r := rand.New(rand.NewSource(seed))
+		var src strings.Builder
+		for range 3 + r.Intn(20) {
+			src.WriteString(bits[r.Intn(len(bits))])
+		}
+		sameAsParser(t, src.String()+"\n")
+	}
+}
+
 // sameAsParser compares the blocks of a text with those of the parser alone, which gets it in
 // one piece.
 func sameAsParser(t *testing.T, src string) {
