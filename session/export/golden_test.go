@@ -185,3 +185,28 @@ func BenchmarkExport(b *testing.B) {
 		})
 	}
 }
+
+// A session can be rewound as often as it has facts: an export folds it once.
+func TestManyRewinds(t *testing.T) {
+	facts := []event.Event{said("p", fact.AsPrompt, "stays")}
+	for i := range 20_000 {
+		facts = append(facts, said(fmt.Sprint(i), fact.AsPrompt, "goes"), event.Event{Prev: 1, Data: event.Rewound{}})
+	}
+	if page := exported(t, "Markdown", stored(t, facts...), export.Options{}); strings.Contains(page, "goes") || !strings.Contains(page, "stays") {
+		t.Errorf("%.300s", page)
+	}
+}
+
+// A call that waits says what for.
+func TestOpenCalls(t *testing.T) {
+	store := stored(t, said("1", fact.AsPrompt, "go"), answer(llm.ToolUse{ID: "a", Name: "pay", Input: []byte(`{}`)}, llm.ToolUse{ID: "b", Name: "look", Input: []byte(`{}`)}),
+		factOf(fact.Authorized{Call: "c2.0", Decision: permission.Ask("it costs money")}))
+	for _, format := range []string{"HTML", "Markdown"} {
+		page := exported(t, format, store, export.Options{})
+		for _, want := range []string{"Waits for a person: it costs money", "No result yet."} {
+			if !strings.Contains(page, want) {
+				t.Errorf("%s does not say %q:\n%s", format, want, page)
+			}
+		}
+	}
+}

@@ -140,7 +140,7 @@ func (m *page) call(c call, kind string) {
 	}
 	switch {
 	case c.Result == nil:
-		m.WriteString("\nNo result yet.\n")
+		fmt.Fprintf(m, "\n%s\n", inert(c.Open))
 	default:
 		m.result(c)
 	}

@@ -64,6 +64,7 @@ type (
 		Anchor string `json:"-"` // its id in a page
 		What   string `json:"-"` // what it does, in a line
 		Exit   int    `json:"-"` // of a command; 0: it succeeded, or it is none
+		Open   string `json:"-"` // why there is no result yet
 		Why    string `json:"-"` // what for, in the words of the model or of the tool
 		Shown  string `json:"-"` // the input for people: a command line, a change, or JSON; "" if the result's diff says it
 	}
@@ -268,6 +269,16 @@ func (r *reader) call(it *view.Item, d *view.Call) call {
 			diff: r.text(d.Diff()), IsError: f.Result.IsError, Cause: event.Cause(r.line(string(f.Cause))), DurationMS: f.Duration.Milliseconds()}
 	}
 	c.Shown = r.text(shownInput(c))
+	switch {
+	case d.Result != nil:
+	case d.Phase == "asking":
+		c.Open = "Waits for a person."
+		if n := len(d.Decisions); n > 0 && d.Decisions[n-1].Decision.Reason != "" {
+			c.Open = "Waits for a person: " + r.line(d.Decisions[n-1].Decision.Reason)
+		}
+	default:
+		c.Open = "No result yet."
+	}
 	for _, sub := range d.Items {
 		switch d := sub.Data.(type) {
 		case *view.Call:
