@@ -233,6 +233,10 @@ func describe(t tool.Tool) fact.Tool {
 	if input == nil {
 		input = []byte(`{"type":"object","properties":{}}`)
 	}
+	aliases := s.Aliases
+	if a, ok := t.(toolrun.Aliased); ok {
+		aliases = append(slices.Clip(aliases), a.CallNames()...)
+	}
 	return fact.Tool{Tool: llm.Tool{Name: s.Name, Description: s.Description, Input: input},
-		Aliases: s.Aliases, Replaces: s.Replaces, Deferred: s.Deferred, ReadOnly: s.ReadOnly, Idempotent: s.Idempotent, Barrier: s.Barrier, Batch: s.Batch, State: s.State}
+		Aliases: aliases, Replaces: s.Replaces, Deferred: s.Deferred, ReadOnly: s.ReadOnly, Idempotent: s.Idempotent, Barrier: s.Barrier, Batch: s.Batch, State: s.State}
 }

@@ -3,6 +3,7 @@
 package coding
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -146,7 +147,7 @@ func (c *Coder) findDir() error {
 	if o.Getenv == nil {
 		o.Getenv = os.Getenv
 	}
-	c.finder = &parts.Finder{Project: c.Dir, Getenv: o.Getenv, Layers: o.Layers, Folders: o.Plugins, Trust: c.trusts, Warn: func(kind string, err error) { c.warn(Part(kind), err) }}
+	c.finder = &parts.Finder{Project: cmp.Or(o.ConfigDir, c.Dir), Getenv: o.Getenv, Layers: o.Layers, Folders: o.Plugins, Trust: c.trusts, Warn: func(kind string, err error) { c.warn(Part(kind), err) }}
 	c.finder.UserHome, _ = os.UserHomeDir()
 	c.finder.Home, err = userFolder(o.Home, o.Getenv)
 	if err != nil {

@@ -18,7 +18,7 @@ func (c *Coder) addHooks() {
 		list = append(list, c.finder.HooksOfPlugins(c.hookWorkspace())...)
 	}
 	for _, w := range c.Settings.Hooks() {
-		h := hookshell.Hook(w.Event, w.Match, hookshell.Command{Workspace: c.hookWorkspace(), Line: w.Command, Project: c.Dir, Async: w.Async})
+		h := hookshell.Hook(w.Event, w.Match, hookshell.Command{Workspace: c.hookWorkspace(), Line: w.Command, Project: c.finder.Project, Async: w.Async})
 		h.Timeout = w.Timeout
 		list = append(list, h)
 	}

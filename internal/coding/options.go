@@ -70,6 +70,9 @@ type Options struct {
 	// Trust decides whether parts of the project that could run programs or loosen permissions
 	// count. Nil: they do not. [Recorded] trusts what the user trusts in the command openagent.
 	Trust Trust
+	// ConfigDir is the folder that the project's settings, servers, skills, sub-agents and custom tools
+	// come from. "" is Dir.
+	ConfigDir string
 	// Without switches parts off.
 	Without []Part
 	// Layers are the files that count, of config.User, config.Project and config.Local. Nil: all.

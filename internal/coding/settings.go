@@ -29,7 +29,7 @@ func (c *Coder) loadSettings(ctx context.Context) error {
 		}
 		return err
 	}
-	from := config.Options{Dir: c.Dir, Home: c.finder.Home, Managed: config.ManagedFile(), Given: given, Layers: c.options.Layers}
+	from := config.Options{Dir: c.finder.Project, Home: c.finder.Home, Managed: config.ManagedFile(), Given: given, Layers: c.options.Layers}
 	if c.without(Settings) {
 		from.Layers = []config.Scope{}
 	}

@@ -78,6 +78,9 @@ type Options struct {
 	// Extra is the value of a flag such as --settings: a JSON object, or the path of
 	// a file with one. It counts after the other flags and before the environment.
 	Extra string
+	// Bounds is a JSON object of settings that bound all others, as managed settings do, of a program
+	// that drives this one. They only restrict: other settings of it have no effect.
+	Bounds string
 	// Layers are the scopes of files that are read, of User, Project and Local.
 	// Nil is all; managed settings are always read.
 	Layers []Scope
@@ -162,6 +165,9 @@ func Load(o Options) (*Settings, error) {
 			return nil, err
 		}
 	}
+	if err := s.bounds(o.Bounds); err != nil {
+		return nil, err
+	}
 	if err := s.extra(o.Extra); err != nil {
 		return nil, err
 	}
@@ -227,6 +233,60 @@ func (s *Settings) load(f File, o Options) error {
 		s.add(v.key, v.saying)
 	}
 	return nil
+}
+
+// BoundsName names the settings of a program that drives this one.
+const BoundsName = "--managed-settings"
+
+// bounds takes in the settings of a program that drives this one. They count after those of the
+// machine's administrator. A restriction that there is not here is an error: it would be missing
+// silently.
+func (s *Settings) bounds(value string) error {
+	if value == "" {
+		return nil
+	}
+	f := File{Scope: Managed, Path: BoundsName, Trusted: true}
+	u, err := understand(f, []byte(value))
+	if err != nil {
+		return f.broken(err)
+	}
+	for _, p := range u.problems {
+		if p.Key == "allowManagedHooksOnly" {
+			var all map[string]json.RawMessage
+			if err := json.Unmarshal([]byte(value), &all); err != nil {
+				return f.broken(err)
+			}
+			if !isFalse(all[p.Key]) {
+				s.add("disableAllHooks", saying{Source{Scope: Flags, Name: BoundsName}, json.RawMessage("true"), true, nil})
+			}
+			continue
+		}
+		if p.Kind == Relied {
+			p.Kind = Broken
+			return &p
+		}
+		s.problems = append(s.problems, p)
+	}
+	for _, v := range u.values {
+		v.saying.trusted = true
+		k, _ := keyNamed(v.key)
+		switch {
+		case v.key == "disableAllHooks": // hooks of the machine's administrator run
+			if isTrue(v.value) {
+				v.saying.source = Source{Scope: Flags, Name: BoundsName}
+				s.add(v.key, v.saying)
+			}
+		case k.Restricts || k.tighter != nil || k.Type == Hooks:
+			s.add(v.key, v.saying)
+		default:
+			s.problems = append(s.problems, Problem{v.source, v.key, fmt.Sprintf("%s has no effect in %s, which only restrict", v.key, BoundsName), Idle})
+		}
+	}
+	return nil
+}
+
+func isFalse(value json.RawMessage) bool {
+	return bytes.Equal(bytes.TrimSpace(value), []byte("false")) || bytes.Equal(bytes.TrimSpace(value), []byte(`"false"`))
 }
 
 // extra takes in the value of a flag such as --settings.

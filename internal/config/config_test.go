@@ -510,3 +510,48 @@ func TestModels(t *testing.T) {
 		}
 	}
 }
+
+// Settings of a program that drives this one bound the others, and never loosen what the machine's
+// administrator wants. A guard that there is not here is an error.
+func TestBounds(t *testing.T) {
+	t.Parallel()
+	p := newPlace(t)
+	p.write(User, `{"permissions":{"defaultMode":"bypassPermissions","allow":["Bash"]},"max_turns":50,"hooks":{"Stop":[{"hooks":[{"type":"command","command":"true"}]}]}}`)
+	p.Bounds = `{"permissions":{"deny":["WebFetch"],"allow":["Write"],"defaultMode":"default"},"max_turns":5,"model":"other","env":{"A":"b"},"allowManagedHooksOnly":true,
+		"hooks":{"Stop":[{"hooks":[{"type":"command","command":"false"}]}]}}`
+	s := p.load()
+	for key, want := range map[string]string{"permissions.deny": `["WebFetch"]`, "permissions.allow": `["Bash"]`, "permissions.defaultMode": `"default"`, "max_turns": "5", "disableAllHooks": "true"} {
+		if v, err := s.Get(key); err != nil || string(v.Value) != want {
+			t.Errorf("%s: %s %v, want %s", key, v.Value, err, want)
+		}
+	}
+	for _, key := range []string{"model", "env"} {
+		if v, err := s.Get(key); err != nil || v.Value != nil {
+			t.Errorf("%s: %s %v", key, v.Value, err)
+		}
+	}
+	if list := s.Hooks(); len(list) != 1 || list[0].Command != "false" {
+		t.Errorf("hooks: %v", list)
+	}
+	if n := len(s.Problems()); n != 3 {
+		t.Errorf("problems: %v", s.Problems())
+	}
+	p.write(Managed, `{"allowManagedPermissionRulesOnly":true,"permissions":{"allow":["Bash"]},"max_turns":3}`)
+	p.Bounds = `{"permissions":{"allow":["Write"]},"max_turns":4}`
+	s = p.load()
+	if v, _ := s.Get("permissions.allow"); string(v.Value) != `["Bash"]` {
+		t.Errorf("allow: %s", v.Value)
+	}
+	if v, _ := s.Get("max_turns"); string(v.Value) != "3" {
+		t.Errorf("max_turns: %s", v.Value)
+	}
+	if err := s.PermitsRule("Write"); err == nil {
+		t.Error("a rule of the host counts as one of the administrator")
+	}
+	for _, bad := range []string{`{"sandbox":{"network":{"allowManagedDomainsOnly":true}}}`, `{"permissions":{"deny":7}}`, `[]`, `{`} {
+		p.Bounds = bad
+		if _, err := Load(p.Options); err == nil || !strings.Contains(err.Error(), BoundsName) {
+			t.Errorf("%s: %v", bad, err)
+		}
+	}
+}

@@ -66,6 +66,7 @@ type Provider struct {
 	Fixed                     bool           // the provider was named, not guessed
 	ToolsInPrompt             bool           // tools are written into the prompt
 	Fast                      bool           // models answer faster if they can
+	Betas                     []string       // features in trial that requests to Anthropic ask for
 	Helper                    llm.KeyFunc    // returns keys; nil: there is none
 	HTTP                      *http.Client   // nil: the default
 	// Limiter returns the limiter of requests that use a key. Nil: requests wait for
@@ -269,7 +270,15 @@ func (p Provider) native(name string) llm.Model {
 	if host := p.profile(); host != nil {
 		return (&chat.Client{APIKey: p.Key.Value, BaseURL: p.BaseURL.Value, Profile: host, Catalog: p.Models, Limiter: p.limiter(), HTTP: p.HTTP, Key: p.Helper}).Model(name)
 	}
-	return (&anthropic.Client{APIKey: p.Key.Value, BaseURL: p.BaseURL.Value, Catalog: p.Models, Limiter: p.limiter(), HTTP: p.HTTP, Key: p.Helper, Fast: p.Fast}).Model(name)
+	return (&anthropic.Client{APIKey: p.Key.Value, BaseURL: p.BaseURL.Value, Catalog: p.Models, Limiter: p.limiter(), HTTP: p.HTTP, Key: p.Helper, Fast: p.Fast, Header: p.betas()}).Model(name)
+}
+
+// betas are headers of requests to Anthropic.
+func (p Provider) betas() http.Header {
+	if len(p.Betas) == 0 {
+		return nil
+	}
+	return http.Header{"Anthropic-Beta": {strings.Join(p.Betas, ",")}}
 }
 
 func (p Provider) bedrock() *bedrock.Client {

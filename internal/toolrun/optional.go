@@ -16,6 +16,8 @@ type (
 		TakesPartial() bool
 		Partial(ctx context.Context, input json.RawMessage)
 	}
+	// An Aliased tool has further names by which models call it. Rules do not know them.
+	Aliased interface{ CallNames() []string }
 	// A Validator knows whether it can read the input of a call.
 	Validator interface{ Validate(call tool.Call) error }
 	// A Repairer may use another input than the one of the call.

@@ -202,7 +202,7 @@ func (s *App) build(ctx context.Context, h *cli.IO, b Build) error {
 		b.trust = t.ofCoder
 	}
 	options := coding.Options{
-		Dir: s.Project,
+		Dir: s.Project, ConfigDir: o.ConfigDir,
 		Agent: agent.Agent{
 			Model: b.model, Tools: b.tools, System: system, Sessions: b.Sessions,
 			Budget:  agent.Budget{ModelCalls: o.ModelCalls},

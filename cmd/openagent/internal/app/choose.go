@@ -68,6 +68,11 @@ func ChooseSession(ctx context.Context, h *cli.IO, o *settings.Options, project 
 			return c, err
 		}
 	}
+	if o.DropsTurn != "" {
+		if err := sessionstore.DropsOnly(ctx, dir, from, seq, o.DropsTurn); err != nil {
+			return c, err
+		}
+	}
 	if o.Ephemeral {
 		memory := session.Memory()
 		if err := session.Copy(ctx, dir, memory, from); err != nil {

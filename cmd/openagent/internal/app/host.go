@@ -35,13 +35,20 @@ type Host struct {
 	Title     string       // of a new session
 	Ask, Deny []permission.Rule
 	Settings  string // as --settings
+	Bounds    string // as --managed-settings
 	Plugins   []string
+	Aliases   map[string]string // by the name that the model calls: the tool of an MCP server that is meant
 }
 
 // give adds to the options what the host says in their place.
 func (k *Host) give(o *settings.Options) error {
 	if k.Settings != "" {
 		if err := o.AddSettings(k.Settings); err != nil {
+			return err
+		}
+	}
+	if k.Bounds != "" {
+		if err := o.AddBounds(k.Bounds); err != nil {
 			return err
 		}
 	}
@@ -95,6 +102,11 @@ func (s *App) applyHost() error {
 		return nil
 	}
 	s.Agent.Permissions.Ask = append(slices.Clip(s.Agent.Permissions.Ask), k.Ask...)
+	if len(k.Aliases) > 0 {
+		if err := s.addAliases(k.Aliases); err != nil {
+			return err
+		}
+	}
 	if s.Skills != nil {
 		for _, known := range s.Skills.All() {
 			if !k.wantsSkill(known) {

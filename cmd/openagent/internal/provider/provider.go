@@ -17,7 +17,7 @@ type Provider struct {
 
 // New finds out which provider is meant. It asks for no key.
 func New(o *settings.Options, env providers.Environ, files settings.ProviderSettings) (Provider, error) {
-	p := Provider{Provider: providers.Provider{Environ: env, Models: files.Models, ToolsInPrompt: o.ToolsInPrompt, Fast: o.Fast, Demo: DemoModel(), Stored: files.Stored}}
+	p := Provider{Provider: providers.Provider{Environ: env, Models: files.Models, ToolsInPrompt: o.ToolsInPrompt, Fast: o.Fast, Betas: o.Betas, Demo: DemoModel(), Stored: files.Stored}}
 	p.Model = files.Model.OverrideOr(settings.FlagSetting("model", o.Model).Or(env.First(providers.Variables("MODEL", "")...)))
 	if p.Model.Value == "" && env.First(providers.Variables("MODEL", providers.AnthropicName)...).Or(env.First(providers.Variables("MODEL", providers.OpenAIName)...)).Value == "" {
 		p.Model = files.Model.Setting

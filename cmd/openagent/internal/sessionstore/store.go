@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/openagent-go/agent/cmd/openagent/internal/cli"
@@ -112,6 +113,41 @@ func FactSeq(ctx context.Context, store session.Store, id, message string) (int6
 		}
 	}
 	return 0, cli.Usagef("--resume-at: session %s has no message %s; the uuid of a stream-json line is one", id, cli.Clip(message))
+}
+
+// DropsOnly returns an error unless the conversation after a fact is one turn: that of a prompt, and no
+// other message.
+func DropsOnly(ctx context.Context, store session.Store, id string, after int64, prompt string) error {
+	all := map[int64]event.Event{}
+	last := int64(0)
+	for e, err := range store.Read(ctx, id, 0) {
+		if err != nil {
+			return err
+		}
+		all[e.Seq], last = e, e.Seq
+	}
+	refuse := func(what string, e event.Event) error {
+		return cli.Usagef("Resume rejected by --resume-drops-turn: after the message of --resume-at there is %s (%s), which is not of the prompt %s", what, e.UUID(), cli.Clip(prompt))
+	}
+	dropped := []event.Event{} // the latest first
+	for at := last; at > after; at = all[at].Prev {
+		dropped = append(dropped, all[at])
+	}
+	begun := false
+	for _, e := range slices.Backward(dropped) {
+		switch d := e.Data.(type) {
+		case event.UserMessage:
+			if named := d.ID == prompt || e.UUID() == prompt; begun || !named {
+				return refuse("another message", e)
+			}
+			begun = true
+		case event.AssistantMessage, event.ToolResult:
+			if !begun {
+				return refuse("a part of the turn before", e)
+			}
+		}
+	}
+	return nil
 }
 
 // Projects returns the stores of all projects, ordered by name.

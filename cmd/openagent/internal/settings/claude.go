@@ -3,6 +3,7 @@ package settings
 import (
 	"errors"
 	"fmt"
+	"path/filepath"
 	"slices"
 	"strings"
 
@@ -25,12 +26,16 @@ type ClaudeFlags struct {
 	Thinking    string   // adaptive or disabled
 	InitFields  []string // members that initialize must have
 	AskUser     bool     // --tools names AskUserQuestion
+	Betas       []string // features in trial that requests to Anthropic ask for
+	ConfigDir   string   // the project's settings, servers, skills and the like come from here
+	DropsTurn   string   // the prompt that --resume-at leaves out, and nothing else
 
 	noTools, noLayers bool // the value was empty
 	Minimal           bool // the same for --system-prompt
 	systemFile        string
 	appendFile        string
 	ignored           string
+	bounds            string // --managed-settings: JSON
 }
 
 // AskUserQuestion is the tool that asks the user in place of AskUser, for hosts of Claude Code.
@@ -62,10 +67,14 @@ func (o *Options) claudeFlags() cli.Flags {
 		{Name: "system-prompt-file", Arg: "FILE", Set: cli.Text(&c.systemFile)},
 		{Name: "append-system-prompt-file", Arg: "FILE", Set: cli.Text(&c.appendFile)},
 		{Name: "initialize-fields", Arg: "NAME,NAME", Set: cli.OneOfEach(&c.InitFields, []string{"settings", "disallowedTools"})},
+		{Name: "managed-settings", Arg: "JSON", Set: cli.Raw(&c.bounds)},
+		{Name: "managed-settings-in-initialize", Set: func(string) error { c.InitFields = append(c.InitFields, "managedSettings"); return nil }},
 		{Name: "debug-file", Arg: "FILE", Set: cli.Text(&c.DebugFile)},
 		{Name: "debug-to-stderr", Set: cli.SetTrue(&o.debug)},
 		{Name: "await-initialize", Set: func(string) error { return nil }},
-		{Name: "betas", Arg: "NAME,NAME", Set: cli.Raw(&c.ignored)},
+		{Name: "betas", Arg: "NAME,NAME", Set: cli.List(&c.Betas)},
+		{Name: "project-config-root", Arg: "DIR", Set: cli.Raw(&c.ConfigDir)},
+		{Name: "resume-drops-turn", Arg: "MESSAGE_ID", Set: cli.Text(&c.DropsTurn)},
 		{Name: "task-budget", Arg: "N", Set: cli.Count(new(int))},
 	}
 	for i := range list {
@@ -92,6 +101,22 @@ func (o *Options) checkClaude() error {
 	}
 	if o.Mirror && !o.Driven() {
 		return cli.Usagef("--session-mirror needs --verbose, --input-format stream-json and --output-format stream-json")
+	}
+	if o.DropsTurn != "" && o.ResumeAt == "" {
+		return cli.Usagef("--resume-drops-turn needs --resume-at")
+	}
+	if o.ConfigDir != "" {
+		if err := CheckDir("--project-config-root", o.ConfigDir); err != nil {
+			return err
+		}
+		dir, err := filepath.Abs(o.ConfigDir)
+		if err == nil {
+			dir, err = filepath.EvalSymlinks(dir)
+		}
+		if err != nil {
+			return cli.Usagef("--project-config-root: %v", err)
+		}
+		o.ConfigDir = dir
 	}
 	if o.noTools && len(o.Tools) == 0 {
 		o.Tools = []string{"none"}

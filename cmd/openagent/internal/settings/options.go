@@ -223,6 +223,15 @@ func (o *Options) AddSettings(text string) error {
 	return nil
 }
 
+// AddBounds sets the settings that a program gives in place of --managed-settings.
+func (o *Options) AddBounds(text string) error {
+	if o.bounds != "" {
+		return cli.Usagef("initialize has managedSettings besides --managed-settings; leave one out")
+	}
+	o.bounds = text
+	return nil
+}
+
 // ReadSchema reads and checks a JSON Schema for answers.
 func ReadSchema(schema json.RawMessage) (json.RawMessage, error) {
 	s, err := toolschema.Parse(schema)

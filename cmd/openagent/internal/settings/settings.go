@@ -4,6 +4,7 @@ package settings
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -24,7 +25,7 @@ import (
 
 // ConfigOptions returns where the settings of a run in dir are stored.
 func ConfigOptions(h *cli.IO, o *Options, dir string) config.Options {
-	from := config.Options{Dir: dir, Managed: h.Managed, Given: append(o.given(), fromEnvironment(h)...), Extra: o.extra, Trusted: func(f config.File) bool { return trustsFile(h, f) }}
+	from := config.Options{Dir: cmp.Or(o.ConfigDir, dir), Managed: h.Managed, Given: append(o.given(), fromEnvironment(h)...), Extra: o.extra, Bounds: o.bounds, Trusted: func(f config.File) bool { return trustsFile(h, f) }}
 	if home, err := h.Home(); err == nil { // without a home folder nothing is stored
 		from.Home = home
 	}
@@ -168,7 +169,7 @@ func LoadError(err error) error {
 	switch {
 	case errors.As(err, &e):
 		return err
-	case errors.As(err, &p) && p.Source.File != "" && p.Source.File != "--settings":
+	case errors.As(err, &p) && p.Source.File != "" && p.Source.File != "--settings" && p.Source.File != config.BoundsName:
 		return cli.Usagef("%w; correct or remove the file", err)
 	}
 	return cli.Usagef("%w", err)

@@ -35,6 +35,7 @@ type claudeLines struct {
 	hooks     bool // report hooks
 	keySource string
 	plugins   []namedPlugin
+	betas     []string
 	windows   func(model string) (window, output int)
 	hide      func(text string) string // replaces secrets
 
@@ -49,7 +50,7 @@ type claudeLines struct {
 
 // newClaudeLines returns the vocabulary for a session.
 func newClaudeLines(s *app.App) *claudeLines {
-	c := &claudeLines{replay: s.Options.Replay, hooks: s.Options.HookEvents, keySource: s.Provider.Key.Source, tasks: new(tasks), told: map[string]time.Duration{}, all: spending{models: map[string]event.Spending{}}}
+	c := &claudeLines{replay: s.Options.Replay, hooks: s.Options.HookEvents, keySource: s.Provider.Key.Source, betas: s.Options.Betas, tasks: new(tasks), told: map[string]time.Duration{}, all: spending{models: map[string]event.Spending{}}}
 	hidden := claudelog.Hidden(append(s.Provider.Secrets(), s.Options.SecretValues()...))
 	c.hide = hidden.Text
 	for _, dir := range s.Options.Plugins {
@@ -78,6 +79,7 @@ type claudeInit struct {
 	ClaudeVersion string        `json:"claude_code_version"`
 	OutputStyle   string        `json:"output_style"`
 	Plugins       []namedPlugin `json:"plugins"`
+	Betas         []string      `json:"betas,omitempty"`
 	FastMode      string        `json:"fast_mode_state"`
 }
 
@@ -86,7 +88,7 @@ func (c *claudeLines) init() *claudeInit {
 	if c == nil {
 		return nil
 	}
-	return &claudeInit{KeySource: c.keySource, ClaudeVersion: claudeVersion, OutputStyle: "default", Plugins: append([]namedPlugin{}, c.plugins...), FastMode: "off"}
+	return &claudeInit{KeySource: c.keySource, ClaudeVersion: claudeVersion, OutputStyle: "default", Plugins: append([]namedPlugin{}, c.plugins...), Betas: c.betas, FastMode: "off"}
 }
 
 // claudeAuthor holds further members of an assistant line.

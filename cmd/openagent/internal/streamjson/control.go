@@ -160,6 +160,13 @@ func (d *Session) handleControl(ctx context.Context, id string, request json.Raw
 		})
 		return nil
 	}
+	if err == nil && o.Subtype == "set_model" && len(d.modelHooks) > 0 { // the host has to answer them
+		d.waiting.Go(func() {
+			answer, err := d.switchModel(ctx, o.Model)
+			d.reply(id, answer, err)
+		})
+		return nil
+	}
 	if err == nil && o.Subtype == "stop_job" {
 		d.waiting.Go(func() { d.reply(id, struct{}{}, d.stopJob(ctx, o.JobID)) })
 		return nil
@@ -199,11 +206,7 @@ func (d *Session) carryOut(ctx context.Context, o controlCommand) (any, error) {
 		d.tellMode(o.Mode)
 		return map[string]string{"mode": o.Mode}, nil
 	case "set_model":
-		name := d.s.Provider.Model.Value
-		if o.Model != nil && *o.Model != "default" {
-			name = *o.Model
-		}
-		return d.inForce(d.s.SetModel(ctx, name))
+		return d.switchModel(ctx, o.Model)
 	case "set_fallback_models":
 		return d.inForce(d.s.SetFallbacks(ctx, o.Models))
 	case "set_max_thinking_tokens":

@@ -34,19 +34,14 @@ const (
 	hookGrace = 10 * time.Second
 )
 
-// neverCalled are events of Claude Code that this program does not have. Their hooks can only watch,
-// so a host loses no protection without them.
-var neverCalled = []string{"PostModelSwitch"}
-
 // hooksOf returns the hooks of a host: each calls the host back.
 func (d *Session) hooksOf(events map[string][]hookMatcher) (list []hook.Hook, err error) {
+	d.modelHooks = map[string][]modelHook{}
 	for _, name := range slices.Sorted(maps.Keys(events)) {
-		if slices.Contains(neverCalled, name) {
-			continue
-		}
 		for _, m := range events[name] {
 			on := hook.Event(name)
-			if !slices.Contains(hook.Events, on) {
+			own := name == preModelSwitch || name == postModelSwitch
+			if !own && !slices.Contains(hook.Events, on) {
 				return nil, fmt.Errorf("initialize: hooks: the event %q is not supported by this version", cli.Clip(name))
 			}
 			h := hook.Hook{On: on, Timeout: hookTimeout}
@@ -69,9 +64,13 @@ func (d *Session) hooksOf(events map[string][]hookMatcher) (list []hook.Hook, er
 			}
 			for _, id := range m.Callbacks {
 				c := hookCallback{d: d, id: id, limit: h.Timeout, blocks: m.OnFailure == "block"}
-				own := h
-				own.Timeout, own.Name, own.Func = h.Timeout+hookGrace, "callback", c.run
-				list = append(list, own)
+				if own {
+					d.modelHooks[name] = append(d.modelHooks[name], modelHook{c, h.Match})
+					continue
+				}
+				called := h
+				called.Timeout, called.Name, called.Func = h.Timeout+hookGrace, "callback", c.run
+				list = append(list, called)
 			}
 		}
 	}
@@ -94,36 +93,52 @@ type hookRequest struct {
 	ToolUse  string          `json:"tool_use_id,omitempty"`
 }
 
-// run asks the host. A callback that fails changes nothing, unless the host said that it blocks. A
-// host that is gone blocks what the event guards: nobody decided.
+// run asks the host about an event of the agent.
 func (c hookCallback) run(ctx context.Context, in *hook.Input) (hook.Output, error) {
 	input, id, err := c.d.hookInput(ctx, in)
 	if err != nil {
 		return hook.Output{}, err
 	}
+	var out hook.Output
+	blocked, err := c.call(ctx, in.Event, input, id, func(answer json.RawMessage) (err error) {
+		out, err = hookrun.Parse(in.Event, answer)
+		return err
+	})
+	switch {
+	case err != nil:
+		return hook.Output{}, err
+	case blocked != "":
+		return hook.Output{Block: true, Reason: blocked}, nil
+	}
+	return out, nil
+}
+
+// call asks the host; read reads its answer. A callback that fails changes nothing, unless the host said
+// that it blocks: then call returns why. A host that is gone blocks what the event guards, by an error:
+// nobody decided.
+func (c hookCallback) call(ctx context.Context, on hook.Event, input json.RawMessage, id string, read func(json.RawMessage) error) (blocked string, err error) {
 	limited, cancel := context.WithTimeoutCause(ctx, c.limit, fmt.Errorf("the host did not answer within %v", c.limit))
 	defer cancel()
 	answer, err := c.d.request(limited, hookRequest{"hook_callback", c.id, input, id}, false)
 	if err == nil {
-		var out hook.Output
-		if out, err = hookrun.Parse(in.Event, answer); err == nil {
-			return out, nil
-		}
+		err = read(answer)
 	}
 	switch {
+	case err == nil:
+		return "", nil
 	case ctx.Err() != nil:
-		return hook.Output{}, ctx.Err()
+		return "", ctx.Err()
 	case errors.Is(err, app.ErrNoPerson):
-		return hook.Output{}, errors.New("the program that has this hook answers no more")
+		return "", errors.New("the program that has this hook answers no more")
 	case limited.Err() != nil:
 		err = context.Cause(limited)
 	}
 	if c.blocks {
-		return hook.Output{Block: true, Reason: fmt.Sprintf("The hook for %s failed, and nothing may happen without it: %v", in.Event, err)}, nil
+		return fmt.Sprintf("The hook for %s failed, and nothing may happen without it: %v", on, err), nil
 	}
-	c.d.out.Put(informationLine{Type: "system", Subtype: "informational", Content: c.d.H.OneLine(fmt.Sprintf("a hook for %s failed: %v", in.Event, err)),
+	c.d.out.Put(informationLine{Type: "system", Subtype: "informational", Content: c.d.H.OneLine(fmt.Sprintf("a hook for %s failed: %v", on, err)),
 		Level: "warning", Tag: "hook_callback_failed", Origin: c.d.sign()})
-	return hook.Output{}, nil
+	return "", nil
 }
 
 // An elicitRequest is the control request elicitation: an MCP server asks the host's user.

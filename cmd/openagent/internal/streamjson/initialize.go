@@ -42,6 +42,8 @@ type initialization struct {
 	Plugins      []hostPlugin               `json:"plugins"`
 	Settings     json.RawMessage            `json:"settings"`
 	Denied       json.RawMessage            `json:"disallowedTools"` // a list or a text
+	Bounds       json.RawMessage            `json:"managedSettings"`
+	Aliases      map[string]string          `json:"toolAliases"`
 }
 
 type hostPlugin struct {
@@ -65,7 +67,7 @@ var idleMembers = []string{"subtype", "promptSuggestions", "agentProgressSummari
 
 // knownMembers of initialize have an effect.
 var knownMembers = []string{"systemPrompt", "appendSystemPrompt", "planModeInstructions", "agents", "jsonSchema", "title", "skills", "hooks", "sdkMcpServers", "sdkMcpServerConfigs",
-	"mcpServers", "plugins", "settings", "disallowedTools"}
+	"mcpServers", "plugins", "settings", "disallowedTools", "managedSettings", "toolAliases"}
 
 // nothing lists the values of members that say nothing.
 var nothing = []string{"", "null", "{}", "[]", `""`, "false"}
@@ -149,8 +151,9 @@ func (d *Session) hostOf(raw json.RawMessage, o *settings.Options) (*app.Host, e
 		return nil, err
 	}
 	for _, name := range o.InitFields {
-		if name == "settings" && saysNothing(in.Settings) || name == "disallowedTools" && saysNothing(in.Denied) {
-			return nil, fmt.Errorf("initialize: %s is missing, although --initialize-fields names it", name)
+		if name == "settings" && saysNothing(in.Settings) || name == "disallowedTools" && saysNothing(in.Denied) ||
+			name == "managedSettings" && len(in.Bounds) == 0 {
+			return nil, fmt.Errorf("initialize: %s is missing, although the flags say that it is there", name)
 		}
 	}
 	k := &app.Host{Append: in.AppendSystem, Title: strings.TrimSpace(in.Title), Skills: in.Skills, Dial: d.dial}
@@ -169,6 +172,7 @@ func (d *Session) hostOf(raw json.RawMessage, o *settings.Options) (*app.Host, e
 	if !saysNothing(in.Settings) {
 		k.Settings = string(in.Settings)
 	}
+	k.Bounds, k.Aliases = string(in.Bounds), in.Aliases
 	if d.schema, err = in.schema(); err != nil {
 		return nil, err
 	}
@@ -344,7 +348,7 @@ func (d *Session) initializeLater(raw json.RawMessage) (any, error) {
 	}
 	for name, there := range map[string]bool{"hooks": callbacks > 0, "agents": !saysNothing(in.Agents), "sdkMcpServers": len(in.HostServers) > 0, "systemPrompt": !saysNothing(in.System),
 		"appendSystemPrompt": in.AppendSystem != "", "planModeInstructions": in.PlanMode != "", "skills": in.Skills != nil, "mcpServers": !saysNothing(in.Servers),
-		"plugins": len(in.Plugins) > 0, "settings": !saysNothing(in.Settings), "disallowedTools": !saysNothing(in.Denied)} {
+		"plugins": len(in.Plugins) > 0, "settings": !saysNothing(in.Settings), "disallowedTools": !saysNothing(in.Denied), "managedSettings": !saysNothing(in.Bounds), "toolAliases": len(in.Aliases) > 0} {
 		if there {
 			return nil, fmt.Errorf("initialize: %s counts only in the first message of a host that gives --verbose", name)
 		}
@@ -432,6 +436,9 @@ func (d *Session) claudeInitialized(answer map[string]any) {
 	}
 	if !saysNothing(in.Denied) {
 		answer["disallowed_tools_applied"] = true
+	}
+	if len(in.Bounds) > 0 {
+		answer["managed_settings_applied"] = true
 	}
 	var manifests map[string]json.RawMessage
 	if json.Unmarshal(in.Manifests, &manifests) == nil && len(manifests) > 0 {

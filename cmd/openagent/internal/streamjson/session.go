@@ -39,10 +39,12 @@ type Session struct {
 	claude    bool            // the lines and control messages are those of Claude Code
 	initial   json.RawMessage // initialize, if it came first
 	initialID string
-	broke     atomic.Pointer[func(error)] // called when stdout cannot be written
-	id        atomic.Pointer[string]      // of the session
-	simulated atomic.Bool
-	requests  *requests
+
+	modelHooks map[string][]modelHook      // of the host, by event
+	broke      atomic.Pointer[func(error)] // called when stdout cannot be written
+	id         atomic.Pointer[string]      // of the session
+	simulated  atomic.Bool
+	requests   *requests
 
 	waiting sync.WaitGroup // control requests that take their time, and what watches background commands
 

@@ -1,6 +1,7 @@
 // Starting: flags, system prompts, agents, skills, schemas, titles, and what cannot be honoured.
-import { existsSync } from 'node:fs'
-import { ask, assert, scenario, sdk, succeeded } from './harness.mjs'
+import { execFileSync } from 'node:child_process'
+import { existsSync, mkdirSync, writeFileSync } from 'node:fs'
+import { ask, assert, input, message, scenario, sdk, succeeded, z } from './harness.mjs'
 
 const hello = [{ text: 'Hello.' }]
 
@@ -90,8 +91,10 @@ scenario('initialization result', { steps: hello }, async () => {
 
 // What this program cannot honour ends it before the first prompt.
 for (const [name, options, says] of [
-  ['unknown hook event', { hooks: { PreModelSwitch: [{ hooks: [async () => ({})] }] } }, /PreModelSwitch/],
-  ['tool aliases', { toolAliases: { Bash: 'mcp__box__run' } }, /toolAliases/],
+  ['unknown hook event', { hooks: { PreSkillShellCommand: [{ hooks: [async () => ({})] }] } }, /PreSkillShellCommand/],
+  ['alias of no server', { toolAliases: { Bash: 'Read' } }, /toolAliases/],
+  ['unknown guard', { managedSettings: { sandbox: { network: { allowManagedDomainsOnly: true } } } }, /allowManagedDomainsOnly/],
+  ['no config root', { projectConfigRoot: '/nowhere/at/all' }, /project-config-root/],
   ['bad agents', { agents: { 'bad name!': { description: 'x', prompt: 'y' } } }, /bad name/],
   ['bad schema', { outputFormat: { type: 'json_schema', schema: { type: 7 } } }, /json|schema/i],
 ]) {
@@ -110,4 +113,91 @@ scenario('bad matcher', { steps: [], requests: 0 }, async () => {
   const r = await ask('hi', { hooks: { PreToolUse: [{ matcher: '(', hooks: [async () => ({})] }] } })
   assert.ok(r.error)
   assert.equal(existsSync('written'), false)
+})
+
+const write = { calls: [{ id: 'w1', name: 'Write', input: { file_path: 'out.txt', content: 'x' } }] }
+const free = { permissionMode: 'bypassPermissions', allowDangerouslySkipPermissions: true }
+
+for (const delivery of ['argv', 'initialize']) {
+  scenario('managed settings by ' + delivery, { steps: [write, { text: 'done' }] }, async () => {
+    const r = await ask('write', { ...free, settings: JSON.stringify({ permissions: { allow: ['Write'] } }), managedSettings: { permissions: { deny: ['Write'] } }, managedSettingsDelivery: delivery })
+    succeeded(r, 'done')
+    assert.equal(existsSync('out.txt'), false)
+    assert.ok(!r.init.tools.includes('Write'))
+  })
+}
+scenario('managed mode', { steps: [write, { text: 'done' }] }, async () => {
+  const r = await ask('write', { settings: JSON.stringify({ permissions: { defaultMode: 'bypassPermissions' } }), managedSettings: { permissions: { defaultMode: 'default' } } })
+  succeeded(r, 'done')
+  assert.equal(existsSync('out.txt'), false)
+})
+scenario('config root', { steps: hello, files: { 'CLAUDE.md': 'Speak of turnips.' }, asked: ['Speak of turnips', 'knits'], not: ['sews'] }, async () => {
+  mkdirSync('root/.claude/agents', { recursive: true })
+  mkdirSync('.claude/agents', { recursive: true })
+  const agent = name => `---\nname: ${name}\ndescription: ${name === 'knitter' ? 'knits' : 'sews'}\n---\nWork.\n`
+  writeFileSync('root/.claude/agents/knitter.md', agent('knitter'))
+  writeFileSync('.claude/agents/tailor.md', agent('tailor'))
+  writeFileSync('root/.mcp.json', '{}')
+  execFileSync(process.env.OPENAGENT, ['trust', 'add', 'root'])
+  const r = await ask('hi', { projectConfigRoot: process.cwd() + '/root', settingSources: ['user', 'project'] })
+  succeeded(r)
+  assert.equal(r.init.cwd, process.cwd())
+  assert.ok(r.init.agents.includes('knitter'), r.init.agents.join() + r.stderr)
+  assert.ok(!r.init.agents.includes('tailor'))
+})
+scenario('tool aliases', { steps: [{ calls: [{ id: 'b1', name: 'Bash', input: { command: 'ls' } }] }, { text: 'done' }], asked: ['ran ls in the box'] }, async () => {
+  const seen = []
+  const box = sdk.createSdkMcpServer({ name: 'box', tools: [sdk.tool('run', 'runs', { command: z.string() }, async a => ({ content: [{ type: 'text', text: `ran ${a.command} in the box` }] }))] })
+  const r = await ask('run', { mcpServers: { box }, toolAliases: { Bash: 'mcp__box__run' }, disallowedTools: ['Bash'], canUseTool: async (name, input) => { seen.push(name); return { behavior: 'allow', updatedInput: input } } })
+  succeeded(r, 'done')
+  assert.deepEqual(seen, ['mcp__box__run'])
+  assert.ok(!r.init.tools.includes('Bash'))
+})
+scenario('alias whose tool is denied', { steps: [{ calls: [{ id: 'b1', name: 'Bash', input: { command: 'touch out.txt' } }] }, { text: 'done' }], not: ['in the box'] }, async () => {
+  const box = sdk.createSdkMcpServer({ name: 'box', tools: [sdk.tool('run', 'runs', { command: z.string() }, async () => ({ content: [{ type: 'text', text: 'in the box' }] }))] })
+  const r = await ask('run', { ...free, mcpServers: { box }, toolAliases: { Bash: 'mcp__box__run' }, disallowedTools: ['mcp__box__run'] })
+  succeeded(r, 'done')
+  assert.equal(existsSync('out.txt'), false)
+})
+scenario('model hooks', { steps: [{ text: 'one' }, { text: 'two' }, { text: 'three' }], asked: ['be brief, haiku', '"model":"claude-haiku-4-5"'], not: ['"model":"claude-opus'] }, async () => {
+  const seen = []
+  const p = input('hi')
+  let n = 0, failed
+  const hooks = {
+    PreModelSwitch: [{ hooks: [async i => { seen.push(i); return i.to_model.includes('opus') ? { hookSpecificOutput: { hookEventName: 'PreModelSwitch', permissionDecision: 'deny', permissionDecisionReason: 'too dear' } } : {} }] }],
+    PostModelSwitch: [{ matcher: 'haiku', hooks: [async i => { seen.push(i); return { hookSpecificOutput: { hookEventName: 'PostModelSwitch', additionalContext: 'be brief, haiku' } } }] }],
+  }
+  const r = await ask(p.stream, { hooks }, async (m, q) => {
+    if (m.type !== 'result') return
+    if (n === 0) await q.setModel('claude-opus-4-6').catch(e => { failed = e })
+    if (n === 1) await q.setModel('claude-haiku-4-5')
+    if (n++ === 2) return p.end()
+    p.send('again')
+  })
+  succeeded(r, 'three')
+  assert.match(String(failed), /too dear/)
+  assert.deepEqual(seen.map(i => [i.hook_event_name, i.requested_model, i.source]), [['PreModelSwitch', 'claude-opus-4-6', 'sdk'], ['PreModelSwitch', 'claude-haiku-4-5', 'sdk'], ['PostModelSwitch', 'claude-haiku-4-5', 'sdk']])
+  assert.ok(seen[1].context_tokens > 0 && seen[1].pricing === 'catalog' && seen[1].session_id === r.init.session_id)
+})
+scenario('dropped turn', { steps: [{ text: 'one' }, { text: 'two' }, { text: 'three' }], not: [] }, async () => {
+  const id = n => `99999999-2222-4333-8444-55555555555${n}`
+  const p = input()
+  p.send({ ...message('first'), uuid: id(1) })
+  let n = 0
+  const a = await ask(p.stream, {}, m => {
+    if (m.type !== 'result') return
+    if (n++) return p.end()
+    p.send({ ...message('second'), uuid: id(2) })
+  })
+  succeeded(a, 'two')
+  const options = { resume: a.result.session_id, resumeSessionAt: a.of('assistant')[0].uuid, forkSession: true }
+  const bad = await ask('again', { ...options, resumeDropsTurn: id(1) })
+  assert.match(String(bad.error) + JSON.stringify(bad.result), /Resume rejected by --resume-drops-turn:/)
+  assert.ok(bad.result.errors[0].startsWith('Resume rejected by --resume-drops-turn:'))
+  succeeded(await ask('again', { ...options, resumeDropsTurn: id(2) }), 'three')
+})
+scenario('betas', { steps: hello }, async () => {
+  const r = await ask('hi', { betas: ['context-1m-2025-08-07'], taskBudget: { total: 50000 }, thinking: { type: 'adaptive', display: 'omitted' }, planModeInstructions: 'Write a poem.' })
+  succeeded(r)
+  assert.deepEqual(r.init.betas, ['context-1m-2025-08-07'])
 })
