@@ -54,7 +54,11 @@ const roomy = 14
 // bodyRows are the rows of a line of a question. Nothing of it is cut.
 func bodyRows(l ui.Line, width int) []row {
 	kinds := map[ui.LineKind]kind{ui.DimLine: dim, ui.WarnLine: bad, ui.AddedLine: added, ui.RemovedLine: removed}
-	return indented(say(kinds[l.Kind], l.Text).Break(max(width-3, 4), nil), blanks("   "), blanks("   "))
+	text := say(kinds[l.Kind], l.Text)
+	if l.Kind == ui.PlainLine {
+		text = styled.Letters(styled.Plain, l.Text)
+	}
+	return indented(text.Break(max(width-3, 4), nil), blanks("   "), blanks("   "))
 }
 
 // cutMiddle leaves out rows in the middle and says how many.

@@ -9,6 +9,7 @@ package styled
 
 import (
 	"strings"
+	"unicode"
 	"unicode/utf8"
 
 	"github.com/clipperhouse/uax29/v2/graphemes"
@@ -75,6 +76,21 @@ func Clean(k Kind, text string) Span {
 		text = strings.NewReplacer("\t", strings.Repeat(" ", tabWidth), "\n", " ").Replace(text)
 	}
 	return Span{Kind: k, Text: text}
+}
+
+// Letters makes a row of a text of any origin, in which letters outside ASCII are underlined:
+// they may look like others.
+func Letters(k Kind, text string) Row {
+	clean := Clean(k, text)
+	var row Row
+	for _, r := range clean.Text {
+		s := Span{Kind: k, Text: string(r)}
+		if r >= utf8.RuneSelf && (unicode.IsLetter(r) || unicode.IsMark(r) || unicode.IsDigit(r)) {
+			s.Attr = Underlined
+		}
+		row = row.add(s)
+	}
+	return row
 }
 
 // Colour returns a line of code as spans. Nothing in it drives the terminal.

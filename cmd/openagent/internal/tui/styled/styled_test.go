@@ -84,6 +84,14 @@ func TestClean(t *testing.T) {
 	}
 }
 
+func TestLetters(t *testing.T) {
+	got := Letters(Code, "\u0430pt install … \x1be\u0301")
+	want := Row{{Code, Underlined, "\u0430"}, {Code, 0, "pt install … ␛e"}, {Code, Underlined, "\u0301"}}
+	if !slices.Equal(got, want) {
+		t.Errorf("%v, want %v", got, want)
+	}
+}
+
 // Wrapping loses nothing but blanks, and only a word is wider than a row.
 func FuzzWrap(f *testing.F) {
 	f.Add("one 日本語 two, (three) \u0301 👨\u200d👩 x", 8)
