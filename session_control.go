@@ -95,7 +95,7 @@ func (s *Session) enqueue(ctx context.Context, in Input, d event.Delivery) (stri
 
 // A Receipt says what an interrupt ended.
 type Receipt struct {
-	Cleared []string // ids of queued messages that the model will not see
+	Cleared []string // ids of queued messages that the model will not see; a session/view has them as Dropped
 	Agents  []string // session ids of background agents that are being stopped
 }
 

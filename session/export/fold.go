@@ -20,7 +20,7 @@ func fold(ctx context.Context, s session.Store, id string) (*view.State, error) 
 		facts = append(facts, e)
 	}
 	counts := make([]bool, len(facts))
-	for seq := int64(len(facts)); seq > 0; seq = facts[seq-1].Prev {
+	for seq := int64(len(facts)); seq > 0 && seq <= int64(len(facts)) && !counts[seq-1]; seq = facts[seq-1].Prev {
 		counts[seq-1] = true
 	}
 	v := new(view.State)

@@ -35,7 +35,7 @@ import (
 type State struct {
 	Items     []*Item // in the order of the conversation; some at the end may not be final
 	Queue     []*Item // prompts that were sent and that the model has not seen
-	Questions []*Item // that wait for a person, the oldest first
+	Questions []*Item // that wait for a person, the oldest first; those of agents are in their View
 	Agents    []*Item // sub-agents, in the order of their starts
 	Jobs      []*Item // calls whose commands run in the background
 	Todos     []Todo  // the list of TodoWrite
