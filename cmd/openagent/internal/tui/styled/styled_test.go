@@ -108,8 +108,10 @@ func FuzzWrap(f *testing.F) {
 			if strings.ContainsFunc(s, unicode.IsControl) {
 				t.Fatalf("%q: %q", text, s)
 			}
-			word := strings.TrimLeft(s, " ")
-			for g := graphemes.FromString(word); g.Next() && frame.Width(s) > width; {
+			if frame.Width(s) <= width {
+				continue
+			}
+			for g := graphemes.FromString(strings.TrimLeft(s, " ")); g.Next(); {
 				if g.Value() == " " {
 					t.Fatalf("%q at %d: %q", text, width, s)
 				}
