@@ -99,6 +99,11 @@ func sendMessage(s *Server, c *call) (any, error) {
 	if err := c.read(&in); err != nil {
 		return nil, err
 	}
+	return s.send(c, in)
+}
+
+// send passes a message to the session of a call.
+func (s *Server) send(c *call, in message) (any, error) {
 	input, err := in.input()
 	if err != nil {
 		return nil, err

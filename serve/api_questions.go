@@ -100,6 +100,11 @@ func decide(s *Server, c *call) (any, error) {
 	if err := c.read(&in); err != nil {
 		return nil, err
 	}
+	return s.decide(c, in)
+}
+
+// decide settles a permission question.
+func (s *Server) decide(c *call, in decision) (any, error) {
 	d := permission.Decision{Behavior: permission.Behavior(in.Behavior), Reason: in.Reason, Input: in.Input, By: c.by}
 	if d.Behavior != permission.Allowed && d.Behavior != permission.Denied {
 		return nil, bad("behavior must be allow or deny")
@@ -119,6 +124,11 @@ func answer(s *Server, c *call) (any, error) {
 	if err := c.read(&in); err != nil {
 		return nil, err
 	}
+	return s.answer(c, in)
+}
+
+// answer settles the questions of a tool.
+func (s *Server) answer(c *call, in answers) (any, error) {
 	return s.settle(c, "answer", func(ctx context.Context, open *agent.Session, call string) error {
 		return open.Answer(ctx, call, in.Answers)
 	})

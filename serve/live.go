@@ -29,6 +29,7 @@ type live struct {
 
 	opening sync.Mutex // held while the session is opened, closed or read from its end
 	hosted  hosted     // the session, if it is open here; see run.go
+	folded  folded     // what pages show of it; see pages.go
 
 	mu      sync.Mutex // guards the fields below
 	viewers map[*viewer]bool

@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"io"
 	"net/http"
-	"net/url"
 	"slices"
 	"strings"
 	"sync"
@@ -82,8 +81,6 @@ func loginByCode(s *Server, c *call) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	http.SetCookie(c.w, &http.Cookie{Name: s.cookieName(), Value: cookie, Path: "/", MaxAge: int(cookieTime.Seconds()), HttpOnly: true, SameSite: http.SameSiteStrictMode, Secure: c.r.TLS != nil})
-	s.log().Info("browser logged in")
-	http.Redirect(c.w, c.r, (&url.URL{Path: "/"}).String(), http.StatusSeeOther)
+	s.setCookie(c, cookie)
 	return nil, nil
 }

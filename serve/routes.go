@@ -82,6 +82,7 @@ func (c *call) place() place { return place{c.user, c.r.PathValue("id")} }
 type endpoint struct {
 	server *Server
 	route
+	page bool // its errors are pages
 }
 
 // ServeHTTP implements [http.Handler].
@@ -89,6 +90,8 @@ func (e endpoint) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	c := &call{w: w, r: r}
 	out, err := e.answer(c)
 	switch {
+	case err != nil && (e.page || e.path == "/login"):
+		e.failPage(c, err)
 	case err != nil:
 		writeError(w, err)
 	case out != nil:
@@ -104,7 +107,7 @@ func (e endpoint) answer(c *call) (any, error) {
 		}
 		connlimit.Admit(c.ctx())
 	}
-	if e.server.ReadOnly && e.method != http.MethodGet {
+	if e.server.ReadOnly && e.method != http.MethodGet && !e.open {
 		return nil, &Error{http.StatusForbidden, "read_only", "this server only shows sessions", "start it without read-only to send messages"}
 	}
 	if strings.Contains(e.path, "{id}") {

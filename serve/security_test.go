@@ -10,6 +10,7 @@ import (
 	"net/http/httptest"
 	"net/url"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -39,7 +40,7 @@ func (s *site) answer(r *http.Request) (int, string, http.Header) {
 
 // filled returns the path of a route with a session and a call.
 func filled(at route) string {
-	return strings.NewReplacer("{id}", "chat", "{call}", "c1").Replace(at.path)
+	return strings.NewReplacer("{$}", "", "{id}", "chat", "{call}", "c1").Replace(at.path)
 }
 
 // No route but health and login works without the token, not even on the same machine, and not with
@@ -47,7 +48,7 @@ func filled(at route) string {
 func TestTokenIsNeeded(t *testing.T) {
 	s := newSite(t, agent.Agent{Model: llmtest.Script(llmtest.Say("one"))})
 	s.do("POST", "/v1/sessions", `{"session":"chat","text":"hello"}`, 201, nil)
-	for _, at := range routes {
+	for _, at := range slices.Concat(routes, pageRoutes) {
 		if at.open {
 			continue
 		}
@@ -141,7 +142,7 @@ func TestCrossSite(t *testing.T) {
 		"same-site fetch":  {"Sec-Fetch-Site": "same-site", "Sec-Fetch-Mode": "no-cors", "Sec-Fetch-Dest": "script"},
 		"frame":            {"Sec-Fetch-Site": "cross-site", "Sec-Fetch-Mode": "navigate", "Sec-Fetch-Dest": "iframe"},
 	} {
-		for _, at := range routes {
+		for _, at := range slices.Concat(routes, pageRoutes) {
 			r := s.request(at.method, filled(at), "{}")
 			for k, v := range header {
 				r.Header.Set(k, v)
@@ -253,7 +254,7 @@ func TestLoginTimes(t *testing.T) {
 // All answers forbid scripts of others, frames, sniffing and referrers.
 func TestHeaders(t *testing.T) {
 	s := newSite(t, agent.Agent{Model: llmtest.Script()})
-	for _, path := range []string{"/v1/health", "/v1/sessions", "/v1/sessions/none", "/unknown"} {
+	for _, path := range []string{"/", "/s/none", "/style.css", "/v1/health", "/v1/sessions", "/v1/sessions/none", "/unknown"} {
 		_, _, h := s.answer(s.request("GET", path, ""))
 		policy := h.Get("Content-Security-Policy")
 		for _, part := range []string{"default-src 'none'", "frame-ancestors 'none'", "base-uri 'none'", "form-action 'self'"} {
@@ -262,7 +263,7 @@ func TestHeaders(t *testing.T) {
 			}
 		}
 		if strings.Contains(policy, "unsafe") || h.Get("X-Content-Type-Options") != "nosniff" || h.Get("Referrer-Policy") != "no-referrer" ||
-			h.Get("Cross-Origin-Opener-Policy") != "same-origin" || h.Get("Cross-Origin-Resource-Policy") != "same-origin" || h.Get("Cache-Control") != "no-store" {
+			h.Get("Cross-Origin-Opener-Policy") != "same-origin" || h.Get("Cross-Origin-Resource-Policy") != "same-origin" || !strings.HasPrefix(h.Get("Cache-Control"), "no-store") && path != "/style.css" {
 			t.Errorf("%s: %v", path, h)
 		}
 	}
@@ -353,6 +354,13 @@ func TestReadOnly(t *testing.T) {
 	r.until(t, isType("run_end"))
 	r.close()
 	s = newSite(t, agent.Agent{Model: llmtest.Script(), Sessions: store}, func(s *Server) { s.ReadOnly = true })
+	for _, at := range pageRoutes {
+		if at.method != "GET" && !at.open {
+			if status, body, _ := s.answer(s.request(at.method, filled(at), "")); status != 403 {
+				t.Errorf("%s: %d %s", at.path, status, body)
+			}
+		}
+	}
 	for _, at := range routes {
 		if at.method != "GET" {
 			s.fails(at.method, filled(at), "{}", 403, "read_only")

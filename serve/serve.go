@@ -122,7 +122,10 @@ func (s *Server) prepare() {
 	s.cross = http.NewCrossOriginProtection()
 	s.routes = http.NewServeMux()
 	for _, at := range routes {
-		s.routes.Handle(at.pattern(), endpoint{s, at})
+		s.routes.Handle(at.pattern(), endpoint{s, at, false})
+	}
+	for _, at := range pageRoutes {
+		s.routes.Handle(at.pattern(), endpoint{s, at, true})
 	}
 }
 

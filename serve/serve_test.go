@@ -307,8 +307,8 @@ func (g gated) Stream(ctx context.Context, _ *llm.Request) iter.Seq2[llm.Delta, 
 	}
 }
 
-// text returns the text of an answer as a page shows it.
-func text(all []received) string {
+// written returns the text of an answer as a page shows it.
+func written(all []received) string {
 	out := ""
 	for _, r := range all {
 		if d, ok := r.event.Data.(event.TextDelta); ok {
@@ -347,7 +347,7 @@ func TestJoinInTheMiddle(t *testing.T) {
 	second := s.open("chat", last)
 	defer second.close()
 	late := second.until(t, isNamed("state"))
-	if len(factsOf(late)) != 0 || text(late) != "one two " {
+	if len(factsOf(late)) != 0 || written(late) != "one two " {
 		t.Errorf("the late viewer got %+v", late)
 	}
 	var st stateOf
@@ -356,11 +356,11 @@ func TestJoinInTheMiddle(t *testing.T) {
 	}
 	go func() { g.pieces <- "three"; g.pieces <- "" }()
 	late = append(late, second.until(t, isType("run_end"))...)
-	if got := text(late); got != "one two three" {
+	if got := written(late); got != "one two three" {
 		t.Errorf("the late viewer has %q", got)
 	}
 	seen = append(seen, first.until(t, isType("run_end"))...)
-	if got := text(seen); got != "one two three" {
+	if got := written(seen); got != "one two three" {
 		t.Errorf("the first viewer has %q", got)
 	}
 }

@@ -753,10 +753,13 @@ var rules = map[string][]string{
 		"internal/connlimit",
 		"internal/eventtable",
 		"internal/fact",
+		"internal/markdown",
+		"internal/terminal",
 		"llm",
 		"permission",
 		"session",
 		"session/export",
+		"session/view",
 		"tool",
 	},
 	"internal/acp": {

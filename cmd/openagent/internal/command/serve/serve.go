@@ -51,8 +51,8 @@ var notHere = []string{"cwd", "no-session-persistence", "json-schema", "trace"}
 // Command returns the command "openagent serve".
 func Command(h *cli.IO) cli.Command {
 	o := &options{port: defaultPort, grace: defaultGrace}
-	return cli.Command{Name: "serve", Summary: "Serve the sessions of this folder over HTTP, until you stop it",
-		Details: `Programs send the token of the file that is printed, as Authorization: Bearer.
+	return cli.Command{Name: "serve", Summary: "Serve the sessions of this folder to browsers and programs, until you stop it",
+		Details: `It prints an address that logs a browser in, and the file of the token for programs.
 The flags of a prompt apply to all sessions. docs/command/serve.md has the rules.
 `,
 		Examples: []string{"openagent serve", "openagent serve --listen 0.0.0.0:4777 --tls-cert cert.pem --tls-key key.pem --host agents.example.com"},
@@ -214,7 +214,7 @@ func run(ctx context.Context, h *cli.IO, o *options) error {
 	for _, l := range all {
 		go func() { failed <- server.Serve(l) }()
 	}
-	err = start(h, o, scheme+"://"+all[0].Addr().String(), tokenFile)
+	err = start(h, o, s, scheme+"://"+all[0].Addr().String(), tokenFile)
 	if err == nil && o.resume {
 		n, failed := s.Resume(ctx, "")
 		if failed != nil {
@@ -260,12 +260,14 @@ func (o *options) certificate() (*tls.Certificate, error) {
 	return &c, nil
 }
 
-// start tells where the server is.
-func start(h *cli.IO, o *options, address, tokenFile string) error {
+// start tells where the server is. A person gets an address that logs one browser in.
+func start(h *cli.IO, o *options, s *serve.Server, address, tokenFile string) error {
 	if o.Output == cli.FormatJSON {
 		return cli.ShowLine(h, Start{"serve_start", address, tokenFile})
 	}
-	return h.Show("Serving the sessions of this folder at " + address + ", until a signal.\nPrograms send the token in " + h.OneLine(tokenFile) + " as Authorization: Bearer.\n")
+	return h.Show("Serving the sessions of this folder at " + address + ", until a signal.\n" +
+		"Open " + address + "/login?code=" + s.LoginCode() + " in a browser within a minute. It works once.\n" +
+		"Later, log in with the token in " + h.OneLine(tokenFile) + ". Programs send it as Authorization: Bearer.\n")
 }
 
 // apps are the agents of the open sessions.

@@ -1,0 +1,219 @@
+package serve
+
+import (
+	"bytes"
+	"context"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"net/url"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/openagent-go/agent"
+	"github.com/openagent-go/agent/llm/llmtest"
+	"github.com/openagent-go/agent/session"
+	"github.com/openagent-go/agent/tool"
+)
+
+// post sends a form and returns the status and the body or place of the answer.
+func (s *site) post(path string, form url.Values, status int) string {
+	s.t.Helper()
+	r := s.request("POST", path, form.Encode())
+	r.Header.Set("Content-Type", "application/x-www-form-urlencoded")
+	got, body, h := s.answer(r)
+	if got != status {
+		s.t.Fatalf("POST %s: %d %s, want %d", path, got, body, status)
+	}
+	return h.Get("Location") + body
+}
+
+func (s *site) page(path string) string {
+	s.t.Helper()
+	status, body, h := s.answer(s.request("GET", path, ""))
+	if status != 200 || !strings.HasPrefix(h.Get("Content-Type"), "text/html") {
+		s.t.Fatalf("%s: %d %s", path, status, body)
+	}
+	return body
+}
+
+const hostile = `<script>alert(1)</script><img src=x onerror=alert(2)> [x](javascript:alert(3)) ![i](https://evil.example/i.png) **bold** "'` + "\u202e"
+
+// The pages work without scripts: begin a session, read it, answer, steer, stop. What models, tools
+// and people write stays text.
+func TestPages(t *testing.T) {
+	write := tool.New(tool.Spec{Name: "write", Description: "Writes."}, func(context.Context, tool.Call, struct {
+		Path string `json:"path"`
+	}) (*tool.Result, error) {
+		return tool.Text(hostile), nil
+	})
+	use := llmtest.Call(llmtest.Use("", "write", map[string]string{"path": hostile}))
+	s := newSite(t, agent.Agent{Model: llmtest.Script(use, llmtest.Say(hostile), use, llmtest.Say("end")), Tools: []tool.Tool{write}})
+	at := s.post("/sessions", url.Values{"text": {hostile}}, 303)
+	id := strings.TrimPrefix(at, "/s/")
+	r := s.open(id, 0)
+	defer r.close()
+	asks := func() string {
+		t.Helper()
+		var list questionList
+		for s.do("GET", "/v1/sessions/"+id+"/pending", "", 200, &list); len(list.Questions) == 0; s.do("GET", "/v1/sessions/"+id+"/pending", "", 200, &list) {
+			time.Sleep(time.Millisecond)
+		}
+		return list.Questions[0].Call
+	}
+	call := asks()
+	body := s.page(at)
+	for _, want := range []string{"Allow once", `value="steer"`, "Stop", "waiting", `action="/s/` + id + `/calls/` + call + `"`} {
+		if !strings.Contains(body, want) {
+			t.Errorf("the page of a question lacks %s:\n%s", want, body)
+		}
+	}
+	s.post("/s/"+id+"/calls/"+call, url.Values{"behavior": {"allow"}}, 303)
+	if got := s.post("/s/"+id+"/calls/"+call, url.Values{"behavior": {"allow"}}, 409); !strings.Contains(got, "answered already") {
+		t.Error(got)
+	}
+	r.until(t, isType("run_end"))
+	s.post(at+"/messages", url.Values{"text": {"again"}, "delivery": {"prompt"}}, 303)
+	call = asks()
+	s.post("/s/"+id+"/calls/"+call, url.Values{"behavior": {"deny"}, "reason": {"not now"}}, 303)
+	r.until(t, isType("run_end"))
+	body = s.page(at)
+	for _, want := range []string{"<strong>bold</strong>", "&lt;script&gt;", "✓", "✗", "not now", "2 turns", `value="prompt"`} {
+		if !strings.Contains(body, want) {
+			t.Errorf("the page lacks %s:\n%s", want, body)
+		}
+	}
+	for _, page := range []string{body, s.page("/"), s.page("/?q=" + url.QueryEscape(hostile)), s.page(at + "/part?since=1")} {
+		for _, bad := range []string{"<script>", "<img", `href="javascript:`, "onerror=alert(2)>", "\u202e"} {
+			if strings.Contains(page, bad) {
+				t.Errorf("%s is in the page:\n%s", bad, page)
+			}
+		}
+	}
+	if part := s.page(at + "/part?since=999999"); strings.Contains(part, "<article") || !strings.Contains(part, `data-running="false"`) {
+		t.Errorf("nothing has changed, and the part is %s", part)
+	}
+	status, page, _ := s.answer(s.request("GET", "/s/none", ""))
+	if status != 404 || !strings.Contains(page, "<main>") {
+		t.Errorf("%d %s", status, page)
+	}
+}
+
+// Without a cookie, pages show the form for the token. The form logs a browser in.
+func TestLoginForm(t *testing.T) {
+	s := newSite(t, agent.Agent{Model: llmtest.Script()})
+	anonymous := func(r *http.Request) (int, string, http.Header) {
+		r.Header.Del("Authorization")
+		return s.answer(r)
+	}
+	for _, path := range []string{"/", "/s/chat", "/login", "/login?code=old"} {
+		if status, body, _ := anonymous(s.request("GET", path, "")); status != 401 || !strings.Contains(body, `name="token"`) {
+			t.Errorf("%s: %d %s", path, status, body)
+		}
+	}
+	login := func(token string) (int, http.Header) {
+		r := s.request("POST", "/login", url.Values{"token": {token}}.Encode())
+		r.Header.Set("Content-Type", "application/x-www-form-urlencoded")
+		status, _, h := anonymous(r)
+		return status, h
+	}
+	if status, h := login("wrong"); status != 401 || h.Get("Set-Cookie") != "" {
+		t.Errorf("a wrong token: %d", status)
+	}
+	status, h := login(testToken)
+	if status != 303 || h.Get("Set-Cookie") == "" {
+		t.Fatalf("%d %v", status, h)
+	}
+	r := s.request("GET", "/", "")
+	value, _, _ := strings.Cut(h.Get("Set-Cookie"), ";")
+	r.Header.Set("Cookie", value)
+	if status, body, _ := anonymous(r); status != 200 || !strings.Contains(body, "Begin a session") {
+		t.Errorf("%d %s", status, body)
+	}
+}
+
+// The pages stay small.
+func TestPageWeight(t *testing.T) {
+	for name, limit := range map[string]int{"app.js": 20 << 10, "style.css": 12 << 10} {
+		b, err := pageFiles.ReadFile("page/" + name)
+		if err != nil || len(b) > limit {
+			t.Errorf("%s has %d bytes, the limit is %d; %v", name, len(b), limit, err)
+		}
+	}
+}
+
+// A browser with scripts sees an answer that is written after the page was loaded, and asks no other
+// server.
+func TestPageInBrowser(t *testing.T) {
+	program, err := exec.LookPath("chromium")
+	if err != nil {
+		t.Skip("there is no Chromium here; in Debian: apt-get install --no-install-recommends chromium")
+	}
+	if testing.Short() {
+		t.Skip("a browser is slow")
+	}
+	g := gated{make(chan string)}
+	s := newSite(t, agent.Agent{Model: g})
+	s.server.User = func(*http.Request) (string, error) { return "ada", nil } // the browser has no cookie yet
+	s.do("POST", "/v1/sessions", `{"session":"chat","text":"hello"}`, 201, nil)
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
+	go func() { // the page is loaded when its stream is open
+		for ctx.Err() == nil {
+			var info sessionInfo
+			if s.do("GET", "/v1/sessions/chat", "", 200, &info); info.Viewers > 0 {
+				break
+			}
+			time.Sleep(10 * time.Millisecond)
+		}
+		for _, piece := range []string{"written ", "later", ""} {
+			select {
+			case g.pieces <- piece:
+			case <-ctx.Done():
+			}
+		}
+	}()
+	// The browser dumps a page that is loaded. So an image of the page comes last, after all else.
+	ready, once := make(chan struct{}), sync.Once{}
+	h := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		switch r.URL.Path {
+		case "/last.png":
+			select {
+			case <-ready:
+			case <-r.Context().Done():
+			}
+			time.Sleep(300 * time.Millisecond) // the browser draws
+			http.NotFound(w, r)
+		case "/s/chat":
+			s.server.ServeHTTP(w, r)
+			_, _ = io.WriteString(w, `<img src="/last.png">`)
+		default:
+			s.server.ServeHTTP(w, r)
+			info, err := session.Stat(ctx, s.store, "chat")
+			if strings.HasSuffix(r.URL.Path, "/part") && err == nil && info.State == session.StateIdle {
+				once.Do(func() { close(ready) })
+			}
+		}
+	}))
+	defer h.Close()
+	defer h.CloseClientConnections()
+	var log bytes.Buffer
+	cmd := exec.CommandContext(ctx, program, "--headless", "--no-sandbox", "--disable-gpu", "--enable-logging=stderr", "--v=0", "--user-data-dir="+filepath.Join(t.TempDir(), "profile"), "--dump-dom", h.URL+"/s/chat")
+	cmd.Stderr = &log
+	dom, err := cmd.Output()
+	if err != nil {
+		t.Fatalf("%v\n%s", err, log.String())
+	}
+	for _, want := range []string{"<p>written later</p>\n</article>", "completed", `value="prompt"`} {
+		if !strings.Contains(string(dom), want) {
+			t.Errorf("the page lacks %s:\n%s", want, dom)
+		}
+	}
+	if strings.Contains(log.String(), "Content Security Policy") || strings.Contains(log.String(), "Uncaught") {
+		t.Errorf("the browser says:\n%s", log.String())
+	}
+}
