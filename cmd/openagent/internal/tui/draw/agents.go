@@ -129,7 +129,9 @@ func exitCode(c *view.Call) (int, bool) {
 	return *d.ExitCode, true
 }
 
-var spinners = []string{"◐", "◓", "◑", "◒"}
+// spinners are the forms of the mark. They are equally wide in all terminals, so the painter
+// writes nothing else when the mark turns.
+var spinners = []string{"⠋", "⠙", "⠹", "⠸", "⠼", "⠴", "⠦", "⠧", "⠇", "⠏"}
 
 // spinner is the mark of something that goes on.
 func spinner(m ui.Model) string { return spinners[m.Spinner()%len(spinners)] }

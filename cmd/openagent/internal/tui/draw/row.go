@@ -94,8 +94,23 @@ func Row(t Theme, r styled.Row) string { return render(t, r) }
 // render is a row with the sequences of its styles.
 func render(t Theme, r row) string {
 	var b strings.Builder
+	on := ""
 	for _, s := range r {
-		b.WriteString(t.style(s))
+		if s.Text == "" {
+			continue
+		}
+		if code := t.code(s); code != on {
+			if on != "" {
+				b.WriteString("\x1b[m")
+			}
+			if on = code; on != "" {
+				b.WriteString("\x1b[" + on + "m")
+			}
+		}
+		b.WriteString(s.Text)
+	}
+	if on != "" {
+		b.WriteString("\x1b[m")
 	}
 	return b.String()
 }

@@ -63,11 +63,15 @@ func rule(m ui.Model, width int) row {
 		r = append(r, sp(plain, " "))
 	}
 	r = r.Cut(width)
-	if gap := width - r.Width(); gap > 0 {
+	if gap := min(width, ruleWidth) - r.Width(); gap > 0 {
 		r = append(r, sp(dim, strings.Repeat("─", gap)))
 	}
 	return r
 }
+
+// ruleWidth is how wide the line is without texts. It is written again with each new line of an
+// answer, and each cell takes three bytes.
+const ruleWidth = 24
 
 func todos(list []view.Todo) row {
 	open := false

@@ -54,10 +54,10 @@ var colourless = map[styled.Kind]string{styled.Heading: "1", styled.Link: "4", s
 var attrs = []string{"1", "3", "9", "4", "7"}
 
 // style wraps a text without escapes in the sequences of its kind.
-func (t Theme) style(s span) string {
-	if s.Text == "" {
-		return ""
-	}
+func (t Theme) style(s span) string { return render(t, row{s}) }
+
+// code returns the parameters of the sequence that begins the style of a span, "" for none.
+func (t Theme) code(s span) string {
 	code := colourless[s.Kind]
 	if t.Colours {
 		code = colours[s.Kind]
@@ -76,8 +76,5 @@ func (t Theme) style(s span) string {
 			code = strings.TrimPrefix(code+";"+a, ";")
 		}
 	}
-	if code == "" {
-		return s.Text
-	}
-	return "\x1b[" + code + "m" + s.Text + "\x1b[m"
+	return code
 }

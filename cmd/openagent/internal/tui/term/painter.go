@@ -53,10 +53,10 @@ func (p *Painter) Paint(b []byte, f frame.Frame, width, height int) []byte {
 		return b
 	}
 	b = p.begin(b)
-	if changed || len(f.Above) > 0 || !flat(p.live, width) || !flat(f.Live, width) {
-		b = p.rewrite(b, f, width, changed)
+	if changed || !flat(p.live, width) || !flat(f.Above, width) || !flat(f.Live, width) {
+		b = p.rewrite(b, f, width)
 	} else {
-		b = p.update(b, f)
+		b = p.update(b, slices.Concat(f.Above, f.Live), frame.Caret{Line: len(f.Above) + f.Caret.Line, Byte: f.Caret.Byte})
 	}
 	p.live, p.caret = append(p.live[:0], f.Live...), f.Caret
 	p.width, p.height, p.stale = width, height, false
@@ -169,33 +169,20 @@ func (p *Painter) top(b []byte, width int) []byte {
 	return append(b, '\r')
 }
 
-// rewrite writes history and all live lines, from the first row of the live region on.
-// A line erases the row that it is written on. If a line takes several rows, or the rows of the
-// old lines have been wrapped, all old rows are erased before.
-func (p *Painter) rewrite(b []byte, f frame.Frame, width int, changed bool) []byte {
-	b = p.top(b, width)
-	old := p.rows(len(p.live), width)
-	if changed || !flat(p.live, width) || !flat(f.Above, width) || !flat(f.Live, width) {
-		b = eraseRows(b, old)
-		old = 0
-	}
-	rows := 0
-	for _, lines := range [][]string{f.Above, f.Live} {
-		for _, l := range lines {
-			if rows > 0 {
-				b = append(b, "\r\n"...)
-			}
-			b = append(b, eraseEnd...)
-			b = append(b, l...)
-			b = settle(b, l)
-			rows += frame.Rows(l, width)
+// rewrite erases the live region, whose lines may take several rows, and writes history and
+// all live lines from its first row on.
+func (p *Painter) rewrite(b []byte, f frame.Frame, width int) []byte {
+	b = eraseRows(p.top(b, width), p.rows(len(p.live), width))
+	for i, l := range slices.Concat(f.Above, f.Live) {
+		if i > 0 {
+			b = append(b, "\r\n"...)
 		}
-	}
-	for i := rows; i < old; i++ {
-		b = append(b, down+eraseRow...)
+		b = append(b, eraseEnd...) // a row that the terminal had before
+		b = append(b, l...)
+		b = settle(b, l)
 	}
 	at := frame.Caret{Line: len(f.Live) - 1, Byte: len(f.Live[len(f.Live)-1])}
-	below := max(old-rows, 0)
+	below := 0
 	for i := f.Caret.Line + 1; i < len(f.Live); i++ {
 		below += frame.Rows(f.Live[i], width)
 	}
@@ -205,26 +192,27 @@ func (p *Painter) rewrite(b []byte, f frame.Frame, width int, changed bool) []by
 		return b
 	}
 	b = append(up(b, below), '\r')
-	return before(b, f)
+	return before(b, line, f.Caret)
 }
 
-// update changes the rows that differ. Each line takes one row. The line of the caret is the
-// last to be written.
-func (p *Painter) update(b []byte, f frame.Frame) []byte {
+// update changes the rows from the first one of the live region on that differ. Each line takes
+// one row. A line of the history was often in the live region before, at the same place. The
+// line of the caret is the last to be written.
+func (p *Painter) update(b []byte, lines []string, caret frame.Caret) []byte {
 	u := updater{b: b, old: p.live, at: p.caret.Line}
-	line := f.Live[f.Caret.Line]
-	same := f.Caret.Line < len(p.live) && line == p.live[f.Caret.Line]
-	if same && f.Caret == p.caret && len(f.Live) <= len(p.live) {
+	line := lines[caret.Line]
+	same := caret.Line < len(p.live) && line == p.live[caret.Line]
+	if same && caret == p.caret && len(lines) <= len(p.live) {
 		u.b = append(u.b, save...) // nothing scrolls, and the caret stays
-		u.lines(f.Live, -1)
+		u.lines(lines, -1)
 		return append(u.b, restore...)
 	}
-	u.lines(f.Live, f.Caret.Line)
-	u.line(f.Caret.Line, line)
-	if !same && u.behind && f.Caret.Byte == len(line) {
+	u.lines(lines, caret.Line)
+	u.line(caret.Line, line)
+	if !same && u.behind && caret.Byte == len(line) {
 		return u.b
 	}
-	return before(append(move(u.b, u.at, f.Caret.Line), '\r'), f)
+	return before(append(move(u.b, u.at, caret.Line), '\r'), line, caret)
 }
 
 // An updater writes those rows that differ from the old ones.
@@ -254,25 +242,24 @@ func (u *updater) lines(lines []string, but int) {
 
 // line writes the line of a row.
 func (u *updater) line(i int, line string) {
-	old := ""
 	switch {
-	case i < len(u.old):
-		if old = u.old[i]; old == line {
-			return
-		}
-		u.b = move(u.b, u.at, i)
-	default:
-		u.b = append(move(u.b, u.at, i-1), "\r\n"...)
+	case i >= len(u.old):
+		u.b = append(move(u.b, u.at, i-1), "\r\n"+eraseEnd...)
+		u.b, u.behind = settle(append(u.b, line...), line), true
 		u.old = append(u.old[:len(u.old):len(u.old)], line)
+	case u.old[i] != line:
+		u.b, u.behind = change(move(u.b, u.at, i), u.old[i], line)
+	default:
+		u.behind = false
+		return
 	}
 	u.at = i
-	u.b, u.behind = change(u.b, old, line)
 }
 
 // before writes the text before the caret, on the row where its line begins. So the
 // terminal's own idea of widths says where the caret is.
-func before(b []byte, f frame.Frame) []byte {
-	text := f.Live[f.Caret.Line][:f.Caret.Byte]
+func before(b []byte, line string, caret frame.Caret) []byte {
+	text := line[:caret.Byte]
 	return settle(append(b, text...), text)
 }
 
