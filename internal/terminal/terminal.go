@@ -125,12 +125,20 @@ type Piece struct {
 // Pieces returns a line as [Visible] does, with what a person should look at twice apart.
 func Pieces(s string) []Piece {
 	var out []Piece
-	add := func(strange bool, text string) {
-		if n := len(out); n > 0 && out[n-1].Strange == strange {
-			out[n-1].Text += text
-		} else if text != "" {
-			out = append(out, Piece{text, strange})
+	var piece strings.Builder
+	isStrange := false // piece is
+	end := func() {
+		if piece.Len() > 0 {
+			out = append(out, Piece{piece.String(), isStrange})
+			piece.Reset()
 		}
+	}
+	add := func(strange bool, text string) {
+		if strange != isStrange && text != "" {
+			end()
+			isStrange = strange
+		}
+		piece.WriteString(text)
 	}
 	spaces, marks, emoji := 0, manyMarks, false
 	flush := func() {
@@ -187,6 +195,7 @@ func Pieces(s string) []Piece {
 		spaces = 0
 	}
 	flush()
+	end()
 	return out
 }
 

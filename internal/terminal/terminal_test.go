@@ -68,6 +68,16 @@ func TestPieces(t *testing.T) {
 	}
 }
 
+// Long texts of any kind take time in proportion to their length: in proportion to its square,
+// this test would take many minutes.
+func TestLongTexts(t *testing.T) {
+	for _, unit := range []string{"x", "\u65e5", "x\u65e5", "\u200b", " ", "\xff", "e\u0301", "\x1b"} {
+		text := strings.Repeat(unit, 1<<20/len(unit))
+		Text(text)
+		Visible(text)
+	}
+}
+
 func TestLookalikes(t *testing.T) {
 	for in, want := range map[string]string{
 		"curl https://p\u0430ypal.com":  "\"p\u0430ypal\": \u0430 is U+0430",

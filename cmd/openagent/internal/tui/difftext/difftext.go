@@ -5,6 +5,7 @@
 package difftext
 
 import (
+	"slices"
 	"strconv"
 	"strings"
 
@@ -192,15 +193,20 @@ func (l *line) show(o Options) {
 		return
 	}
 	code := strings.TrimLeft(l.text, "\t")
-	l.text = strings.Repeat(" ", tabWidth*(len(l.text)-len(code)))
-	for _, p := range terminal.Pieces(code) {
-		if p.Strange && l.strange == nil {
-			l.strange = make([]bool, len(l.text), len(l.text)+len(code))
-		}
-		l.text += p.Text
-		for l.strange != nil && len(l.strange) < len(l.text) {
-			l.strange = append(l.strange, p.Strange)
-		}
+	pieces := terminal.Pieces(code)
+	indent := tabWidth * (len(l.text) - len(code))
+	var text strings.Builder
+	text.WriteString(strings.Repeat(" ", indent))
+	for _, p := range pieces {
+		text.WriteString(p.Text)
+	}
+	l.text = text.String()
+	if !slices.ContainsFunc(pieces, func(p terminal.Piece) bool { return p.Strange }) {
+		return
+	}
+	l.strange = make([]bool, indent, len(l.text))
+	for _, p := range pieces {
+		l.strange = append(l.strange, slices.Repeat([]bool{p.Strange}, len(p.Text))...)
 	}
 }
 

@@ -81,15 +81,25 @@ func Clean(k Kind, text string) Span {
 // Letters makes a row of a text of any origin, in which letters outside ASCII are underlined:
 // they may look like others.
 func Letters(k Kind, text string) Row {
-	clean := Clean(k, text)
+	text = Clean(k, text).Text
 	var row Row
-	for _, r := range clean.Text {
-		s := Span{Kind: k, Text: string(r)}
-		if r >= utf8.RuneSelf && (unicode.IsLetter(r) || unicode.IsMark(r) || unicode.IsDigit(r)) {
+	from, foreign := 0, false
+	take := func(to int) {
+		s := Span{Kind: k, Text: text[from:to]}
+		if foreign {
 			s.Attr = Underlined
 		}
 		row = row.add(s)
+		from = to
 	}
+	for i, r := range text {
+		is := r >= utf8.RuneSelf && (unicode.IsLetter(r) || unicode.IsMark(r) || unicode.IsDigit(r))
+		if is != foreign {
+			take(i)
+			foreign = is
+		}
+	}
+	take(len(text))
 	return row
 }
 
