@@ -280,53 +280,72 @@ func hostile(t *testing.T, attack string) session.Store {
 
 func TestHostileHTML(t *testing.T) {
 	for _, attack := range attacks {
-		got := exported(t, "HTML", hostile(t, attack), export.Options{})
-		root, err := html.Parse(strings.NewReader(got))
-		if err != nil {
-			t.Fatal(err)
+		checkPage(t, attack)
+	}
+}
+
+// No text makes an element, an attribute or an address in a page that we do not write.
+func FuzzHostileHTML(f *testing.F) {
+	for _, attack := range attacks {
+		f.Add(attack)
+	}
+	f.Add("| a | b |\n|---|:-:|\n| <b> | [x](data:text/html,x) |\n\n3. x\n\n- [ ] <i>\n\n> # y\n***\n")
+	f.Fuzz(func(t *testing.T, attack string) {
+		if len(attack) < 2000 {
+			checkPage(t, attack)
 		}
-		policies := 0
-		for n := range root.Descendants() {
-			if n.Type == html.CommentNode {
-				t.Errorf("%q: a comment %q", attack, n.Data)
-			}
-			if n.Type != html.ElementNode {
-				continue
-			}
-			switch n.Data {
-			case "html", "head", "meta", "title", "style", "link", "body", "main", "header", "footer", "section", "h1", "h2", "h3", "p", "dl", "div", "dt", "dd", "time",
-				"details", "summary", "b", "i", "span", "strong", "em", "del", "code", "pre", "img", "a", "ul", "ol", "li", "h4", "h5", "h6", "br", "hr", "blockquote",
-				"table", "thead", "tbody", "tr", "th", "td":
-			default:
-				t.Errorf("%q: an element %s", attack, n.Data)
-			}
-			for _, a := range n.Attr {
-				switch a.Key {
-				case "http-equiv":
-					policies++
-					if a.Val != "Content-Security-Policy" || n.NextSibling == nil {
-						t.Errorf("%q: http-equiv %q", attack, a.Val)
-					}
-				case "src":
-					if !strings.HasPrefix(a.Val, "data:image/png;base64,") {
-						t.Errorf("%q: src %q", attack, a.Val)
-					}
-				case "href":
-					if n.Data == "a" && !strings.HasPrefix(a.Val, "http://") && !strings.HasPrefix(a.Val, "https://") && !strings.HasPrefix(a.Val, "mailto:") && !strings.HasPrefix(a.Val, "#f") || n.Data == "link" && a.Val != "data:," {
-						t.Errorf("%q: href %q", attack, a.Val)
-					}
-				case "class", "id", "dir", "alt", "rel", "charset", "content", "name", "lang", "datetime", "open", "align", "start":
-				default:
-					t.Errorf("%q: %s has the attribute %s", attack, n.Data, a.Key)
+	})
+}
+
+// checkPage exports a session with an attack in every place, and looks for what it made.
+func checkPage(t *testing.T, attack string) {
+	t.Helper()
+	got := exported(t, "HTML", hostile(t, attack), export.Options{})
+	root, err := html.Parse(strings.NewReader(got))
+	if err != nil {
+		t.Fatal(err)
+	}
+	policies := 0
+	for n := range root.Descendants() {
+		if n.Type == html.CommentNode {
+			t.Errorf("%q: a comment %q", attack, n.Data)
+		}
+		if n.Type != html.ElementNode {
+			continue
+		}
+		switch n.Data {
+		case "html", "head", "meta", "title", "style", "link", "body", "main", "header", "footer", "section", "h1", "h2", "h3", "p", "dl", "div", "dt", "dd", "time",
+			"details", "summary", "b", "i", "span", "strong", "em", "del", "code", "pre", "img", "a", "ul", "input", "ol", "li", "h4", "h5", "h6", "br", "hr", "blockquote",
+			"table", "thead", "tbody", "tr", "th", "td":
+		default:
+			t.Errorf("%q: an element %s", attack, n.Data)
+		}
+		for _, a := range n.Attr {
+			switch a.Key {
+			case "http-equiv":
+				policies++
+				if a.Val != "Content-Security-Policy" || n.NextSibling == nil {
+					t.Errorf("%q: http-equiv %q", attack, a.Val)
 				}
+			case "src":
+				if !strings.HasPrefix(a.Val, "data:image/png;base64,") {
+					t.Errorf("%q: src %q", attack, a.Val)
+				}
+			case "href":
+				if n.Data == "a" && !strings.HasPrefix(a.Val, "http://") && !strings.HasPrefix(a.Val, "https://") && !strings.HasPrefix(a.Val, "mailto:") && !strings.HasPrefix(a.Val, "#f") || n.Data == "link" && a.Val != "data:," {
+					t.Errorf("%q: href %q", attack, a.Val)
+				}
+			case "class", "id", "dir", "alt", "rel", "charset", "content", "name", "lang", "datetime", "open", "align", "start", "type", "disabled", "checked":
+			default:
+				t.Errorf("%q: %s has the attribute %s", attack, n.Data, a.Key)
 			}
 		}
-		if policies != 1 {
-			t.Errorf("%q: %d policies", attack, policies)
-		}
-		if i := strings.IndexFunc(got, func(r rune) bool { return r < 0x20 && r != '\n' && r != '\t' || r == 0x202e }); i >= 0 {
-			t.Errorf("%q: a control character at %.40q", attack, got[i:])
-		}
+	}
+	if policies != 1 {
+		t.Errorf("%q: %d policies", attack, policies)
+	}
+	if i := strings.IndexFunc(got, func(r rune) bool { return r < 0x20 && r != '\n' && r != '\t' || r == 0x202e }); i >= 0 {
+		t.Errorf("%q: a control character at %.40q", attack, got[i:])
 	}
 }
 
