@@ -191,7 +191,7 @@ func (w *writer) say(k styled.Kind, a styled.Attr, text string) {
 	s := styled.Clean(k, text)
 	s.Attr = a
 	last := len(w.rows) - 1
-	w.rows[last] = styled.Join(w.rows[last], styled.Row{s})
+	w.rows[last] = w.rows[last].Add(s)
 }
 
 func (w *writer) text(text []markdown.Inline, k styled.Kind, a styled.Attr) {

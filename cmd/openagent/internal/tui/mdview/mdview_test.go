@@ -140,6 +140,16 @@ ctrl+c │ clears the input,
 	}
 }
 
+// Long texts of any kind take time in proportion to their length: in proportion to its square,
+// this test would take minutes.
+func TestLongTexts(t *testing.T) {
+	for _, unit := range []string{"x", "\u65e5", "\u00e9 ", "**a** ", "`a` ", "http://a ", "> ", "- a\n", "|a|\n|-|\n|b|\n", "[a](b) ", "<br>"} {
+		if rows := Rows(markdown.Parse(strings.Repeat(unit, 200_000/len(unit))), 80); len(rows) == 0 {
+			t.Errorf("%q: nothing", unit)
+		}
+	}
+}
+
 // Whatever the pieces in which a text comes, its rows are the same, and they are fit for a
 // terminal.
 func FuzzView(f *testing.F) {

@@ -35,9 +35,12 @@ type line struct {
 	code int // blocks of code of the item above it
 }
 
+// maxLine is how much of a line of output is shown, in bytes. A copy has all of it.
+const maxLine = 64 << 10
+
 func (l line) styled() styled.Row {
 	if l.row == nil && l.raw != "" {
-		return styled.Join(styled.Row{{Text: strings.Repeat(" ", l.pad)}}, styled.Verbatim(l.kind, l.raw))
+		return styled.Join(styled.Row{{Text: strings.Repeat(" ", l.pad)}}, styled.Verbatim(l.kind, text.Bytes(l.raw, maxLine)))
 	}
 	return l.row
 }

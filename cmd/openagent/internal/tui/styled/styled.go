@@ -89,7 +89,7 @@ func Letters(k Kind, text string) Row {
 		if foreign {
 			s.Attr = Underlined
 		}
-		row = row.add(s)
+		row = row.Add(s)
 		from = to
 	}
 	for i, r := range text {
@@ -110,7 +110,7 @@ func Colour(s *highlight.Scanner, line string) Row {
 	var row Row
 	column := 0
 	for _, span := range s.Line(nil, strings.TrimRight(line, "\r\n")) {
-		row = row.add(Span{Kind: kinds[span.Kind], Text: untabbed(terminal.Text(span.Text), &column)})
+		row = row.Add(Span{Kind: kinds[span.Kind], Text: untabbed(terminal.Text(span.Text), &column)})
 	}
 	return row
 }
@@ -118,7 +118,7 @@ func Colour(s *highlight.Scanner, line string) Row {
 // Verbatim returns a line of code or output without colours. Tabs go to the next stop.
 func Verbatim(k Kind, line string) Row {
 	column := 0
-	return Row{}.add(Span{Kind: k, Text: untabbed(terminal.Text(strings.TrimRight(line, "\r\n")), &column)})
+	return Row{}.Add(Span{Kind: k, Text: untabbed(terminal.Text(strings.TrimRight(line, "\r\n")), &column)})
 }
 
 // untabbed replaces tabs by spaces up to the next stop. Column is where the text begins, and
@@ -164,8 +164,9 @@ func (r Row) Text() string {
 	return b.String()
 }
 
-// add appends a span, to the last one if that is of its kind.
-func (r Row) add(s Span) Row {
+// Add appends a span, to the last one if that is of its kind. Like append, it may change the
+// row.
+func (r Row) Add(s Span) Row {
 	if s.Text == "" {
 		return r
 	}
@@ -181,7 +182,7 @@ func Join(rows ...Row) Row {
 	var out Row
 	for _, r := range rows {
 		for _, s := range r {
-			out = out.add(s)
+			out = out.Add(s)
 		}
 	}
 	return out
@@ -200,9 +201,9 @@ func (r Row) Cut(width int) Row {
 			if s.Text = Prefix(s.Text, left); width > 0 {
 				s.Text += "…"
 			}
-			return out.add(s)
+			return out.Add(s)
 		}
-		out, left = out.add(s), left-n
+		out, left = out.Add(s), left-n
 	}
 	return out
 }
@@ -271,7 +272,7 @@ func (r Row) Break(width int, rest Row) []Row {
 				used, filled = line.Width(), false
 				continue
 			}
-			line = line.add(Span{s.Kind, s.Attr, head})
+			line = line.Add(Span{s.Kind, s.Attr, head})
 			used, filled = used+frame.Width(head), true
 			s.Text = s.Text[len(head):]
 		}
@@ -289,9 +290,9 @@ func (r Row) words(yield func(word, blanks Row) bool) {
 		take := func(to int) {
 			part := Span{s.Kind, s.Attr, s.Text[from:to]}
 			if blank {
-				blanks = blanks.add(part)
+				blanks = blanks.Add(part)
 			} else {
-				word = word.add(part)
+				word = word.Add(part)
 			}
 			from = to
 		}
