@@ -173,7 +173,6 @@ func (m Model) ready() bool {
 // belong to the input.
 func (m Model) cardKey(k input.Key) (Model, []Action, bool) {
 	if !m.ready() {
-		m.kept = true
 		return m.focus(false), nil, false
 	}
 	if k.Is(input.Tab, 0) {
@@ -182,7 +181,6 @@ func (m Model) cardKey(k input.Key) (Model, []Action, bool) {
 	}
 	c := m.Cards[0]
 	if k.Text != "" && c.Write == nil && !c.means(k) { // a word for the agent begins
-		m.kept = true
 		return m.focus(false), nil, false
 	}
 	var actions []Action

@@ -87,9 +87,7 @@ func (m Model) feed(it *view.Item, a *view.Answer) Model {
 	p.text = text
 	if it.Final {
 		p.Parts = append(p.Parts, p.stream.Close()...)
-		p.closed, p.Open = true, nil
-	} else {
-		p.Open = p.stream.Open()
+		p.closed = true
 	}
 	return m
 }
@@ -97,7 +95,11 @@ func (m Model) feed(it *view.Item, a *view.Answer) Model {
 // Prose returns the blocks of an answer that has not gone to the history.
 func (m Model) Prose(it *view.Item) Prose {
 	if p := m.proses[it.ID]; p != nil {
-		return *p
+		shown := *p
+		if !p.closed {
+			shown.Open = p.stream.Open()
+		}
+		return shown
 	}
 	var p Prose
 	if a, ok := it.Data.(*view.Answer); ok {

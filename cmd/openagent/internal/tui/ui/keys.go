@@ -233,7 +233,6 @@ func (m Model) paste(p input.Paste) (Model, []Action) {
 		return m, nil
 	}
 	if m.focused() {
-		m.kept = true
 		m = m.focus(false)
 	}
 	m = m.unsearch()

@@ -209,6 +209,23 @@ func TestPicker(t *testing.T) {
 	}
 }
 
+// A message that is written while a question waits goes to the agent; then the question takes
+// the keyboard again.
+func TestMessageBeforeAnswer(t *testing.T) {
+	u := newUser().types("go\n").waits(time.Minute).does(Pose{permissionQuestion(1)}).sees().waits(settleTime).types("wait a bit\n")
+	if got := took[Send](u); len(got) != 2 || got[1].Message.Text != "wait a bit" || u.m.focused() {
+		t.Fatalf("%+v", got)
+	}
+	u.waits(quietTime)
+	if !u.m.focused() {
+		t.Error("the question does not take the keyboard")
+	}
+	u.sees().waits(settleTime).does("tab").waits(time.Minute)
+	if u.m.focused() {
+		t.Error("a person who left the question is asked again")
+	}
+}
+
 // A page that covered the conversation covered its question too: keys answer it later.
 func TestUncovered(t *testing.T) {
 	u := newUser().waits(time.Minute).does(Pose{permissionQuestion(1)}).sees().waits(settleTime).does(Uncovered{}, "enter")
