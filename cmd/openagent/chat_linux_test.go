@@ -89,6 +89,32 @@ func TestChatRefusal(t *testing.T) {
 	p.leaves()
 }
 
+// A person begins a new session, and goes back to the first one.
+func TestChatSessions(t *testing.T) {
+	p := sitAtUI(t, t.TempDir(), nil, llmtest.Say("The first answer."), llmtest.Say("The second answer."))
+	p.sees(`enter send`)
+	p.types("first prompt\r")
+	p.sees(`The first answer`)
+	p.sees(`done · 1 turn`)
+	p.types("/clear\r")
+	p.sees(`asks before changes`)
+	p.sees(`enter send`)
+	p.types("/sessions\r")
+	p.sees(`first prompt`)
+	p.types("\r")
+	p.sees(`asks before changes`)
+	p.sees(`first prompt`)
+	p.sees(`The first answer`)
+	p.types("and more\r")
+	p.sees(`The second answer`)
+	p.sees(`done · 1 turn`)
+	p.types("\x04")
+	p.sees(`openagent --resume`)
+	if code := p.leaves(); code != 0 {
+		t.Errorf("exit code %d", code)
+	}
+}
+
 func callBash(line string) llmtest.Step {
 	return llmtest.Call(llmtest.Use("b1", "Bash", map[string]string{"command": line}))
 }

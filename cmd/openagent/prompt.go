@@ -1,24 +1,17 @@
 package main
 
 import (
-	"cmp"
 	"context"
-	"runtime"
 	"slices"
 	"strings"
 
 	"github.com/openagent-go/agent"
 	"github.com/openagent-go/agent/cmd/openagent/internal/app"
-	"github.com/openagent-go/agent/cmd/openagent/internal/chat"
 	"github.com/openagent-go/agent/cmd/openagent/internal/cli"
 	"github.com/openagent-go/agent/cmd/openagent/internal/oneshot"
-	"github.com/openagent-go/agent/cmd/openagent/internal/provider"
-	"github.com/openagent-go/agent/cmd/openagent/internal/repl"
 	"github.com/openagent-go/agent/cmd/openagent/internal/settings"
 	"github.com/openagent-go/agent/cmd/openagent/internal/streamjson"
 	"github.com/openagent-go/agent/internal/text"
-	"github.com/openagent-go/agent/llm"
-	"github.com/openagent-go/agent/tool"
 )
 
 // promptCommand is the unnamed command, which runs a prompt.
@@ -79,18 +72,6 @@ func mistyped(h *cli.IO, args []string) error {
 	return cli.Usagef("there is no command %q; did you mean openagent %s? %s", cli.Clip(args[0]), name, as)
 }
 
-// A conversation is what runs on a terminal: the terminal UI, or the line mode.
-type conversation interface {
-	Run(ctx context.Context, s *app.App, args []string, blocks []llm.Block) error
-	AskUser(ctx context.Context, call tool.Call, questions []tool.Question) ([]tool.Answer, error)
-}
-
-// plain reports whether the terminal can show nothing but lines.
-func plain(h *cli.IO) bool {
-	term := h.Getenv("TERM")
-	return runtime.GOOS != "windows" && (term == "" || term == "dumb")
-}
-
 // prompt runs the program when no command is given.
 func prompt(ctx context.Context, h *cli.IO, o *settings.Options, args []string) error {
 	printing := o.Print || o.Output != "" || o.Input != "" || !h.InTerminal || !h.OutTerminal
@@ -103,33 +84,18 @@ func prompt(ctx context.Context, h *cli.IO, o *settings.Options, args []string) 
 	if _, err := cli.PromptArg(args); err != nil {
 		return err
 	}
-	var c conversation
+	if !printing {
+		return converse(ctx, h, o, args)
+	}
 	var d *streamjson.Session
 	var ask app.AskFunc
-	switch {
-	case !printing:
-		if c = chat.New(h); o.Plain || plain(h) {
-			c = repl.New(h)
-		}
-		ask = c.AskUser
-	case o.Input == cli.FormatStream:
+	if o.Input == cli.FormatStream {
 		d = streamjson.New(h)
 		if o.PromptTool == settings.AskByStdio {
 			ask = d.AskUser
 		}
 	}
 	s, err := open(ctx, h, o, ask, d, len(args) == 0 && len(o.Files) == 0)
-	for !printing {
-		name, keyless := provider.Keyless(err)
-		if !keyless {
-			break
-		}
-		demo := func() error { return root(h).Execute(ctx, []string{"demo"}, h.Show) }
-		if chosen, failed := repl.Welcome(ctx, h, name, demo); failed != nil || !chosen {
-			return cmp.Or(failed, err)
-		}
-		s, err = open(ctx, h, o, ask, d, false)
-	}
 	if err != nil {
 		return err
 	}
@@ -142,10 +108,7 @@ func prompt(ctx context.Context, h *cli.IO, o *settings.Options, args []string) 
 	if err != nil {
 		return abandon(ctx, d, err)
 	}
-	switch {
-	case !printing:
-		return c.Run(ctx, s, args, blocks)
-	case o.Input == cli.FormatStream:
+	if o.Input == cli.FormatStream {
 		return d.Serve(ctx, s, args, blocks)
 	}
 	text, err := cli.PromptText(ctx, h, args, s.Existing || len(blocks) > 0)

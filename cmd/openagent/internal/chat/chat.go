@@ -36,8 +36,10 @@ type Chat struct {
 	files fileNames
 
 	loop   tui.Loop
-	theme  draw.Theme    // of the goroutine of the loop
-	themed bool          // the person chose the theme
+	theme  draw.Theme // of the goroutine of the loop
+	themed bool       // the person chose the theme
+	next   string     // session that the person goes to
+	more   bool
 	over   chan struct{} // closed when nobody answers questions any more
 
 	opened        chan struct{} // closed when the session is open, or cannot be opened
@@ -164,9 +166,23 @@ func (c *Chat) converse(ctx context.Context, t *terminal.Terminal, mode permissi
 	return err
 }
 
+// Next returns the session that the person goes to: "" is a new one. It reports false if they
+// have left.
+func (c *Chat) Next() (id string, more bool) { return c.next, c.more }
+
+// goTo ends this conversation and goes to another session. It runs in the goroutine of the loop.
+func (c *Chat) goTo(id string) {
+	if c.running.Load() {
+		c.say(ui.WarnLine, "! the agent is working; esc stops it")
+		return
+	}
+	c.next, c.more = id, true
+	c.post(ui.Quit{})
+}
+
 // farewell says how the conversation continues later.
 func (c *Chat) farewell() string {
-	if c.s.Session.Result() == nil || c.s.Options.Ephemeral {
+	if c.s.Session.Result() == nil || c.s.Options.Ephemeral || c.more {
 		return ""
 	}
 	return "openagent --resume " + c.s.Session.ID + " continues this conversation"

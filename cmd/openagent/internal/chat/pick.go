@@ -21,6 +21,9 @@ var ownCommands = []ui.CommandInfo{
 	{Name: "copy", Hint: "[N|code N]", Help: "copy the last answer, the answer before it, or a block of its code"},
 	{Name: "theme", Hint: "[NAME]", Help: "colours: auto, dark, light, contrast or none"},
 	{Name: "keys", Help: "list the keys"},
+	{Name: "clear", Help: "begin a new session in this folder"},
+	{Name: "sessions", Help: "go to another session of this folder"},
+	{Name: "export", Hint: "[FILE]", Help: "write the session to a file: .md, .html or .json"},
 	{Name: "status", Help: "show the session, model, folder and limits"},
 }
 
@@ -38,6 +41,14 @@ func (c *Chat) own(ctx context.Context, line string) bool {
 		c.post(ui.ListKeys{})
 	case name == "/status":
 		c.status()
+	case name == "/clear":
+		c.goTo("")
+	case name == "/sessions":
+		go c.offerSessions(ctx)
+	case name == "/export":
+		go c.export(ctx, arg)
+	case name == "/model" && arg == "":
+		c.offerModels()
 	case name == "/theme" && arg == "":
 		c.offer("theme", "theme", draw.Themes)
 	case name == "/theme":
@@ -68,6 +79,8 @@ func (c *Chat) picked(ctx context.Context, kind, value string) {
 	switch kind {
 	case "theme":
 		c.setTheme(value)
+	case "session":
+		c.goTo(value)
 	case "prompt":
 		go c.offerRewind(ctx, value)
 	case "rewind":

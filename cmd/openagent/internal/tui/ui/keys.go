@@ -74,6 +74,10 @@ func (m Model) inputKey(k input.Key) (Model, []Action) {
 			return m.focus(true), nil
 		}
 		return m, nil
+	case "alt+m":
+		return m, []Action{Command{"/model"}}
+	case "alt+c":
+		return m, []Action{Command{"/copy"}}
 	case "shift+tab":
 		return m, []Action{CycleMode{}}
 	case "ctrl+g":
