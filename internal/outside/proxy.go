@@ -107,7 +107,7 @@ func (p *Proxy) Go(t testing.TB, dir string, env []string, args ...string) strin
 	cmd.Dir, cmd.Env, cmd.Stderr = dir, append(p.env, env...), &failure
 	out, err := cmd.Output()
 	if missing := absent.FindString(failure.String()); err != nil && missing != "" && !strings.Contains(missing, library) && os.Getenv("CI") != "true" {
-		t.Skipf("the module cache lacks a module, run go mod download in each module: %s", missing)
+		t.Skipf("the module cache lacks a module, which internal/devtools/tidy.sh -diff would fetch: %s", missing)
 	}
 	if err != nil {
 		t.Fatalf("go %s: %v\n%.4000s", strings.Join(args, " "), err, failure.String())
