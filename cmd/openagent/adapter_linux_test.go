@@ -194,6 +194,8 @@ func TestAdapterChoices(t *testing.T) {
 		llmtest.Call(llmtest.Use("", "ExitPlanMode", map[string]string{"plan": "1. Write the file"})),
 		writeStep(filepath.Join(dir, "n.txt")),
 		llmtest.Call(llmtest.Use("", "TodoWrite", map[string]any{"todos": []any{map[string]any{"content": "Look", "status": "in_progress", "activeForm": "Looking"}}})),
+		llmtest.Call(llmtest.Use("", "TaskCreate", map[string]string{"subject": "Test", "description": "it"})),
+		llmtest.Call(llmtest.Use("", "TaskUpdate", map[string]string{"id": "task_1", "status": "in_progress"})),
 		llmtest.Call(llmtest.Use("", "mcp__files__Read", map[string]any{"file_path": filepath.Join(dir, "a.txt")})),
 		llmtest.Call(llmtest.Use("", "AskUserQuestion", map[string]any{"questions": []any{map[string]any{"question": "Which colour?", "header": "Colour", "multiSelect": false,
 			"options": []any{map[string]any{"label": "Red", "description": "warm"}, map[string]any{"label": "Blue", "description": "cold"}}}}})),
@@ -235,6 +237,7 @@ func TestAdapterChoices(t *testing.T) {
 	e.answer(q, map[string]any{"action": "accept", "content": answers})
 	e.stops(n, "end_turn")
 	e.has(map[string]any{"sessionUpdate": "plan", "entries": []any{map[string]any{"content": "Look", "status": "in_progress"}}})
+	e.has(map[string]any{"sessionUpdate": "plan", "entries": []any{map[string]any{"content": "Test", "status": "in_progress"}}})
 	e.has(map[string]any{"sessionUpdate": "tool_call_update", "status": "completed", "content": []any{map[string]any{"content": map[string]any{"text": "CONTENT"}}}})
 	last := played(server)
 	if results := last.Results(); !strings.Contains(results[len(results)-1].Text, "Blue") {

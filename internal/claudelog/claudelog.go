@@ -251,7 +251,7 @@ func said(d event.UserMessage) line {
 func answered(e event.Event, d event.AssistantMessage, i int) line {
 	r := d.Response
 	blocks := r.Message.Content
-	content := contentjson.Blocks(blocks[min(i, len(blocks)):min(i+1, len(blocks))])
+	content := Blocks(blocks[min(i, len(blocks)):min(i+1, len(blocks))])
 	model := r.Model
 	if model == "" {
 		model = d.Model

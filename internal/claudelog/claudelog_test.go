@@ -180,3 +180,16 @@ func TestExport(t *testing.T) {
 		t.Error("a session that is not there")
 	}
 }
+
+// Calls that change a task name it as Claude Code does, and keep what the model wrote.
+func TestTaskCalls(t *testing.T) {
+	for in, want := range map[string]string{`{"id":"task_1","status":"completed"}`: `{"id":"task_1","status":"completed","taskId":"task_1"}`, `{"taskId":"1"}`: `{"taskId":"1"}`,
+		`{"id":"a","taskId":"b"}`: `{"id":"a","taskId":"b"}`, `{"status":"x"}`: `{"status":"x"}`, `[]`: `[]`} {
+		for name, want := range map[string]string{"TaskUpdate": want, "TaskGet": want, "Bash": in} {
+			data, err := json.Marshal(Blocks(llm.Blocks{llm.Text{Text: "x"}, llm.ToolUse{ID: "i", Name: name, Input: json.RawMessage(in)}}))
+			if err != nil || !strings.HasSuffix(string(data), `"input":`+want+"}]") {
+				t.Errorf("%s %s: %s, %v", name, in, data, err)
+			}
+		}
+	}
+}

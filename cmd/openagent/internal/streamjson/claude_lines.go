@@ -115,7 +115,7 @@ func (r *Report) claudeAnswer(e event.Event, m event.AssistantMessage, pieces bo
 	line.Message.StopReason = nil
 	r.agentCalled(m)
 	r.claude.tasks.begin(m.Response.Message.ToolUses())
-	blocks := line.Message.Content
+	blocks := claudelog.Blocks(m.Response.Message.Content)
 	end := min(1, len(blocks)) // of the first line
 	if pieces {
 		line.Message.ID = m.Key
