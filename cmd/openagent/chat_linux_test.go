@@ -118,3 +118,38 @@ func TestChatSessions(t *testing.T) {
 func callBash(line string) llmtest.Step {
 	return llmtest.Call(llmtest.Use("b1", "Bash", map[string]string{"command": line}))
 }
+
+// A command of the person's own runs under the same rules: what no rule allows is asked. The
+// model sees what it has said with the next prompt.
+func TestUIShell(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	server := llmtest.NewServer(t, llmtest.Say("I see."))
+	p := sitDown(t, server, dir, nil, nil)
+	p.sees(`enter send`)
+	p.types("!echo from the $((20+1))st shell\r")
+	p.sees(`from the 21st shell`)
+	p.types("!touch made\r")
+	p.sees(`\? .*Bash`)
+	p.sees(`yes, once`)
+	p.thinks()
+	if _, err := os.Stat(filepath.Join(dir, "made")); err == nil {
+		t.Error("the command has run before the answer")
+	}
+	p.types("\r")
+	for end := time.Now().Add(10 * time.Second); ; time.Sleep(time.Millisecond) {
+		if _, err := os.Stat(filepath.Join(dir, "made")); err == nil {
+			break
+		}
+		if time.Now().After(end) {
+			t.Fatal("the command does not run")
+		}
+	}
+	p.types("well?\r")
+	p.sees(`I see`)
+	if r := server.Requests()[0]; !strings.Contains(string(r.Body), "from the 21st shell") {
+		t.Errorf("the model does not see the output: %s", r.Body)
+	}
+	p.types("\x04")
+	p.leaves()
+}

@@ -55,7 +55,12 @@ func (c *Chat) shell(ctx context.Context, line string) {
 	if err != nil {
 		return
 	}
-	result, err := c.s.Agent.CallTool(ctx, "Bash", input)
+	a := c.s.Session.Agent()
+	a.CanUseTool = c.decide
+	if mode, ok := c.slash.Mode.Load().(permission.Mode); ok {
+		a.Permissions.Mode = mode
+	}
+	result, err := a.CallTool(ctx, "Bash", input)
 	if err != nil {
 		c.say(ui.WarnLine, "! "+c.h.OneLine(err.Error()))
 		return

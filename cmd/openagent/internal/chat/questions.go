@@ -3,9 +3,11 @@ package chat
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"slices"
 	"strings"
 
+	"github.com/openagent-go/agent"
 	"github.com/openagent-go/agent/cmd/openagent/internal/app"
 	"github.com/openagent-go/agent/cmd/openagent/internal/preview"
 	"github.com/openagent-go/agent/cmd/openagent/internal/term"
@@ -68,7 +70,7 @@ func (c *Chat) decide(ctx context.Context, call tool.Call, verdict permission.De
 		return permission.Allow(), nil
 	}
 	pending, err := c.s.Session.Pending(ctx)
-	if err != nil {
+	if err != nil && !errors.Is(err, agent.ErrNotRunning) { // it may be a call of the person's own
 		return nobody, err
 	}
 	request := app.PendingRequest(pending, c.s.Session.ID, call)
