@@ -1,0 +1,77 @@
+package serve
+
+import (
+	"bytes"
+	"encoding/json"
+	"strings"
+	"testing"
+
+	"golang.org/x/net/html"
+
+	"github.com/openagent-go/agent/event"
+	"github.com/openagent-go/agent/internal/fact"
+	"github.com/openagent-go/agent/internal/markdown"
+	"github.com/openagent-go/agent/llm"
+	"github.com/openagent-go/agent/permission"
+	"github.com/openagent-go/agent/session/view"
+	"github.com/openagent-go/agent/tool"
+)
+
+// FuzzPage draws a session in which everybody says the same hostile text. The page has no element and
+// no attribute that the text brings along.
+func FuzzPage(f *testing.F) {
+	for _, s := range []string{hostile, "[a](javascript:x)", "<a href='data:text/html,x' onclick=x>", "```\"onload=x\n</pre><script>", "| a |\n|---|\n| <iframe src=x> |", "[x]: javascript:y\n[x]", "<style>@import 'x'</style>", "+ \"><svg/onload=x>\n- </span>"} {
+		f.Add(s)
+	}
+	f.Fuzz(func(t *testing.T, s string) {
+		var state view.State
+		input, _ := json.Marshal(map[string]string{"command": s})
+		details, _ := json.Marshal(map[string]string{"diff": s})
+		for i, d := range []event.Data{
+			event.UserMessage{ID: "m", Delivery: fact.AsPrompt, Message: llm.UserText(s)},
+			event.AssistantMessage{Key: "model/1.0/0", Response: llm.Response{Message: llm.Message{Role: llm.Assistant, Content: llm.Blocks{llm.Text{Text: s}, llm.ToolUse{ID: "u", Name: s, Input: input}}}}},
+			event.ToolResult{Call: "c1.0", Result: tool.Result{Content: llm.Blocks{llm.Text{Text: s}}, Details: details, IsError: true}},
+			event.RunEnd{Reason: event.ModelError, Message: s},
+		} {
+			state.Apply(event.Event{Seq: int64(i) + 1, Prev: int64(i), Data: d})
+		}
+		v := &sessionView{ID: "chat", Title: s, Model: s, Running: true, Writing: s, Asks: []ask{{question: question{Call: s, Tool: s, Agent: s, Text: s, Rules: []string{s}}, About: s, Input: s},
+			{question: question{Call: "c", Questions: []tool.Question{{Text: s, Options: []tool.Option{{Label: s, Description: s}}}}}}}, Mode: string(permission.Default)}
+		for _, it := range state.Items {
+			v.Items = append(v.Items, show(it))
+		}
+		var out bytes.Buffer
+		if err := pages.ExecuteTemplate(&out, "session", v); err != nil {
+			t.Fatal(err)
+		}
+		scripts := 0
+		for z := html.NewTokenizer(&out); ; {
+			kind := z.Next()
+			if kind == html.ErrorToken {
+				break
+			}
+			if kind != html.StartTagToken && kind != html.SelfClosingTagToken {
+				continue
+			}
+			tag := z.Token()
+			switch tag.Data {
+			case "script":
+				scripts++
+			case "img", "iframe", "style", "svg", "object", "embed", "base", "math", "video", "audio":
+				t.Errorf("the page has %s", tag)
+			}
+			for _, a := range tag.Attr {
+				if strings.HasPrefix(a.Key, "on") || a.Key == "style" || a.Key == "src" && a.Val != "/app.js" {
+					t.Errorf("the page has %s", tag)
+				}
+				own := strings.HasPrefix(a.Val, "/") && !strings.HasPrefix(a.Val, "//") || strings.HasPrefix(a.Val, "?")
+				if (a.Key == "href" || a.Key == "action" || a.Key == "formaction") && !own && !markdown.SafeURL(a.Val) {
+					t.Errorf("the page leads to %s", tag)
+				}
+			}
+		}
+		if scripts != 1 {
+			t.Errorf("the page has %d scripts", scripts)
+		}
+	})
+}
