@@ -157,7 +157,7 @@ func (d *Session) serve(ctx context.Context) (cli.Outcome, error) {
 		d.tellState("running")
 		d.report.Expect(true)
 		if c := d.report.claude; c != nil {
-			c.began = ""
+			c.began, c.stop = "", ""
 			if d.mu.Lock(); d.own[t.input.ID] {
 				c.began = "task-notification"
 				delete(d.own, t.input.ID)

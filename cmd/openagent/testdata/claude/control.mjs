@@ -207,6 +207,31 @@ scenario('prompt that closes early', { steps: [{ text: 'one' }] }, async () => {
   const r = await ask('hi', { abortController: c }, m => { if (m.subtype === 'init') c.abort() })
   assert.ok(r.error || r.result)
 })
+const gone = async pid => {
+  for (let i = 0; i < 500; i++) {
+    try { process.kill(pid, 0) } catch { return true }
+    await new Promise(r => setTimeout(r, 20))
+  }
+}
+for (const [name, stop] of [['close', (c, q) => q.close()], ['abort', c => c.abort()]]) {
+  scenario(name + ' ends the process', { steps: [{ text: 'a long text that takes its time', pieces: 30, event_delay: '1s' }] }, async () => {
+    const c = new AbortController()
+    let pid
+    await ask('hi', { abortController: c, includePartialMessages: true }, async (m, q) => {
+      if (m.type === 'stream_event' && !pid) {
+        pid = (await q.initializationResult()).pid
+        stop(c, q)
+      }
+    })
+    assert.ok(await gone(pid), 'the process is still there')
+  })
+}
+scenario('process ends by itself', { steps: [{ text: 'one' }] }, async () => {
+  let pid
+  const r = await ask('hi', {}, async (m, q) => { if (m.subtype === 'init') pid = (await q.initializationResult()).pid })
+  succeeded(r, 'one')
+  assert.ok(await gone(pid))
+})
 scenario('project files are read', { steps: [{ text: 'one' }], files: { 'CLAUDE.md': 'Speak of turnips.' }, asked: ['turnips'] }, async () => {
   succeeded(await ask('hi', { settingSources: ['user', 'project'] }), 'one')
 })
