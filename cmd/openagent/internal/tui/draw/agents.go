@@ -6,6 +6,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/openagent-go/agent/cmd/openagent/internal/tui/frame"
 	"github.com/openagent-go/agent/cmd/openagent/internal/tui/ui"
 	"github.com/openagent-go/agent/internal/text"
 	"github.com/openagent-go/agent/session/view"
@@ -98,7 +99,10 @@ func lastAction(m ui.Model, a *view.Agent) string {
 			return text.Runes(said, 300)
 		case *view.Answer:
 			if t := text.OneLine(d.Text()); t != "" {
-				return suffix(clean(t), 60)
+				if t = clean(t); frame.Width(t) > 60 {
+					t = "…" + suffix(t, 59)
+				}
+				return t
 			}
 		}
 	}

@@ -17,12 +17,13 @@ import (
 )
 
 const (
-	maxProse   = 100 // cells of a row of text
-	promptRows = 12  // of a prompt are shown
-	outputRows = 5   // of a command's output
-	failedRows = 10  // of the output of one that failed
-	diffRows   = 12  // of a diff
-	liveRows   = 3   // of the output of a command that runs
+	maxProse     = 100 // cells of a row of text
+	promptRows   = 12  // of a prompt are shown
+	outputRows   = 5   // of a command's output
+	failedRows   = 10  // of the output of one that failed
+	diffRows     = 12  // of a diff
+	thinkingRows = 6   // of the model's reasoning
+	liveRows     = 3   // of the output of a command that runs
 )
 
 // item draws an item of the session; of an answer only the parts from a number on.
@@ -95,6 +96,9 @@ func promptText(p *view.Prompt) string {
 // answerItem draws the text of the model.
 func answerItem(m ui.Model, it *view.Item, a *view.Answer, from, width int) []row {
 	out := prose(m.Prose(it), from, width)
+	if m.Thinking && !it.Final {
+		out = append(thinking(a.Thinking(), width), out...)
+	}
 	if len(out) > 0 && from == 0 {
 		out = append([]row{{}}, out...)
 	}
@@ -144,6 +148,17 @@ func viewAt(p ui.Prose, n, width int) *mdview.View {
 		v.Part(p.Parts[i])
 	}
 	return v
+}
+
+// thinking draws the end of the model's reasoning.
+func thinking(said string, width int) []row {
+	var out []row
+	for line := range strings.SplitSeq(strings.TrimSpace(said), "\n") {
+		if line != "" {
+			out = append(out, say(dim, line).Wrap(min(width-2, maxProse), blanks("  "), blanks("  "))...)
+		}
+	}
+	return out[max(0, len(out)-thinkingRows):]
 }
 
 // noticeItem draws a line about the session.
@@ -212,9 +227,7 @@ func callItem(m ui.Model, c *view.Call, width int) []row {
 		for _, a := range agents {
 			out = append(out, agentItem(m, a, width)...)
 		}
-		if c.Result == nil || !c.Result.Result.IsError {
-			return out
-		}
+		return out
 	}
 	if quiet(c) {
 		return nil

@@ -74,6 +74,9 @@ func (m Model) inputKey(k input.Key) (Model, []Action) {
 			return m.focus(true), nil
 		}
 		return m, nil
+	case "alt+t":
+		m.Thinking = !m.Thinking
+		return m, nil
 	case "alt+m":
 		return m, []Action{Command{"/model"}}
 	case "alt+c":

@@ -139,6 +139,7 @@ type Model struct {
 	Facts    Facts
 	Keys     bool   // the list of keys is shown
 	Hint     string // what the last key did or needs, such as "press ctrl+c again to leave"
+	Thinking bool   // the reasoning of the model is shown while it comes
 
 	Width, Height int
 	Away          bool // the window is not focused
