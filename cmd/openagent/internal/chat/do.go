@@ -16,12 +16,6 @@ func (c *Chat) do(ctx context.Context, a ui.Action) {
 		go c.send(ctx, a.Message)
 	case ui.Interrupt:
 		go c.interrupt(ctx)
-	case ui.StopAgent:
-		go func() {
-			if err := c.s.Session.StopAgent(a.ID); err != nil {
-				c.say(ui.WarnLine, "! "+c.h.OneLine(err.Error()))
-			}
-		}()
 	case ui.Command:
 		if !c.own(ctx, a.Line) {
 			go c.command(ctx, a.Line)

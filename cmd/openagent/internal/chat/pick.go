@@ -41,6 +41,10 @@ func (c *Chat) own(ctx context.Context, line string) bool {
 		c.post(ui.ListKeys{})
 	case name == "/status":
 		c.status()
+	case name == "/agents" && arg == "" && len(c.s.RunningAgents()) > 0:
+		c.offerAgents()
+	case name == "/jobs" && arg == "" && len(c.s.JobIDs()) > 0:
+		c.offerJobs()
 	case name == "/clear":
 		c.goTo("")
 	case name == "/sessions":
@@ -71,6 +75,30 @@ func (c *Chat) offer(kind, title string, words []string) {
 	for _, w := range words {
 		choice.Items = append(choice.Items, ui.Item{Text: w, Value: w})
 	}
+	c.post(choice)
+}
+
+// offerAgents opens the picker of sub-agents to stop.
+func (c *Chat) offerAgents() {
+	choice := ui.Choice{Kind: "agents", Title: "stop an agent"}
+	for _, a := range c.s.RunningAgents() {
+		note := "its caller waits"
+		if a.Background {
+			note = "in the background"
+		}
+		choice.Items = append(choice.Items, ui.Item{Text: c.h.OneLine(a.Name), Note: note, Value: "stop " + a.ID})
+	}
+	choice.Items = append(choice.Items, ui.Item{Text: "all of them", Value: "stop all"})
+	c.post(choice)
+}
+
+// offerJobs opens the picker of background commands to end.
+func (c *Chat) offerJobs() {
+	choice := ui.Choice{Kind: "jobs", Title: "end a background command"}
+	for _, j := range c.s.RunningJobs() {
+		choice.Items = append(choice.Items, ui.Item{Text: text.Runes(c.h.OneLine(j.Command), 200), Note: j.ID, Value: "stop " + j.ID})
+	}
+	choice.Items = append(choice.Items, ui.Item{Text: "all of them", Value: "stop all"})
 	c.post(choice)
 }
 

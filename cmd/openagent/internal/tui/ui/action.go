@@ -9,8 +9,6 @@ type (
 	Send struct{ Message Message }
 	// Interrupt stops the run.
 	Interrupt struct{}
-	// StopAgent stops a sub-agent.
-	StopAgent struct{ ID string }
 	// Leave ends the program.
 	Leave struct{}
 	// Suspend stops the program until the shell continues it.
@@ -55,7 +53,6 @@ type (
 
 func (Send) action()        {}
 func (Interrupt) action()   {}
-func (StopAgent) action()   {}
 func (Leave) action()       {}
 func (Suspend) action()     {}
 func (Repaint) action()     {}
