@@ -2,9 +2,16 @@ package main
 
 import (
 	"bufio"
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	"crypto/rand"
+	"crypto/tls"
+	"crypto/x509"
 	"encoding/json"
+	"encoding/pem"
 	"fmt"
 	"io"
+	"math/big"
 	"net/http"
 	"os"
 	"os/exec"
@@ -12,6 +19,7 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+	"time"
 
 	"github.com/openagent-go/agent/cmd/openagent/internal/cli"
 	"github.com/openagent-go/agent/cmd/openagent/internal/command/serve"
@@ -211,6 +219,58 @@ func TestServe(t *testing.T) {
 		t.Errorf("streams had the facts %v, the journal has %v", got, want)
 	}
 	if code := s.end(syscall.SIGINT); code != 128+int(syscall.SIGINT) {
+		t.Errorf("exit code %d: %s", code, s.stderr.String())
+	}
+}
+
+// With a certificate the server encrypts, and browsers send its cookie only encrypted.
+func TestServeTLS(t *testing.T) {
+	t.Parallel()
+	f := newFolderOfTriggers(t, t.TempDir(), llmtest.NewServer(t))
+	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	if err != nil {
+		t.Fatal(err)
+	}
+	template := &x509.Certificate{SerialNumber: big.NewInt(1), NotAfter: time.Now().Add(time.Hour), DNSNames: []string{"agents.example.com"}}
+	der, err := x509.CreateCertificate(rand.Reader, template, template, &key.PublicKey, key)
+	if err != nil {
+		t.Fatal(err)
+	}
+	private, err := x509.MarshalPKCS8PrivateKey(key)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, block := range map[string]*pem.Block{"cert.pem": {Type: "CERTIFICATE", Bytes: der}, "key.pem": {Type: "PRIVATE KEY", Bytes: private}} {
+		if err := os.WriteFile(filepath.Join(f.dir, name), pem.EncodeToMemory(block), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	s := f.serveSessions("--tls-cert", "cert.pem", "--tls-key", "key.pem", "--host", "agents.example.com")
+	if !strings.HasPrefix(s.start.Address, "https://127.0.0.1:") {
+		t.Errorf("the address is %s", s.start.Address)
+	}
+	roots := x509.NewCertPool()
+	roots.AppendCertsFromPEM(pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der}))
+	client := &http.Client{Transport: &http.Transport{TLSClientConfig: &tls.Config{RootCAs: roots, ServerName: "agents.example.com"}},
+		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
+	for host, want := range map[string]int{"agents.example.com": http.StatusSeeOther, "other.example.com": http.StatusMisdirectedRequest} {
+		r, err := http.NewRequestWithContext(t.Context(), "POST", s.start.Address+"/login", strings.NewReader("token="+s.token))
+		if err != nil {
+			t.Fatal(err)
+		}
+		r.Host = host
+		r.Header.Set("Content-Type", "application/x-www-form-urlencoded")
+		res, err := client.Do(r)
+		if err != nil {
+			t.Fatal(err)
+		}
+		res.Body.Close()
+		if cookie := res.Header.Get("Set-Cookie"); res.StatusCode != want || (want == http.StatusSeeOther) != strings.Contains(cookie, "; Secure") {
+			t.Errorf("Host %s: %d, cookie %q", host, res.StatusCode, cookie)
+		}
+	}
+	client.CloseIdleConnections()
+	if code := s.end(syscall.SIGTERM); code != 128+int(syscall.SIGTERM) {
 		t.Errorf("exit code %d: %s", code, s.stderr.String())
 	}
 }
