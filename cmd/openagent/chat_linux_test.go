@@ -150,6 +150,17 @@ func TestUIShell(t *testing.T) {
 	if r := server.Requests()[0]; !strings.Contains(string(r.Body), "from the 21st shell") {
 		t.Errorf("the model does not see the output: %s", r.Body)
 	}
+	p.sees(`done`)
+	p.types("!touch begun; sleep 100\r") // leaving ends it
+	p.sees(`yes, once`)
+	p.thinks()
+	p.types("\r")
+	for end := time.Now().Add(10 * time.Second); time.Now().Before(end); time.Sleep(time.Millisecond) {
+		if _, err := os.Stat(filepath.Join(dir, "begun")); err == nil {
+			break
+		}
+	}
 	p.types("\x04")
+	p.sees(`continues this conversation`)
 	p.leaves()
 }

@@ -60,6 +60,15 @@ func (c *Chat) shell(ctx context.Context, line string) {
 	if mode, ok := c.slash.Mode.Load().(permission.Mode); ok {
 		a.Permissions.Mode = mode
 	}
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	c.runs.Go(func() { // leaving ends the command
+		select {
+		case <-c.over:
+			cancel()
+		case <-ctx.Done():
+		}
+	})
 	result, err := a.CallTool(ctx, "Bash", input)
 	if err != nil {
 		c.say(ui.WarnLine, "! "+c.h.OneLine(err.Error()))

@@ -9,33 +9,33 @@ import (
 )
 
 // do carries out an action that the loop does not carry out itself. What takes time runs in a
-// goroutine.
+// goroutine, which stop waits for.
 func (c *Chat) do(ctx context.Context, a ui.Action) {
 	switch a := a.(type) {
 	case ui.Send:
-		go c.send(ctx, a.Message)
+		c.runs.Go(func() { c.send(ctx, a.Message) })
 	case ui.Interrupt:
-		go c.interrupt(ctx)
+		c.runs.Go(func() { c.interrupt(ctx) })
 	case ui.Command:
 		if !c.own(ctx, a.Line) {
-			go c.command(ctx, a.Line)
+			c.runs.Go(func() { c.command(ctx, a.Line) })
 		}
 	case ui.Shell:
-		go c.shell(ctx, a.Line)
+		c.runs.Go(func() { c.shell(ctx, a.Line) })
 	case ui.AddNote:
-		go c.addNote(a.Text)
+		c.runs.Go(func() { c.addNote(a.Text) })
 	case ui.Decide:
 		c.answer(a.ID, a.Decision)
 	case ui.Reply:
 		c.answer(a.ID, a.Answers)
 	case ui.ListFiles:
-		go c.listFiles(ctx, a.Query)
+		c.runs.Go(func() { c.listFiles(ctx, a.Query) })
 	case ui.LoadImage:
-		go c.loadImage(a.Path)
+		c.runs.Go(func() { c.loadImage(a.Path) })
 	case ui.Picked:
 		c.picked(ctx, a.Kind, a.Value)
 	case ui.CycleMode:
-		go c.cycleMode(ctx)
+		c.runs.Go(func() { c.cycleMode(ctx) })
 	}
 }
 
