@@ -133,6 +133,7 @@ func cardFoot(t Theme, c ui.Card, width int, tight bool) block {
 		b.here, b.caret = true, frame.Caret{Line: len(b.lines) - 1, Byte: 0}
 	}
 	var hint string
+	look := dim
 	if len(c.Ask) > 0 {
 		hint = askChoices(t, &b, c, width, at)
 	} else {
@@ -160,13 +161,19 @@ func cardFoot(t Theme, c ui.Card, width int, tight bool) block {
 		line.here = line.here && c.Focus
 		b.append(line)
 		hint = "enter send · esc back"
+		switch {
+		case c.Missed && c.Writing == ui.WriteYes:
+			look, hint = warn, "not allowed: type yes, or esc back"
+		case c.Missed:
+			look, hint = warn, "nothing to run: write a command, or esc back"
+		}
 	}
 	if !c.Focus {
-		hint = "tab to answer"
+		look, hint = dim, "tab to answer"
 	}
-	hints := say(dim, hint).Wrap(width-3, nil, nil)
+	hints := say(look, hint).Wrap(width-3, nil, nil)
 	if tight {
-		hints = []row{say(dim, hint).Cut(width - 3)}
+		hints = []row{say(look, hint).Cut(width - 3)}
 	}
 	b.add(t, indented(hints, blanks("   "), blanks("   "))...)
 	return b

@@ -20,6 +20,7 @@ type Card struct {
 	Whys    bool    // the reasons are shown
 	Write   *Editor // text that the card asks for
 	Writing Writing // what the text is
+	Missed  bool    // enter was pressed on a text that is no answer
 
 	Nth     int    // the question of a tool that is shown
 	Chosen  []bool // its options
@@ -95,7 +96,7 @@ func (c Card) begin() Card {
 
 func (c Card) write(what Writing, text string) Card {
 	e := Editor{}.Set(text)
-	c.Write, c.Writing = &e, what
+	c.Write, c.Writing, c.Missed = &e, what, false
 	return c
 }
 
@@ -308,7 +309,7 @@ func (c Card) writeKey(k input.Key) (Card, []Action) {
 	switch {
 	case !k.Is(input.Enter, 0):
 		e, _ := c.Write.Key(k)
-		c.Write = &e
+		c.Write, c.Missed = &e, false
 		return c, nil
 	case c.Writing == WriteReason:
 		return c, []Action{Decide{c.ID, Decision{Reason: strings.TrimSpace(text)}}}
@@ -316,9 +317,11 @@ func (c Card) writeKey(k input.Key) (Card, []Action) {
 		if strings.TrimSpace(text) == "yes" {
 			return c, []Action{Decide{c.ID, c.allow()}}
 		}
+		c.Missed = true
 		return c, nil
 	case c.Writing == WriteCommand:
 		if text = strings.TrimSpace(text); text == "" {
+			c.Missed = true
 			return c, nil
 		}
 		return c, []Action{Decide{c.ID, Decision{Allow: true, Edited: text}}}
