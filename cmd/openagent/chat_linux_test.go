@@ -164,3 +164,19 @@ func TestUIShell(t *testing.T) {
 	p.sees(`continues this conversation`)
 	p.leaves()
 }
+
+// Commands work while a skill runs.
+func TestChatCommandsDuringASkill(t *testing.T) {
+	p := sitDown(t, llmtest.NewServer(t, callBash("sleep 20"), llmtest.Say("end")), t.TempDir(), nil, []string{"--permission-mode", "bypassPermissions"})
+	p.sees(`enter send`)
+	p.types("/debug it\r")
+	p.sees(`sleep 20`)
+	p.types("/status\r")
+	p.sees(`session `)
+	p.types("/context\r")
+	p.sees(`tokens`)
+	p.types("\x1b")
+	p.sees(`stopped`)
+	p.types("\x04")
+	p.leaves()
+}

@@ -5,6 +5,7 @@ import (
 	"crypto/rand"
 	"errors"
 	"iter"
+	"slices"
 	"time"
 
 	"github.com/openagent-go/agent"
@@ -13,6 +14,7 @@ import (
 	"github.com/openagent-go/agent/cmd/openagent/internal/tui/ui"
 	"github.com/openagent-go/agent/event"
 	"github.com/openagent-go/agent/internal/fact"
+	"github.com/openagent-go/agent/internal/wire"
 	"github.com/openagent-go/agent/llm"
 )
 
@@ -109,6 +111,32 @@ func (c *Chat) interrupt(ctx context.Context) {
 	c.slash.TellOfJobs()
 }
 
+// start is turn for a command, which does not wait for the run: other commands may follow.
+func (c *Chat) start(ctx context.Context, events iter.Seq2[event.Event, error]) error {
+	c.running.Store(true)
+	go func() {
+		if err := c.turn(ctx, events); err != nil {
+			c.say(ui.WarnLine, "! "+c.h.OneLine(err.Error()))
+		}
+	}()
+	return nil
+}
+
+// masked is a result without secrets of the program.
+func (c *Chat) masked(d event.ToolResult) event.ToolResult {
+	d.Result.Title = wire.Mask(d.Result.Title, c.h.Secrets)
+	for i, b := range d.Result.Content {
+		if t, ok := b.(llm.Text); ok {
+			if hidden := wire.Mask(t.Text, c.h.Secrets); hidden != t.Text {
+				d.Result.Content = slices.Clone(d.Result.Content)
+				t.Text = hidden
+				d.Result.Content[i] = t
+			}
+		}
+	}
+	return d
+}
+
 // turn shows the events of a run to its end. It returns the error of a run that did not begin.
 func (c *Chat) turn(ctx context.Context, events iter.Seq2[event.Event, error]) error {
 	c.runs.Add(1)
@@ -132,6 +160,7 @@ func (c *Chat) turn(ctx context.Context, events iter.Seq2[event.Event, error]) e
 			if mode := d.Result.Patch.Mode; mode != "" {
 				c.slash.Mode.Store(mode)
 			}
+			e.Data = c.masked(d)
 		case fact.Delivered:
 			if got := c.numbers(d.IDs); len(got) > 0 {
 				c.post(ui.Delivered{Numbers: got})

@@ -98,17 +98,21 @@ func (e Editor) AddImage(path, note string) Editor {
 	return e.change(e.Caret, e.Caret, text, opOther)
 }
 
-// expand replaces the paste at the caret, or the one before it, by its text.
+// expand replaces the paste at the caret, or else the nearest one before it or behind it, by
+// its text.
 func (e Editor) expand() Editor {
-	for _, at := range []int{e.Caret, e.prev(e.Caret)} {
-		for _, r := range e.Text[at:] {
-			if c, ok := e.Chip(r); ok && c.Image == "" && !strings.ContainsFunc(c.Text, isChip) {
-				return e.change(at, at+len(string(r)), c.Text, opOther)
-			}
-			break
+	from, to := -1, 0
+	for i, r := range e.Text {
+		c, ok := e.Chip(r)
+		if !ok || c.Image != "" || strings.ContainsFunc(c.Text, isChip) || i > e.Caret && from >= 0 {
+			continue
 		}
+		from, to = i, i+len(string(r))
 	}
-	return e
+	if from < 0 {
+		return e
+	}
+	return e.change(from, to, e.chips[[]rune(e.Text[from:to])[0]-firstChip].Text, opOther)
 }
 
 // Content returns the text as it is sent, pastes included, and the paths of its images. An

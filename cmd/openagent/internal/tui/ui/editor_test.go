@@ -97,6 +97,12 @@ func TestChips(t *testing.T) {
 	if got := e.expand(); got.Text != "see "+lines+" end" {
 		t.Errorf("expanded %q", got.Text)
 	}
+	if got := e.moveTo(len(e.Text)).expand(); got.Text != "see "+lines+" end" {
+		t.Errorf("expanded from behind it: %q", got.Text)
+	}
+	if got := e.moveTo(0).expand(); got.Text != "see "+lines+" end" {
+		t.Errorf("expanded from before it: %q", got.Text)
+	}
 	if got, _ := e.Key(input.Key{Code: input.Backspace}); got.Text != "see  end" {
 		t.Errorf("a chip is deleted whole, not %q", got.Text)
 	}
