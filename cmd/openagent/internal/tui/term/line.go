@@ -100,6 +100,25 @@ func starts(line string, at, from int) bool {
 	return i == at
 }
 
+// boundary returns the last place at or before a byte of a line that is not inside of a
+// character or a sequence.
+func boundary(line string, at int) int {
+	i := 0
+	for i < len(line) {
+		size := 1
+		if line[i] == 0x1b {
+			size = sequence(line[i:])
+		} else {
+			_, size = utf8.DecodeRuneInString(line[i:])
+		}
+		if i+size > at {
+			break
+		}
+		i += size
+	}
+	return i
+}
+
 // sameWidth reports whether two texts take the same cells, both in terminals where
 // ambiguous characters are narrow and where they are wide.
 func sameWidth(a, b string) bool {

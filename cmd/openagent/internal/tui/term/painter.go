@@ -120,7 +120,7 @@ func fitting(f frame.Frame, width, height int) frame.Frame {
 	if len(f.Live) == 0 {
 		f.Live = []string{""}
 	}
-	f.Caret.Byte = min(max(f.Caret.Byte, 0), len(f.Live[f.Caret.Line]))
+	f.Caret.Byte = boundary(f.Live[f.Caret.Line], f.Caret.Byte)
 	return f
 }
 

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"unicode/utf8"
 
 	"github.com/openagent-go/agent/cmd/openagent/internal/tui/frame"
 	"github.com/openagent-go/agent/cmd/openagent/internal/tui/term/termtest"
@@ -333,4 +334,23 @@ func TestPage(t *testing.T) {
 	if got := string(p.paint(nil, []string{"x"}, 10, 2, false)); got != syncOn+"\x1b[1H\r\x1b[Kx\x1b[2H\r\x1b[K"+syncOff {
 		t.Errorf("after a resize: %q", got)
 	}
+}
+
+// Whatever a frame holds, no sequence but those of styles reaches the terminal.
+func FuzzSanitized(f *testing.F) {
+	for _, s := range []string{"plain", "\x1b[1mbold\x1b[m", "\x1b[2J", "\x1b]52;c;aGk=\a", "\u009b31m", "\x1b[1", "\xff\x1b", "\x1b[38:2::1:2:3m"} {
+		f.Add(s)
+	}
+	f.Fuzz(func(t *testing.T, s string) {
+		out := sanitized([]string{s})[0]
+		if !utf8.ValidString(out) || !clean(out) {
+			t.Fatalf("%q becomes %q", s, out)
+		}
+		b := (&Painter{Plain: true}).Paint(nil, frame.Frame{Above: []string{s}, Live: []string{s}, Caret: frame.Caret{Byte: len(s) / 2}}, 20, 5)
+		if rest := strings.NewReplacer("\r", "", "\n", "", save, "", restore, "").Replace(string(b)); strings.ContainsFunc(rest, func(r rune) bool {
+			return r != 0x1b && (r < 0x20 || 0x7f <= r && r < 0xa0)
+		}) || !utf8.Valid(b) {
+			t.Fatalf("%q is painted as %q", s, b)
+		}
+	})
 }
