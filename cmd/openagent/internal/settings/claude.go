@@ -1,6 +1,7 @@
 package settings
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"path/filepath"
@@ -31,6 +32,8 @@ type ClaudeFlags struct {
 	DropsTurn   string   // the prompt that --resume-at leaves out, and nothing else
 
 	noTools, noLayers bool // the value was empty
+	noAppend          bool // the same for --append-system-prompt
+	noThinking        bool // --max-thinking-tokens is 0
 	Minimal           bool // the same for --system-prompt
 	systemFile        string
 	appendFile        string
@@ -91,10 +94,16 @@ func (o *Options) Driven() bool { return o.Claude() && o.Input == cli.FormatStre
 
 // checkClaude completes the flags of programs and refuses those that need --verbose.
 func (o *Options) checkClaude() error {
-	for name, empty := range map[string]bool{"--tools": o.noTools, "--setting-sources": o.noLayers, "--system-prompt": o.Minimal} {
+	for name, empty := range map[string]bool{"--tools": o.noTools, "--setting-sources": o.noLayers, "--system-prompt": o.Minimal, "--append-system-prompt": o.noAppend} {
 		if empty && !o.Claude() {
 			return cli.Usagef("%s: the value is empty; leave the flag out instead", name)
 		}
+	}
+	if o.noThinking {
+		if !o.Claude() {
+			return cli.Usagef("--max-thinking-tokens: 0 is out of range; write 1 or more, or leave the flag out")
+		}
+		o.ClaudeFlags.Thinking = cmp.Or(o.ClaudeFlags.Thinking, "disabled")
 	}
 	if o.AskTool != "" && !o.Claude() {
 		return cli.Usagef("--permission-prompt-tool: %q is a tool of an MCP server; that needs --verbose and --output-format stream-json", cli.Clip(o.AskTool))
@@ -181,6 +190,17 @@ func orEmpty(empty *bool, set func(string) error) func(string) error {
 	return func(s string) error {
 		if s == "" {
 			*empty = true
+			return nil
+		}
+		return set(s)
+	}
+}
+
+// orNone reads a number of thinking tokens. 0 is an error unless the lines are those of Claude Code.
+func orNone(none *bool, set func(string) error) func(string) error {
+	return func(s string) error {
+		if s == "0" {
+			*none = true
 			return nil
 		}
 		return set(s)

@@ -39,10 +39,11 @@ type claudeLines struct {
 	windows   func(model string) (window, output int)
 	hide      func(text string) string // replaces secrets
 
-	stop  string // stop_reason of the last answer
-	began string // what began the prompt, if not a message of the host
-	tasks *tasks
-	told  map[string]time.Duration // when each slow call was last reported on
+	stop    string // stop_reason of the last answer
+	calling bool   // the prompt is at the calls of an answer
+	began   string // what began the prompt, if not a message of the host
+	tasks   *tasks
+	told    map[string]time.Duration // when each slow call was last reported on
 
 	mu  sync.Mutex // guards all
 	all spending
@@ -300,6 +301,10 @@ type claudeModel struct {
 // prompts so far. It has no unknown cost: that is 0.
 func (r *Report) claudeOf(l ResultLine) claudeResult {
 	end, c := claudecode.EndOf(r.End.Reason), r.claude
+	if r.End.Reason == event.Interrupted && c.calling {
+		end.Reason = "aborted_tools"
+	}
+	c.calling = false
 	c.spend(r.End)
 	sum := c.soFar()
 	out := claudeResult{Type: "result", Subtype: end.Subtype, IsError: end.IsError, Turns: l.Turns, DurationMS: l.DurationMS, APIMS: l.APIMS, TTFTMS: l.TTFTMS,

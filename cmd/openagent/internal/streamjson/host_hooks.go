@@ -44,6 +44,9 @@ func (d *Session) hooksOf(events map[string][]hookMatcher) (list []hook.Hook, er
 			if !own && !slices.Contains(hook.Events, on) {
 				return nil, fmt.Errorf("initialize: hooks: the event %q is not supported by this version", cli.Clip(name))
 			}
+			if m.Callbacks == nil {
+				return nil, fmt.Errorf("initialize: hooks: an entry of %s has no hookCallbackIds; give the list of its callbacks", name)
+			}
 			h := hook.Hook{On: on, Timeout: hookTimeout}
 			if m.Matcher != nil {
 				h.Match = *m.Matcher
@@ -206,6 +209,12 @@ func (d *Session) hookInput(ctx context.Context, in *hook.Input) (json.RawMessag
 	}
 	root := d.s.Session.ID
 	all["session_id"] = encoded(root)
+	if in.Session != root { // hosts know the session by the file of the main agent
+		all["transcript_path"] = encoded(d.transcript())
+		if in.Event == hook.SubagentStart || in.Event == hook.SubagentStop {
+			all["agent_transcript_path"] = encoded(in.Transcript)
+		}
+	}
 	id := ""
 	if in.Call != "" {
 		use, err := d.report.calls.Find(ctx, root, tool.Call{ID: in.Call, Session: in.Session, Name: in.Tool, Input: in.Input})
@@ -235,6 +244,14 @@ func (d *Session) hookInput(ctx context.Context, in *hook.Input) (json.RawMessag
 	}
 	out, err := json.Marshal(all)
 	return out, id, err
+}
+
+// transcript returns the journal of the session; "" if it is not in a file.
+func (d *Session) transcript() string {
+	if s, ok := d.s.Store.(interface{ Journal(id string) string }); ok {
+		return s.Journal(d.s.Session.ID)
+	}
+	return ""
 }
 
 // encoded returns a value as JSON; null if there is none.

@@ -29,6 +29,7 @@ func TestHostOfNonsense(t *testing.T) {
 		`{"hooks":{"PreToolUse":[{"hookCallbackIds":["h"],"timeout":-1}]}}`:          "timeout",
 		`{"hooks":{"PreToolUse":[{"hookCallbackIds":["h"],"matcher":"("}]}}`:         "matcher",
 		`{"hooks":{"PreToolUse":[{"hookCallbackIds":["h"],"onFailure":"explode"}]}}`: "onFailure",
+		`{"hooks":{"PreToolUse":[{"callbackIds":["h"]}]}}`:                           "hookCallbackIds",
 		`{"hooks":{"PreSkillShellCommand":[{"hookCallbackIds":["h"]}]}}`:             "PreSkillShellCommand",
 		`{"systemPrompt":[7]}`:     "systemPrompt",
 		`{"systemPrompt":{"a":1}}`: "systemPrompt",

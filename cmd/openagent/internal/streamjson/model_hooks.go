@@ -78,7 +78,7 @@ func (d *Session) switchModel(ctx context.Context, requested *string) (any, erro
 		requested = nil
 	}
 	before := d.s.Session.Agent().Model
-	in := modelSwitch{Session: d.s.Session.ID, Cwd: d.s.Project, From: modelinfo.Of(before).Value, To: name, Requested: requested, Source: "sdk", TTL: "5m", Pricing: "default"}
+	in := modelSwitch{Session: d.s.Session.ID, Transcript: d.transcript(), Cwd: d.s.Project, From: modelinfo.Of(before).Value, To: name, Requested: requested, Source: "sdk", TTL: "5m", Pricing: "default"}
 	if len(d.modelHooks) > 0 {
 		to, err := d.s.Provider.FindModel(name)
 		if err != nil {

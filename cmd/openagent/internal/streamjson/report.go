@@ -123,6 +123,9 @@ func (r *Report) Event(e event.Event) {
 		case d.Call == "": // other calls summarise a result
 			r.calling(d)
 			r.requesting()
+			if r.claude != nil && r.parent == nil {
+				r.claude.calling = false
+			}
 		}
 	case event.ModelFailed:
 		if r.compacting {
@@ -365,20 +368,20 @@ func (r *Report) assistant(e event.Event, m event.AssistantMessage) {
 		r.partial.finish(m)
 	}
 	if r.claude != nil && r.parent == nil {
-		r.claude.stop = string(m.Response.Stop)
+		r.claude.stop, r.claude.calling = string(m.Response.Stop), len(m.Response.Message.ToolUses()) > 0
 	}
 	r.flush()
 	r.batch = batch{}
-	for i, u := range m.Response.Message.ToolUses() {
+	if r.claude != nil {
+		r.claudeAnswer(e, m, pieces)
+	} else {
+		r.Line(assistantLine{Type: "assistant", Message: shownMessage(m), Parent: r.parent, Origin: r.NewOrigin(e.UUID())})
+	}
+	for i, u := range m.Response.Message.ToolUses() { // now that they are shown: questions about them wait for that
 		id := CallID(e.Seq, i)
 		r.calls.Add(r.prefix+id, u)
 		r.batch.ids = append(r.batch.ids, id)
 	}
-	if r.claude != nil {
-		r.claudeAnswer(e, m, pieces)
-		return
-	}
-	r.Line(assistantLine{Type: "assistant", Message: shownMessage(m), Parent: r.parent, Origin: r.NewOrigin(e.UUID())})
 }
 
 func (r *Report) decided(call string, d permission.Decision) { r.decisions[call] = d }

@@ -180,6 +180,8 @@ func (d *Session) serve(ctx context.Context) (cli.Outcome, error) {
 			last = d.result(ctx)
 		case err != nil:
 			return last, err
+		default: // the message had been answered before
+			d.rested()
 		}
 	}
 }
@@ -189,13 +191,18 @@ func (d *Session) result(ctx context.Context) cli.Outcome {
 	line, o := d.report.ResultLine(ctx, d.claude)
 	d.s.ExportSession(ctx) // who reads the result may look for it
 	d.out.Put(line)
+	d.rested()
+	return o
+}
+
+// rested reports that nothing works any more, if that is so.
+func (d *Session) rested() {
 	d.mu.Lock()
 	more := len(d.queue) > 0
 	d.mu.Unlock()
 	if !more && !d.background() {
 		d.tellState("idle")
 	}
-	return o
 }
 
 // next waits for the next turn; nil means the input has ended.

@@ -10,6 +10,7 @@ import (
 	"testing/synctest"
 
 	"github.com/openagent-go/agent/cmd/openagent/internal/cli"
+	"github.com/openagent-go/agent/event"
 	"github.com/openagent-go/agent/internal/contentjson"
 	"github.com/openagent-go/agent/llm"
 )
@@ -127,4 +128,23 @@ func TestLinesGiveUp(t *testing.T) {
 		}
 		close(g.open)
 	})
+}
+
+// Questions about a call wait for its line by looking for the call.
+func TestCallsAreKnownOnceShown(t *testing.T) {
+	var r *Report
+	shown := false
+	r = NewReport("s", "p", func(v any) {
+		if _, ok := v.(assistantLine); ok {
+			shown = true
+			if _, known := r.calls.Get(CallID(3, 0)); known {
+				t.Error("the call is known before its line")
+			}
+		}
+	})
+	r.Event(event.Event{Seq: 3, Data: event.AssistantMessage{Response: llm.Response{
+		Message: llm.Message{Role: llm.Assistant, Content: []llm.Block{llm.ToolUse{ID: "t1", Name: "Read", Input: []byte(`{}`)}}}}}})
+	if _, known := r.calls.Get(CallID(3, 0)); !shown || !known {
+		t.Errorf("shown %v, known %v", shown, known)
+	}
 }

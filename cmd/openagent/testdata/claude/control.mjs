@@ -46,6 +46,13 @@ scenario('changes', { steps: two, asked: ['claude-haiku-4-5'] }, async () => {
   assert.ok(usage.totalTokens > 0 && usage.maxTokens > 0 && usage.categories.some(c => c.id === 'system_prompt'), JSON.stringify(usage))
   assert.equal(models[0].value, 'default')
 })
+scenario('interrupt of a call', { steps: [{ calls: [{ id: 'b1', name: 'Bash', input: { command: 'sleep 60' } }] }] }, async () => {
+  const r = await ask('run', { ...free }, async (m, q) => {
+    if (m.type === 'assistant') await q.interrupt()
+  })
+  assert.equal(r.result.subtype, 'error_during_execution')
+  assert.equal(r.result.terminal_reason, 'aborted_tools')
+})
 scenario('interrupt', { steps: [{ text: 'a long text that takes its time', pieces: 30, event_delay: '100ms' }, { text: 'two' }] }, async () => {
   const p = input('hi')
   let receipt, n = 0
@@ -201,6 +208,17 @@ scenario('states', { steps: [{ text: 'one' }] }, async () => {
   const r = await ask('hi', { env: { ...process.env, CLAUDE_CODE_EMIT_SESSION_STATE_EVENTS: '1' } })
   succeeded(r, 'one')
   assert.deepEqual(r.of('system', 'session_state_changed').map(m => m.state), ['running', 'idle'])
+})
+scenario('states after a message that came twice', { steps: [{ text: 'one' }] }, async () => {
+  const id = '22222222-2222-4222-8222-222222222222', p = input()
+  let idle = 0
+  p.send({ ...message('hi'), uuid: id })
+  const r = await ask(p.stream, { env: { ...process.env, CLAUDE_CODE_EMIT_SESSION_STATE_EVENTS: '1' } }, m => {
+    if (m.type === 'result') p.send({ ...message('hi'), uuid: id })
+    if (m.state === 'idle' && ++idle === 2) p.end()
+  })
+  succeeded(r, 'one')
+  assert.equal(r.of('result').length, 1)
 })
 scenario('prompt that closes early', { steps: [{ text: 'one' }] }, async () => {
   const c = new AbortController()

@@ -102,12 +102,14 @@ scenario('batch hook', { steps: [{ calls: [{ id: 'b1', name: 'Bash', input: { co
 })
 scenario('agent hooks', { steps: [{ calls: [{ id: 'a1', name: 'Agent', input: { subagent_type: 'general-purpose', description: 'd', prompt: 'p' } }] }, { calls: [{ id: 'b1', name: 'Bash', input: { command: 'echo 1' } }] }, { text: 'inner' }, { text: 'done' }] }, async () => {
   const seen = []
-  const log = async (input, id) => { seen.push([input.hook_event_name, input.agent_type, id, input.session_id, input.agent_id]); return {} }
+  const log = async (input, id) => { seen.push([input.hook_event_name, input.agent_type, id, input.session_id, input.agent_id, input.transcript_path, input.agent_transcript_path]); return {} }
   const r = await ask('run', { ...free, hooks: { ...hooks('SubagentStart', log), ...hooks('SubagentStop', log), ...hooks('PreToolUse', log, { matcher: 'Bash' }) } })
   succeeded(r, 'done')
   assert.deepEqual(seen.map(s => s[0]), ['SubagentStart', 'PreToolUse', 'SubagentStop'])
   assert.equal(seen[1][2], 'b1')
   assert.ok(seen.every(s => s[1] === 'general-purpose' && s[3] === r.init.session_id && s[4]))
+  assert.ok(seen.every(s => s[5] === seen[0][5] && existsSync(s[5]) && !s[5].includes(s[4])), JSON.stringify(seen))
+  assert.ok(seen[2][6].includes(seen[2][4]) && existsSync(seen[2][6]), JSON.stringify(seen))
 })
 scenario('permission hook', { steps: write }, async () => {
   const r = await ask('write', { hooks: hooks('PermissionRequest', async () => ({ hookSpecificOutput: { hookEventName: 'PermissionRequest', decision: { behavior: 'allow' } } })) })
