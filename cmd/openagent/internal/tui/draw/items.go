@@ -357,7 +357,7 @@ func below(k kind, lines []string) []row {
 // tail draws the last lines of an output.
 func tail(k kind, output string, limit int) []row {
 	lines := strings.Split(strings.TrimRight(output, "\n"), "\n")
-	if len(lines) == 1 && lines[0] == "" {
+	if len(lines) == 1 && (lines[0] == "" || lines[0] == "(no output)") {
 		return nil
 	}
 	var out []row
