@@ -115,7 +115,7 @@ func history(m ui.Model, width int, t Theme) (above []string, mark ui.Mark, live
 	}
 	notes := func(upTo int) {
 		for ; mark.Notes < len(m.Notes) && m.Notes[mark.Notes].Items <= upTo; mark.Notes++ {
-			out(noteRows(m.Notes[mark.Notes])...)
+			out(noteRows(m.Notes[mark.Notes], width)...)
 		}
 	}
 	var items []*view.Item
@@ -152,11 +152,17 @@ func history(m ui.Model, width int, t Theme) (above []string, mark ui.Mark, live
 	return above, mark, live
 }
 
-// noteRows draws what a command said. It is not cut: the terminal wraps it.
-func noteRows(n ui.Note) []row {
+// noteRows draws what a command said, broken at its words. Lines of changes are as they are.
+func noteRows(n ui.Note, width int) []row {
 	var out []row
 	for _, l := range n.Lines {
-		out = append(out, lineRow(l))
+		r := lineRow(l)
+		if l.Kind == ui.AddedLine || l.Kind == ui.RemovedLine {
+			out = append(out, r)
+			continue
+		}
+		indent := len(l.Text) - len(strings.TrimLeft(l.Text, " "))
+		out = append(out, r.Wrap(width, nil, blanks(strings.Repeat(" ", min(indent, width/4))))...)
 	}
 	return out
 }

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"strings"
+	"unicode/utf8"
 
 	"github.com/openagent-go/agent/cmd/openagent/internal/tui/difftext"
 	"github.com/openagent-go/agent/cmd/openagent/internal/tui/mdview"
@@ -19,6 +20,7 @@ import (
 const (
 	maxProse     = 100 // cells of a row of text
 	promptRows   = 12  // of a prompt are shown
+	maxPrompt    = 24  // rows of a prompt are shown
 	outputRows   = 5   // of a command's output
 	failedRows   = 10  // of the output of one that failed
 	diffRows     = 12  // of a diff
@@ -63,15 +65,21 @@ func promptItem(p *view.Prompt, width int) []row {
 	if more > 1 {
 		lines = lines[:promptRows]
 	}
-	for i, line := range lines {
-		mark := sp(plain, "  ")
-		if i == 0 {
-			mark = sp(accent, "❯ ")
-		}
-		rows := say(strong, line).Wrap(min(width-2, maxProse), nil, nil)
-		out = append(out, indented(rows, row{mark}, row{sp(plain, "  ")})...)
+	shown := strings.Join(lines, "\n")
+	limited := text.Runes(shown, maxPrompt*maxProse)
+	var rows []row
+	for line := range strings.SplitSeq(limited, "\n") {
+		rows = append(rows, say(strong, line).Wrap(min(width-2, maxProse), nil, nil)...)
 	}
-	if more > 1 {
+	long := limited != shown || len(rows) > maxPrompt+1
+	if long {
+		rows = rows[:min(len(rows), maxPrompt)]
+	}
+	out = append(out, indented(rows, row{sp(accent, "❯ ")}, row{sp(plain, "  ")})...)
+	switch {
+	case long:
+		out = append(out, row{sp(dim, "  … the rest of "+text.Count(utf8.RuneCountInString(said), "character")+" (ctrl+o)")}.Cut(width))
+	case more > 1:
 		out = append(out, row{sp(dim, fmt.Sprintf("  … %d more lines (ctrl+o)", more))})
 	}
 	return out

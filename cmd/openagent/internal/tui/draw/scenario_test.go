@@ -203,6 +203,9 @@ func (s *stage) do(word, rest string) {
 	case "changes":
 		s.put(ui.Choice{Kind: "rewind", Title: "what goes back?", Items: []ui.Item{{Text: "files and conversation"}, {Text: "only the files"}, {Text: "only the conversation"}},
 			About: []ui.Line{{Kind: ui.DimLine, Text: "   changed  invoice.sh"}, {Kind: ui.RemovedLine, Text: "   -sum"}, {Kind: ui.AddedLine, Text: "   +total"}}})
+	case "repeat": // N text: a prompt that is one line
+		n, _ := strconv.Atoi(first)
+		s.do("prompt", strings.Repeat(more+" ", n))
 	case "output":
 		s.put(ui.Output{Lines: []ui.Line{{Text: rest}}})
 	case "files":
