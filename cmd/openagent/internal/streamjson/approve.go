@@ -44,6 +44,14 @@ type question struct {
 	Risks       []rules.Risk           `json:"risks,omitempty"` // risky parts of a command line
 }
 
+// A claudeQuestion is a question for hosts of Claude Code. What is not known is left out.
+type claudeQuestion struct {
+	question
+	Display     string  `json:"display_name"`
+	Agent       *string `json:"agent_id,omitempty"`
+	BlockedPath *string `json:"blocked_path,omitempty"`
+}
+
 // A reply answers a question.
 type reply struct {
 	Behavior    string                 `json:"behavior"`
@@ -131,7 +139,11 @@ func (a *permissionPrompt) askTool(ctx context.Context, name string, call tool.C
 // ask sends a question and waits for its answer. The error is app.ErrNoPerson if no client answers any
 // more. An error of the host, and an answer that cannot be read, is a denial.
 func (d *Session) ask(ctx context.Context, q question) (reply, error) {
-	raw, err := d.request(ctx, q, true)
+	var body any = q
+	if d.claude {
+		body = claudeQuestion{q, q.ToolName, q.Agent, q.BlockedPath}
+	}
+	raw, err := d.request(ctx, body, true)
 	var r reply
 	switch {
 	case errors.Is(err, errHost):

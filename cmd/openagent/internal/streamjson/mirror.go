@@ -24,6 +24,7 @@ type mirror struct {
 	secrets []string
 	files   map[string]*mirroredFile // by session; "" is the main one
 	reading bool                     // the past is read, which the host's store has
+	forked  bool                     // it does not have it: this start made the session from another one
 }
 
 // A mirroredFile is the file of a session or of a sub-agent.
@@ -51,11 +52,11 @@ func newMirror(ctx context.Context, h *cli.IO, s *app.App, put func(any)) (*mirr
 		return nil, err
 	}
 	read := func(after int64) iter.Seq2[event.Event, error] { return s.Store.Read(ctx, s.Session.ID, after) }
-	return &mirror{put: put, read: read, header: session.Header{Dir: s.Project}, session: s.Session.ID, path: path, secrets: h.Secrets, files: map[string]*mirroredFile{}}, nil
+	return &mirror{put: put, read: read, header: session.Header{Dir: s.Project}, session: s.Session.ID, path: path, secrets: h.Secrets, files: map[string]*mirroredFile{}, forked: s.Options.Fork}, nil
 }
 
 // past has the mirror pass over the facts that follow, until the function that it returns is called.
-// Those of the session that this one was forked from count as new.
+// In a session that this start has forked they count as new.
 func (m *mirror) past() func() {
 	if m == nil {
 		return func() {}
@@ -103,7 +104,7 @@ func (m *mirror) write(r *Report, f *mirroredFile, e event.Event) {
 	if named, ok := e.Data.(event.SessionNamed); ok && r.parent == nil {
 		entries = append(entries, claudelog.Names(m.session, named, claudelog.Hidden(m.secrets))...)
 	}
-	if len(entries) == 0 || m.reading && e.Session == m.session {
+	if len(entries) == 0 || m.reading && !m.forked {
 		return
 	}
 	if r.parent != nil && !f.begun {

@@ -32,6 +32,19 @@ scenario('session store', {
   assert.deepEqual(await kinds(fork.sessionId), first)
 })
 
+scenario('session store of a fork', { steps: [{ text: 'Hello.' }, { text: 'Again.' }, { text: 'More.' }] }, async () => {
+  const sessionStore = new sdk.InMemorySessionStore()
+  const r = await ask('hi', { sessionStore })
+  succeeded(r, 'Hello.')
+  const texts = async id => (await sdk.getSessionMessages(id, { dir, sessionStore })).map(m => m.type)
+  const fork = await ask('again', { sessionStore, resume: r.result.session_id, forkSession: true })
+  succeeded(fork, 'Again.')
+  assert.notEqual(fork.result.session_id, r.result.session_id)
+  assert.deepEqual(await texts(fork.result.session_id), ['user', 'assistant', 'user', 'assistant'])
+  succeeded(await ask('more', { sessionStore, resume: fork.result.session_id }), 'More.')
+  assert.deepEqual(await texts(fork.result.session_id), ['user', 'assistant', 'user', 'assistant', 'user', 'assistant'])
+})
+
 scenario('no session store', { steps: [{ text: 'Hello.' }] }, async () => {
   const r = await ask('hi')
   succeeded(r, 'Hello.')

@@ -55,6 +55,7 @@ scenario('permission allowed', { steps: write }, async () => {
   assert.equal(seen[0], 'Write')
   assert.equal(seen[2].toolUseID, 'w1')
   assert.ok(Array.isArray(seen[2].suggestions))
+  assert.deepEqual([seen[2].displayName, seen[2].agentID, seen[2].blockedPath], ['Write', undefined, undefined])
 })
 scenario('permission denied', { steps: write, asked: ['leave it'] }, async () => {
   const r = await ask('write', { canUseTool: async () => ({ behavior: 'deny', message: 'leave it' }) })
