@@ -15,6 +15,7 @@ type Flag struct {
 	Short byte   // 0: none
 	Arg   string // the name of its value; "": the flag takes none
 	Help  string
+	Find  string   // what tells its values, for the error of a missing one
 	Words []string // the allowed values, if the list is fixed
 	Path  bool     // the value is a path
 	Set   func(value string) error
@@ -175,7 +176,11 @@ func (f Flag) apply(shown, value string) error {
 }
 
 func (fs Flags) missing(shown string, f Flag) error {
-	return Usagef("%s needs a value: %s %s", shown, shown, f.Arg)
+	find := ""
+	if f.Find != "" {
+		find = "; " + f.Find
+	}
+	return Usagef("%s needs a value: %s %s%s", shown, shown, f.Arg, find)
 }
 
 func (fs Flags) named(name string) (Flag, bool) {

@@ -135,7 +135,7 @@ func (o *Options) Flags() cli.Flags {
 		{Name: "disallowed-tools", Aliases: []string{"disallowedTools"}, Arg: "RULES", Help: "calls that are refused; a tool name alone hides the tool", Set: RuleFlag(&o.Deny)},
 		{Name: "settings", Arg: "FILE|JSON", Help: "more settings; they override files and variables", Set: cli.Raw(&o.extra)},
 		{Name: "setting-sources", Arg: "LAYER,LAYER", Help: "read only these settings files: user, project, local (default all)", Set: orEmpty(&o.noLayers, cli.OneOfEach(&o.Layers, layers))},
-		{Name: "resume", Short: 'r', Arg: "ID", Help: "continue a session; without a prompt, continue its interrupted run", Set: cli.Text(&o.Resume)},
+		{Name: "resume", Short: 'r', Arg: "ID", Find: "--continue takes the latest session, openagent sessions lists all", Help: "continue a session; without a prompt, continue its interrupted run", Set: cli.Text(&o.Resume)},
 		{Name: "plain", Help: "on a terminal: plain lines instead of the terminal UI, as for screen readers; the default with TERM=dumb", Set: cli.SetTrue(&o.Plain)},
 		{Name: "continue", Short: 'c', Help: "continue the latest session of this folder", Set: cli.SetTrue(&o.Latest)},
 		{Name: "fork-session", Help: "with --resume or --continue: continue in a copy", Set: cli.SetTrue(&o.Fork)},
