@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/openagent-go/agent"
 	"github.com/openagent-go/agent/permission"
 	"github.com/openagent-go/agent/session"
 	"github.com/openagent-go/agent/session/export"
@@ -229,11 +230,27 @@ func rewind(s *Server, c *call) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := open.Rewind(c.ctx(), in.Fact); err != nil {
+	if err := rewindTo(c.ctx(), open, in.Fact); err != nil {
 		return nil, err
 	}
 	s.log().Info("session rewound", "session", l.at.id, "fact", in.Fact, "by", c.by)
 	return done{true}, nil
+}
+
+// rewindTo lets a session continue from a fact in the mode that it has now. In its past it may have
+// been in the mode that asks nothing, which is not for HTTP to bring back.
+func rewindTo(ctx context.Context, open *agent.Session, fact int64) error {
+	mode, err := open.Mode(ctx)
+	if err != nil {
+		return err
+	}
+	if err := open.SetMode(ctx, mode); err != nil { // a prompt right after the rewind has it
+		return err
+	}
+	if err := open.Rewind(ctx, fact); err != nil {
+		return err
+	}
+	return open.SetMode(ctx, mode) // on record
 }
 
 // contextUsage answers with the size of the next request.

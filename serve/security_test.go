@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"log/slog"
 	"net/http"
@@ -12,6 +13,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -20,6 +22,7 @@ import (
 	"github.com/openagent-go/agent/llm/llmtest"
 	"github.com/openagent-go/agent/permission"
 	"github.com/openagent-go/agent/session"
+	"github.com/openagent-go/agent/tool"
 )
 
 // answer makes a request and returns the status and the body of the answer.
@@ -342,6 +345,49 @@ func TestLeftInBypass(t *testing.T) {
 		if s.do("GET", "/v1/sessions/chat", "", 200, &info); info.Mode != string(want) {
 			t.Errorf("an agent in mode %q has the session in %q, want %q", mode, info.Mode, want)
 		}
+	}
+}
+
+// Going back to a time in which the session asked nothing does not bring that mode back.
+func TestRewindIntoBypass(t *testing.T) {
+	store, ran := session.Dir(t.TempDir()), atomic.Int32{}
+	write := tool.New(tool.Spec{Name: "write", Description: "Writes."}, func(context.Context, tool.Call, struct{}) (*tool.Result, error) {
+		ran.Add(1)
+		return tool.Text("written"), nil
+	})
+	old := (&agent.Agent{Program: "p", Model: llmtest.Script(llmtest.Say("one"), llmtest.Say("two")), Sessions: store}).Session("chat")
+	if err := old.SetMode(t.Context(), permission.Bypass); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := old.Prompt(t.Context(), "hello"); err != nil {
+		t.Fatal(err)
+	}
+	latest, err := session.Last(t.Context(), store, "chat", 1, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := old.SetMode(t.Context(), permission.Default); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := old.Prompt(t.Context(), "again"); err != nil {
+		t.Fatal(err)
+	}
+	old.Close()
+
+	s := newSite(t, agent.Agent{Program: "p", Model: llmtest.Script(llmtest.Call(llmtest.Use("", "write", struct{}{})), llmtest.Say("end")), Tools: []tool.Tool{write}, Sessions: store})
+	s.do("POST", "/v1/sessions/chat/rewind", fmt.Sprintf(`{"fact":%d}`, latest[0].Seq), 200, nil)
+	var info sessionInfo
+	if s.do("GET", "/v1/sessions/chat", "", 200, &info); info.Mode != string(permission.Default) {
+		t.Errorf("the session is in mode %q", info.Mode)
+	}
+	s.do("POST", "/v1/sessions/chat/messages", `{"text":"write"}`, 202, nil)
+	r := s.open("chat", 0)
+	defer r.close()
+	r.until(t, func(got received) bool {
+		return strings.Contains(got.data, "permission_request") || isType("tool_result")(got)
+	})
+	if ran.Load() != 0 {
+		t.Error("the tool ran unasked")
 	}
 }
 
