@@ -155,6 +155,9 @@ type ask struct {
 	Diff  []diffLine
 }
 
+// Path returns the id of the call as a part of a path. That of a sub-agent's call has a slash.
+func (a ask) Path() string { return url.PathEscape(a.Call) }
+
 // A diffLine is a line of a diff.
 type diffLine struct{ Class, Text string }
 

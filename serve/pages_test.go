@@ -217,3 +217,25 @@ func TestPageInBrowser(t *testing.T) {
 		t.Errorf("the browser says:\n%s", log.String())
 	}
 }
+
+// A person can answer the question of a sub-agent on the page. Its id has a slash.
+func TestQuestionOfAgentOnPage(t *testing.T) {
+	write := tool.New(tool.Spec{Name: "write", Description: "Writes."}, func(context.Context, tool.Call, struct{}) (*tool.Result, error) { return tool.Text("written"), nil })
+	helper := &agent.Agent{Name: "helper", Model: llmtest.Script(llmtest.Call(llmtest.Use("", "write", struct{}{})), llmtest.Say("done")), Tools: []tool.Tool{write}}
+	delegate := tool.New(tool.Spec{Name: "delegate", Description: "Delegates.", ReadOnly: true, Timeout: -1}, func(ctx context.Context, call tool.Call, _ struct{}) (*tool.Result, error) {
+		p, _ := agent.ParentOf(ctx)
+		if _, err := p.Run(ctx, agent.Child{Agent: helper, Call: call.ID, Input: agent.Input{Text: "work"}}); err != nil {
+			return nil, err
+		}
+		return tool.Text("helped"), nil
+	})
+	s := newSite(t, agent.Agent{Model: llmtest.Script(llmtest.Call(llmtest.Use("", "delegate", struct{}{})), llmtest.Say("end")), Tools: []tool.Tool{delegate}})
+	s.do("POST", "/v1/sessions", `{"session":"chat","text":"hello"}`, 201, nil)
+	r := s.open("chat", 0)
+	defer r.close()
+	r.until(t, func(got received) bool { return strings.Contains(got.data, "permission_request") })
+	_, after, _ := strings.Cut(s.page("/s/chat"), `<form method="post" action="/s/chat/calls/`)
+	call, _, _ := strings.Cut(after, `"`)
+	s.post("/s/chat/calls/"+call, url.Values{"behavior": {"allow"}}, 303)
+	r.until(t, isType("run_end"))
+}
