@@ -138,6 +138,11 @@ func SuggestUpdates(rules []permission.Rule) []PermissionUpdate {
 	return []PermissionUpdate{u}
 }
 
+// Honoured reports whether an update has an effect in a running session.
+func (u PermissionUpdate) Honoured() bool {
+	return u.Type == "setMode" || u.Type == "addRules" && u.Behavior == "allow"
+}
+
 // AllowedRules returns the rules that an update allows.
 func (u PermissionUpdate) AllowedRules() []permission.Rule {
 	if u.Type != "addRules" || u.Behavior != "allow" {

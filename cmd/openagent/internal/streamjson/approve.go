@@ -177,6 +177,9 @@ func (a *permissionPrompt) settle(ctx context.Context, call tool.Call, r reply) 
 					return permission.Decision{}, err
 				}
 			}
+			if !u.Honoured() {
+				a.d.H.Warn("the update of permissions %q (%q) in an answer has no effect: only setMode, and addRules that allow, can change a running session", cli.Clip(u.Type), cli.Clip(u.Behavior))
+			}
 			if err := a.rules.Check(u.AllowedRules()...); err != nil {
 				a.d.H.Warn("a rule in an answer has no effect: %v", err)
 			}

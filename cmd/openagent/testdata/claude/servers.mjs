@@ -84,6 +84,11 @@ scenario('permission rule for the session', { steps: [call('Write', { file_path:
   assert.equal(n, 1)
   assert.ok(existsSync('b.txt'))
 })
+scenario('update of permissions that has no effect', { steps: write }, async () => {
+  const r = await ask('write', { canUseTool: async (name, input) => ({ behavior: 'allow', updatedInput: input, updatedPermissions: [{ type: 'addRules', rules: [{ toolName: 'Write' }], behavior: 'deny', destination: 'session' }] }) })
+  succeeded(r, 'done')
+  assert.match(r.stderr, /update of permissions "addRules" \("deny"\) in an answer has no effect/)
+})
 scenario('permissions asked of nobody', { steps: write }, async () => {
   let n = 0
   const r = await ask('write', { permissionPrompts: 'none', canUseTool: async (name, input) => { n++; return { behavior: 'allow', updatedInput: input } } })
