@@ -252,7 +252,7 @@ func Update(m Model, in Input) (Model, []Action) {
 	case Done:
 		m, actions = m.done(d)
 	case Returned:
-		m = m.returned(d.Numbers)
+		m = m.undelivered(d.Numbers)
 	case Refused:
 		m.Queue = append(slices.Clone(m.Queue), d.Message)
 		m = m.returned([]int{d.Message.N})

@@ -78,16 +78,30 @@ func (m Model) done(d Done) (Model, []Action) {
 		actions = append(actions, Notify{"openagent is done"})
 	}
 	if stopped || d.Failed {
-		var back []int
-		for _, msg := range m.Queue {
-			if !msg.Steer {
-				back = append(back, msg.N)
-			}
-		}
-		return m.returned(back), actions
+		return m.returned(m.waiting()), actions
 	}
 	m, more := m.next()
 	return m, append(actions, more...)
+}
+
+// waiting are the messages that wait for the end of the run.
+func (m Model) waiting() []int {
+	var numbers []int
+	for _, msg := range m.Queue {
+		if !msg.Steer {
+			numbers = append(numbers, msg.N)
+		}
+	}
+	return numbers
+}
+
+// undelivered handles messages that a stopped run has not got. Those that wait for its end come
+// back with them, in the order in which they were written.
+func (m Model) undelivered(numbers []int) Model {
+	if m.Stopping {
+		numbers = append(m.waiting(), numbers...)
+	}
+	return m.returned(numbers)
 }
 
 // next sends the first message that waits for the end of the run.

@@ -113,10 +113,8 @@ func TestInterruptReturnsMessages(t *testing.T) {
 	}
 	u.does(Returned{[]int{2}}, Done{Stopped: true})
 	text, _ := u.m.Editor.Content()
-	for _, part := range []string{"one", "two", "dra"} {
-		if !strings.Contains(text, part) {
-			t.Errorf("%q is not in the input: %q", part, text)
-		}
+	if text != "one\ntwo\ndra" || !strings.Contains(u.m.Hint, "2 messages") {
+		t.Errorf("%q, %q", text, u.m.Hint)
 	}
 	if len(u.m.Queue) != 0 {
 		t.Errorf("%+v", u.m.Queue)
