@@ -97,7 +97,7 @@ func ServerList(h *cli.IO, f *parts.ServerFile) string {
 			fmt.Fprintf(&b, "    %s=%s\n", h.Visible(variable), h.Visible(value))
 		}
 	}
-	return b.String()
+	return settings.Lookalikes(h, b.String())
 }
 
 // ServerFileState returns the trust state of a server file.

@@ -9,6 +9,7 @@ import (
 	"github.com/openagent-go/agent/cmd/openagent/internal/cli"
 	"github.com/openagent-go/agent/internal/config"
 	"github.com/openagent-go/agent/internal/customtools"
+	"github.com/openagent-go/agent/internal/terminal"
 	"github.com/openagent-go/agent/internal/trusted"
 )
 
@@ -109,6 +110,17 @@ func NeedLines(h *cli.IO, needs []config.Need) string {
 				fmt.Fprintf(&b, "  %s\n", h.Visible(line))
 			}
 		}
+	}
+	return Lookalikes(h, b.String())
+}
+
+// Lookalikes returns a text of a question about trust, and below it a line for each of its words
+// that look like others.
+func Lookalikes(h *cli.IO, text string) string {
+	var b strings.Builder
+	b.WriteString(text)
+	for _, word := range terminal.Lookalikes(text) {
+		fmt.Fprintf(&b, "! it is not what it looks like: %s\n", h.Visible(word))
 	}
 	return b.String()
 }

@@ -30,3 +30,15 @@ func TestTrustQuestionShowsAll(t *testing.T) {
 		t.Error(got)
 	}
 }
+
+// A letter that looks like another one is named below the text.
+func TestTrustQuestionNamesLookalikes(t *testing.T) {
+	h := new(cli.IO)
+	got := NeedLines(h, []config.Need{{Key: "permissions.allow", Line: 2, Value: []byte(`["Bash(\u0430pt *)"]`)}})
+	if want := "! it is not what it looks like: \"\u0430pt\": \u0430 is U+0430\n"; !strings.HasSuffix(got, want) {
+		t.Errorf("%q is not the end of\n%s", want, got)
+	}
+	if got := Lookalikes(h, "  go test ./...: 中文\n"); got != "  go test ./...: 中文\n" {
+		t.Error(got)
+	}
+}
