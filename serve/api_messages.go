@@ -6,6 +6,7 @@ import (
 	"net/http"
 
 	"github.com/openagent-go/agent"
+	"github.com/openagent-go/agent/event"
 	"github.com/openagent-go/agent/llm"
 	"github.com/openagent-go/agent/permission"
 	"github.com/openagent-go/agent/session"
@@ -76,9 +77,11 @@ func createSession(s *Server, c *call) (any, error) {
 	l := s.live(place{c.user, in.Session})
 	defer l.leave()
 	switch _, err := session.Stat(c.ctx(), l.store, in.Session); {
-	case err == nil && in.ID == "":
-		return nil, session.ErrExists
-	case err != nil && !errors.Is(err, session.ErrNotFound):
+	case err == nil:
+		if err := l.beganWith(c.ctx(), in.ID); err != nil {
+			return nil, err
+		}
+	case !errors.Is(err, session.ErrNotFound):
 		return nil, err
 	}
 	known, err := l.prompt(c.ctx(), in.Dir, input)
@@ -92,6 +95,22 @@ func createSession(s *Server, c *call) (any, error) {
 		}
 	}
 	return accepted{in.Session, input.ID, known}, nil
+}
+
+// beganWith returns an error if the session began with another message.
+func (l *live) beganWith(ctx context.Context, id string) error {
+	for e, err := range l.store.Read(ctx, l.at.id, 0) {
+		if err != nil {
+			return err
+		}
+		if d, ok := e.Data.(event.UserMessage); ok {
+			if d.ID == id {
+				return nil
+			}
+			return session.ErrExists
+		}
+	}
+	return nil
 }
 
 func sendMessage(s *Server, c *call) (any, error) {
@@ -203,7 +222,7 @@ func compact(s *Server, c *call) (any, error) {
 	if _, err := session.Stat(c.ctx(), l.store, l.at.id); err != nil {
 		return nil, err
 	}
-	if _, err := l.begin(c.ctx(), "compact", "", func(ctx context.Context, open *agent.Session) error {
+	if _, err := l.begin(c.ctx(), session.NewID(), "", func(ctx context.Context, open *agent.Session) error {
 		return open.Compact(ctx, in.Instructions)
 	}); err != nil {
 		return nil, err

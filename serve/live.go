@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"sync"
 	"time"
 
@@ -42,8 +43,14 @@ type live struct {
 	batch   []event.Event
 	timer   *time.Timer // flushes batch; nil: it is empty
 	flushed time.Time
-	begun   []chan struct{} // closed at the next fact
+	begun   []beginning
 	decided map[string]string
+}
+
+// A beginning is one that waits until the reader has seen a fact of its run.
+type beginning struct {
+	after int64         // the last fact before the run
+	seen  chan struct{} // closed then
 }
 
 // live returns the live of a session, for a caller who calls leave later.
@@ -209,10 +216,13 @@ func (l *live) show(e event.Event) {
 	}
 	if e.Seq > 0 {
 		l.last = e.Seq
-		for _, c := range l.begun {
-			close(c)
-		}
-		l.begun = nil
+		l.begun = slices.DeleteFunc(l.begun, func(b beginning) bool {
+			if e.Seq <= b.after { // the reader was behind
+				return false
+			}
+			close(b.seen)
+			return true
+		})
 	}
 	l.tellList(e)
 	switch {

@@ -233,7 +233,7 @@ func (l *live) begin(ctx context.Context, id, dir string, work func(context.Cont
 	}
 	begun, ended := make(chan struct{}), make(chan error, 1)
 	l.mu.Lock()
-	l.begun = append(l.begun, begun)
+	l.begun = append(l.begun, beginning{before, begun})
 	l.mu.Unlock()
 	if !l.server.spawn(func() {
 		err := work(context.WithoutCancel(ctx), open)
@@ -263,6 +263,9 @@ func (l *live) begin(ctx context.Context, id, dir string, work func(context.Cont
 	return false, err
 }
 
+// errRuns is the error of claim if the run of the same input has begun meanwhile.
+var errRuns = errors.New("the input runs already")
+
 // claim notes that a run begins.
 func (l *live) claim(open *agent.Session, id string) error {
 	h := &l.hosted
@@ -271,6 +274,8 @@ func (l *live) claim(open *agent.Session, id string) error {
 	switch {
 	case h.get() != open:
 		return &Error{http.StatusConflict, "session_busy", "the session was just closed", "send the request again"}
+	case h.run == id:
+		return errRuns
 	case h.run != "":
 		return session.ErrBusy
 	}
@@ -351,7 +356,7 @@ func (l *live) prompt(ctx context.Context, dir string, in agent.Input) (known bo
 		recorded.Store(res != nil)
 		return err
 	})
-	if !began && recorded.Load() {
+	if !began && recorded.Load() || errors.Is(err, errRuns) {
 		return true, nil
 	}
 	return false, err
@@ -359,7 +364,7 @@ func (l *live) prompt(ctx context.Context, dir string, in agent.Input) (known bo
 
 // resume continues a run.
 func (l *live) resume(ctx context.Context, dir string) error {
-	_, err := l.begin(ctx, "resume", dir, func(ctx context.Context, open *agent.Session) error {
+	_, err := l.begin(ctx, session.NewID(), dir, func(ctx context.Context, open *agent.Session) error {
 		for _, err := range open.Resume(ctx) {
 			if err != nil {
 				return err

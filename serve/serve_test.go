@@ -11,8 +11,10 @@ import (
 	"net/http/httptest"
 	"path/filepath"
 	"reflect"
+	"slices"
 	"strconv"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -442,5 +444,77 @@ func TestQuestionAfterRestart(t *testing.T) {
 	all = append(all, r.until(t, isType("run_end"))...)
 	if got, want := fmt.Sprint(factsOf(all)), fmt.Sprint(s.journal("chat")); got != want {
 		t.Errorf("got the facts %s, want %s", got, want)
+	}
+}
+
+// A message that is sent many times at once runs once, and all who sent it learn that it is on record.
+func TestSameMessageAtOnce(t *testing.T) {
+	s := newSite(t, agent.Agent{Model: llmtest.Script(slices.Repeat([]llmtest.Step{llmtest.Say("done")}, 21)...)})
+	s.do("POST", "/v1/sessions", `{"session":"chat","text":"hello"}`, 201, nil)
+	r := s.open("chat", 0)
+	defer r.close()
+	r.until(t, isType("run_end"))
+	for i := range 20 {
+		var (
+			wg    sync.WaitGroup
+			fresh atomic.Int32
+		)
+		for range 8 {
+			wg.Go(func() {
+				status, body, _ := s.answer(s.request("POST", "/v1/sessions/chat/messages", fmt.Sprintf(`{"id":"m%d","text":"x"}`, i)))
+				if status != 202 {
+					t.Errorf("%d %s", status, body)
+				}
+				if !strings.Contains(body, `"known"`) {
+					fresh.Add(1)
+				}
+			})
+		}
+		wg.Wait()
+		if fresh.Load() != 1 {
+			t.Errorf("%d answers say that the message is new", fresh.Load())
+		}
+		r.until(t, isType("run_end"))
+	}
+}
+
+// A run has not begun with a fact from before it, which the reader sees late. Otherwise a message that
+// cannot run would be accepted.
+func TestLateFact(t *testing.T) {
+	seen := make(chan struct{})
+	l := &live{server: &Server{}, begun: []beginning{{5, seen}}}
+	l.show(event.Event{Seq: 5, Data: event.SessionNamed{Title: "T"}})
+	select {
+	case <-seen:
+		t.Error("a fact from before the run began it")
+	default:
+	}
+	l.show(event.Event{Seq: 6, Data: event.Resumed{}})
+	<-seen
+}
+
+// No id of a message means something else to the server.
+func TestMessageNamedResume(t *testing.T) {
+	store, g := session.Dir(t.TempDir()), gated{make(chan string)}
+	a := agent.Agent{Model: g, Sessions: store}
+	old := newSite(t, a)
+	old.do("POST", "/v1/sessions", `{"session":"chat","text":"hello"}`, 201, nil)
+	old.close()
+	s := newSite(t, a)
+	s.do("POST", "/v1/sessions/chat/resume", "", 202, nil)
+	s.fails("POST", "/v1/sessions/chat/messages", `{"id":"resume","text":"more"}`, 409, "session_busy")
+}
+
+// A request for a new session adds nothing to one that began with another message.
+func TestSessionExists(t *testing.T) {
+	s := newSite(t, agent.Agent{Model: llmtest.Script(llmtest.Say("one"))})
+	s.do("POST", "/v1/sessions", `{"session":"chat","id":"m1","text":"hello"}`, 201, nil)
+	r := s.open("chat", 0)
+	r.until(t, isType("run_end"))
+	r.close()
+	s.fails("POST", "/v1/sessions", `{"session":"chat","id":"m2","text":"other","title":"T"}`, 409, "exists")
+	var out accepted
+	if s.do("POST", "/v1/sessions", `{"session":"chat","id":"m1","text":"hello"}`, 201, &out); !out.Known {
+		t.Errorf("%+v", out)
 	}
 }
