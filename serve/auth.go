@@ -19,7 +19,7 @@ const (
 	codeTime   = time.Minute         // in which a login code can be used
 	cookieTime = 30 * 24 * time.Hour // for which a browser stays logged in
 	maxCookies = 1000                // browsers that are logged in
-	maxLogins  = 10                  // a minute
+	maxLogins  = 10                  // failed ones a minute
 )
 
 // logins holds the login codes and the browsers that are logged in, by hashes of their secrets.
@@ -27,7 +27,7 @@ type logins struct {
 	mu      sync.Mutex
 	codes   map[[32]byte]time.Time // when they end
 	cookies map[[32]byte]time.Time
-	tries   []time.Time // of the last minute
+	failed  []time.Time // logins of the last minute
 }
 
 // secret returns 256 random bits as text.
@@ -63,20 +63,21 @@ func put(m map[[32]byte]time.Time, value string, lasts time.Duration) map[[32]by
 }
 
 // login exchanges a code for the value of a cookie, or the token, which is never part of an address.
+// Only failures have a limit: strangers who guess must not keep the user out.
 func (s *Server) login(code, token string) (cookie string, err error) {
 	l := &s.logins
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	now := time.Now()
-	l.tries = slices.DeleteFunc(l.tries, func(t time.Time) bool { return now.Sub(t) > time.Minute })
-	if len(l.tries) >= maxLogins {
-		return "", &Error{http.StatusTooManyRequests, "too_many_logins", "there were too many logins in the last minute", "wait a minute and try again"}
-	}
-	l.tries = append(l.tries, now)
 	key := sha256.Sum256([]byte(code))
 	end, known := l.codes[key]
 	delete(l.codes, key)
 	if (!known || now.After(end)) && !s.isToken(token) {
+		l.failed = slices.DeleteFunc(l.failed, func(t time.Time) bool { return now.Sub(t) > time.Minute })
+		if len(l.failed) >= maxLogins {
+			return "", &Error{http.StatusTooManyRequests, "too_many_logins", "there were too many failed logins in the last minute", "wait a minute and try again"}
+		}
+		l.failed = append(l.failed, now)
 		return "", unauthorized("the login code is not valid any more", "take a new one: a code works once, for a minute")
 	}
 	if len(l.cookies) >= maxCookies {
