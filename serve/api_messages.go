@@ -7,6 +7,7 @@ import (
 
 	"github.com/openagent-go/agent"
 	"github.com/openagent-go/agent/event"
+	"github.com/openagent-go/agent/internal/text"
 	"github.com/openagent-go/agent/llm"
 	"github.com/openagent-go/agent/permission"
 	"github.com/openagent-go/agent/session"
@@ -44,8 +45,10 @@ func (m message) input() (agent.Input, error) {
 	if in.ID == "" {
 		in.ID = session.NewID()
 	}
-	if in.Mode == permission.Bypass {
-		return in, &Error{http.StatusForbidden, "not_over_http", "this mode cannot be set over HTTP", "start the program with it, if you must"}
+	if m.Mode != "" {
+		if err := checkMode(m.Mode); err != nil {
+			return in, err
+		}
 	}
 	for _, b := range m.Blocks {
 		switch b.(type) {
@@ -55,6 +58,18 @@ func (m message) input() (agent.Input, error) {
 		}
 	}
 	return in, nil
+}
+
+// checkMode returns an error for a permission mode that cannot be set over HTTP.
+func checkMode(name string) error {
+	mode, err := permission.ParseMode(name)
+	switch {
+	case mode == permission.Bypass:
+		return &Error{http.StatusForbidden, "not_over_http", "this mode cannot be set over HTTP", "start the program with it, if you must"}
+	case err != nil || name == "":
+		return bad("there is no permission mode %q", text.Runes(name, 40))
+	}
+	return nil
 }
 
 func createSession(s *Server, c *call) (any, error) {
@@ -68,6 +83,9 @@ func createSession(s *Server, c *call) (any, error) {
 	if in.Session == "" {
 		in.Session = session.NewID()
 	} else if err := session.CheckID(in.Session); err != nil {
+		return nil, err
+	}
+	if err := checkNames(&in.Title, nil); err != nil {
 		return nil, err
 	}
 	input, err := in.input()

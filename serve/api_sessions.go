@@ -124,10 +124,15 @@ func changeSession(s *Server, c *call) (any, error) {
 	if err := c.read(&in); err != nil {
 		return nil, err
 	}
+	if err := checkNames(in.Title, in.Tag); err != nil {
+		return nil, err
+	}
 	l := s.live(c.place())
 	defer l.leave()
-	if in.Mode != nil && permission.Mode(*in.Mode) == permission.Bypass {
-		return nil, &Error{http.StatusForbidden, "not_over_http", "this mode cannot be set over HTTP", "start the program with it, if you must"}
+	if in.Mode != nil {
+		if err := checkMode(*in.Mode); err != nil {
+			return nil, err
+		}
 	}
 	if err := l.name(c.ctx(), in.Title, in.Tag); err != nil {
 		return nil, err
@@ -152,6 +157,20 @@ func changeSession(s *Server, c *call) (any, error) {
 		}
 	}
 	return getSession(s, c)
+}
+
+// checkNames returns an error for a title or a tag that a session cannot have.
+func checkNames(title, tag *string) error {
+	var given [2]string
+	for i, name := range []*string{title, tag} {
+		if name != nil {
+			given[i] = *name
+		}
+	}
+	if _, err := session.Named(given[0], given[1]); err != nil {
+		return bad("%v", err)
+	}
+	return nil
 }
 
 // name gives the session a title and a tag.

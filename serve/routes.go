@@ -89,6 +89,9 @@ type endpoint struct {
 func (e endpoint) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	c := &call{w: w, r: r}
 	out, err := e.answer(c)
+	if err != nil && errorOf(err).Status == http.StatusInternalServerError && c.ctx().Err() == nil {
+		e.server.log().Error("a request failed", "route", e.pattern(), "error", err)
+	}
 	switch {
 	case err != nil && (e.page || e.path == "/login"):
 		e.failPage(c, err)

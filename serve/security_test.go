@@ -235,16 +235,19 @@ func TestLoginTimes(t *testing.T) {
 		if err != nil || !s.loggedIn(cookie) {
 			t.Fatal(err)
 		}
-		for range maxLogins - 2 {
+		for range maxLogins - 1 {
 			if _, err := s.login("guess", "guess"); errorOf(err).Status != 401 {
 				t.Fatal(err)
 			}
 		}
-		if _, err := s.login(s.LoginCode(), ""); errorOf(err).Status != 429 {
-			t.Errorf("login number %d: %v", maxLogins+1, err)
+		if _, err := s.login("guess", "guess"); errorOf(err).Status != 429 {
+			t.Errorf("guess number %d: %v", maxLogins+1, err)
+		}
+		if _, err := s.login(s.LoginCode(), ""); err != nil { // who guesses keeps nobody out
+			t.Error(err)
 		}
 		time.Sleep(time.Minute + time.Second)
-		if _, err := s.login(s.LoginCode(), ""); err != nil {
+		if _, err := s.login("guess", "guess"); errorOf(err).Status != 401 {
 			t.Error(err)
 		}
 		time.Sleep(cookieTime)
@@ -324,6 +327,11 @@ func TestBypassPermissions(t *testing.T) {
 	s.do("POST", "/v1/sessions", `{"session":"chat","text":"hello"}`, 201, nil)
 	s.fails("PATCH", "/v1/sessions/chat", `{"mode":"bypassPermissions"}`, 403, "not_over_http")
 	s.fails("POST", "/v1/sessions/chat/messages", `{"text":"x","mode":"bypassPermissions"}`, 403, "not_over_http")
+	s.fails("PATCH", "/v1/sessions/chat", `{"mode":"bypasspermissions"}`, 400, "bad_request")
+	s.fails("PATCH", "/v1/sessions/chat", `{"mode":""}`, 400, "bad_request")
+	s.fails("PATCH", "/v1/sessions/chat", `{"title":"`+strings.Repeat("x", 1<<20)+`"}`, 400, "bad_request")
+	s.fails("POST", "/v1/sessions", `{"session":"other","text":"hello","title":"`+strings.Repeat("x", 1<<20)+`"}`, 400, "bad_request")
+	s.fails("GET", "/v1/sessions/other", "", 404, "not_found")
 	var info sessionInfo
 	if s.do("PATCH", "/v1/sessions/chat", `{"mode":"plan","title":"T","tag":"red"}`, 200, &info); info.Mode != "plan" || info.Title != "T" || info.Tag != "red" {
 		t.Errorf("%+v", info)
@@ -413,6 +421,24 @@ func TestReadOnly(t *testing.T) {
 		}
 	}
 	s.do("GET", "/v1/sessions/chat", "", 200, nil)
+}
+
+// The log says why the server could not do something, and the answer does not.
+func TestInternalErrors(t *testing.T) {
+	var log bytes.Buffer
+	s := newSite(t, agent.Agent{}, func(s *Server) {
+		s.Log = slog.New(slog.NewTextHandler(&log, nil))
+		s.Agent = func(context.Context, Place) (*agent.Agent, error) {
+			return nil, errors.New("the key is in /etc/secret")
+		}
+	})
+	if status, body, _ := s.answer(s.request("POST", "/v1/sessions", `{"session":"chat","text":"hello"}`)); status != 500 || strings.Contains(body, "/etc/secret") {
+		t.Errorf("%d %s", status, body)
+	}
+	s.close()
+	if !strings.Contains(log.String(), "/etc/secret") {
+		t.Errorf("the log says %s", log.String())
+	}
 }
 
 // Users see their own sessions only.
