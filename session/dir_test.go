@@ -78,6 +78,18 @@ func ended(seq int64, text string) event.Event {
 	return event.Event{Seq: seq, Prev: seq - 1, Time: time.Unix(seq, 7), Data: event.RunEnd{Reason: "completed", Text: text}}
 }
 
+// The prompt in lists is what the person wrote, without the files and commands behind it.
+func TestPromptOfList(t *testing.T) {
+	prompt := llm.Message{Role: llm.User, Content: llm.Blocks{llm.Text{Text: " \n"}, llm.Text{Text: "write it"}, llm.Text{Text: "The user ran a command:\n$ ls"}}}
+	d := made(t, event.Event{Seq: 1, Time: time.Unix(1, 0), Data: event.UserMessage{ID: "m", Delivery: fact.AsPrompt, Message: prompt}})
+	for range 2 { // from the journal, and from its summary
+		info, err := session.Stat(t.Context(), d, "s")
+		if err != nil || info.Prompt != "write it" {
+			t.Fatalf("%q, %v", info.Prompt, err)
+		}
+	}
+}
+
 // The format is a promise: a change of it is a new version of the header.
 func TestFormat(t *testing.T) {
 	big := strings.Repeat("<big>", 8<<10)

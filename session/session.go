@@ -20,6 +20,7 @@ import (
 
 	"github.com/openagent-go/agent/event"
 	"github.com/openagent-go/agent/internal/order"
+	"github.com/openagent-go/agent/llm"
 )
 
 // A Store keeps the facts of sessions. Several processes may use one store;
@@ -190,10 +191,17 @@ func checkFact(e event.Event, session string, seq int64) error {
 	return nil
 }
 
-// promptLine returns the line about a session's first prompt for lists.
+// promptLine returns the line about a session's first prompt for lists: of its first text. The
+// texts behind that one may be those of files and commands.
 func promptLine(m event.UserMessage) string {
 	const limit = 200
-	line, _, _ := strings.Cut(strings.TrimSpace(m.Message.Text()), "\n")
+	var said string
+	for _, c := range m.Message.Content {
+		if t, ok := c.(llm.Text); ok && said == "" {
+			said = strings.TrimSpace(t.Text)
+		}
+	}
+	line, _, _ := strings.Cut(said, "\n")
 	n := 0
 	for i := range line {
 		if n++; n > limit {
