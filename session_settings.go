@@ -7,8 +7,12 @@ import (
 	"slices"
 
 	"github.com/openagent-go/agent/event"
+	"github.com/openagent-go/agent/hook"
+	"github.com/openagent-go/agent/internal/conversation"
 	"github.com/openagent-go/agent/internal/engine"
 	"github.com/openagent-go/agent/internal/fact"
+	"github.com/openagent-go/agent/internal/hookconst"
+	"github.com/openagent-go/agent/internal/hookrun"
 	"github.com/openagent-go/agent/internal/same"
 	"github.com/openagent-go/agent/internal/toolrun"
 	"github.com/openagent-go/agent/llm"
@@ -115,6 +119,24 @@ func (s *Session) leaveIn(ctx context.Context, mode permission.Mode) error {
 		return nil
 	}
 	return s.append(ctx, s.state.Last, modeChanged(s.state.State, mode))
+}
+
+// ChangePermissions changes the session's rules, as hooks can. Rules that it adds hold for
+// this session and its sub-agents, from the next decision, also after a resume. It replaces
+// and removes only rules that hooks or ChangePermissions have added. An invalid update fails
+// and has no effect. For another mode, use [Session.SetMode].
+func (s *Session) ChangePermissions(ctx context.Context, updates ...hook.Update) error {
+	for _, u := range updates {
+		if u.Type == hookconst.SetMode {
+			return errors.New("agent: ChangePermissions cannot set a mode; call SetMode")
+		}
+		if err := hookrun.CheckUpdate(u); err != nil {
+			return fmt.Errorf("agent: changing permissions: %w", err)
+		}
+	}
+	return s.withSession(ctx, func(_ *conversation.Conversation, record func(...event.Fact) error) error {
+		return record(event.PermissionsChanged{Updates: updates})
+	})
 }
 
 // modeChanged returns the fact of a change by the host.

@@ -16,6 +16,7 @@ import (
 
 	"github.com/openagent-go/agent"
 	"github.com/openagent-go/agent/event"
+	"github.com/openagent-go/agent/hook"
 	"github.com/openagent-go/agent/internal/fact"
 	"github.com/openagent-go/agent/internal/llmconst"
 	"github.com/openagent-go/agent/internal/skillscope"
@@ -282,6 +283,37 @@ func TestBudgetOfResumedRun(t *testing.T) {
 	if r := s.Result(); r.Reason != event.MaxTurns || r.Turns != 3 {
 		t.Errorf("%s after %d turns", r.Reason, r.Turns)
 	}
+}
+
+func TestChangePermissions(t *testing.T) {
+	var s *agent.Session
+	deny := hook.Update{Type: "addRules", Behavior: permission.Denied, Rules: []permission.Rule{"write"}}
+	change := during(func(ctx context.Context, n int) error { return s.ChangePermissions(ctx, deny) })
+	m := llmtest.Script(uses("write"), llmtest.Call(llmtest.Use("", "change", number{0})), uses("write"), say("done"), uses("write"), say("done"), uses("write"), say("done"))
+	a := &agent.Agent{Model: m, Sessions: session.Memory(), Tools: []tool.Tool{fine, change}, Permissions: bypass}
+	s = a.Session("s")
+	defer func() { s.Close() }()
+	denials := func(want int) {
+		t.Helper()
+		res, err := s.Prompt(t.Context(), "go")
+		if err != nil || len(res.Denials) != want {
+			t.Errorf("%d denials, %d expected: %v", len(res.Denials), want, err)
+		}
+	}
+	denials(1)
+	s.Close()
+	s = a.Session("s") // opened again
+	denials(1)
+	for _, bad := range []hook.Update{{Type: "setMode", Mode: permission.Bypass}, {Type: "addDirectories"}, {Type: "addRules", Behavior: permission.Denied, Rules: []permission.Rule{"write("}}} {
+		if err := s.ChangePermissions(t.Context(), bad); err == nil {
+			t.Errorf("%+v is taken", bad)
+		}
+	}
+	deny.Type = "removeRules"
+	if err := s.ChangePermissions(t.Context(), deny); err != nil {
+		t.Fatal(err)
+	}
+	denials(0)
 }
 
 func TestSetCanUseTool(t *testing.T) {

@@ -254,7 +254,7 @@ func checkOutput(o *hook.Output) error {
 		return fmt.Errorf("a text has %d bytes; the limit is %d", n, maxContext)
 	}
 	for _, u := range o.Updates {
-		if err := checkUpdate(u); err != nil {
+		if err := CheckUpdate(u); err != nil {
 			return err
 		}
 	}

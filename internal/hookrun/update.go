@@ -11,8 +11,8 @@ import (
 // maxRules bounds the rules of one update.
 const maxRules = 200
 
-// checkUpdate returns the first mistake in an update.
-func checkUpdate(u hook.Update) error {
+// CheckUpdate returns the first mistake in an update.
+func CheckUpdate(u hook.Update) error {
 	switch u.Type {
 	case hookconst.AddRules, hookconst.ReplaceRules, hookconst.RemoveRules:
 	case hookconst.SetMode:

@@ -9,6 +9,8 @@ import (
 
 	"github.com/openagent-go/agent"
 	"github.com/openagent-go/agent/event"
+	"github.com/openagent-go/agent/hook"
+	"github.com/openagent-go/agent/internal/hookconst"
 	"github.com/openagent-go/agent/internal/policies"
 	"github.com/openagent-go/agent/internal/rules"
 	"github.com/openagent-go/agent/internal/toolrun"
@@ -51,6 +53,23 @@ func (g *SessionRules) Add(rules ...permission.Rule) {
 			g.rules = append(g.rules, r)
 		}
 	}
+}
+
+// Change adds, replaces or removes rules that allow. It returns those it could not remove.
+func (g *SessionRules) Change(u hook.Update) (missing []permission.Rule) {
+	g.mu.Lock()
+	switch u.Type {
+	case hookconst.ReplaceRules:
+		g.rules = nil
+	case hookconst.RemoveRules:
+		defer g.mu.Unlock()
+		missing = slices.DeleteFunc(slices.Clone(u.Rules), func(r permission.Rule) bool { return slices.Contains(g.rules, r) })
+		g.rules = slices.DeleteFunc(g.rules, func(r permission.Rule) bool { return slices.Contains(u.Rules, r) })
+		return missing
+	}
+	g.mu.Unlock()
+	g.Add(u.Rules...)
+	return nil
 }
 
 // List returns the rules.
@@ -113,11 +132,11 @@ func requestOf(t tool.Tool, call tool.Call, roots []string) (permission.Request,
 
 // A PermissionUpdate is a change of permissions in control messages.
 type PermissionUpdate struct {
-	Type        string       `json:"type"`
-	Rules       []ruleUpdate `json:"rules,omitempty"`
-	Behavior    string       `json:"behavior,omitempty"`
-	Mode        string       `json:"mode,omitempty"`
-	Destination string       `json:"destination"`
+	Type        string              `json:"type"`
+	Rules       []ruleUpdate        `json:"rules,omitempty"`
+	Behavior    permission.Behavior `json:"behavior,omitempty"`
+	Mode        string              `json:"mode,omitempty"`
+	Destination string              `json:"destination"`
 }
 
 type ruleUpdate struct {
@@ -130,7 +149,7 @@ func SuggestUpdates(rules []permission.Rule) []PermissionUpdate {
 	if len(rules) == 0 {
 		return []PermissionUpdate{}
 	}
-	u := PermissionUpdate{Type: "addRules", Behavior: "allow", Destination: "session"}
+	u := PermissionUpdate{Type: "addRules", Behavior: permission.Allowed, Destination: "session"}
 	for _, r := range rules {
 		name, content, _ := strings.Cut(string(r), "(")
 		u.Rules = append(u.Rules, ruleUpdate{name, strings.TrimSuffix(content, ")")})
@@ -138,23 +157,31 @@ func SuggestUpdates(rules []permission.Rule) []PermissionUpdate {
 	return []PermissionUpdate{u}
 }
 
-// Honoured reports whether an update has an effect in a running session.
+// Honoured reports whether an update can change a running session.
 func (u PermissionUpdate) Honoured() bool {
-	return u.Type == "setMode" || u.Type == "addRules" && u.Behavior == "allow"
+	switch u.Type {
+	case hookconst.SetMode:
+		return true
+	case hookconst.AddRules, hookconst.ReplaceRules, hookconst.RemoveRules:
+		return u.Behavior == permission.Allowed || u.Guards()
+	}
+	return false
 }
 
-// AllowedRules returns the rules that an update allows.
-func (u PermissionUpdate) AllowedRules() []permission.Rule {
-	if u.Type != "addRules" || u.Behavior != "allow" {
-		return nil
-	}
-	var out []permission.Rule
+// Guards reports whether an update is about rules that deny or ask.
+func (u PermissionUpdate) Guards() bool {
+	return u.Behavior == permission.Denied || u.Behavior == permission.Asked
+}
+
+// Change returns the update as a session takes it.
+func (u PermissionUpdate) Change() hook.Update {
+	out := hook.Update{Type: u.Type, Behavior: u.Behavior}
 	for _, r := range u.Rules {
 		rule := r.Tool
 		if r.Content != "" {
 			rule += "(" + r.Content + ")"
 		}
-		out = append(out, permission.Rule(rule))
+		out.Rules = append(out.Rules, permission.Rule(rule))
 	}
 	return out
 }

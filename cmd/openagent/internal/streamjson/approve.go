@@ -6,11 +6,13 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
 	"github.com/openagent-go/agent/cmd/openagent/internal/app"
 	"github.com/openagent-go/agent/cmd/openagent/internal/cli"
+	"github.com/openagent-go/agent/internal/hookconst"
 	"github.com/openagent-go/agent/internal/policies"
 	"github.com/openagent-go/agent/internal/rules"
 	"github.com/openagent-go/agent/permission"
@@ -172,18 +174,9 @@ func (a *permissionPrompt) settle(ctx context.Context, call tool.Call, r reply) 
 	switch r.Behavior {
 	case "allow":
 		for _, u := range r.Permissions {
-			if u.Type == "setMode" {
-				if err := a.d.changeMode(ctx, permission.Mode(u.Mode)); err != nil {
-					return permission.Decision{}, err
-				}
+			if err := a.update(ctx, u); err != nil {
+				return permission.Decision{}, err
 			}
-			if !u.Honoured() {
-				a.d.H.Warn("the update of permissions %q (%q) in an answer has no effect: only setMode, and addRules that allow, can change a running session", cli.Clip(u.Type), cli.Clip(u.Behavior))
-			}
-			if err := a.rules.Check(u.AllowedRules()...); err != nil {
-				a.d.H.Warn("a rule in an answer has no effect: %v", err)
-			}
-			a.rules.Add(u.AllowedRules()...)
 		}
 		d := permission.Allow()
 		if len(r.Input) > 0 && string(r.Input) != "null" && !app.SameJSON(r.Input, call.Input) {
@@ -204,4 +197,42 @@ func (a *permissionPrompt) settle(ctx context.Context, call tool.Call, r reply) 
 		return d, nil
 	}
 	return permission.Decision{}, fmt.Errorf("the answer has the behavior %q; it must be allow, deny or defer", cli.Clip(r.Behavior))
+}
+
+// update carries out a change of permissions in an answer. An error means that a guard or the mode is
+// not as the answer wants it: then the call must not run.
+func (a *permissionPrompt) update(ctx context.Context, u app.PermissionUpdate) error {
+	change := u.Change()
+	switch {
+	case u.Type == hookconst.SetMode:
+		return a.d.changeMode(ctx, permission.Mode(u.Mode))
+	case !u.Honoured():
+		a.d.H.Warn("the update of permissions %q (%q) in an answer has no effect: only setMode, addRules, replaceRules and removeRules can change a running session", cli.Clip(u.Type), cli.Clip(string(u.Behavior)))
+		return nil
+	case u.Guards() && u.Type != hookconst.RemoveRules:
+		return a.d.s.Session.ChangePermissions(ctx, change)
+	case u.Guards():
+		list := a.d.s.Agent.Permissions.Deny
+		if u.Behavior == permission.Asked {
+			list = a.d.s.Agent.Permissions.Ask
+		}
+		for _, r := range change.Rules {
+			if slices.Contains(list, r) {
+				a.d.H.Warn("removeRules in an answer cannot remove %s: the rule is in the settings or flags of this program", cli.Clip(string(r)))
+			}
+		}
+		if err := a.d.s.Session.ChangePermissions(ctx, change); err != nil { // all guards stay
+			a.d.H.Warn("an update of permissions in an answer has no effect: %v", err)
+		}
+		return nil
+	}
+	if u.Type != hookconst.RemoveRules {
+		if err := a.rules.Check(change.Rules...); err != nil {
+			a.d.H.Warn("a rule in an answer has no effect: %v", err)
+		}
+	}
+	if missing := a.rules.Change(change); len(missing) > 0 {
+		a.d.H.Warn("removeRules in an answer cannot remove %s: only rules that answers have added can be removed", cli.Clip(app.JoinRules(missing)))
+	}
+	return nil
 }

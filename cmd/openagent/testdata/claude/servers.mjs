@@ -84,10 +84,59 @@ scenario('permission rule for the session', { steps: [call('Write', { file_path:
   assert.equal(n, 1)
   assert.ok(existsSync('b.txt'))
 })
-scenario('update of permissions that has no effect', { steps: write }, async () => {
-  const r = await ask('write', { canUseTool: async (name, input) => ({ behavior: 'allow', updatedInput: input, updatedPermissions: [{ type: 'addRules', rules: [{ toolName: 'Write' }], behavior: 'deny', destination: 'session' }] }) })
+const updating = (...updates) => {
+  const seen = []
+  const canUseTool = async (name, input) => {
+    seen.push(input.file_path)
+    return { behavior: 'allow', updatedInput: input, updatedPermissions: seen.length === 1 ? updates : [] }
+  }
+  return { seen, canUseTool }
+}
+const update = (type, behavior, ...rules) => ({ type, behavior, rules: rules.map(toolName => ({ toolName })), destination: 'session' })
+const twice = [call('Write', { file_path: 'a.txt', content: 'x' }, 'w1'), call('Write', { file_path: 'b.txt', content: 'x' }, 'w2'), { text: 'done' }]
+const rule = (type, behavior, ruleContent) => ({ ...update(type, behavior), rules: [{ toolName: 'Write', ruleContent }] })
+scenario('deny rule for the session', { steps: twice }, async () => {
+  const host = updating({ type: 'setMode', mode: 'acceptEdits', destination: 'session' }, rule('addRules', 'deny', 'b.txt'))
+  const r = await ask('write', { canUseTool: host.canUseTool })
   succeeded(r, 'done')
-  assert.match(r.stderr, /update of permissions "addRules" \("deny"\) in an answer has no effect/)
+  assert.ok(existsSync('a.txt'))
+  assert.equal(existsSync('b.txt'), false)
+})
+scenario('deny rule for the call itself', { steps: write }, async () => {
+  const host = updating(update('addRules', 'deny', 'Write'))
+  succeeded(await ask('write', { canUseTool: host.canUseTool }), 'done')
+  assert.equal(existsSync('out.txt'), false)
+})
+scenario('deny rule that cannot be read', { steps: write }, async () => {
+  const host = updating(rule('addRules', 'deny', 'b.txt'), { ...update('addRules', 'deny'), rules: [{ toolName: '' }] })
+  await ask('write', { canUseTool: host.canUseTool })
+  assert.equal(existsSync('out.txt'), false)
+})
+scenario('ask rule for the session', { steps: twice }, async () => {
+  const host = updating({ type: 'setMode', mode: 'acceptEdits', destination: 'session' }, rule('addRules', 'ask', 'b.txt'))
+  succeeded(await ask('write', { canUseTool: host.canUseTool }), 'done')
+  assert.equal(host.seen.length, 2)
+})
+scenario('rules replaced for the session', { steps: twice }, async () => {
+  const host = updating(update('addRules', 'allow', 'Write'), update('replaceRules', 'allow', 'Read'), update('addRules', 'deny', 'Write'), update('replaceRules', 'deny', 'Bash'))
+  succeeded(await ask('write', { canUseTool: host.canUseTool }), 'done')
+  assert.equal(host.seen.length, 2)
+  assert.ok(existsSync('b.txt'))
+})
+scenario('rules removed for the session', { steps: twice }, async () => {
+  const host = updating(update('addRules', 'allow', 'Write'), update('removeRules', 'allow', 'Write', 'Read'), update('addRules', 'deny', 'Write'), update('removeRules', 'deny', 'Write', 'WebFetch'))
+  const r = await ask('write', { canUseTool: host.canUseTool, disallowedTools: ['WebFetch'] })
+  succeeded(r, 'done')
+  assert.equal(host.seen.length, 2)
+  assert.ok(existsSync('b.txt'))
+  assert.match(r.stderr, /cannot remove Read: only rules that answers have added/)
+  assert.match(r.stderr, /cannot remove WebFetch: the rule is in the settings or flags/)
+})
+scenario('update of permissions that has no effect', { steps: write }, async () => {
+  const host = updating({ type: 'addDirectories', directories: ['/x'], destination: 'session' })
+  const r = await ask('write', { canUseTool: host.canUseTool })
+  succeeded(r, 'done')
+  assert.match(r.stderr, /update of permissions "addDirectories" \(""\) in an answer has no effect/)
 })
 scenario('permissions asked of nobody', { steps: write }, async () => {
   let n = 0
