@@ -11,17 +11,19 @@ import (
 )
 
 // card draws the first open question in at most height lines. Its heading and its answers
-// always have room: only the middle of its text is cut.
-func card(t Theme, m ui.Model, width, height int) block {
+// always have room: descriptions are left out first, then the middle of its text. It reports
+// whether a part of the call itself, other than a diff, is left out.
+func card(t Theme, m ui.Model, width, height int) (b block, cut bool) {
 	c := m.Cards[0]
-	var b block
 	b.add(t, cardHead(c, len(m.Cards), width))
 	tight := height < roomy
 	foot := cardFoot(t, c, width, tight)
-	var body []row
-	for _, l := range c.Body {
-		body = append(body, bodyRows(l, width)...)
+	room := height - len(foot.lines) - 1
+	if !tight {
+		room--
 	}
+	body := cardBody(c, width, room)
+	cut = len(body) > room
 	if c.Diff != "" {
 		body = append(body, indented(difftext.Rows(c.Diff, difftext.Options{Width: max(width-2, 10), Exact: true}), blanks("  "), blanks("  "))...)
 	}
@@ -36,16 +38,36 @@ func card(t Theme, m ui.Model, width, height int) block {
 			body = append(body, bodyRows(l, width)...)
 		}
 	}
-	room := height - len(foot.lines) - 1
-	if !tight {
-		room--
-	}
 	b.add(t, cutMiddle(body, room, width)...)
 	if !tight {
 		b.add(t, row{})
 	}
 	b.append(foot)
-	return b
+	cut = cut || c.Diff == "" && len(body) > room
+	return b, cut && len(c.Ask) == 0
+}
+
+// cardBody returns the rows of the text of a question, without descriptions if there is no
+// room for all of them.
+func cardBody(c ui.Card, width, room int) (body []row) {
+	dims := 0
+	for _, l := range c.Body {
+		rows := bodyRows(l, width)
+		body = append(body, rows...)
+		if l.Kind == ui.DimLine {
+			dims += len(rows)
+		}
+	}
+	if len(body) <= room || dims == 0 {
+		return body
+	}
+	body = nil
+	for _, l := range c.Body {
+		if l.Kind != ui.DimLine {
+			body = append(body, bodyRows(l, width)...)
+		}
+	}
+	return body
 }
 
 // roomy is from how many lines on a card is drawn with all its hints.

@@ -238,6 +238,8 @@ var questions = map[string]ui.Question{
 	"long": {ID: 3, Tool: "Write", Head: "table.txt", Diff: "--- a/table.txt\n+++ b/table.txt\n@@ -0,0 +1,60 @@\n" + numbered(60)},
 	"grave": {ID: 4, Tool: "Bash", Note: "no rule allows it", Grave: "rm -rf ./build: rm deletes", Command: "rm -rf ./build",
 		Body: []ui.Line{{Kind: ui.WarnLine, Text: "! rm -rf ./build: rm deletes"}, {Text: "rm -rf ./build"}}},
+	"script": {ID: 6, Tool: "Bash", Note: "no rule allows it", Command: "make build && make test && make lint && ./deploy.sh --to production --now",
+		Body: []ui.Line{{Text: "make build && make test && make lint && ./deploy.sh --to production --now && ./notify.sh --channel releases && git push --tags"}, {Kind: ui.DimLine, Text: "description: builds it"}}},
 	"ask": {ID: 5, Tool: "a question", Ask: []ui.Asked{{Header: "Database", Text: "Which database shall I use?", Options: []ui.Option{{Label: "PostgreSQL", Description: "what you have"}, {Label: "SQLite", Description: "one file"}}},
 		{Header: "Features", Text: "Which features?", Multiple: true, Options: []ui.Option{{Label: "login"}, {Label: "search"}, {Label: "export"}}}}},
 }

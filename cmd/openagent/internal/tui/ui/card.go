@@ -21,6 +21,7 @@ type Card struct {
 	Write   *Editor // text that the card asks for
 	Writing Writing // what the text is
 	Missed  bool    // enter was pressed on a text that is no answer
+	Cut     bool    // a part of the call is not on the screen
 
 	Nth     int    // the question of a tool that is shown
 	Chosen  []bool // its options
@@ -157,6 +158,10 @@ func (m Model) focused() bool { return len(m.Cards) > 0 && m.Cards[0].Focus }
 func (m Model) painted(p Painted) Model {
 	m.Mark = p.Mark
 	m.forget()
+	if len(m.Cards) > 0 && m.Cards[0].ID == p.Card && m.Cards[0].Write == nil && m.Cards[0].Cut != p.Cut {
+		m.Cards = slices.Clone(m.Cards)
+		m.Cards[0].Cut = p.Cut
+	}
 	if m.focused() && m.Cards[0].ID == p.Card && m.Cards[0].ready.IsZero() {
 		m.Cards = slices.Clone(m.Cards)
 		m.Cards[0].ready = m.Now.Add(settleTime)
@@ -282,10 +287,14 @@ func (c Card) choose() (Card, []Action) {
 
 // word returns why the marked line needs the word yes; "": it does not.
 func (c Card) word() string {
-	if c.At == LineAlways && c.Grave == "" {
-		return c.Widths[c.Width].Wide
+	why := c.Grave
+	if c.At == LineAlways && why == "" {
+		why = c.Widths[c.Width].Wide
 	}
-	return c.Grave
+	if why == "" && c.Cut {
+		why = "a part of the call is not on the screen, ctrl+o shows it"
+	}
+	return why
 }
 
 // Word returns why the card asks for the word yes.

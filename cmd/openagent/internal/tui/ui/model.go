@@ -25,10 +25,12 @@ type Input struct {
 type (
 	// Tick means that the time of Model.Wake has come.
 	Tick struct{}
-	// Painted means that a frame is on the screen. Mark and Card are those of the frame.
+	// Painted means that a frame is on the screen. Mark and Card are those of the frame. Cut
+	// says that the frame has no room for all of the call that the card asks about.
 	Painted struct {
 		Mark Mark
 		Card int
+		Cut  bool
 	}
 	// Pose asks the person a question.
 	Pose struct{ Question Question }
