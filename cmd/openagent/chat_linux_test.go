@@ -1,6 +1,7 @@
 package main
 
 import (
+	"errors"
 	"os"
 	"path/filepath"
 	"strings"
@@ -112,6 +113,41 @@ func TestChatSessions(t *testing.T) {
 	p.sees(`openagent --resume`)
 	if code := p.leaves(); code != 0 {
 		t.Errorf("exit code %d", code)
+	}
+}
+
+// The terminal UI asks about the files of a project once: another session does not ask again after
+// a no, unless the files have changed.
+func TestChatRemembersDistrust(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	folder := filepath.Join(dir, ".openagent")
+	tool := filepath.Join(folder, "tools", "hello")
+	if err := errors.Join(os.MkdirAll(filepath.Dir(tool), 0o755), os.WriteFile(tool, []byte(terminalTool), 0o755),
+		os.WriteFile(filepath.Join(folder, "settings.json"), []byte(`{"model":"claude-opus-4-6"}`), 0o644)); err != nil {
+		t.Fatal(err)
+	}
+	p := sitAtUI(t, dir, nil)
+	p.sees(`need your trust(?s).*\[y/N\] `)
+	p.types("n\n")
+	p.sees(`holds tools(?s).*\[y/N\] `)
+	p.types("n\n")
+	p.sees(`asks before changes`)
+	p.sees(`enter send`)
+	p.types("/clear\r")
+	p.sees(`asks before changes`)
+	p.sees(`enter send`)
+	if err := os.WriteFile(tool, []byte(terminalTool+"# changed\n"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	p.types("/clear\r")
+	p.sees(`holds tools(?s).*\[y/N\] `)
+	p.types("n\n")
+	p.sees(`enter send`)
+	p.types("\x04")
+	p.leaves()
+	if n := strings.Count(p.all.String(), "Do you trust them"); n != 3 {
+		t.Errorf("it asked %d times", n)
 	}
 }
 

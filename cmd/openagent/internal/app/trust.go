@@ -38,6 +38,14 @@ func (t *Truster) Trusts(ctx context.Context, s parts.Source) (bool, error) {
 	if s.Sum != "" && list.Has(s.Kind, s.Path, s.Sum) {
 		return true, nil
 	}
+	if !t.ask {
+		return t.find(ctx, s)
+	}
+	return settings.AskOnce(t.h, s.Kind, s.Path, s.Sum, func() (bool, error) { return t.find(ctx, s) })
+}
+
+// find asks the user about an untrusted source, or warns that it is left out.
+func (t *Truster) find(ctx context.Context, s parts.Source) (bool, error) {
 	switch found := s.Content.(type) {
 	case *parts.Plugin:
 		return t.plugin(ctx, found)

@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
 	"sync/atomic"
 
 	"github.com/openagent-go/agent/cmd/openagent/internal/ratelimit"
@@ -33,6 +34,9 @@ type IO struct {
 	// Interrupted, if set, is called on an interrupt. It reports whether it handled the interrupt.
 	Interrupted atomic.Pointer[func() bool]
 	Limits      *ratelimit.Limiters // nil: none
+	// Distrusted holds the files that the user refused to trust, so that no later session of this
+	// process asks again. Package settings fills it.
+	Distrusted sync.Map
 }
 
 // NewIO returns the streams and the environment of the process.

@@ -79,10 +79,12 @@ func offerSettings(ctx context.Context, h *cli.IO, s *config.Settings) (changed 
 		if len(needs) == 0 {
 			continue
 		}
-		if _, err := fmt.Fprintf(h.Err, "The settings file %s of this project has settings that need your trust:\n%s", h.Visible(f.Path), NeedLines(h, needs)); err != nil {
-			return changed, err
-		}
-		yes, err := Confirm(ctx, h, "Do you trust them, as they are now? [y/N] ")
+		yes, err := AskOnce(h, "settings", f.Path, f.Sum, func() (bool, error) {
+			if _, err := fmt.Fprintf(h.Err, "The settings file %s of this project has settings that need your trust:\n%s", h.Visible(f.Path), NeedLines(h, needs)); err != nil {
+				return false, err
+			}
+			return Confirm(ctx, h, "Do you trust them, as they are now? [y/N] ")
+		})
 		if err != nil {
 			return changed, err
 		}
@@ -95,6 +97,20 @@ func offerSettings(ctx context.Context, h *cli.IO, s *config.Settings) (changed 
 		changed = true
 	}
 	return changed, nil
+}
+
+// AskOnce asks the user about a source in the state that sum stands for. After a no, it does not ask
+// again in this process. A source without a sum cannot be told from another state of it.
+func AskOnce(h *cli.IO, kind, path, sum string, ask func() (bool, error)) (bool, error) {
+	key := [...]string{kind, path, sum}
+	if _, refused := h.Distrusted.Load(key); refused {
+		return false, nil
+	}
+	yes, err := ask()
+	if err == nil && !yes && sum != "" {
+		h.Distrusted.Store(key, true)
+	}
+	return yes, err
 }
 
 // NeedLines lists the settings of a project's file that need trust. Settings that run programs come
@@ -132,8 +148,7 @@ func TrustTools(ctx context.Context, h *cli.IO, l customtools.Listing) error {
 	})
 }
 
-// OfferTools asks the user about a folder of tools that is not trusted. After a no it asks again the
-// next time.
+// OfferTools asks the user about a folder of tools that is not trusted.
 func OfferTools(ctx context.Context, h *cli.IO, l customtools.Listing) (bool, error) {
 	if _, err := fmt.Fprintf(h.Err, "The folder %s holds tools that the agent could run as programs:\n%s", h.OneLine(l.Dir), FileList(h, l)); err != nil {
 		return false, err
