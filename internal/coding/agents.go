@@ -179,6 +179,7 @@ func (c *Coder) connect(ctx context.Context, servers []subagent.Server) ([]tool.
 	}
 	o := c.serverOptions()
 	o.Wait = serverPatience
+	BoundCalls(configs, c.options.CallTime)
 	all := mcp.New(configs, o)
 	all.Start()
 	release := func() {
@@ -248,6 +249,7 @@ func (c *Coder) findServers(ctx context.Context) error {
 	if o.Wait = cmp.Or(c.options.ServerWait, serverPatience); o.Wait < 0 {
 		o.Wait = 0
 	}
+	BoundCalls(configs, c.options.CallTime)
 	c.ServerConfigs = configs
 	c.Servers = mcp.New(configs, o)
 	for _, st := range c.Servers.Status() {
@@ -256,6 +258,20 @@ func (c *Coder) findServers(ctx context.Context) error {
 		}
 	}
 	return nil
+}
+
+// BoundCalls sets the time in milliseconds that a call may take, for servers that set no limit of their
+// own. 0 changes nothing.
+func BoundCalls(servers map[string]mcp.Config, limit int) {
+	if limit == 0 {
+		return
+	}
+	for name, s := range servers {
+		if s.TimeoutMS == 0 && s.MaxTimeMS == 0 {
+			s.TimeoutMS, s.MaxTimeMS = limit, limit
+			servers[name] = s
+		}
+	}
 }
 
 func (c *Coder) serverOptions() mcp.Options {

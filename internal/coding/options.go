@@ -100,6 +100,9 @@ type Options struct {
 	// ServerWait is how long a prompt waits for servers that are still connecting. 0: 10 seconds;
 	// negative: not at all.
 	ServerWait time.Duration
+	// CallTime bounds the milliseconds of a call of servers that set no limit of their own. 0: the
+	// limits of package mcp.
+	CallTime int
 	// DialHost connects to the servers of type sdk without tools; nil: there are none.
 	DialHost mcphost.Dial
 	// OnServer is called when the status of a server changes. It must return soon.

@@ -213,7 +213,7 @@ func (s *App) build(ctx context.Context, h *cli.IO, b Build) error {
 		Sandbox: coding.FromSettings, Settings: o.Settings, Builtins: s.builtins(h), Person: b.Person,
 		Trust: b.trust, Without: b.Without, Layers: o.Scopes(),
 		Plugins: o.Plugins, Definitions: json.RawMessage(o.Agents), RunAs: o.Agent,
-		Servers: servers, ServerWait: b.ServerWait, OnServer: s.serverChanged,
+		Servers: servers, ServerWait: b.ServerWait, CallTime: CallTime(h), OnServer: s.serverChanged,
 		Getenv: h.Getenv, Version: cli.Version(),
 		Warn: func(part coding.Part, err error) { b.warn(h, part, err) },
 		Hide: func(secret string) { h.Secrets = append(h.Secrets, secret) },

@@ -6,8 +6,10 @@ import (
 	"fmt"
 	"io/fs"
 	"maps"
+	"math"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/openagent-go/agent/cmd/openagent/internal/cli"
@@ -66,6 +68,26 @@ func givenServers(h *cli.IO, given string) (map[string]mcp.Config, error) {
 		return nil, fmt.Errorf("the file %s does not exist; name an existing file, or write the JSON itself", given)
 	}
 	return found, err
+}
+
+// callTime is the variable with the milliseconds that a call of an MCP server's tool may take.
+const callTime = "MCP_TOOL_TIMEOUT"
+
+// CallTime returns the value of MCP_TOOL_TIMEOUT, or 0 if there is none that counts.
+func CallTime(h *cli.IO) int {
+	given := h.Getenv(callTime)
+	if given == "" {
+		return 0
+	}
+	n, err := strconv.ParseInt(given, 10, 64)
+	if errors.Is(err, strconv.ErrRange) && n > 0 || n > math.MaxInt32 {
+		return math.MaxInt32 // almost 25 days
+	}
+	if err != nil || n <= 0 {
+		h.Warn("%s is %q and has no effect: write milliseconds, more than 0", callTime, cli.Clip(given))
+		return 0
+	}
+	return int(n)
 }
 
 // TrustServers records a project's MCP server file as trusted in its current state.

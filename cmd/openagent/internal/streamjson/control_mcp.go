@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"maps"
 
+	"github.com/openagent-go/agent/cmd/openagent/internal/app"
+	"github.com/openagent-go/agent/internal/coding"
 	"github.com/openagent-go/agent/internal/mcpnames"
 	"github.com/openagent-go/agent/mcp"
 )
@@ -45,6 +47,7 @@ func (d *Session) changeServers(ctx context.Context, o controlCommand) (any, err
 	if err != nil {
 		return nil, fmt.Errorf("mcp_set_servers: %w", err)
 	}
+	coding.BoundCalls(set, app.CallTime(d.H))
 	all := maps.Clone(d.s.ServerConfigs)
 	if all == nil {
 		all = map[string]mcp.Config{}

@@ -34,6 +34,21 @@ scenario('host server denied', { steps: [call('mcp__maths__add', { a: 2, b: 3 })
 scenario('host server fails', { steps: [call('mcp__maths__fail'), { text: 'done' }], asked: ['no maths today'] }, async () => {
   succeeded(await ask('add', { mcpServers: { maths: maths() }, ...free }), 'done')
 })
+const silent = () => sdk.createSdkMcpServer({ name: 'silent', tools: [sdk.tool('wait', 'waits', {}, () => new Promise(() => {}))] })
+scenario('host server never answers', { steps: [call('mcp__silent__wait'), { text: 'done' }], asked: ['cancelled'] }, async () => {
+  succeeded(await ask('wait', { mcpServers: { silent: silent() }, ...free, env: { ...process.env, MCP_TOOL_TIMEOUT: '300' } }), 'done')
+})
+scenario('server set later never answers', { steps: [{ text: 'one' }, call('mcp__silent__wait'), { text: 'two' }], asked: ['cancelled'] }, async () => {
+  const p = input('hi')
+  let change
+  const r = await ask(p.stream, { ...free, env: { ...process.env, MCP_TOOL_TIMEOUT: '300' } }, async (m, q) => {
+    if (m.type !== 'result') return
+    if (change) return p.end()
+    change = await q.setMcpServers({ silent: silent() })
+    p.send('again')
+  })
+  succeeded(r, 'two')
+})
 scenario('servers set later', { steps: [{ text: 'one' }, call('mcp__maths__add', { a: 2, b: 3 }), { text: 'two' }], asked: ['sum 5'] }, async () => {
   const p = input('hi')
   let change
