@@ -28,7 +28,9 @@ import (
 //go:embed page
 var pageFiles embed.FS
 
-var pages = template.Must(template.ParseFS(pageFiles, "page/page.tmpl"))
+// pages are the templates. What others write goes through plain, or through a function that calls
+// [terminal.Text] as well: no character hides or reorders others.
+var pages = template.Must(template.New("").Funcs(template.FuncMap{"plain": terminal.Text}).ParseFS(pageFiles, "page/page.tmpl"))
 
 // pageRoutes are the routes for people.
 var pageRoutes []route

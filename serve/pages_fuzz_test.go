@@ -11,6 +11,7 @@ import (
 	"github.com/openagent-go/agent/event"
 	"github.com/openagent-go/agent/internal/fact"
 	"github.com/openagent-go/agent/internal/markdown"
+	"github.com/openagent-go/agent/internal/terminal"
 	"github.com/openagent-go/agent/llm"
 	"github.com/openagent-go/agent/permission"
 	"github.com/openagent-go/agent/session/view"
@@ -20,7 +21,7 @@ import (
 // FuzzPage draws a session in which everybody says the same hostile text. The page has no element and
 // no attribute that the text brings along.
 func FuzzPage(f *testing.F) {
-	for _, s := range []string{hostile, "[a](javascript:x)", "<a href='data:text/html,x' onclick=x>", "```\"onload=x\n</pre><script>", "| a |\n|---|\n| <iframe src=x> |", "[x]: javascript:y\n[x]", "<style>@import 'x'</style>", "+ \"><svg/onload=x>\n- </span>"} {
+	for _, s := range []string{hostile, "[a](javascript:x)", "<a href='data:text/html,x' onclick=x>", "```\"onload=x\n</pre><script>", "| a |\n|---|\n| <iframe src=x> |", "[x]: javascript:y\n[x]", "<style>@import 'x'</style>", "+ \"><svg/onload=x>\n- </span>", "a\u2066b\u200bc\x1b[31m"} {
 		f.Add(s)
 	}
 	f.Fuzz(func(t *testing.T, s string) {
@@ -35,7 +36,7 @@ func FuzzPage(f *testing.F) {
 		} {
 			state.Apply(event.Event{Seq: int64(i) + 1, Prev: int64(i), Data: d})
 		}
-		v := &sessionView{ID: "chat", Title: s, Model: s, Running: true, Writing: s, Asks: []ask{{question: question{Call: s, Tool: s, Agent: s, Text: s, Rules: []string{s}}, About: s, Input: s},
+		v := &sessionView{ID: "chat", Title: terminal.Text(s), Model: s, Running: true, Writing: s, Asks: []ask{{question: question{Call: s, Tool: s, Agent: s, Text: s, Rules: []string{s}}, About: about(input), Input: clip(s)},
 			{question: question{Call: "c", Questions: []tool.Question{{Text: s, Options: []tool.Option{{Label: s, Description: s}}}}}}}, Mode: string(permission.Default)}
 		for _, it := range state.Items {
 			v.Items = append(v.Items, show(it))
@@ -49,6 +50,11 @@ func FuzzPage(f *testing.F) {
 			kind := z.Next()
 			if kind == html.ErrorToken {
 				break
+			}
+			if kind == html.TextToken {
+				if shown := z.Token().Data; strings.ContainsAny(shown, "\u202e\u2066\u200b\x1b") {
+					t.Errorf("characters hide or reorder others in %q", shown)
+				}
 			}
 			if kind != html.StartTagToken && kind != html.SelfClosingTagToken {
 				continue
