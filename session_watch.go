@@ -40,6 +40,7 @@ func (s *Session) Watch(ctx context.Context, after int64) iter.Seq2[event.Event,
 		w := &observer{session: s.ID, store: s.store(), last: max(after, 0), yield: yield, behind: true}
 		w.live = watchers.Join(sessionKey(w.store, s.ID), nil)
 		defer w.live.Leave()
+		watchers.Joined(ctx)
 		defer w.stopWaiting()
 		if err := w.watch(ctx); err != errLeft {
 			yield(event.Event{}, fmt.Errorf("agent: watching session %s: %w", s.ID, err))

@@ -12,6 +12,7 @@ import (
 
 	"github.com/openagent-go/agent/event"
 	"github.com/openagent-go/agent/internal/eventtable"
+	"github.com/openagent-go/agent/internal/watchers"
 	"github.com/openagent-go/agent/session"
 	"github.com/openagent-go/agent/tool"
 )
@@ -122,11 +123,13 @@ func (l *live) read(ctx context.Context) error {
 	l.state = string(info.State)
 	reading, stop := context.WithCancel(context.WithoutCancel(ctx))
 	l.stop = stop
-	if !l.server.spawn(func() { l.follow(reading, last) }) {
+	joined := make(chan struct{})
+	if !l.server.spawn(func() { l.follow(watchers.WithJoined(reading, func() { close(joined) }), last) }) {
 		stop()
 		l.stop = nil
 		return errClosed
 	}
+	<-joined // a signal before that, such as a question, would be lost
 	return nil
 }
 

@@ -447,6 +447,22 @@ func TestQuestionAfterRestart(t *testing.T) {
 	}
 }
 
+// A viewer that joins as soon as a session begins sees the question of its first run, however
+// fast the run asks.
+func TestQuestionAtOnce(t *testing.T) {
+	write := tool.New(tool.Spec{Name: "write", Description: "Writes."}, func(context.Context, tool.Call, struct{}) (*tool.Result, error) { return tool.Text("written"), nil })
+	steps := slices.Repeat([]llmtest.Step{llmtest.Call(llmtest.Use("", "write", struct{}{}))}, 100)
+	s := newSite(t, agent.Agent{Model: llmtest.Script(steps...), Tools: []tool.Tool{write}})
+	for i := range 100 {
+		id := fmt.Sprintf("chat%d", i)
+		s.do("POST", "/v1/sessions", fmt.Sprintf(`{"session":%q,"text":"write"}`, id), 201, nil)
+		r := s.open(id, 0)
+		r.until(t, func(got received) bool { return strings.Contains(got.data, "permission_request") })
+		r.close()
+		s.do("POST", "/v1/sessions/"+id+"/interrupt", "", 200, nil)
+	}
+}
+
 // A message that is sent many times at once runs once, and all who sent it learn that it is on record.
 func TestSameMessageAtOnce(t *testing.T) {
 	s := newSite(t, agent.Agent{Model: llmtest.Script(slices.Repeat([]llmtest.Step{llmtest.Say("done")}, 21)...)})

@@ -746,7 +746,7 @@ var rules = map[string][]string{
 		"llm/catalog",
 	},
 	"internal/...": {"internal/..."},
-	// A server of sessions: what it knows of their runs it learns as other programs do.
+	// A server of sessions learns of their runs as other programs do.
 	"serve": {
 		"",
 		"event",
@@ -755,6 +755,7 @@ var rules = map[string][]string{
 		"internal/fact",
 		"internal/markdown",
 		"internal/terminal",
+		"internal/watchers", // to know when its reader gets signals
 		"llm",
 		"permission",
 		"session",

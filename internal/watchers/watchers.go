@@ -4,6 +4,7 @@
 package watchers
 
 import (
+	"context"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -40,6 +41,21 @@ func Join(key any, want func(e event.Event) bool) *Watcher {
 	byKey[key] = append(byKey[key], w)
 	count.Add(1)
 	return w
+}
+
+type joinedKey struct{}
+
+// WithJoined returns a context whose watcher calls joined as soon as it gets events: a run
+// that begins after that call is seen whole.
+func WithJoined(ctx context.Context, joined func()) context.Context {
+	return context.WithValue(ctx, joinedKey{}, joined)
+}
+
+// Joined calls the function of [WithJoined], if there is one.
+func Joined(ctx context.Context) {
+	if joined, ok := ctx.Value(joinedKey{}).(func()); ok {
+		joined()
+	}
 }
 
 // Leave ends the watcher.
