@@ -122,7 +122,7 @@ scenario('rewind files', { steps: [{ calls: [{ id: 'w1', name: 'Write', input: {
   assert.deepEqual(done.filesChanged.map(f => f.split('/').at(-1)), ['a.txt'])
   assert.equal(existsSync('a.txt'), false)
 })
-scenario('background agent', { steps: [agent({ run_in_background: true }), { text: 'started' }, { text: 'all quiet', delay: '300ms' }, { text: 'it is quiet' }], asked: ['all quiet'] }, async () => {
+scenario('background agent', { steps: [agent({ run_in_background: true }), { text: 'started' }, { text: 'all quiet', delay: '3s' }, { text: 'it is quiet' }], asked: ['all quiet'] }, async () => {
   const r = await ask('look', { ...free })
   assert.equal(r.error, undefined, `${r.error} ${r.stderr}`)
   const results = r.of('result')
