@@ -218,6 +218,67 @@ func TestPageInBrowser(t *testing.T) {
 	}
 }
 
+// A click that comes as soon as a question is shown answers nothing: it was meant for something else.
+func TestEarlyClick(t *testing.T) {
+	program, err := exec.LookPath("chromium")
+	if err != nil {
+		t.Skip("there is no Chromium here; in Debian: apt-get install --no-install-recommends chromium")
+	}
+	if testing.Short() {
+		t.Skip("a browser is slow")
+	}
+	write := tool.New(tool.Spec{Name: "write", Description: "Writes."}, func(context.Context, tool.Call, struct{}) (*tool.Result, error) { return tool.Text("written"), nil })
+	s := newSite(t, agent.Agent{Model: llmtest.Script(llmtest.Call(llmtest.Use("", "write", struct{}{})), llmtest.Say("end")), Tools: []tool.Tool{write}})
+	s.server.User = func(*http.Request) (string, error) { return "ada", nil } // the browser has no cookie yet
+	s.do("POST", "/v1/sessions", `{"session":"chat","text":"hello"}`, 201, nil)
+	r := s.open("chat", 0)
+	r.until(t, func(got received) bool { return strings.Contains(got.data, "permission_request") })
+	r.close()
+	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
+	defer cancel()
+	const clicks = `
+let when = "early";
+const allow = document.querySelector("#asks .go");
+document.addEventListener("submit", (e) => { e.preventDefault(); fetch("/clicked?" + when); });
+allow.click();
+const timer = setInterval(() => { if (!allow.disabled) { clearInterval(timer); when = "later"; allow.click(); } }, 50);
+`
+	// The browser ends when the page is loaded, and an image of the page comes after a click that counts.
+	clicked, when := make(chan struct{}), ""
+	var once sync.Once
+	h := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		switch r.URL.Path {
+		case "/clicked":
+			once.Do(func() { when = r.URL.RawQuery; close(clicked) })
+		case "/last.png":
+			select {
+			case <-clicked:
+			case <-r.Context().Done():
+			}
+			http.NotFound(w, r)
+		case "/app.js":
+			s.server.ServeHTTP(w, r)
+			_, _ = io.WriteString(w, clicks)
+		case "/s/chat":
+			s.server.ServeHTTP(w, r)
+			_, _ = io.WriteString(w, `<img src="/last.png">`)
+		default:
+			s.server.ServeHTTP(w, r)
+		}
+	}))
+	defer h.Close()
+	defer h.CloseClientConnections()
+	cmd := exec.CommandContext(ctx, program, "--headless", "--no-sandbox", "--disable-gpu", "--user-data-dir="+filepath.Join(t.TempDir(), "profile"), "--dump-dom", h.URL+"/s/chat")
+	cmd.WaitDelay = time.Second
+	if _, err := cmd.Output(); err != nil {
+		t.Fatal(err)
+	}
+	<-clicked
+	if when != "later" {
+		t.Errorf("the first click that counted came %s", when)
+	}
+}
+
 // A person can answer the question of a sub-agent on the page. Its id has a slash.
 func TestQuestionOfAgentOnPage(t *testing.T) {
 	write := tool.New(tool.Spec{Name: "write", Description: "Writes."}, func(context.Context, tool.Call, struct{}) (*tool.Result, error) { return tool.Text("written"), nil })

@@ -3,7 +3,7 @@
 	const body = document.body, id = body.dataset.session, api = "/v1/sessions/" + encodeURIComponent(id);
 	const $ = (name) => document.getElementById(name);
 	const items = $("items"), live = $("live"), asks = $("asks"), net = $("net"), composer = $("composer");
-	let last = Number(body.dataset.last), version = Number(body.dataset.version), source, heard = 0, waiting, loading = false, stale = false;
+	let last = Number(body.dataset.last), version = Number(body.dataset.version), source, heard = 0, waiting, loading = false, stale = false, drawn = asks.innerHTML;
 
 	const say = (text) => { if (net) net.textContent = text; };
 	const atEnd = () => innerHeight + scrollY >= document.documentElement.scrollHeight - 60;
@@ -20,7 +20,7 @@
 			live.append(part);
 		}
 		if (restart) part.textContent = "";
-		part.append(text);
+		part.append(text.replace(/[\u200e\u200f\u202a-\u202e\u2066-\u2069]/g, "\ufffd")); // they reorder text
 	};
 	const clear = () => { parts.clear(); live.replaceChildren(); };
 	const signal = (e) => {
@@ -48,6 +48,13 @@
 		loading = false;
 		if (stale) { stale = false; refresh(); }
 	};
+	// A click that was meant for what was there before answers no new question.
+	const guard = () => {
+		for (const button of asks.querySelectorAll("button")) {
+			button.disabled = true;
+			setTimeout(() => { button.disabled = false; }, 500);
+		}
+	};
 	const show = (part) => {
 		const was = atEnd();
 		version = Number(part.dataset.version);
@@ -60,7 +67,11 @@
 			old.replaceWith(item);
 		}
 		const cards = part.querySelector(".asks");
-		if (cards.innerHTML !== asks.innerHTML && !(asks.contains(document.activeElement) && document.activeElement.value)) asks.replaceChildren(...cards.childNodes);
+		if (cards.innerHTML !== drawn && !(asks.contains(document.activeElement) && document.activeElement.value)) {
+			drawn = cards.innerHTML;
+			asks.replaceChildren(...cards.childNodes);
+			guard();
+		}
 		const running = part.dataset.running === "true", title = document.title.replace(/^[●?] /, "");
 		document.title = (asks.childElementCount ? "? " : running ? "● " : "") + title;
 		const send = composer && composer.querySelector(".go");
@@ -107,5 +118,6 @@
 		e.preventDefault();
 	});
 	scrollTo(0, document.documentElement.scrollHeight);
+	guard();
 	connect();
 })();
