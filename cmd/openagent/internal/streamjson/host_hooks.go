@@ -1,6 +1,7 @@
 package streamjson
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -104,7 +105,7 @@ func (c hookCallback) run(ctx context.Context, in *hook.Input) (hook.Output, err
 	}
 	var out hook.Output
 	blocked, err := c.call(ctx, in.Event, input, id, func(answer json.RawMessage) (err error) {
-		out, err = hookrun.Parse(in.Event, answer)
+		out, err = hookAnswer(in.Event, answer)
 		return err
 	})
 	switch {
@@ -114,6 +115,50 @@ func (c hookCallback) run(ctx context.Context, in *hook.Input) (hook.Output, err
 		return hook.Output{Block: true, Reason: blocked}, nil
 	}
 	return out, nil
+}
+
+// hookAnswer reads the answer of a callback. An answer that cannot be read as a whole still blocks, or
+// stops the run, if it says so.
+func hookAnswer(on hook.Event, answer json.RawMessage) (hook.Output, error) {
+	if t := bytes.TrimSpace(answer); len(t) > 0 && t[0] != '{' {
+		return hook.Output{}, fmt.Errorf("its answer is %.50s; it must be a JSON object", t)
+	}
+	out, err := hookrun.Parse(on, answer)
+	if err == nil {
+		return out, nil
+	}
+	type verdict struct { // of any types
+		Continue any             `json:"continue"`
+		Stop     any             `json:"stopReason"`
+		Block    any             `json:"block"`
+		Decision any             `json:"decision"`
+		Reason   any             `json:"reason"`
+		Denies   any             `json:"permissionDecision"`
+		Why      any             `json:"permissionDecisionReason"`
+		Behavior any             `json:"behavior"`
+		Message  any             `json:"message"`
+		Specific json.RawMessage `json:"hookSpecificOutput"`
+	}
+	var v, own, about verdict
+	if json.Unmarshal(answer, &v) != nil {
+		return hook.Output{}, err
+	}
+	_ = json.Unmarshal(v.Specific, &own) // what is no object says nothing
+	_ = json.Unmarshal(encoded(own.Decision), &about)
+	blocks := v.Block == true || v.Decision == "block" || v.Decision == "deny"
+	denies := v.Denies == "deny" || own.Denies == "deny" || about.Behavior == "deny" || own.Decision == "block" || own.Decision == "deny"
+	stops := v.Continue == false
+	if !blocks && !stops && !(denies && hookrun.Guards(on)) {
+		return hook.Output{}, err
+	}
+	why := fmt.Sprintf("A hook for %s refuses this. Its answer has a mistake: %v", on, err)
+	for _, reason := range []any{own.Why, about.Message, v.Why, v.Reason, v.Stop} {
+		if text, ok := reason.(string); ok && text != "" && len(text) < 1<<16 {
+			why = text
+			break
+		}
+	}
+	return hook.Output{Block: blocks || denies, Reason: why, Stop: stops, StopReason: why}, nil
 }
 
 // call asks the host; read reads its answer. A callback that fails changes nothing, unless the host said

@@ -83,6 +83,37 @@ scenario('hook throws and blocks', { steps: write }, async () => {
   succeeded(r, 'done')
   assert.equal(existsSync('out.txt'), false)
 })
+const wrong = { 'a list': [], 'a text': 'x', 'no boolean': { continue: 'no' }, 'another event': { hookSpecificOutput: { hookEventName: 'PostToolUse', additionalContext: 'c' } } }
+for (const [name, answer] of Object.entries(wrong)) {
+  scenario(`hook answers with ${name}`, { steps: write }, async () => {
+    const r = await ask('write', { ...free, hooks: hooks('PreToolUse', async () => answer) })
+    succeeded(r, 'done')
+    assert.ok(existsSync('out.txt'))
+    assert.equal(r.of('system', 'informational')[0]?.tag, 'hook_callback_failed')
+  })
+  scenario(`hook after a call answers with ${name}`, { steps: write }, async () => {
+    const r = await ask('write', { ...free, hooks: hooks('PostToolUse', async () => answer === wrong['another event'] ? { hookSpecificOutput: { hookEventName: 'Stop' } } : answer) })
+    succeeded(r, 'done')
+    assert.equal(r.of('system', 'informational')[0]?.tag, 'hook_callback_failed')
+  })
+  scenario(`hook answers with ${name} and blocks`, { steps: write }, async () => {
+    const r = await ask('write', { ...free, hooks: hooks('PreToolUse', async () => answer, { onFailure: 'block' }) })
+    succeeded(r, 'done')
+    assert.equal(existsSync('out.txt'), false)
+  })
+}
+const denials = {
+  'a denial': { hookSpecificOutput: { hookEventName: 'PostToolUse', permissionDecision: 'deny', permissionDecisionReason: 'not this file' } },
+  'a decision': { hookSpecificOutput: { hookEventName: 'PermissionRequest', decision: { behavior: 'deny', message: 'not this file' } } },
+  'a block': { decision: 'block', reason: 'not this file', hookSpecificOutput: { hookEventName: 'Stop' } },
+}
+for (const [name, answer] of Object.entries(denials)) {
+  scenario(`hook answers with ${name} for another event`, { steps: write, asked: ['not this file'] }, async () => {
+    const r = await ask('write', { ...free, hooks: hooks('PreToolUse', async () => answer) })
+    succeeded(r, 'done')
+    assert.equal(existsSync('out.txt'), false)
+  })
+}
 scenario('hook is late', { steps: write }, async () => {
   let signal
   const r = await ask('write', { ...free, hooks: hooks('PreToolUse', async (i, id, o) => { signal = o.signal; await new Promise(() => {}) }, { timeout: 0.2, onFailure: 'block' }) })
