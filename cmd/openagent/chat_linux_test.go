@@ -151,6 +151,25 @@ func TestChatRemembersDistrust(t *testing.T) {
 	}
 }
 
+// A change of the mode is told once: by the command, and not again by its event.
+func TestChatTellsModeOnce(t *testing.T) {
+	t.Parallel()
+	p := sitAtUI(t, t.TempDir(), nil, llmtest.Say("One."), llmtest.Say("Two."))
+	p.sees(`enter send`)
+	p.types("first\r")
+	p.sees(`done · 1 turn`)
+	p.types("/mode acceptEdits\r")
+	p.sees(`mode acceptEdits\S*\s`)
+	p.sees(`accepts edits`)
+	p.types("second\r")
+	p.sees(`done · 1 turn`)
+	p.types("\x04")
+	p.leaves()
+	if strings.Contains(p.all.String(), "mode: acceptEdits") {
+		t.Error("the event tells of the mode again")
+	}
+}
+
 func callBash(line string) llmtest.Step {
 	return llmtest.Call(llmtest.Use("b1", "Bash", map[string]string{"command": line}))
 }

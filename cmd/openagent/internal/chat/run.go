@@ -155,7 +155,7 @@ func (c *Chat) turn(ctx context.Context, events iter.Seq2[event.Event, error]) e
 		case fact.Configured:
 			c.slash.Mode.Store(d.Mode)
 		case event.ModeChanged:
-			c.slash.Mode.Store(d.Mode)
+			c.modeChanged(d)
 		case event.ToolResult:
 			if mode := d.Result.Patch.Mode; mode != "" {
 				c.slash.Mode.Store(mode)
@@ -191,6 +191,13 @@ func (c *Chat) turn(ctx context.Context, events iter.Seq2[event.Event, error]) e
 		return failed
 	}
 	return nil
+}
+
+// modeChanged tells that the permission mode has changed, unless a command has said so.
+func (c *Chat) modeChanged(d event.ModeChanged) {
+	if c.slash.Mode.Swap(d.Mode) != d.Mode {
+		c.say(ui.DimLine, "mode "+string(d.Mode))
+	}
 }
 
 // displayed is an answer with its text as hooks want it to be shown.
@@ -236,6 +243,9 @@ func (c *Chat) catchUp(ctx context.Context) {
 			return // the next run says it
 		}
 		last = e.Seq
+		if d, ok := e.Data.(event.ModeChanged); ok {
+			c.modeChanged(d)
+		}
 		c.post(e)
 	}
 	c.mu.Lock()

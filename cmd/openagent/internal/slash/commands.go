@@ -100,12 +100,8 @@ func (c *Commands) Run(ctx context.Context, line string) {
 			c.Screen.Line(term.Plain, "mode %s; the modes are %s", c.Mode.Load(), strings.Join(settings.Modes(), ", "))
 		} else if err = c.App.Options.Permits(permission.Mode(arg)); err != nil {
 			break
-		} else if err = c.App.Session.SetMode(ctx, permission.Mode(arg)); err == nil {
-			c.Mode.Store(permission.Mode(arg))
-			c.Screen.Line(term.Dim, "mode %s", arg)
-			if permission.Mode(arg) == permission.Plan {
-				c.TellOfJobs()
-			}
+		} else {
+			err = c.changeMode(ctx, permission.Mode(arg))
 		}
 	case "/fallback", "/effort", "/budget", "/tools":
 		err = c.tune(ctx, name, strings.FieldsFunc(arg, func(r rune) bool { return r == ',' || r == ' ' }))
@@ -139,6 +135,20 @@ func (c *Commands) Run(ctx context.Context, line string) {
 	if err != nil {
 		c.Screen.Line(term.Red, "! %s", c.H.OneLine(err.Error()))
 	}
+}
+
+// changeMode changes the permission mode. Mode has the new one before its event comes.
+func (c *Commands) changeMode(ctx context.Context, mode permission.Mode) error {
+	before := c.Mode.Swap(mode)
+	if err := c.App.Session.SetMode(ctx, mode); err != nil {
+		c.Mode.Store(before)
+		return err
+	}
+	c.Screen.Line(term.Dim, "mode %s", mode)
+	if mode == permission.Plan {
+		c.TellOfJobs()
+	}
+	return nil
 }
 
 // skill runs the skill that a line names.

@@ -169,8 +169,11 @@ func thinking(said string, width int) []row {
 	return out[max(0, len(out)-thinkingRows):]
 }
 
-// noticeItem draws a line about the session.
+// noticeItem draws a line about the session. The program itself tells of changes of the mode.
 func noticeItem(n *view.Notice, width int) []row {
+	if _, ok := n.Event.(event.ModeChanged); ok {
+		return nil
+	}
 	if n.Text == "" || n.Text == "checkpoint of the files" {
 		return nil
 	}
