@@ -991,6 +991,12 @@ func TestEditorLogin(t *testing.T) {
 		t.Fatalf("%v: %s", err, out)
 	}
 	e.request("authenticate", map[string]any{"methodId": "login"}, nil)
+	e.request("authenticate", map[string]any{"methodId": "environment"}, nil)
+	for _, bad := range []any{map[string]any{"methodId": "other"}, map[string]any{}} {
+		if said := e.fails(-32602, "authenticate", bad); !strings.Contains(said, "methodId") {
+			t.Errorf("%v: %s", bad, said)
+		}
+	}
 	e.open()
 	e.request("logout", map[string]any{}, nil)
 	e.fails(-32000, "session/new", place)

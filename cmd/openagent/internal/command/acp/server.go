@@ -85,6 +85,15 @@ func (s *server) accept(r protocol.Request) (rest, error) {
 		}
 		return s.initialize(in), nil
 	case "authenticate":
+		var in struct {
+			Method string `json:"methodId"`
+		}
+		if err := r.Decode(&in); err != nil {
+			return nil, err
+		}
+		if in.Method != byTerminal && in.Method != byEnvironment {
+			return nil, protocol.Errorf(protocol.InvalidParams, "authenticate: there is no methodId %q; choose %s or %s", cli.Clip(in.Method), byTerminal, byEnvironment)
+		}
 		return s.authenticate, nil
 	case "logout":
 		return s.logout, nil
