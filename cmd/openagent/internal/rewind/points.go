@@ -3,6 +3,7 @@ package rewind
 import (
 	"cmp"
 	"context"
+	"fmt"
 	"strconv"
 
 	"github.com/openagent-go/agent/cmd/openagent/internal/cli"
@@ -19,6 +20,13 @@ type place struct {
 	prompt string // the one before which it is; "" for other places
 }
 
+// noPlace is the error about a fact or message that a session does not have.
+type noPlace struct{ session, to string }
+
+func (e noPlace) Error() string {
+	return fmt.Sprintf("session %s has no fact or message %s", e.session, cli.Clip(e.to))
+}
+
 // findPlace finds a place: the number of a fact, the id of a message, or "last" for
 // the last prompt. For a prompt it is the one before it, else the one after.
 func findPlace(ctx context.Context, store session.Store, id, to string) (place, error) {
@@ -31,7 +39,7 @@ func findPlace(ctx context.Context, store session.Store, id, to string) (place, 
 	}
 	n := w.find(to)
 	if n == 0 {
-		return place{}, cli.Usagef("--to: session %s has no fact or message %s; openagent sessions rewind %s lists its prompts", id, cli.Clip(to), id)
+		return place{}, cli.Usagef("--to: %w; openagent sessions rewind %s lists its prompts", noPlace{id, to}, id)
 	}
 	p := place{after: n, last: int64(len(w.facts))}
 	f := w.facts[n-1]

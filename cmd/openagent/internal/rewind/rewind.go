@@ -3,6 +3,7 @@
 package rewind
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -125,15 +126,31 @@ func (r *Rewinder) Rewind(ctx context.Context, o Options) (result, error) {
 func (r *Rewinder) Files(ctx context.Context, to string, dry bool) ([]checkpoint.Change, error) {
 	done, err := r.Rewind(ctx, Options{To: to, files: true, diff: true, DryRun: dry})
 	if done.Files == nil {
-		return nil, err
+		return nil, forHost(err)
 	}
-	return done.Files.Changes, err
+	return done.Files.Changes, forHost(err)
+}
+
+// errMemory is the error about a session that has no saved files.
+var errMemory = errors.New("files are saved only for saved sessions, and this one is in memory")
+
+// forHost returns an error without hints at the flags of the command line.
+func forHost(err error) error {
+	var none noPlace
+	if errors.As(err, &none) {
+		return fmt.Errorf("%w; name the uuid of a message that you sent in this session", none)
+	}
+	var hinted *cli.ExitError
+	if errors.As(err, &hinted) {
+		return cmp.Or(errors.Unwrap(hinted.Err), err) // the hint is around it
+	}
+	return err
 }
 
 func (r *Rewinder) files(ctx context.Context, after int64, o Options) (*rewoundFiles, error) {
 	done := &rewoundFiles{Changes: []checkpoint.Change{}}
 	if sessiondir.Path(r.Store) == "" || r.Checkpoints == nil {
-		return done, cli.Usagef("files are saved only for saved sessions, and this one is in memory; --conversation rewinds the conversation alone")
+		return done, cli.Usagef("%w; --conversation rewinds the conversation alone", errMemory)
 	}
 	name := parts.CheckpointName(r.Store, r.Session.ID)
 	restore := func(ctx context.Context, id string, record func(string) error) error {

@@ -106,19 +106,23 @@ scenario('retries', { steps: [{ status: 529, message: 'overloaded', retry_after:
 scenario('rewind files', { steps: [{ calls: [{ id: 'w1', name: 'Write', input: { file_path: 'a.txt', content: 'new\n' } }] }, { text: 'one' }] }, async () => {
   const p = input()
   p.send({ ...message('write'), uuid: '99999999-2222-4333-8444-555555555555' })
-  let dry, done
+  let dry, done, unknown
   const r = await ask(p.stream, { ...free, enableFileCheckpointing: true, extraArgs: { 'replay-user-messages': null } }, async (m, q) => {
     if (m.type !== 'result') return
     const id = '99999999-2222-4333-8444-555555555555'
     dry = await q.rewindFiles(id, { dryRun: true })
     assert.equal(readFileSync('a.txt', 'utf8'), 'new\n')
     done = await q.rewindFiles(id)
+    unknown = await q.rewindFiles('99999999-0000-4333-8444-555555555555', { dryRun: true })
     p.end()
   })
   succeeded(r, 'one')
   assert.equal(r.of('user').find(m => m.isReplay)?.uuid, '99999999-2222-4333-8444-555555555555')
   assert.equal(dry.canRewind, true, JSON.stringify(dry))
   assert.equal(done.canRewind, true, JSON.stringify(done))
+  assert.equal(unknown.canRewind, false)
+  assert.match(unknown.error, /has no fact or message 99999999-0000.*; name the uuid of a message/)
+  assert.doesNotMatch(unknown.error, /--|openagent/)
   assert.deepEqual(done.filesChanged.map(f => f.split('/').at(-1)), ['a.txt'])
   assert.equal(existsSync('a.txt'), false)
 })
