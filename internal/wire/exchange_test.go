@@ -104,7 +104,7 @@ func TestStatus(t *testing.T) {
 		{529, fmt.Sprintf(ours, "overloaded_error", "Overloaded"), llm.Overloaded, ""},
 		{418, strings.Repeat("x", 1<<20), llm.Invalid, "xxx"},
 		{302, "", llm.Invalid, "redirected"},
-		{500, "\x1b[31mred\x00\xff", llm.ServerError, "[31mred\ufffd"},
+		{500, "\x1b[31mred\x00\xff", llm.ServerError, "␛[31mred␀\ufffd"},
 	} {
 		t.Run(fmt.Sprint(tt.status, " ", tt.want), func(t *testing.T) {
 			s := serve(t, func(w http.ResponseWriter, _ *http.Request) {

@@ -13,9 +13,9 @@ import (
 	"net/url"
 	"strings"
 	"time"
-	"unicode"
 
 	"github.com/openagent-go/agent/internal/llmconst"
+	"github.com/openagent-go/agent/internal/terminal"
 	"github.com/openagent-go/agent/internal/text"
 	"github.com/openagent-go/agent/llm"
 )
@@ -203,16 +203,8 @@ func ClassOf(status int) llm.Class {
 	return llm.Invalid
 }
 
-// clean masks secrets in s, shortens it and removes control characters.
+// clean masks secrets in s, shortens it and makes it one line that is safe for a terminal.
 func clean(s string, secrets []string) string {
-	s = text.Bytes(Mask(s, secrets), maxMessage)
-	return strings.TrimSpace(strings.Map(func(r rune) rune {
-		if r == '\n' || r == '\t' {
-			return ' '
-		}
-		if unicode.IsControl(r) {
-			return -1
-		}
-		return r
-	}, s))
+	s = strings.NewReplacer("\n", " ", "\t", " ").Replace(Mask(s, secrets))
+	return strings.TrimSpace(text.Bytes(terminal.Text(s), maxMessage))
 }
