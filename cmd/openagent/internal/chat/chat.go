@@ -82,6 +82,9 @@ func (c *Chat) Run(ctx context.Context, s *app.App, args []string, blocks []llm.
 	c.slash = &slash.Commands{H: c.h, App: s, Screen: &term.Screen{W: &output{c}}, Running: c.running.Load, Turn: c.start,
 		Leave: func() { c.post(ui.Quit{}) }, Model: s.Provider.Model.Value}
 	c.slash.Mode.Store(mode)
+	for _, own := range ownCommands {
+		c.slash.Own = append(c.slash.Own, own.Name)
+	}
 
 	in, out, ok := terminalFiles(c.h)
 	if !ok {

@@ -74,7 +74,8 @@ type Commands struct {
 	// Running reports whether a prompt runs, and Turn shows the events of one to its end.
 	Running func() bool
 	Turn    func(ctx context.Context, events iter.Seq2[event.Event, error]) error
-	Leave   func() // ends the conversation
+	Leave   func()   // ends the conversation
+	Own     []string // names of further commands, which the program carries out itself
 
 	Mode  atomic.Value // the permission.Mode in force
 	Model string       // the model's name
@@ -159,11 +160,26 @@ func (c *Commands) skill(ctx context.Context, line string) error {
 	case err != nil:
 		return err
 	case x == nil:
-		return fmt.Errorf("unknown command or skill %s; /help and /skills list them", cli.Clip(name))
+		return fmt.Errorf("unknown command or skill %s; %s/help and /skills list them", cli.Clip(name), c.meant(name))
 	case c.Running():
 		return errors.New("the agent is working; Ctrl-C stops it")
 	}
 	return c.Turn(ctx, c.App.Session.StreamInput(ctx, agent.Input{Expansion: x, Output: c.App.Options.OutputSchema}))
+}
+
+// meant asks whether an unknown name is a misspelt command, skill or prompt.
+func (c *Commands) meant(name string) string {
+	names := append([]string{"exit"}, c.Own...)
+	for _, i := range List {
+		names = append(names, i.Name)
+	}
+	for _, k := range c.App.Commands() {
+		names = append(names, k.Name)
+	}
+	if best := text.Nearest(strings.TrimPrefix(name, "/"), names); best != "" {
+		return "did you mean /" + best + "? "
+	}
+	return ""
 }
 
 // compact summarises the conversation, now or before the agent's next step.
