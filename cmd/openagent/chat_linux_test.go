@@ -170,6 +170,20 @@ func TestChatTellsModeOnce(t *testing.T) {
 	}
 }
 
+// The picker of models marks the one in use, and shows windows as the status line does.
+func TestChatModels(t *testing.T) {
+	t.Parallel()
+	p := sitAtUI(t, t.TempDir(), nil)
+	p.sees(`enter send`)
+	p.types("/model\r")
+	p.sees(`▸ claude-sonnet-4-6 \(in use\)`)
+	p.sees(`ctx 1.0M`)
+	p.types("\x1b")
+	p.sees(`enter send`)
+	p.types("\x04")
+	p.leaves()
+}
+
 func callBash(line string) llmtest.Step {
 	return llmtest.Call(llmtest.Use("b1", "Bash", map[string]string{"command": line}))
 }

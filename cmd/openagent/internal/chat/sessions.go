@@ -6,14 +6,19 @@ import (
 	"fmt"
 	"io"
 	"path/filepath"
+	"regexp"
+	"slices"
+	"strconv"
 	"strings"
 	"time"
 
 	"github.com/openagent-go/agent/cmd/openagent/internal/cli"
+	"github.com/openagent-go/agent/cmd/openagent/internal/tui/draw"
 	"github.com/openagent-go/agent/cmd/openagent/internal/tui/ui"
 	"github.com/openagent-go/agent/internal/durable"
 	"github.com/openagent-go/agent/internal/providers"
 	"github.com/openagent-go/agent/internal/text"
+	"github.com/openagent-go/agent/llm/catalog"
 	"github.com/openagent-go/agent/session"
 	"github.com/openagent-go/agent/session/export"
 )
@@ -66,24 +71,66 @@ func (c *Chat) offerModels() {
 	p := c.s.Provider
 	now := c.s.EffectiveSettings().Model
 	choice := ui.Choice{Kind: "model", Title: "model"}
-	for _, e := range p.Models.Entries() {
+	for _, e := range newestFirst(p.Models.Entries(), now) {
 		if e.Provider != "" && e.Provider != p.Name.Value && e.Provider != providers.Vendor(p.Name.Value) {
 			continue
 		}
-		note := cli.TokenText(e.Window) + " tokens"
+		note := ""
+		if e.Window > 0 {
+			note = "ctx " + draw.Tokens(e.Window)
+		}
 		if e.Price != nil {
 			note += fmt.Sprintf("  $%s in, $%s out", cli.PriceText(e.Price.Input), cli.PriceText(e.Price.Output))
 		}
-		if e.Name == now {
-			note = "in use  " + note
+		shown := e.Name
+		if runs(e, now) {
+			shown += " (in use)"
 		}
-		choice.Items = append(choice.Items, ui.Item{Text: e.Name, Note: note, Value: e.Name})
+		choice.Items = append(choice.Items, ui.Item{Text: shown, Note: note, Value: e.Name})
 	}
 	if len(choice.Items) == 0 {
 		c.say(ui.PlainLine, "model "+c.h.OneLine(now)+"; /model NAME chooses another one")
 		return
 	}
 	c.post(choice)
+}
+
+// newestFirst sorts models: the one in use, then those with the highest versions in their names.
+func newestFirst(list []catalog.Entry, now string) []catalog.Entry {
+	slices.SortStableFunc(list, func(a, b catalog.Entry) int {
+		switch {
+		case runs(a, now) == runs(b, now):
+			return slices.Compare(version(b.Name), version(a.Name))
+		case runs(a, now):
+			return -1
+		}
+		return 1
+	})
+	return list
+}
+
+// runs reports whether a model is the one of a name, which may be that of a snapshot.
+func runs(e catalog.Entry, name string) bool {
+	var t catalog.Table
+	if t.Register(e) != nil {
+		return false
+	}
+	got, ok := t.Lookup(e.Provider, name)
+	return ok && got.Name == e.Name
+}
+
+var number = regexp.MustCompile(`[0-9]+[bk]?`)
+
+// version returns the numbers of a model's version: 4, 6 for claude-sonnet-4-6. Dates and sizes,
+// such as 20250514 and 70b, are no versions.
+func version(name string) []int {
+	var out []int
+	for _, word := range number.FindAllString(name, -1) {
+		if n, err := strconv.Atoi(word); err == nil && n < 1000 {
+			out = append(out, n)
+		}
+	}
+	return out
 }
 
 // export writes the session to a file.

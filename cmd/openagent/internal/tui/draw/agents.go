@@ -62,7 +62,7 @@ func agentItem(m ui.Model, a *view.Agent, width int) []row {
 		notes = append(notes, fmt.Sprintf("turn %d of %d", turns+1, a.Start.Turns))
 	}
 	if tokens > 0 {
-		notes = append(notes, count(tokens)+" tok")
+		notes = append(notes, Tokens(tokens)+" tok")
 	}
 	if usd > 0 {
 		notes = append(notes, dollars(usd))

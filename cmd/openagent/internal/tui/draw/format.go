@@ -32,8 +32,8 @@ func clock(d time.Duration) string {
 	return fmt.Sprintf("%d:%02d:%02d", s/3600, s/60%60, s%60)
 }
 
-// count is a number of tokens: 412, 6.1k, 1.2M.
-func count(n int) string {
+// Tokens is a number of tokens: 412, 6.1k, 1.2M.
+func Tokens(n int) string {
 	switch {
 	case n < 1000:
 		return fmt.Sprint(n)

@@ -166,7 +166,7 @@ func numbers(m ui.Model) []string {
 	if s == nil || s.Context == 0 {
 		var out []string
 		if window > 0 {
-			out = append(out, "ctx 0 % of "+count(window))
+			out = append(out, "ctx 0 % of "+Tokens(window))
 		}
 		if spent.USD > 0 {
 			out = append(out, dollars(spent.USD))
@@ -179,7 +179,7 @@ func numbers(m ui.Model) []string {
 		bars := min((percent+9)/10, 10)
 		out = append(out, fmt.Sprintf("ctx %s%s %d %%", strings.Repeat("▓", bars), strings.Repeat("░", 10-bars), percent))
 	} else {
-		out = append(out, "ctx "+count(s.Context))
+		out = append(out, "ctx "+Tokens(s.Context))
 	}
 	money := dollars(spent.USD)
 	if spent.Unpriced {
@@ -188,7 +188,7 @@ func numbers(m ui.Model) []string {
 	if m.Facts.Limit > 0 {
 		money += fmt.Sprintf(" of $%g", m.Facts.Limit)
 	}
-	out = append(out, money, "↑"+count(spent.Context)+" ↓"+count(spent.Output))
+	out = append(out, money, "↑"+Tokens(spent.Context)+" ↓"+Tokens(spent.Output))
 	if spent.CacheRead > 0 {
 		out = append(out, fmt.Sprintf("cache %d %%", 100*spent.CacheRead/max(spent.Context, 1)))
 	}
