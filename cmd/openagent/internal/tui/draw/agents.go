@@ -1,6 +1,7 @@
 package draw
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"strings"
@@ -23,8 +24,9 @@ func agentsOf(c *view.Call) []*view.Agent {
 	return out
 }
 
-// agentItem draws the work of a sub-agent: what it does now, or what it said last.
-func agentItem(m ui.Model, a *view.Agent, width int) []row {
+// agentItem draws the work of a sub-agent: what it does now, or what it said last. Without events
+// of its session that is its result.
+func agentItem(m ui.Model, a *view.Agent, result string, width int) []row {
 	mark := sp(warn, spinner(m))
 	var did string
 	var notes []string
@@ -36,7 +38,7 @@ func agentItem(m ui.Model, a *view.Agent, width int) []row {
 		}
 	case a.End.Reason == "completed":
 		mark = sp(good, "✓")
-		did = quoted(lastText(a))
+		did = quoted(cmp.Or(lastText(a), result))
 	default:
 		mark = sp(bad, "✗")
 		did = string(a.End.Reason)

@@ -38,7 +38,7 @@ func item(m ui.Model, it *view.Item, from, width int) []row {
 	case *view.Call:
 		return callItem(m, d, width)
 	case *view.Agent:
-		return agentItem(m, d, width)
+		return agentItem(m, d, "", width)
 	case *view.Notice:
 		return noticeItem(d, width)
 	case *view.End:
@@ -235,8 +235,12 @@ func split(s view.Split) string {
 func callItem(m ui.Model, c *view.Call, width int) []row {
 	if agents := agentsOf(c); len(agents) > 0 {
 		var out []row
+		said := ""
+		if len(agents) == 1 && c.Result != nil && !agents[0].Start.Background { // a resumed session has no events of the agent
+			said = text.Runes(text.OneLine(c.Result.Result.Text()), 200)
+		}
 		for _, a := range agents {
-			out = append(out, agentItem(m, a, width)...)
+			out = append(out, agentItem(m, a, said, width)...)
 		}
 		return out
 	}
@@ -269,7 +273,7 @@ func callItem(m ui.Model, c *view.Call, width int) []row {
 	}
 	left := row{sp(plain, "  "), mark, sp(strong, " "+clean(pad(c.Use.Name, 6))), sp(k, " "+clean(about(c.Input(), m.Facts.Dir)))}
 	out := []row{callRow(left, strings.Join(right, "  "), width)}
-	return append(out, callBody(c)...)
+	return append(out, callBody(c, width)...)
 }
 
 // quiet reports whether a call needs no line: the list of steps is above the input.
@@ -328,7 +332,7 @@ func callNote(c *view.Call) []string {
 }
 
 // callBody draws what a call has brought: output, a diff or an error.
-func callBody(c *view.Call) []row {
+func callBody(c *view.Call, width int) []row {
 	if c.Result == nil {
 		list := c.Status.Tail
 		if len(list) == 0 && c.Status.Text != "" {
@@ -339,7 +343,7 @@ func callBody(c *view.Call) []row {
 	r := c.Result.Result
 	switch {
 	case c.Denied():
-		return below(bad, []string{deniedText(c)})
+		return say(bad, deniedText(c)).Wrap(width, blanks("         "), blanks("         "))
 	case c.Diff() != "" && !r.IsError:
 		return diffItem(c.Diff())
 	case shell[c.Use.Name] && r.IsError:

@@ -166,6 +166,8 @@ func (s *stage) do(word, rest string) {
 			r.Details = json.RawMessage(`{"exitCode":1}`)
 		}
 		s.event(event.ToolResult{Call: s.call(first), Result: r, Duration: 40 * time.Millisecond})
+	case "denied": // N reason
+		s.event(event.ToolResult{Call: s.call(first), Cause: "denied", Result: tool.Result{Content: llm.Blocks{llm.Text{Text: more}}, IsError: true}})
 	case "diff":
 		details, _ := json.Marshal(map[string]string{"diff": exampleDiff})
 		s.event(event.ToolResult{Call: s.call(first), Result: tool.Result{Details: details}, Duration: 2 * time.Millisecond})
@@ -185,8 +187,8 @@ func (s *stage) do(word, rest string) {
 			Message: llm.Message{Role: llm.Assistant, Content: llm.Blocks{llm.ToolUse{ID: "x", Name: name, Input: json.RawMessage(in)}}}}}
 		s.event(event.AgentEvent{Agent: first, Event: &event.Event{Seq: s.seq, Time: s.now, Session: first, Data: m}})
 	case "ended":
-		s.event(event.AgentEnd{Key: rest, Session: rest, Agent: rest, Reason: event.Completed, Turns: 2, CostUSD: &cost, Duration: 1200 * time.Millisecond})
-		s.event(event.ToolResult{Call: s.call("1"), Result: tool.Result{}})
+		s.event(event.AgentEnd{Key: first, Session: first, Agent: first, Reason: event.Completed, Turns: 2, CostUSD: &cost, Duration: 1200 * time.Millisecond})
+		s.event(event.ToolResult{Call: s.call("1"), Result: tool.Result{Content: llm.Blocks{llm.Text{Text: more}}}})
 	case "end":
 		reason := event.EndReason(first)
 		s.event(event.RunEnd{Reason: reason, Turns: 2, CostUSD: &cost, Duration: 3100 * time.Millisecond})
