@@ -184,6 +184,25 @@ func TestChatModels(t *testing.T) {
 	p.leaves()
 }
 
+// A session that continues shows what a sub-agent has said, as it did live.
+func TestChatShowsPastAgents(t *testing.T) {
+	t.Parallel()
+	dir, home := t.TempDir(), []string{"HOME=" + t.TempDir()}
+	server := llmtest.NewServer(t, llmtest.Call(llmtest.Use("a1", "Agent", map[string]any{"prompt": "look", "description": "look"})),
+		llmtest.Say("Seen."), llmtest.Say("All done."))
+	p := sitDown(t, server, dir, home, nil)
+	p.sees(`enter send`)
+	p.types("look\r")
+	p.sees(`All done`)
+	p.sees(`done · 2 turns`)
+	p.types("\x04")
+	p.leaves()
+	p = sitDown(t, server, dir, home, []string{"--continue"})
+	p.sees(`general-purpose.*“Seen\.”`)
+	p.types("\x04")
+	p.leaves()
+}
+
 func callBash(line string) llmtest.Step {
 	return llmtest.Call(llmtest.Use("b1", "Bash", map[string]string{"command": line}))
 }

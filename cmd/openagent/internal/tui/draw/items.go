@@ -237,7 +237,8 @@ func callItem(m ui.Model, c *view.Call, width int) []row {
 		var out []row
 		said := ""
 		if len(agents) == 1 && c.Result != nil && !agents[0].Start.Background { // a resumed session has no events of the agent
-			said = text.Runes(text.OneLine(c.Result.Result.Text()), 200)
+			said, _, _ = strings.Cut(c.Result.Result.Text(), "\n\n(agent id: ") // for the model
+			said = text.Runes(text.OneLine(said), 200)
 		}
 		for _, a := range agents {
 			out = append(out, agentItem(m, a, said, width)...)
