@@ -10,6 +10,8 @@ import (
 	"io"
 	"strconv"
 	"sync"
+
+	"github.com/openagent-go/agent/internal/text"
 )
 
 // maxLine is the length in bytes of the longest message that is read.
@@ -58,7 +60,7 @@ func (r Request) Decode(to any) error {
 		params = json.RawMessage("{}")
 	}
 	if err := json.Unmarshal(params, to); err != nil {
-		return Errorf(InvalidParams, "%s: %v", r.Method, err)
+		return Errorf(InvalidParams, "%s: %v", r.Method, text.JSONMismatch(err, "params"))
 	}
 	return nil
 }
@@ -188,7 +190,7 @@ func (c *Conn) Call(ctx context.Context, method string, params, result any) erro
 			return a.err
 		}
 		if err := json.Unmarshal(a.result, result); err != nil {
-			return fmt.Errorf("the client's answer to %s: %w", method, err)
+			return fmt.Errorf("the client's answer to %s: %w", method, text.JSONMismatch(err, "the result"))
 		}
 		return nil
 	case <-ctx.Done():
