@@ -2,6 +2,7 @@ package draw
 
 import (
 	"strings"
+	"unicode/utf8"
 
 	"github.com/clipperhouse/uax29/v2/graphemes"
 	"github.com/openagent-go/agent/cmd/openagent/internal/tui/frame"
@@ -60,11 +61,9 @@ func editor(t Theme, e ui.Editor, mark row, width, limit int) block {
 
 // letter draws a letter of an editor's text. A chip is shown by its label.
 func letter(t Theme, e ui.Editor, g string) string {
-	for _, r := range g {
-		if label := e.Label(r); label != "" {
-			return t.style(sp(accent, clean(label)))
-		}
-		break
+	r, _ := utf8.DecodeRuneInString(g)
+	if label := e.Label(r); label != "" {
+		return t.style(sp(accent, clean(label)))
 	}
 	return clean(g)
 }

@@ -36,7 +36,6 @@ type stage struct {
 	live   frame.Frame
 	seq    int64
 	answer int64 // fact of the last answer
-	name   string
 	frames map[string]string
 }
 

@@ -225,16 +225,3 @@ func (e Editor) rotate() Editor {
 	e.yank = span{at, e.Caret}
 	return e
 }
-
-// transpose swaps the letters around the caret.
-func (e Editor) transpose() Editor {
-	at := e.Caret
-	if at == e.lineEnd(at) {
-		at = e.prev(at)
-	}
-	if at == e.lineStart(at) || at < 0 || at >= len(e.Text) {
-		return e
-	}
-	from, to := e.prev(at), e.next(at)
-	return e.change(from, to, e.Text[at:to]+e.Text[from:at], opOther)
-}

@@ -273,7 +273,7 @@ func (m Model) image(d Image) Model {
 		return m
 	}
 	e := m.Editor
-	for at := strings.LastIndex(e.Text, d.Path); at >= 0; {
+	if at := strings.LastIndex(e.Text, d.Path); at >= 0 {
 		from, to := at, at+len(d.Path)
 		for _, q := range []string{`"`, `'`} {
 			if strings.HasSuffix(e.Text[:from], q) && strings.HasPrefix(e.Text[to:], q) {
@@ -282,7 +282,6 @@ func (m Model) image(d Image) Model {
 		}
 		e = e.change(from, to, "", opOther)
 		m.Editor = e.AddImage(d.Path, d.Note)
-		return m
 	}
 	return m
 }
