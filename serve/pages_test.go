@@ -7,6 +7,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"net/url"
+	"os"
 	"os/exec"
 	"path/filepath"
 	"strings"
@@ -146,6 +147,16 @@ func TestPageWeight(t *testing.T) {
 	}
 }
 
+// browse returns the command of a browser that prints a page. All files that it writes are in a
+// temporary folder.
+func browse(ctx context.Context, t *testing.T, program, url string, flags ...string) *exec.Cmd {
+	home := t.TempDir()
+	args := append([]string{"--headless", "--no-sandbox", "--disable-gpu", "--user-data-dir=" + filepath.Join(home, "profile")}, flags...)
+	cmd := exec.CommandContext(ctx, program, append(args, "--dump-dom", url)...)
+	cmd.Env = append(os.Environ(), "HOME="+home, "XDG_CONFIG_HOME="+home, "XDG_CACHE_HOME="+home)
+	return cmd
+}
+
 // A browser with scripts sees an answer that is written after the page was loaded, and asks no other
 // server.
 func TestPageInBrowser(t *testing.T) {
@@ -202,7 +213,7 @@ func TestPageInBrowser(t *testing.T) {
 	defer h.Close()
 	defer h.CloseClientConnections()
 	var log bytes.Buffer
-	cmd := exec.CommandContext(ctx, program, "--headless", "--no-sandbox", "--disable-gpu", "--enable-logging=stderr", "--v=0", "--user-data-dir="+filepath.Join(t.TempDir(), "profile"), "--dump-dom", h.URL+"/s/chat")
+	cmd := browse(ctx, t, program, h.URL+"/s/chat", "--enable-logging=stderr", "--v=0")
 	cmd.Stderr = &log
 	dom, err := cmd.Output()
 	if err != nil {
@@ -268,7 +279,7 @@ const timer = setInterval(() => { if (!allow.disabled) { clearInterval(timer); w
 	}))
 	defer h.Close()
 	defer h.CloseClientConnections()
-	cmd := exec.CommandContext(ctx, program, "--headless", "--no-sandbox", "--disable-gpu", "--user-data-dir="+filepath.Join(t.TempDir(), "profile"), "--dump-dom", h.URL+"/s/chat")
+	cmd := browse(ctx, t, program, h.URL+"/s/chat")
 	cmd.WaitDelay = time.Second
 	if _, err := cmd.Output(); err != nil {
 		t.Fatal(err)

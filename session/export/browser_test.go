@@ -72,6 +72,7 @@ func (b *browser) shoot(t *testing.T, page string, flags ...string) (image.Image
 		"--disable-component-update", "--disable-sync", "--disable-extensions", "--user-data-dir=" + filepath.Join(dir, "profile"), "--hide-scrollbars",
 		"--proxy-server=http://" + b.proxy, "--window-size=900,1600", "--force-device-scale-factor=1", "--virtual-time-budget=3000", "--screenshot=" + shot}, flags...)
 	cmd := exec.CommandContext(ctx, b.program, append(args, "file://"+name)...)
+	cmd.Env = append(os.Environ(), "HOME="+dir, "XDG_CONFIG_HOME="+dir, "XDG_CACHE_HOME="+dir) // it writes crash reports there
 	cmd.WaitDelay = 5 * time.Second
 	if out, err := cmd.CombinedOutput(); err != nil {
 		t.Fatalf("%v\n%s", err, out)
