@@ -172,8 +172,8 @@ func TestAgentNeedsApproval(t *testing.T) {
 	}
 }
 
-// A denial that interrupts ends the run: the model is not asked again, whoever gives it, and the denial
-// is on record.
+// A denial with Interrupt ends the run. It makes no further model request, and the denial is recorded.
+// This holds for a callback, for Decide and for a late decision.
 func TestDenialInterrupts(t *testing.T) {
 	stop := permission.Deny("enough")
 	stop.Interrupt = true

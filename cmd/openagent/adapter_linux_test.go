@@ -148,7 +148,7 @@ func TestAdapterTurn(t *testing.T) {
 	}
 }
 
-// TestAdapterCancels cancels a command and a question, and goes on.
+// TestAdapterCancels cancels a command and a question. The session continues afterwards.
 func TestAdapterCancels(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()

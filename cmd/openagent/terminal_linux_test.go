@@ -1,7 +1,6 @@
 package main
 
 import (
-	"fmt"
 	"io"
 	"os"
 	"os/exec"
@@ -16,31 +15,9 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/openagent-go/agent/cmd/openagent/internal/cli"
+	"github.com/openagent-go/agent/cmd/openagent/internal/tui/term/termtest"
 	"github.com/openagent-go/agent/llm/llmtest"
 )
-
-// openTerminal returns both ends of a pseudo-terminal.
-func openTerminal(t *testing.T) (control, terminal *os.File) {
-	t.Helper()
-	control, err := os.OpenFile("/dev/ptmx", os.O_RDWR|unix.O_NOCTTY, 0)
-	if err != nil {
-		t.Skipf("no pseudo-terminal to be had: %v", err)
-	}
-	t.Cleanup(func() { control.Close() })
-	if err := unix.IoctlSetPointerInt(int(control.Fd()), unix.TIOCSPTLCK, 0); err != nil {
-		t.Fatal(err)
-	}
-	n, err := unix.IoctlGetInt(int(control.Fd()), unix.TIOCGPTN)
-	if err != nil {
-		t.Fatal(err)
-	}
-	terminal, err = os.OpenFile(fmt.Sprintf("/dev/pts/%d", n), os.O_RDWR|unix.O_NOCTTY, 0)
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { terminal.Close() })
-	return control, terminal
-}
 
 // A person sits at a terminal on which the program runs.
 type person struct {
@@ -69,7 +46,7 @@ func sitAt(t *testing.T, server *llmtest.Server, dir string, env, args []string)
 
 func sitDown(t *testing.T, server *llmtest.Server, dir string, env, args []string) *person {
 	t.Helper()
-	control, terminal := openTerminal(t)
+	control, terminal := termtest.Open(t, 0, 0)
 	path, err := exec.LookPath("openagent")
 	if err != nil {
 		t.Fatal(err)

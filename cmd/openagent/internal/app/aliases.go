@@ -12,7 +12,7 @@ import (
 	"github.com/openagent-go/agent/tool"
 )
 
-// An aliasSet are the tools of MCP servers, of which the model may call some by further names.
+// An aliasSet holds the tools of MCP servers. The model may call some of them by other names too.
 type aliasSet struct {
 	*mcp.Servers
 	names map[string][]string // by tool

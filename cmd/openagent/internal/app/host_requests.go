@@ -124,7 +124,7 @@ func (s *App) Aside(ctx context.Context, question string) (string, *agent.Result
 	a.CanUseTool = func(context.Context, tool.Call, permission.Decision) (permission.Decision, error) { return stop, nil }
 	aside := a.Session(s.Session.ID)
 	defer aside.Close()
-	res, err := aside.Prompt(ctx, "Answer this question in short, from what you know. Call no tools; the conversation goes on without it.\n\n"+question)
+	res, err := aside.Prompt(ctx, "Answer this question briefly, from what you know. Do not call tools. The answer does not become part of the conversation.\n\n"+question)
 	if res == nil {
 		return "", nil, err
 	}

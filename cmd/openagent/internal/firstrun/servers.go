@@ -52,7 +52,7 @@ func KnownServers() []Server {
 }
 
 // FindServers returns the known servers that run on this machine and have a model. It takes at most
-// 0.4 s. Names come from whatever program listens there: show them as text of a stranger.
+// 0.4 s. Any program may listen there, so its names are untrusted: sanitise them before you show them.
 func FindServers(ctx context.Context) []Server { return search(ctx, KnownServers(), searchTime) }
 
 // search asks servers at the same time for their models.

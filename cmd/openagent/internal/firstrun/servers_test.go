@@ -68,7 +68,7 @@ func listenAndClose(t *testing.T) string {
 	return "http://" + l.Addr().String() + "/v1"
 }
 
-// Whatever listens on a port is a stranger: names that could not be shown are left out.
+// Any program may listen on the port, so its names are untrusted. Names that cannot be shown are left out.
 func TestSearchIsBounded(t *testing.T) {
 	many := strings.Repeat(`{"id":"m"},`, 2*maxModels)
 	base := serve(t, text(`{"data":[{"id":"good"},{"id":"esc\u001b[31m"},{"id":"bidi\u202e"},{"id":"two words"},{"id":""},{"id":"`+strings.Repeat("x", maxNameLength+1)+`"},`+many+`{"id":"last"}]}`))

@@ -103,7 +103,7 @@ func (p *partial) open(key, block string, start any) {
 	p.put(blockStart{"content_block_start", p.index, start})
 }
 
-// finish ends the completed message, of which pieces were shown.
+// finish ends a completed message whose pieces were already shown.
 func (p *partial) finish(m event.AssistantMessage) {
 	if p.block != "" {
 		p.put(blockStop{"content_block_stop", p.index})

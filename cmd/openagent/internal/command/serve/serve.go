@@ -117,8 +117,8 @@ func (o *options) check() error {
 	return nil
 }
 
-// listeners listens on all addresses. Without --listen these are both loopback addresses, of which
-// a machine may lack one.
+// listeners listens on all addresses. Without --listen these are the IPv4 and the IPv6 loopback
+// address. One of the two may be missing on a machine.
 func (o *options) listeners(ctx context.Context) ([]net.Listener, error) {
 	addresses := []string{o.listen}
 	if o.listen == "" {

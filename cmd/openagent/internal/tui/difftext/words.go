@@ -99,8 +99,8 @@ func classOf(s string) class {
 	return sign
 }
 
-// mark marks the words that changed in their lines. It leaves out lines of which too little
-// stayed: there, marks say nothing. A blank between two marked words is marked with them.
+// mark marks the words that changed in their lines. It skips lines that changed almost completely,
+// because marks would not help there. A blank between two marked words is marked with them.
 func mark(lines []line, words []word) {
 	for from := 0; from < len(words); {
 		to := from

@@ -139,7 +139,7 @@ func exitCode(c *view.Call) (int, bool) {
 // writes nothing else when the mark turns.
 var spinners = []string{"⠋", "⠙", "⠹", "⠸", "⠼", "⠴", "⠦", "⠧", "⠇", "⠏"}
 
-// spinner is the mark of something that goes on.
+// spinner is the animated mark of work in progress.
 func spinner(m ui.Model) string { return spinners[m.Spinner()%len(spinners)] }
 
 // since is how long ago something was, in whole seconds.
