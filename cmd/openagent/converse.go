@@ -8,6 +8,7 @@ import (
 	"github.com/openagent-go/agent/cmd/openagent/internal/app"
 	"github.com/openagent-go/agent/cmd/openagent/internal/chat"
 	"github.com/openagent-go/agent/cmd/openagent/internal/cli"
+	"github.com/openagent-go/agent/cmd/openagent/internal/firstrun"
 	"github.com/openagent-go/agent/cmd/openagent/internal/provider"
 	"github.com/openagent-go/agent/cmd/openagent/internal/repl"
 	"github.com/openagent-go/agent/cmd/openagent/internal/settings"
@@ -76,7 +77,7 @@ func openWithKey(ctx context.Context, h *cli.IO, o *settings.Options, ask app.As
 			return s, err
 		}
 		demo := func() error { return root(h).Execute(ctx, []string{"demo"}, h.Show) }
-		if chosen, failed := repl.Welcome(ctx, h, name, demo); failed != nil || !chosen {
+		if chosen, failed := firstrun.AskInLines(ctx, h, name, demo); failed != nil || !chosen {
 			return nil, cmp.Or(failed, err)
 		}
 	}

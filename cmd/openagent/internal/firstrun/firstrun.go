@@ -1,6 +1,6 @@
 // Package firstrun helps a person whose run has no model: it finds model servers on this machine,
-// lists the providers whose keys can be entered, and keeps what the person chooses. It draws
-// nothing.
+// lists the providers whose keys can be entered, and keeps what the person chooses. [AskInLines] asks
+// in lines of plain text; a drawn screen uses the functions behind it.
 //
 //	if name, ok := provider.Keyless(err); ok {
 //		servers := firstrun.FindServers(ctx)

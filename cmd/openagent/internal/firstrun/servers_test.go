@@ -19,7 +19,7 @@ func serve(t *testing.T, handler http.HandlerFunc) string {
 	return s.URL + "/v1"
 }
 
-func text(body string) http.HandlerFunc {
+func says(body string) http.HandlerFunc {
 	return func(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, body) }
 }
 
@@ -32,16 +32,16 @@ func TestSearch(t *testing.T) {
 	})
 	gone := listenAndClose(t)
 	for name, base := range map[string]string{
-		"a web page":    serve(t, text("<html>")),
-		"no list":       serve(t, text(`{"data":"x"}`)),
-		"no model":      serve(t, text(`{"data":[]}`)),
+		"a web page":    serve(t, says("<html>")),
+		"no list":       serve(t, says(`{"data":"x"}`)),
+		"no model":      serve(t, says(`{"data":[]}`)),
 		"another place": serve(t, func(w http.ResponseWriter, r *http.Request) { http.Redirect(w, r, real+"/models", http.StatusFound) }),
 		"an error": serve(t, func(w http.ResponseWriter, _ *http.Request) {
 			w.WriteHeader(http.StatusUnauthorized)
-			text(`{"data":[{"id":"a"}]}`)(w, nil)
+			says(`{"data":[{"id":"a"}]}`)(w, nil)
 		}),
 		"no end":     serve(t, func(_ http.ResponseWriter, r *http.Request) { <-r.Context().Done() }),
-		"too much":   serve(t, text(`{"data":[{"id":"a"}],"x":"`+strings.Repeat("x", maxList)+`"}`)),
+		"too much":   serve(t, says(`{"data":[{"id":"a"}],"x":"`+strings.Repeat("x", maxList)+`"}`)),
 		"nobody":     gone,
 		"no address": "http://[",
 	} {
@@ -71,7 +71,7 @@ func listenAndClose(t *testing.T) string {
 // Any program may listen on the port, so its names are untrusted. Names that cannot be shown are left out.
 func TestSearchIsBounded(t *testing.T) {
 	many := strings.Repeat(`{"id":"m"},`, 2*maxModels)
-	base := serve(t, text(`{"data":[{"id":"good"},{"id":"esc\u001b[31m"},{"id":"bidi\u202e"},{"id":"two words"},{"id":""},{"id":"`+strings.Repeat("x", maxNameLength+1)+`"},`+many+`{"id":"last"}]}`))
+	base := serve(t, says(`{"data":[{"id":"good"},{"id":"esc\u001b[31m"},{"id":"bidi\u202e"},{"id":"two words"},{"id":""},{"id":"`+strings.Repeat("x", maxNameLength+1)+`"},`+many+`{"id":"last"}]}`))
 	found := search(t.Context(), []Server{{BaseURL: base}}, time.Minute)
 	if len(found) != 1 || len(found[0].Models) != maxModels || found[0].Models[0] != "good" || found[0].Models[1] != "m" {
 		t.Errorf("%+v", found)

@@ -1,4 +1,4 @@
-package repl
+package firstrun
 
 import (
 	"context"
@@ -8,16 +8,15 @@ import (
 	"strings"
 
 	"github.com/openagent-go/agent/cmd/openagent/internal/cli"
-	"github.com/openagent-go/agent/cmd/openagent/internal/firstrun"
 	"github.com/openagent-go/agent/internal/text"
 )
 
-// Welcome asks a person what to do without a key of the provider with a name. It reports whether they
+// AskInLines asks a person, in lines of plain text, what to do without a key of the provider with a name. It reports whether they
 // have chosen a model, so that the conversation can be opened again. The function demo shows the
 // demo.
-func Welcome(ctx context.Context, h *cli.IO, name string, demo func() error) (chosen bool, err error) {
+func AskInLines(ctx context.Context, h *cli.IO, name string, demo func() error) (chosen bool, err error) {
 	for {
-		servers := firstrun.FindServers(ctx)
+		servers := FindServers(ctx)
 		fmt.Fprint(h.Err, h.Wrap(choices(h, name, servers)))
 		answer, err := ask(ctx, h, "a number (empty: leave): ")
 		if err != nil {
@@ -36,7 +35,7 @@ func Welcome(ctx context.Context, h *cli.IO, name string, demo func() error) (ch
 		case "4":
 			var command string
 			if command, err = ask(ctx, h, "a command that prints the key, such as pass show anthropic (empty: back): "); err == nil && command != "" {
-				said, err = firstrun.SaveKeyCommand(ctx, h, command)
+				said, err = SaveKeyCommand(ctx, h, command)
 			}
 		default:
 			err = cli.Usagef("%s is not a number from 1 to 5", cli.Clip(answer))
@@ -62,10 +61,10 @@ func stopped(ctx context.Context, h *cli.IO, err error) error {
 	return cli.ExitCode(cli.SignalCode(ctx))
 }
 
-// choices is the page that Welcome shows.
-func choices(h *cli.IO, name string, servers []firstrun.Server) string {
+// choices is the page that AskInLines shows.
+func choices(h *cli.IO, name string, servers []Server) string {
 	var ports []string
-	for _, s := range firstrun.KnownServers() {
+	for _, s := range KnownServers() {
 		ports = append(ports, s.Port())
 	}
 	last := len(ports) - 1
@@ -93,13 +92,13 @@ openagent needs a model. There is no API key for %s. Found %s.
 
 // enterKey asks for a provider and its key.
 func enterKey(ctx context.Context, h *cli.IO, name string) (said string, err error) {
-	all := firstrun.Providers()
+	all := Providers()
 	var rows strings.Builder
 	for i, p := range all {
 		fmt.Fprintf(&rows, "  %2d  %-18s or set %s\n", i+1, p.Title, p.Variable)
 	}
 	fmt.Fprint(h.Err, h.Wrap(rows.String()))
-	usual := max(0, slices.IndexFunc(all, func(p firstrun.Provider) bool { return p.Name == name }))
+	usual := max(0, slices.IndexFunc(all, func(p Provider) bool { return p.Name == name }))
 	answer, err := ask(ctx, h, fmt.Sprintf("a number (empty: %d, %s): ", usual+1, all[usual].Title))
 	if err != nil {
 		return "", err
@@ -118,13 +117,13 @@ func enterKey(ctx context.Context, h *cli.IO, name string) (said string, err err
 	if err != nil || strings.TrimSpace(key) == "" {
 		return "", err
 	}
-	return firstrun.SaveKey(ctx, h, p.Name, key, model)
+	return SaveKey(ctx, h, p.Name, key, model)
 }
 
 // chooseServer asks for a model of the servers that were found.
-func chooseServer(ctx context.Context, h *cli.IO, servers []firstrun.Server) (said string, err error) {
+func chooseServer(ctx context.Context, h *cli.IO, servers []Server) (said string, err error) {
 	type offer struct {
-		server firstrun.Server
+		server Server
 		model  string
 	}
 	const most = 40 // models on the screen
@@ -150,7 +149,7 @@ func chooseServer(ctx context.Context, h *cli.IO, servers []firstrun.Server) (sa
 	if err != nil {
 		return "", err
 	}
-	return firstrun.UseServer(ctx, h, offers[at].server, offers[at].model)
+	return UseServer(ctx, h, offers[at].server, offers[at].model)
 }
 
 // numbered returns the index that an answer stands for; "" is the usual one.
