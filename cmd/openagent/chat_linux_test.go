@@ -116,6 +116,41 @@ func TestChatSessions(t *testing.T) {
 	}
 }
 
+// Without a session there is nothing to choose.
+func TestResumeWithoutSessions(t *testing.T) {
+	t.Parallel()
+	p := sitAtUI(t, t.TempDir(), []string{"--resume"})
+	p.sees(`there is no session of this folder yet; leave the flag out to begin one`)
+	if code := p.leaves(); code != 2 {
+		t.Errorf("exit code %d", code)
+	}
+}
+
+// In lines, a person chooses a session by its number.
+func TestResumeInLines(t *testing.T) {
+	t.Parallel()
+	dir, env := t.TempDir(), []string{"OPENAGENT_HOME=" + t.TempDir()}
+	server := llmtest.NewServer(t, llmtest.Say("The answer."))
+	p := sitAt(t, server, dir, env, nil)
+	p.sees("> ")
+	p.types("a prompt in lines\n")
+	p.sees(`The answer`)
+	p.sees("> ")
+	p.types("/quit\n")
+	p.leaves()
+	p = sitAt(t, server, dir, env, []string{"-r"})
+	p.sees(`  1  a prompt in lines  \(just now\)`)
+	p.sees(`empty: leave\): `)
+	p.types("7\n")
+	p.sees(`7 is not a number from 1 to 1`)
+	p.types("1\n")
+	p.sees(`The answer`)
+	p.types("/quit\n")
+	if code := p.leaves(); code != 0 {
+		t.Errorf("exit code %d", code)
+	}
+}
+
 // The terminal UI asks about the files of a project once: another session does not ask again after
 // a no, unless the files have changed.
 func TestChatRemembersDistrust(t *testing.T) {

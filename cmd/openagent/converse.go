@@ -3,16 +3,22 @@ package main
 import (
 	"cmp"
 	"context"
+	"os"
+	"path/filepath"
 	"runtime"
 
 	"github.com/openagent-go/agent/cmd/openagent/internal/app"
 	"github.com/openagent-go/agent/cmd/openagent/internal/chat"
 	"github.com/openagent-go/agent/cmd/openagent/internal/cli"
+	"github.com/openagent-go/agent/cmd/openagent/internal/dialog"
 	"github.com/openagent-go/agent/cmd/openagent/internal/firstrun"
 	"github.com/openagent-go/agent/cmd/openagent/internal/provider"
 	"github.com/openagent-go/agent/cmd/openagent/internal/repl"
+	"github.com/openagent-go/agent/cmd/openagent/internal/sessionlist"
+	"github.com/openagent-go/agent/cmd/openagent/internal/sessionstore"
 	"github.com/openagent-go/agent/cmd/openagent/internal/settings"
 	"github.com/openagent-go/agent/llm"
+	"github.com/openagent-go/agent/session"
 	"github.com/openagent-go/agent/tool"
 )
 
@@ -24,6 +30,13 @@ type conversation interface {
 
 // converse runs conversations on a terminal: the person may go from one session to another.
 func converse(ctx context.Context, h *cli.IO, o *settings.Options, args []string) error {
+	if o.Pick {
+		next, err := pick(ctx, h, o)
+		if err != nil || next == nil {
+			return err
+		}
+		o = next
+	}
 	stderr := h.Err
 	for {
 		h.Err = stderr
@@ -40,14 +53,61 @@ func converse(ctx context.Context, h *cli.IO, o *settings.Options, args []string
 		if !ok {
 			return nil
 		}
-		id, more := ui.Next()
+		chosen, more := ui.Next()
 		if !more {
 			return nil
 		}
-		next := *o
-		next.Resume, next.Latest, next.Fork, next.ID, next.ResumeAt, next.Files = id, false, false, "", "", nil
-		o, args = &next, nil
+		next, err := in(o, chosen)
+		if err != nil {
+			return err
+		}
+		next.Fork, next.ID, next.Files = false, "", nil
+		o, args = next, nil
 	}
+}
+
+// in returns the options for a session, and goes to its folder. Its ID is "" for a new one.
+func in(o *settings.Options, chosen sessionlist.Chosen) (*settings.Options, error) {
+	next := *o
+	next.Resume, next.Pick, next.Latest, next.ResumeAt = chosen.ID, false, false, ""
+	if o.SessionDir != "" {
+		var err error
+		if next.SessionDir, err = filepath.Abs(o.SessionDir); err != nil {
+			return nil, err
+		}
+	}
+	if chosen.Dir == "" {
+		return &next, nil
+	}
+	if err := settings.CheckDir("the folder of the session", chosen.Dir); err != nil {
+		return nil, err
+	}
+	if err := os.Chdir(chosen.Dir); err != nil {
+		return nil, cli.Usagef("going to the folder of the session: %w", err)
+	}
+	return &next, nil
+}
+
+// pick lets the person choose a session. It returns nil if they have left.
+func pick(ctx context.Context, h *cli.IO, o *settings.Options) (*settings.Options, error) {
+	dir, err := settings.WorkingDir()
+	if err != nil {
+		return nil, err
+	}
+	path, err := sessionstore.SessionsDir(h, o.SessionDir, dir)
+	if err != nil {
+		return nil, err
+	}
+	list := &sessionlist.List{H: h, Here: session.Dir(path), Dir: dir, Given: o.SessionDir != "", Alone: true}
+	choose := list.Choose
+	if !o.Plain && !plain(h) {
+		choose = func(ctx context.Context) (sessionlist.Chosen, bool, error) { return dialog.Session(ctx, h, list) }
+	}
+	chosen, ok, err := choose(ctx)
+	if err != nil || !ok {
+		return nil, err
+	}
+	return in(o, chosen)
 }
 
 // converseIn runs a conversation in one session.

@@ -87,6 +87,9 @@ func prompt(ctx context.Context, h *cli.IO, o *settings.Options, args []string) 
 	if !printing {
 		return converse(ctx, h, o, args)
 	}
+	if o.Pick {
+		return cli.Usagef("without an ID, --resume lets you choose a session on a terminal only; add the ID of one, openagent sessions list shows them")
+	}
 	var d *streamjson.Session
 	var ask app.AskFunc
 	if o.Input == cli.FormatStream {

@@ -226,3 +226,52 @@ func TestUISuspends(t *testing.T) {
 	m.Keys("Enter")
 	m.Sees("34 after it")
 }
+
+// A person chooses a session when the program starts, another one of another folder later, and
+// works on in its folder.
+func TestUIPicksSessions(t *testing.T) {
+	t.Parallel()
+	home, here, there := t.TempDir(), t.TempDir(), t.TempDir()
+	server := llmtest.NewServer(t, llmtest.Say("One."), llmtest.Say("Two."), llmtest.Step{Calls: []llm.ToolUse{llmtest.Use("w", "Bash", map[string]string{"command": "pwd"})}}, llmtest.Say("Three."))
+	path, err := exec.LookPath("openagent")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for dir, prompt := range map[string]string{here: "the first of them", there: "the one elsewhere"} {
+		cmd := exec.Command(path, "-p", prompt)
+		cmd.Dir, cmd.Env = dir, append(os.Environ(), uiEnv(home, server)...)
+		if out, err := cmd.CombinedOutput(); err != nil {
+			t.Fatalf("%v: %s", err, out)
+		}
+	}
+	m := termtest.StartTmux(t, 100, 24, here, "exec '"+path+"' -cc", uiEnv(home, server)...)
+	m.Sees("▸ the first of them")
+	m.Sees("1 prompt")
+	m.Keys("Space")
+	m.Sees("❯ the first of them")
+	m.Keys("C-r")
+	m.Sees("new title: the first of them")
+	m.Type(" all")
+	m.Keys("Enter")
+	m.Sees("▸ the first of them all")
+	m.Keys("Enter")
+	m.Sees("asks before changes")
+	m.Sees("❯ the first of them")
+	m.Type("/resume")
+	m.Keys("Enter")
+	m.Sees("ctrl+a all")
+	m.Keys("C-a")
+	m.Sees("▸ the one elsewhere")
+	m.Keys("Enter")
+	m.Sees("❯ the one elsewhere")
+	m.Type("where are you?")
+	m.Keys("Enter")
+	m.Sees("Three.")
+	m.Keys("C-d")
+	m.Sees("continues this conversation")
+	requests := server.Requests()
+	last := requests[len(requests)-1]
+	if said := fmt.Sprint(last.Messages); !strings.Contains(said, there) || !strings.Contains(said, "the one elsewhere") {
+		t.Errorf("the model got %s", said)
+	}
+}

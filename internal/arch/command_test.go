@@ -22,10 +22,11 @@ var commandLayers = [][]string{
 	{"firstrun"},
 	{"preview", "sessionstore"},
 	{"app"},
-	{"rewind", "usage", "automation"},
+	{"rewind", "usage", "automation", "sessionlist"},
 	{"streamjson"},
 	{"slash"},
 	{"tui"},
+	{"dialog"},
 	{"oneshot", "repl", "chat", "demo", "command/..."},
 }
 

@@ -20,6 +20,9 @@ import (
 func (c *Chat) commandList() []ui.CommandInfo {
 	var out []ui.CommandInfo
 	for _, i := range slash.List {
+		if i.Name == "resume" {
+			i.Help += ", or go to another session"
+		}
 		out = append(out, ui.CommandInfo{Name: i.Name, Hint: i.Args, Help: i.Help})
 	}
 	out = append(out, ownCommands...)

@@ -12,6 +12,7 @@ import (
 
 	"github.com/openagent-go/agent/cmd/openagent/internal/app"
 	"github.com/openagent-go/agent/cmd/openagent/internal/cli"
+	"github.com/openagent-go/agent/cmd/openagent/internal/sessionlist"
 	"github.com/openagent-go/agent/cmd/openagent/internal/settings"
 	"github.com/openagent-go/agent/cmd/openagent/internal/slash"
 	"github.com/openagent-go/agent/cmd/openagent/internal/term"
@@ -36,11 +37,10 @@ type Chat struct {
 	files fileNames
 
 	loop   tui.Loop
-	theme  draw.Theme // of the goroutine of the loop
-	themed bool       // the person chose the theme
-	next   string     // session that the person goes to
-	more   bool
-	over   chan struct{} // closed when nobody answers questions any more
+	theme  draw.Theme        // of the goroutine of the loop
+	themed bool              // the person chose the theme
+	list   *sessionlist.List // of the picker of sessions
+	over   chan struct{}     // closed when nobody answers questions any more
 
 	opened        chan struct{} // closed when the session is open, or cannot be opened
 	failed        error         // why it cannot; read it when opened is closed
@@ -57,6 +57,8 @@ type Chat struct {
 	sent      map[string]int // numbers of messages, by id
 	blocks    []llm.Block    // of the first prompt
 	last      int64          // number of the last fact that was shown
+	next      sessionlist.Chosen
+	more      bool // the person goes to the session next
 }
 
 // New returns a chat. Run starts it. Until then it keeps what is written to stderr there.
@@ -132,6 +134,7 @@ func (c *Chat) converse(ctx context.Context, t *terminal.Terminal, mode permissi
 	l.Row = func(r styled.Row) string { return draw.Row(c.theme, r) }
 	l.Recorded = func() (session.Store, string) { return c.s.Store, c.s.Session.ID }
 	l.Editor = tui.EditorCommand(c.h.Getenv)
+	c.list = &sessionlist.List{H: c.h, Here: c.s.Store, Dir: c.s.Project, Given: c.s.Options.SessionDir != "", Tell: c.post}
 	if dir, err := c.folder(); err == nil {
 		l.Memory = tui.NewMemory(dir)
 	}
@@ -155,6 +158,7 @@ func (c *Chat) converse(ctx context.Context, t *terminal.Terminal, mode permissi
 	}
 	err = l.Run(ctx)
 	close(c.over)
+	c.list.Close()
 	c.stop(ctx)
 	stopOpening()
 	<-c.opened
@@ -169,23 +173,29 @@ func (c *Chat) converse(ctx context.Context, t *terminal.Terminal, mode permissi
 	return err
 }
 
-// Next returns the session that the person goes to: "" is a new one. It reports false if they
-// have left.
-func (c *Chat) Next() (id string, more bool) { return c.next, c.more }
+// Next returns the session that the person goes to: a new one has no ID. It reports false if
+// they have left.
+func (c *Chat) Next() (next sessionlist.Chosen, more bool) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.next, c.more
+}
 
-// goTo ends this conversation and goes to another session. It runs in the goroutine of the loop.
-func (c *Chat) goTo(id string) {
+// goTo ends this conversation and goes to another session.
+func (c *Chat) goTo(next sessionlist.Chosen) {
 	if c.running.Load() {
 		c.say(ui.WarnLine, "! the agent is working; esc stops it")
 		return
 	}
-	c.next, c.more = id, true
+	c.mu.Lock()
+	c.next, c.more = next, true
+	c.mu.Unlock()
 	c.post(ui.Quit{})
 }
 
 // farewell says how the conversation continues later.
 func (c *Chat) farewell() string {
-	if c.s.Session.Result() == nil || c.s.Options.Ephemeral || c.more {
+	if _, more := c.Next(); c.s.Session.Result() == nil || c.s.Options.Ephemeral || more {
 		return ""
 	}
 	return "openagent --resume " + c.s.Session.ID + " continues this conversation"

@@ -34,6 +34,8 @@ func (c *Chat) do(ctx context.Context, a ui.Action) {
 		c.runs.Go(func() { c.loadImage(a.Path) })
 	case ui.Picked:
 		c.picked(ctx, a.Kind, a.Value)
+	case ui.Unpicked, ui.Examine, ui.Rename, ui.Erase, ui.Widen:
+		c.runs.Go(func() { c.list.Do(ctx, a) })
 	case ui.CycleMode:
 		c.runs.Go(func() { c.cycleMode(ctx) })
 	}

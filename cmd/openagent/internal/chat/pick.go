@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/openagent-go/agent/cmd/openagent/internal/rewind"
+	"github.com/openagent-go/agent/cmd/openagent/internal/sessionlist"
 	"github.com/openagent-go/agent/cmd/openagent/internal/settings"
 	"github.com/openagent-go/agent/cmd/openagent/internal/tui/draw"
 	"github.com/openagent-go/agent/cmd/openagent/internal/tui/ui"
@@ -22,7 +23,7 @@ var ownCommands = []ui.CommandInfo{
 	{Name: "theme", Hint: "[NAME]", Help: "colours: auto, dark, light, contrast or none"},
 	{Name: "keys", Help: "list the keys"},
 	{Name: "clear", Help: "begin a new session in this folder"},
-	{Name: "sessions", Help: "go to another session of this folder"},
+	{Name: "sessions", Help: "search, show, rename and delete sessions, or go to one"},
 	{Name: "export", Hint: "[FILE]", Help: "write the session to a file: .md, .html or .json"},
 	{Name: "status", Help: "show the session, model, folder and limits"},
 }
@@ -46,9 +47,11 @@ func (c *Chat) own(ctx context.Context, line string) bool {
 	case name == "/jobs" && arg == "" && len(c.s.JobIDs()) > 0:
 		c.offerJobs()
 	case name == "/clear":
-		c.goTo("")
+		c.goTo(sessionlist.Chosen{})
 	case name == "/sessions":
-		go c.offerSessions(ctx)
+		c.runs.Go(func() { c.offerSessions(ctx) })
+	case name == "/resume" && arg == "":
+		c.runs.Go(func() { c.resume(ctx) })
 	case name == "/export":
 		go c.export(ctx, arg)
 	case name == "/model" && arg == "":
@@ -107,8 +110,8 @@ func (c *Chat) picked(ctx context.Context, kind, value string) {
 	switch kind {
 	case "theme":
 		c.setTheme(value)
-	case "session":
-		c.goTo(value)
+	case sessionlist.Kind:
+		c.runs.Go(func() { c.openSession(ctx, value) })
 	case "prompt":
 		go c.offerRewind(ctx, value)
 	case "rewind":

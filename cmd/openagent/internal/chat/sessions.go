@@ -3,6 +3,7 @@ package chat
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"path/filepath"
@@ -10,60 +11,57 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"time"
 
 	"github.com/openagent-go/agent/cmd/openagent/internal/cli"
 	"github.com/openagent-go/agent/cmd/openagent/internal/tui/draw"
 	"github.com/openagent-go/agent/cmd/openagent/internal/tui/ui"
 	"github.com/openagent-go/agent/internal/durable"
 	"github.com/openagent-go/agent/internal/providers"
-	"github.com/openagent-go/agent/internal/text"
 	"github.com/openagent-go/agent/llm/catalog"
-	"github.com/openagent-go/agent/session"
 	"github.com/openagent-go/agent/session/export"
 )
 
-const maxSessions = 500 // that are offered
-
-// offerSessions opens the picker of the sessions of this folder.
+// offerSessions opens the picker of sessions.
 func (c *Chat) offerSessions(ctx context.Context) {
-	if c.s.Store == nil {
+	if c.s.Store == nil || c.s.Options.Ephemeral {
 		c.say(ui.WarnLine, "! sessions are not saved here")
 		return
 	}
-	list, err := c.s.Store.List(ctx)
-	if err != nil {
+	c.list.Current = c.s.Session.ID
+	some, err := c.list.Offer(ctx)
+	switch {
+	case err != nil:
 		c.say(ui.WarnLine, "! "+c.h.OneLine(err.Error()))
-		return
+	case !some:
+		c.say(ui.DimLine, "there is no other session yet")
 	}
-	choice := ui.Choice{Kind: "session", Title: "go to"}
-	now := time.Now()
-	for _, i := range list[:min(len(list), maxSessions)] {
-		if i.Session == c.s.Session.ID || i.Messages == 0 {
-			continue
-		}
-		state := map[session.State]string{session.StateRunning: "runs  ", session.StateUnfinished: "stopped  ", session.StateWaiting: "asks  "}[i.State]
-		choice.Items = append(choice.Items, ui.Item{Text: text.Runes(c.h.OneLine(cmp.Or(i.Title, i.Prompt, i.Session)), 200),
-			Note: fmt.Sprintf("%s%s  %s", state, ago(now.Sub(i.Updated)), cli.Plural(int(i.Messages), "message")), Value: i.Session})
-	}
-	if len(choice.Items) == 0 {
-		c.say(ui.DimLine, "there is no other session in this folder")
-		return
-	}
-	c.post(choice)
 }
 
-// ago says how long ago something was.
-func ago(d time.Duration) string {
-	switch {
-	case d < time.Minute:
-		return "just now"
-	case d < time.Hour:
-		return fmt.Sprintf("%d min ago", int(d.Minutes()))
-	case d < 48*time.Hour:
-		return fmt.Sprintf("%d h ago", int(d.Hours()))
+// resume continues an interrupted run, or lets the person choose another session.
+func (c *Chat) resume(ctx context.Context) {
+	if !c.wait(ctx) {
+		return
 	}
-	return fmt.Sprintf("%d days ago", int(d.Hours()/24))
+	open, err := c.s.Session.CanResume(ctx)
+	if err != nil || open || c.running.Load() {
+		c.command(ctx, "/resume")
+		return
+	}
+	c.offerSessions(ctx)
+}
+
+// openSession goes to the session that the person chose.
+func (c *Chat) openSession(ctx context.Context, value string) {
+	if c.running.Load() {
+		c.list.Again(errors.New("the agent is working; esc stops it"))
+		return
+	}
+	chosen, err := c.list.Chosen(ctx, value)
+	if err != nil {
+		c.list.Again(err)
+		return
+	}
+	c.goTo(chosen)
 }
 
 // offerModels opens the picker of the models of the provider.

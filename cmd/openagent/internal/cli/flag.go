@@ -15,16 +15,24 @@ type Flag struct {
 	Short byte   // 0: none
 	Arg   string // the name of its value; "": the flag takes none
 	Help  string
-	Find  string   // what tells its values, for the error of a missing one
 	Words []string // the allowed values, if the list is fixed
 	Path  bool     // the value is a path
 	Set   func(value string) error
+	Bare  func() error // applies the flag without a value; nil: it needs one
 	// Aliases are other spellings of Name. Help and completion leave them out.
 	Aliases []string
 	// Hidden leaves the flag out of help and completion: programs give it.
 	Hidden bool
 
 	elsewhere string // the commands that accept the flag, if this command does not
+}
+
+// ArgText is the name of the flag's value for people, in brackets if it may be left out.
+func (f Flag) ArgText() string {
+	if f.Bare != nil {
+		return "[" + f.Arg + "]"
+	}
+	return f.Arg
 }
 
 // Flags are the flags of a command.
@@ -78,6 +86,9 @@ func (fs Flags) inert() Flags {
 	fs = slices.Clone(fs)
 	for i := range fs {
 		fs[i].Set = func(string) error { return nil }
+		if fs[i].Bare != nil {
+			fs[i].Bare = func() error { return nil }
+		}
 	}
 	return fs
 }
@@ -131,8 +142,8 @@ func (fs Flags) long(arg string, args []string) ([]string, error) {
 	case f.Arg == "" && assigned:
 		return nil, Usagef("--%s takes no value; leave out %q", f.Name, Clip("="+value))
 	case f.Arg != "" && !assigned:
-		if len(args) == 0 || fs.isFlag(args[0]) {
-			return nil, fs.missing("--"+f.Name, f)
+		if fs.lacksValue(f, args) {
+			return fs.bare("--"+f.Name, f, args)
 		}
 		value, args = args[0], args[1:]
 	}
@@ -155,8 +166,8 @@ func (fs Flags) cluster(arg string, args []string) ([]string, error) {
 		}
 		value := strings.TrimPrefix(arg[i+1:], "=")
 		if value == "" {
-			if len(args) == 0 || fs.isFlag(args[0]) {
-				return nil, fs.missing(shown, f)
+			if fs.lacksValue(f, args) {
+				return fs.bare(shown, f, args)
 			}
 			value, args = args[0], args[1:]
 		}
@@ -175,12 +186,21 @@ func (f Flag) apply(shown, value string) error {
 	return nil
 }
 
-func (fs Flags) missing(shown string, f Flag) error {
-	find := ""
-	if f.Find != "" {
-		find = "; " + f.Find
+// lacksValue reports whether the arguments after a flag do not begin with its value.
+func (fs Flags) lacksValue(f Flag, args []string) bool {
+	return len(args) == 0 || fs.isFlag(args[0]) || f.Bare != nil && args[0] == "--"
+}
+
+// bare applies a flag without a value, and returns the arguments after it.
+func (fs Flags) bare(shown string, f Flag, args []string) ([]string, error) {
+	if f.Bare == nil || f.elsewhere != "" {
+		return nil, fs.missing(shown, f)
 	}
-	return Usagef("%s needs a value: %s %s%s", shown, shown, f.Arg, find)
+	return args, f.Bare()
+}
+
+func (fs Flags) missing(shown string, f Flag) error {
+	return Usagef("%s needs a value: %s %s", shown, shown, f.Arg)
 }
 
 func (fs Flags) named(name string) (Flag, bool) {
@@ -246,7 +266,7 @@ func (fs Flags) usage(w *strings.Builder) {
 		}
 		names += "--" + f.Name
 		if f.Arg != "" {
-			names += " " + f.Arg
+			names += " " + f.ArgText()
 		}
 		left[i] = names
 		if n := utf8.RuneCountInString(names); n <= most {

@@ -46,6 +46,7 @@ type Options struct {
 	extra             string // --settings: a file or JSON
 	Layers            []string
 	Resume            string
+	Pick              bool // the person chooses the session
 	Latest, Fork      bool
 	ResumeAt, ID      string
 	Ephemeral         bool
@@ -135,9 +136,9 @@ func (o *Options) Flags() cli.Flags {
 		{Name: "disallowed-tools", Aliases: []string{"disallowedTools"}, Arg: "RULES", Help: "calls that are refused; a tool name alone hides the tool", Set: RuleFlag(&o.Deny)},
 		{Name: "settings", Arg: "FILE|JSON", Help: "more settings; they override files and variables", Set: cli.Raw(&o.extra)},
 		{Name: "setting-sources", Arg: "LAYER,LAYER", Help: "read only these settings files: user, project, local (default all)", Set: orEmpty(&o.noLayers, cli.OneOfEach(&o.Layers, layers))},
-		{Name: "resume", Short: 'r', Arg: "ID", Find: "--continue takes the latest session, openagent sessions lists all", Help: "continue a session; without a prompt, continue its interrupted run", Set: cli.Text(&o.Resume)},
+		{Name: "resume", Short: 'r', Arg: "ID", Help: "continue a session; without a prompt, continue its interrupted run; without ID, choose one on the terminal", Set: cli.Text(&o.Resume), Bare: o.pick},
 		{Name: "plain", Help: "on a terminal: plain lines instead of the terminal UI, as for screen readers; the default with TERM=dumb", Set: cli.SetTrue(&o.Plain)},
-		{Name: "continue", Short: 'c', Help: "continue the latest session of this folder", Set: cli.SetTrue(&o.Latest)},
+		{Name: "continue", Short: 'c', Help: "continue the latest session of this folder; twice (-cc): choose one", Set: o.latest},
 		{Name: "fork-session", Help: "with --resume or --continue: continue in a copy", Set: cli.SetTrue(&o.Fork)},
 		{Name: "resume-at", Aliases: []string{"resume-session-at"}, Arg: "MESSAGE_ID", Help: "with --resume or --continue: continue from this message", Set: cli.Text(&o.ResumeAt)},
 		{Name: "session-id", Arg: "ID", Help: "id of the new session", Set: cli.Text(&o.ID)},
@@ -164,17 +165,30 @@ func (o *Options) Flags() cli.Flags {
 	}, o.claudeFlags()...)
 }
 
+// pick lets the person choose the session.
+func (o *Options) pick() error {
+	o.Pick = true
+	return nil
+}
+
+// latest takes the latest session, or lets the person choose if it is there twice.
+func (o *Options) latest(string) error {
+	o.Pick = o.Pick || o.Latest
+	o.Latest = !o.Pick
+	return nil
+}
+
 // Check rejects conflicting flags, changes to the working folder and fills in defaults.
 func (o *Options) Check() error {
 	for _, c := range []struct {
 		wrong bool
 		text  string
 	}{
-		{o.Resume != "" && o.Latest, "use --resume or --continue, not both"},
-		{o.Fork && o.Resume == "" && !o.Latest, "--fork-session needs --resume ID or --continue"},
+		{o.Resume != "" && (o.Latest || o.Pick), "use --resume or --continue, not both"},
+		{o.Fork && o.Resume == "" && !o.Latest && !o.Pick, "--fork-session needs --resume ID or --continue"},
 		{o.ResumeAt != "" && o.Resume == "" && !o.Latest, "--resume-at needs --resume ID or --continue"},
-		{o.ID != "" && (o.Resume != "" || o.Latest) && !o.Fork, "--session-id is for new sessions; with --resume or --continue add --fork-session"},
-		{o.SessionDir != "" && o.Ephemeral && o.Resume == "" && !o.Latest, "use --session-dir or --no-session-persistence, not both"},
+		{o.ID != "" && (o.Resume != "" || o.Latest || o.Pick) && !o.Fork, "--session-id is for new sessions; with --resume or --continue add --fork-session"},
+		{o.SessionDir != "" && o.Ephemeral && o.Resume == "" && !o.Latest && !o.Pick, "use --session-dir or --no-session-persistence, not both"},
 		{o.bypass && o.Mode != "" && o.Mode != string(permission.Bypass), "use --dangerously-skip-permissions or --permission-mode " + o.Mode + ", not both"},
 		{o.Agent != "" && o.System != "", "use --agent or --system-prompt, not both; --append-system-prompt adds to the instructions of an agent"},
 		{o.Partial && o.Output != cli.FormatStream, "--include-partial-messages needs --output-format stream-json"},

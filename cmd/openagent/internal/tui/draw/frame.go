@@ -68,8 +68,10 @@ func bottom(m ui.Model, width, height int, t Theme) block {
 		b.add(t, row{})
 	}
 	if m.Picker != nil {
-		b.append(picker(t, m, width, min(height-2, 14)))
-		b.add(t, status(m, width))
+		b.append(picker(t, m, width, height-2))
+		if !m.Picker.Alone {
+			b.add(t, status(m, width))
+		}
 		return b
 	}
 	limit := max(min(height/3, 12), 1)

@@ -38,31 +38,3 @@ func menu(t Theme, m ui.Model, width, limit int) block {
 	}
 	return b
 }
-
-// picker draws the open picker in at most limit lines.
-func picker(t Theme, m ui.Model, width, limit int) block {
-	p := m.Picker
-	b := editor(t, p.Query, row{sp(strong, clean(p.Title)), sp(plain, " ")}, width, 1)
-	for _, l := range p.About {
-		b.add(t, lineRow(l).Cut(width))
-	}
-	rows := max(limit-len(b.lines)-1, 1)
-	first := min(max(0, p.At-rows/2), max(0, len(p.Found)-rows))
-	for i, n := range p.Found[first:min(len(p.Found), first+rows)] {
-		it := p.Items[n]
-		mark, k := "   ", plain
-		if first+i == p.At {
-			mark, k = " ▸ ", strongAccent
-		}
-		note := row{sp(dim, clean(it.Note))}
-		if it.Note == "" || width < 60 {
-			note = nil
-		}
-		b.add(t, beside(row{sp(k, mark+clean(it.Text))}.Cut(width-note.Width()-2), note, width).Cut(width))
-	}
-	if len(p.Found) == 0 {
-		b.add(t, row{sp(dim, "   nothing found")})
-	}
-	b.add(t, row{sp(dim, "   ↑↓ enter choose · type to search · esc back")}.Cut(width))
-	return b
-}

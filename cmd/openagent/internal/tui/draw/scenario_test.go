@@ -204,6 +204,24 @@ func (s *stage) do(word, rest string) {
 	case "changes":
 		s.put(ui.Choice{Kind: "rewind", Title: "what goes back?", Items: []ui.Item{{Text: "files and conversation"}, {Text: "only the files"}, {Text: "only the conversation"}},
 			About: []ui.Line{{Kind: ui.DimLine, Text: "   changed  invoice.sh"}, {Kind: ui.RemovedLine, Text: "   -sum"}, {Kind: ui.AddedLine, Text: "   +total"}}})
+	case "sessions", "renew":
+		c := ui.Choice{Kind: "session", Title: "sessions", Scope: "this folder · ctrl+a all", Tools: true, Alone: first == "alone"}
+		for _, it := range []ui.Item{
+			{Text: "make the tests pass", Cells: []string{"asks", "2 min ago", "main", "12 prompts", " $0.41"}, Value: "a"},
+			{Text: "why is CI red?", Cells: []string{"done", "14:02", "main", " 3 prompts", " $0.06"}, Value: "b"},
+			{Text: "import orders", Cells: []string{"limit", "yesterday", "feat/orders", " 7 prompts", " $1.20"}, Value: "c"},
+			{Text: "evil \x1b[2J\u202e title\nsecond line", Cells: []string{"error", "12 Nov", "ma\x1bin", " 1 prompt", "<$0.01"}, Value: "d"}} {
+			if !strings.Contains(more, it.Value) {
+				c.Items = append(c.Items, it)
+			}
+		}
+		if word == "renew" {
+			s.put(ui.Renewed{Choice: c})
+		} else {
+			s.put(c)
+		}
+	case "examined":
+		s.put(ui.Examined{Value: first, Lines: []ui.Line{{Kind: ui.DimLine, Text: "❯ make the tests pass"}, {Kind: ui.DimLine, Text: "❯ and now the changelog"}, {}, {Text: more}}})
 	case "repeat": // N text: a prompt that is one line
 		n, _ := strconv.Atoi(first)
 		s.do("prompt", strings.Repeat(more+" ", n))
@@ -292,7 +310,7 @@ func TestScenarios(t *testing.T) {
 // TestDocs writes the screens of docs/terminal.md: frames of the scenarios.
 func TestDocs(t *testing.T) {
 	screens := map[string]string{}
-	for _, name := range []string{"start", "run", "permission", "menu", "ask", "interrupt", "picker"} {
+	for _, name := range []string{"start", "run", "permission", "menu", "ask", "interrupt", "picker", "sessions"} {
 		a, err := txtar.ParseFile(filepath.Join("testdata", name+".txtar"))
 		if err != nil {
 			t.Fatal(err)

@@ -47,6 +47,16 @@ type (
 	CycleMode struct{}
 	// Picked is what the person chose in a picker.
 	Picked struct{ Kind, Value string }
+	// Unpicked means that the person closed a picker.
+	Unpicked struct{ Kind string }
+	// Examine asks for the details of an item. The program answers with Examined.
+	Examine struct{ Kind, Value string }
+	// Rename gives an item another name. The program answers with Renewed.
+	Rename struct{ Kind, Value, Name string }
+	// Erase deletes an item. The program answers with Renewed.
+	Erase struct{ Kind, Value string }
+	// Widen asks for more items, or for fewer again. The program answers with Renewed.
+	Widen struct{ Kind string }
 	// Notify tells a person who looks elsewhere.
 	Notify struct{ Text string }
 )
@@ -69,6 +79,11 @@ func (EditOutside) action() {}
 func (LoadImage) action()   {}
 func (CycleMode) action()   {}
 func (Picked) action()      {}
+func (Unpicked) action()    {}
+func (Examine) action()     {}
+func (Rename) action()      {}
+func (Erase) action()       {}
+func (Widen) action()       {}
 func (Notify) action()      {}
 
 // A Message is a text for the agent.

@@ -223,11 +223,7 @@ func (m Model) unsearch() Model {
 func (m Model) paste(p input.Paste) (Model, []Action) {
 	m.Hint = ""
 	if m.Picker != nil {
-		q := *m.Picker
-		q.Query = q.Query.Paste(p.Text)
-		q = q.find()
-		m.Picker = &q
-		return m, nil
+		return m.pickerPaste(p.Text)
 	}
 	if p.Cut {
 		m.Hint = "the paste was too long: its end is missing"

@@ -86,6 +86,13 @@ type (
 	}
 	// Quit ends the program, as a command of the person does.
 	Quit struct{}
+	// Renewed changes what the open picker of that kind offers.
+	Renewed struct{ Choice Choice }
+	// Examined shows the details of an item of the open picker.
+	Examined struct {
+		Value string
+		Lines []Line
+	}
 	// Uncovered means that the conversation is on the screen again.
 	Uncovered struct{}
 	// ListKeys shows the list of keys.
@@ -291,6 +298,10 @@ func Update(m Model, in Input) (Model, []Action) {
 		actions = []Action{Leave{}}
 	case Choice:
 		m = m.offer(d)
+	case Renewed:
+		m, actions = m.renew(d.Choice)
+	case Examined:
+		m = m.examined(d)
 	case Uncovered:
 		m.lastKey = m.Now
 		if m.focused() {

@@ -1,0 +1,235 @@
+package draw
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/openagent-go/agent/cmd/openagent/internal/tui/frame"
+	"github.com/openagent-go/agent/cmd/openagent/internal/tui/ui"
+)
+
+const (
+	pickerRows = 14 // of a picker
+	lookRows   = 24 // of one that shows details
+	listRows   = 5  // of the list beside them
+	minText    = 24 // cells of the items' texts, before columns are left out
+	maxCell    = 28 // cells of a column
+)
+
+// picker draws the open picker in at most limit lines.
+func picker(t Theme, m ui.Model, width, limit int) block {
+	p := m.Picker
+	if limit = min(limit, pickerRows); p.Looking {
+		limit = min(m.Height-2, lookRows)
+	}
+	b := pickerHead(t, p, width)
+	foot := pickerFoot(t, p, width)
+	for _, l := range p.About {
+		rows := []row{lineRow(l).Cut(width)}
+		if p.Form != ui.Searched { // texts to read; those of searched pickers are changes of files
+			rows = lineRow(l).Wrap(width, nil, nil)
+		}
+		for _, r := range rows {
+			if len(b.lines)+len(foot.lines)+1 < limit {
+				b.add(t, r)
+			}
+		}
+	}
+	if p.Form == ui.Entered || p.Form == ui.Hidden {
+		b.append(foot)
+		return b
+	}
+	room := max(limit-len(b.lines)-len(foot.lines), 1)
+	rows := room
+	if p.Looking {
+		rows = min(rows, max(min(listRows, room/2), 1))
+	}
+	b.append(pickerItems(t, p, width, rows))
+	if p.Looking {
+		b.append(pickerLook(t, p, width, room-rows))
+	}
+	b.append(foot)
+	return b
+}
+
+// pickerHead is the title of a picker and the text that is typed.
+func pickerHead(t Theme, p *ui.Picker, width int) block {
+	title := row{sp(strong, clean(p.Title)), sp(plain, " ")}
+	var b block
+	switch p.Form {
+	case ui.Numbered:
+		b.add(t, row{sp(strong, clean(p.Title))}.Wrap(width, nil, nil)...)
+		b.add(t, row{})
+		return b
+	case ui.Hidden:
+		dots := ui.Editor{}
+		if typed, _ := p.Query.Content(); typed != "" {
+			dots = dots.Insert(strings.Repeat("•", min(len([]rune(typed)), 40)))
+		}
+		b = editor(t, dots, title, width, 1)
+	default:
+		b = editor(t, p.Query, title, width, 1)
+	}
+	if p.Naming != nil || p.Deleting {
+		b.here = false
+	}
+	if p.Scope != "" {
+		typed, _ := p.Query.Content()
+		used := title.Width() + frame.Width(clean(typed))
+		scope := row{sp(dim, clean(p.Scope))}
+		if used+scope.Width()+3 <= width {
+			b.lines[0] += strings.Repeat(" ", width-used-scope.Width()) + render(t, scope)
+		}
+	}
+	return b
+}
+
+// pickerItems is the list of a picker, with as many columns as there is room for.
+func pickerItems(t Theme, p *ui.Picker, width, rows int) block {
+	var b block
+	if len(p.Found) == 0 {
+		said := "nothing found"
+		if len(p.Items) == 0 {
+			said = "nothing here yet"
+		}
+		b.add(t, row{sp(dim, "   "+said)}.Cut(width))
+		return b
+	}
+	first := min(max(0, p.At-rows/2), max(0, len(p.Found)-rows))
+	shown := p.Found[first:min(len(p.Found), first+rows)]
+	text, cells := columns(p, width)
+	for i, n := range shown {
+		it := p.Items[n]
+		mark, k := "   ", plain
+		if first+i == p.At {
+			mark, k = " ▸ ", strongAccent
+			if p.Form == ui.Numbered {
+				b.here, b.caret = true, frame.Caret{Line: i}
+			}
+		}
+		if p.Form == ui.Numbered {
+			mark += fmt.Sprintf("%d  ", first+i+1)
+		}
+		r := row{sp(k, mark+clean(it.Text))}
+		if len(it.Cells) > 0 {
+			r = r.Cut(text + 3).Pad(text + 3)
+			for c, w := range cells {
+				cell := row{sp(dim, clean(cellOf(it, c)))}
+				r = append(r, append(row{sp(plain, "  ")}, cell.Cut(w).Pad(w)...)...)
+			}
+			b.add(t, r.Cut(width))
+			continue
+		}
+		note := row{sp(dim, clean(it.Note))}
+		if it.Note == "" || width < 60 && p.Form == ui.Searched {
+			note = nil
+		}
+		if p.Form == ui.Numbered && note != nil { // behind the texts
+			r = r.Pad(text + len("   1  "))
+			b.add(t, append(append(r, sp(plain, "   ")), note...).Cut(width))
+			continue
+		}
+		b.add(t, beside(r.Cut(width-note.Width()-2), note, width).Cut(width))
+	}
+	return b
+}
+
+func cellOf(it ui.Item, n int) string {
+	if n < len(it.Cells) {
+		return it.Cells[n]
+	}
+	return ""
+}
+
+// columns returns the width of the items' texts, and those of the columns that have room
+// beside them.
+func columns(p *ui.Picker, width int) (text int, cells []int) {
+	count := 0
+	for _, it := range p.Items {
+		text = max(text, frame.Width(clean(it.Text)))
+		count = max(count, len(it.Cells))
+	}
+	left := width - len("   ") - min(text, max(minText, width/3))
+	for c := range count {
+		w := 0
+		for _, it := range p.Items {
+			w = max(w, min(frame.Width(clean(cellOf(it, c))), maxCell))
+		}
+		if left -= w + 2; left < 0 {
+			left += w + 2
+			break
+		}
+		cells = append(cells, w)
+	}
+	return min(text, left+min(text, max(minText, width/3))), cells
+}
+
+// pickerLook is what the marked item holds.
+func pickerLook(t Theme, p *ui.Picker, width, rows int) block {
+	var b block
+	if rows < 2 {
+		return b
+	}
+	b.add(t, row{sp(dim, strings.Repeat("─", min(width, ruleWidth)))})
+	var lines []row
+	if p.Look == nil {
+		lines = []row{say(dim, "   …")}
+	}
+	for _, l := range p.Look {
+		for _, r := range lineRow(l).Wrap(max(width-3, 4), nil, nil) {
+			lines = append(lines, append(blanks("   "), r...))
+		}
+	}
+	if len(lines) > rows-1 {
+		lines = append(lines[:rows-2:rows-2], say(dim, "   …"))
+	}
+	b.add(t, lines...)
+	return b
+}
+
+// pickerFoot is the last line of a picker: the keys, or what it asks about the marked item.
+func pickerFoot(t Theme, p *ui.Picker, width int) block {
+	var b block
+	marked := ""
+	if p.At < len(p.Found) {
+		marked = clean(p.Items[p.Found[p.At]].Text)
+	}
+	leave, choose := "esc back", "enter choose"
+	if p.Alone {
+		leave = "esc leave"
+	}
+	switch {
+	case p.Busy:
+		b.add(t, row{sp(dim, "   one moment …")}.Cut(width))
+	case p.Naming != nil:
+		b = editor(t, *p.Naming, row{sp(accent, "   new title: ")}, width, 1)
+		b.add(t, hints(width, "enter keep it", "empty: none", "esc back"))
+	case p.Deleting:
+		b.add(t, row{sp(bad, "   delete "), sp(strong, "“"+middle(marked, max(width-30, 8))+"”"), sp(bad, "? ")}.Cut(width))
+		b.here, b.caret = true, frame.Caret{Line: 0, Byte: len(b.lines[0])}
+		b.add(t, hints(width, "y delete it for good", "another key keeps it"))
+	case p.Warn != "":
+		b.add(t, row{sp(warn, "   "+clean(p.Warn))}.Wrap(width, nil, blanks("   "))...)
+	case p.Tools:
+		look := "space preview"
+		if !p.Query.Empty() {
+			look = "tab preview"
+		}
+		b.add(t, hints(width, "↑↓ enter open", look, "ctrl+r rename", "ctrl+d delete", leave))
+	case p.Form == ui.Numbered:
+		b.add(t, row{}, hints(width, "↑↓ or a digit, enter", leave))
+	case p.Form == ui.Entered || p.Form == ui.Hidden:
+		b.add(t, hints(width, "enter go on", "esc back"))
+	default:
+		b.add(t, hints(width, "↑↓ "+choose, "type to search", leave))
+	}
+	return b
+}
+
+// hints is a line of what keys do. Those in the middle are left out if there is no room.
+func hints(width int, list ...string) row {
+	for len(list) > 2 && frame.Width("   "+strings.Join(list, " · ")) > width {
+		list = append(list[:len(list)-2:len(list)-2], list[len(list)-1])
+	}
+	return row{sp(dim, "   "+strings.Join(list, " · "))}.Cut(width)
+}
