@@ -1,10 +1,12 @@
-// Package agentview reads what the sub-agents of a session did into the session's view.
+// Package agentview reads what the sub-agents of a session did into the session's view, and into
+// its timeline.
 package agentview
 
 import (
 	"context"
 	"errors"
 
+	"github.com/openagent-go/agent/internal/timeline"
 	"github.com/openagent-go/agent/session"
 	"github.com/openagent-go/agent/session/view"
 )
@@ -50,6 +52,35 @@ func fill(ctx context.Context, s session.Store, id string, v *view.State, depth 
 			err = fill(ctx, under, agent, a.View, depth+1)
 		}
 		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// ReadTimeline applies the facts of a session, and of its agents, that the timeline has not seen.
+// An agent that was never begun, or is gone, has none.
+func ReadTimeline(ctx context.Context, s session.Store, id string, t *timeline.State) error {
+	return readTimeline(ctx, s, id, t, 0)
+}
+
+func readTimeline(ctx context.Context, s session.Store, id string, t *timeline.State, depth int) error {
+	for e, err := range s.Read(ctx, id, t.Last()) {
+		if err != nil {
+			return err
+		}
+		t.Apply(e)
+	}
+	if depth == maxDepth {
+		return nil
+	}
+	under := session.Under(s, id)
+	for _, a := range t.Agents() {
+		if session.CheckID(a.Session) != nil {
+			continue
+		}
+		err := readTimeline(ctx, under, a.Session, &a.State, depth+1)
+		if err != nil && !errors.Is(err, session.ErrNotFound) {
 			return err
 		}
 	}

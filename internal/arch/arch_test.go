@@ -139,7 +139,14 @@ var rules = map[string][]string{
 		"permission",
 		"internal/policies",
 	},
+	"internal/timeline": {
+		"internal/fact",
+		"event",
+		"llm",
+		"permission",
+	},
 	"internal/agentview": {
+		"internal/timeline",
 		"session",
 		"session/view",
 	},
