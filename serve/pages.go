@@ -30,7 +30,7 @@ var pageFiles embed.FS
 
 // pages are the templates. What others write goes through plain, or through a function that calls
 // [terminal.Text] as well: no character hides or reorders others.
-var pages = template.Must(template.New("").Funcs(template.FuncMap{"plain": terminal.Text}).ParseFS(pageFiles, "page/page.tmpl"))
+var pages = template.Must(template.New("").Funcs(template.FuncMap{"plain": terminal.Text}).ParseFS(pageFiles, "page/*.tmpl"))
 
 // pageRoutes are the routes for people.
 var pageRoutes []route
@@ -46,6 +46,14 @@ func init() {
 		{method: "POST", path: "/s/{id}/calls/{call}", do: answerByForm},
 		{method: "POST", path: "/login", do: loginByToken, open: true},
 		{method: "GET", path: "/style.css", do: asset("style.css", "text/css; charset=utf-8"), open: true},
+		{method: "GET", path: "/shares", do: sharesPage},
+		{method: "POST", path: "/shares/preview", do: previewByForm},
+		{method: "POST", path: "/shares", do: confirmByForm},
+		{method: "POST", path: "/shares/{share}/revoke", do: revokeByForm},
+		{method: "GET", path: "/share/{token}", do: sharedPage, open: true},
+		{method: "POST", path: "/share/{token}", do: enterShare, open: true},
+		{method: "GET", path: "/share/{token}/part", do: sharedPart, open: true},
+		{method: "GET", path: "/share.js", do: asset("share.js", "text/javascript; charset=utf-8"), open: true},
 		{method: "GET", path: "/app.js", do: asset("app.js", "text/javascript; charset=utf-8"), open: true},
 	}
 }

@@ -57,16 +57,19 @@ type Server struct {
 	ReadOnly bool
 	// MaxSessions is how many sessions are open at a time. 0: 64.
 	MaxSessions int
+	// Shares lets users share sessions with anybody who has a link. Nil: no session can be shared.
+	Shares *Shares
 	// Log gets a record of each request, message and decision, without secrets and contents.
 	// Nil: no logs.
 	Log *slog.Logger
 
-	once   sync.Once
-	routes *http.ServeMux
-	cross  *http.CrossOriginProtection
-	logins logins
-	counts counters
-	list   listViewers
+	once    sync.Once
+	routes  *http.ServeMux
+	cross   *http.CrossOriginProtection
+	logins  logins
+	counts  counters
+	list    listViewers
+	sharing sharing
 
 	mu      sync.Mutex // guards the fields below
 	lives   map[place]*live
@@ -176,6 +179,7 @@ func (s *Server) Shutdown(ctx context.Context) error {
 	}
 	s.mu.Unlock()
 	s.list.end("shutdown")
+	s.endShares()
 	var (
 		wg     sync.WaitGroup
 		mu     sync.Mutex

@@ -649,8 +649,13 @@ var rules = map[string][]string{
 		"session",
 	},
 	"internal/contentjson": {"llm"},
-	"internal/text":        {},
-	"internal/fill":        {"llm"},
+	"internal/sharetext": {
+		"internal/environ",
+		"internal/order",
+		"internal/redact",
+	},
+	"internal/text": {},
+	"internal/fill": {"llm"},
 	"internal/wire": {
 		"llm",
 		"llm/catalog",
@@ -758,9 +763,12 @@ var rules = map[string][]string{
 		"",
 		"event",
 		"internal/connlimit",
+		"internal/environ",
 		"internal/eventtable",
 		"internal/fact",
 		"internal/markdown",
+		"internal/plainfile",
+		"internal/sharetext",
 		"internal/terminal",
 		"internal/watchers", // to know when its reader gets signals
 		"llm",

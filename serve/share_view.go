@@ -1,0 +1,172 @@
+package serve
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"fmt"
+	"strings"
+
+	"github.com/openagent-go/agent/event"
+	"github.com/openagent-go/agent/internal/fact"
+	"github.com/openagent-go/agent/internal/sharetext"
+	"github.com/openagent-go/agent/internal/terminal"
+	"github.com/openagent-go/agent/internal/text"
+	"github.com/openagent-go/agent/llm"
+	"github.com/openagent-go/agent/session/view"
+	"github.com/openagent-go/agent/tool"
+)
+
+const (
+	foldedResult = 4 << 10  // texts of calls above this are folded, or left out
+	sharedText   = 64 << 10 // the most of one text that a share looks at
+)
+
+// A redactor makes shared items of those of a session. It copies only what a share shows: what it does
+// not name stays out.
+type redactor struct {
+	rules *sharetext.Rules
+	omit  bool // large texts of calls are left out
+	left  int  // how many were
+}
+
+// item returns an item without secrets, nil for one that shares do not show.
+func (r *redactor) item(it *view.Item) *view.Item {
+	sum := sha256.Sum256([]byte(it.ID)) // ids may have names of models and calls
+	out := &view.Item{ID: hex.EncodeToString(sum[:8]), Seq: it.Seq, Time: it.Time, Version: it.Version, Final: it.Final}
+	switch d := it.Data.(type) {
+	case *view.Prompt:
+		if !d.FromUser() { // files, folders, the state of git
+			return nil
+		}
+		said := r.text(d.Message.Message.Text())
+		for _, b := range d.Message.Message.Content {
+			switch b.(type) {
+			case llm.Image, llm.Document:
+				said += "\n[an attachment that is not shared]"
+			}
+		}
+		out.Data = &view.Prompt{Message: event.UserMessage{Delivery: d.Message.Delivery, Message: llm.UserText(strings.TrimSpace(said))}, Delivered: d.Delivered, Dropped: d.Dropped}
+	case *view.Answer:
+		out.Data = r.answer(it, d)
+	case *view.Call:
+		out.Data = r.call(d)
+	case *view.Agent:
+		a := &view.Agent{Start: event.AgentStart{Agent: r.text(d.Start.Agent)}, View: new(view.State)}
+		if d.End != nil {
+			a.End = &event.AgentEnd{Agent: a.Start.Agent, Reason: event.EndReason(r.text(string(d.End.Reason)))}
+		}
+		out.Data = a
+	case *view.Notice:
+		switch d.Event.(type) {
+		case event.Compacted, event.Rewound, event.Resumed, event.ModelChanged:
+			out.Data = &view.Notice{Text: r.text(d.Text)}
+		default: // rules, hooks, budgets
+			return nil
+		}
+	case *view.End:
+		out.Data = &view.End{Fact: event.RunEnd{Reason: event.EndReason(r.text(string(d.Fact.Reason))), Turns: d.Fact.Turns, Duration: d.Fact.Duration, Message: r.text(d.Fact.Message)}, Calls: d.Calls, Denied: d.Denied, Time: d.Time}
+	default:
+		return nil
+	}
+	return out
+}
+
+// answer returns an answer without its thinking. The text of one that is not complete comes by the
+// stream.
+func (r *redactor) answer(it *view.Item, d *view.Answer) view.Data {
+	var v view.State
+	e := event.Event{Seq: 1, Time: it.Time}
+	switch {
+	case d.Failed != nil:
+		e.Data = event.ModelFailed{Model: r.text(d.Model), Message: r.text(d.Failed.Message)}
+	case d.Fact != nil:
+		e.Data = event.AssistantMessage{Model: r.text(d.Model), Response: llm.Response{Message: llm.Message{Role: llm.Assistant, Content: llm.Blocks{llm.Text{Text: r.text(d.Text())}}}}}
+	default:
+		return &view.Answer{Model: r.text(d.Model)}
+	}
+	v.Apply(e)
+	return v.Items[0].Data
+}
+
+// call returns a call with its input and its result.
+func (r *redactor) call(d *view.Call) *view.Call {
+	c := &view.Call{Use: llm.ToolUse{Name: r.text(d.Use.Name), Input: r.input(d.Input())}, Phase: event.ToolPhase(r.text(string(d.Phase))), Started: d.Started, Ended: d.Ended}
+	if d.Result != nil {
+		res := tool.Result{IsError: d.Result.Result.IsError, Content: llm.Blocks{llm.Text{Text: r.large(d.Result.Result.Text(), "result")}}}
+		if diff := d.Diff(); diff != "" {
+			res.Details, _ = json.Marshal(map[string]string{"diff": r.large(diff, "diff")})
+		}
+		c.Result = &event.ToolResult{Result: res, Duration: d.Result.Duration}
+	}
+	if d.Denied() {
+		c.Result.Cause = d.Result.Cause
+	}
+	for _, inner := range d.Items {
+		if shared := r.item(inner); shared != nil {
+			c.Items = append(c.Items, shared)
+		}
+	}
+	return c
+}
+
+// input returns the input of a call.
+func (r *redactor) input(raw json.RawMessage) json.RawMessage {
+	if len(raw) == 0 {
+		return nil
+	}
+	if len(raw) > foldedResult && r.omit || len(raw) > sharedText {
+		r.left++
+		return json.RawMessage(text.QuoteJSON(fmt.Sprintf("an input of %d KB is not shared", len(raw)>>10)))
+	}
+	return r.rules.JSON(raw)
+}
+
+// large returns a text that may be left out.
+func (r *redactor) large(s, what string) string {
+	if r.omit && len(s) > foldedResult {
+		r.left++
+		return fmt.Sprintf("[a %s of %d KB is not shared]", what, len(s)>>10)
+	}
+	return r.text(s)
+}
+
+// text returns a text without secrets. The end of a very long one is missing, and nothing that the end
+// would make a secret stays.
+func (r *redactor) text(s string) string {
+	if len(s) <= sharedText {
+		return r.rules.Text(s)
+	}
+	begin := r.rules.Stream()
+	begin.Write(s[:sharedText])
+	return begin.Shown() + fmt.Sprintf("\n[the rest of %d KB is not shared]", len(s)>>10)
+}
+
+// shownShared returns an item of a share as its page shows it. Large texts are folded.
+func shownShared(it *view.Item) item {
+	out := show(it)
+	if d, ok := it.Data.(*view.Call); ok && d.Result != nil && len(d.Result.Result.Text()) > foldedResult {
+		out.Open = false
+	}
+	return out
+}
+
+// title returns the title of a shared session.
+func (r *redactor) title(title string) string {
+	if title == "" {
+		return "A session"
+	}
+	return terminal.Text(r.text(title))
+}
+
+// has reports whether a share shows a fact.
+func (sh share) has(seq int64) bool { return seq >= sh.From && (sh.To == 0 || seq <= sh.To) }
+
+// begins reports whether a fact begins a run, for a title.
+func begins(e event.Event) (string, bool) {
+	d, ok := e.Data.(event.UserMessage)
+	if !ok || d.Delivery != fact.AsPrompt {
+		return "", false
+	}
+	return text.Runes(text.OneLine(d.Message.Text()), 80), true
+}
