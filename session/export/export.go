@@ -12,16 +12,13 @@ import (
 	"bufio"
 	"cmp"
 	"context"
-	"encoding/json"
 	"fmt"
 	"io"
 	"slices"
-	"strings"
-	"time"
 
 	"github.com/openagent-go/agent/internal/environ"
-	"github.com/openagent-go/agent/internal/fact"
 	"github.com/openagent-go/agent/internal/redact"
+	"github.com/openagent-go/agent/internal/turns"
 	"github.com/openagent-go/agent/session"
 	"github.com/openagent-go/agent/session/view"
 )
@@ -39,14 +36,14 @@ func (o Options) hide() redact.Values {
 }
 
 // open returns the Info of a session without secrets, its view, and what makes turns of that.
-func open(ctx context.Context, s session.Store, id string, o Options) (session.Info, *view.State, *reader, error) {
+func open(ctx context.Context, s session.Store, id string, o Options) (session.Info, *view.State, *turns.Reader, error) {
 	info, err := session.Stat(ctx, s, id)
 	if err != nil {
 		return info, nil, nil, err
 	}
-	r := &reader{hide: o.hide(), agents: map[string]bool{}}
+	r := &turns.Reader{Hide: o.hide()}
 	for _, text := range []*string{&info.Title, &info.Tag, &info.Prompt, &info.Dir, &info.Branch, &info.Model} {
-		*text = r.line(*text)
+		*text = r.Line(*text)
 	}
 	v, err := fold(ctx, s, id)
 	return info, v, r, err
@@ -85,18 +82,18 @@ func JSON(ctx context.Context, w io.Writer, s session.Store, id string, o Option
 	if err != nil {
 		return exporting(id, err)
 	}
-	head, err := encode(info)
+	head, err := turns.Encode(info)
 	if err != nil {
 		return exporting(id, err)
 	}
 	b := bufio.NewWriter(w)
 	fmt.Fprintf(b, "{\"openagent_export\":1,\"session\":%s,\"turns\":[", head)
 	between := "\n"
-	for t := range r.turns(id, v) {
-		if _, is := t.(note); is {
+	for t := range r.Turns(id, v.Items) {
+		if _, is := t.(turns.Note); is {
 			continue
 		}
-		line, err := encode(t)
+		line, err := turns.Encode(t)
 		if err != nil {
 			return exporting(id, err)
 		}
@@ -108,44 +105,9 @@ func JSON(ctx context.Context, w io.Writer, s session.Store, id string, o Option
 	return exporting(id, b.Flush())
 }
 
-// encode writes JSON without escapes that only HTML needs.
-func encode(v any) ([]byte, error) {
-	var b strings.Builder
-	e := json.NewEncoder(&b)
-	e.SetEscapeHTML(false)
-	err := e.Encode(v)
-	return []byte(strings.TrimSuffix(b.String(), "\n")), err
-}
-
 func exporting(id string, err error) error {
 	if err == nil {
 		return nil
 	}
 	return fmt.Errorf("exporting session %s: %w", id, err)
-}
-
-// clock is how times are shown: those of this machine, with their zone, because a page may be
-// read anywhere.
-func clock(t time.Time) string {
-	t = t.Local()
-	if _, offset := t.Zone(); offset == 0 {
-		return t.Format("2006-01-02 15:04:05 UTC")
-	}
-	return t.Format("2006-01-02 15:04:05 -07:00")
-}
-
-// Diff returns the diff that a tool has left of a file's change, "" where it has none.
-func (r *result) Diff() string { return r.diff }
-
-// state tells how a call ended: "ok", "error", "denied", or "none" while it has not.
-func state(c call) string {
-	switch {
-	case c.Result == nil:
-		return "none"
-	case c.Result.Cause == fact.ByDenial:
-		return "denied"
-	case c.Result.IsError:
-		return "error"
-	}
-	return "ok"
 }

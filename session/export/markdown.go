@@ -9,6 +9,7 @@ import (
 	"strings"
 	"unicode/utf8"
 
+	"github.com/openagent-go/agent/internal/turns"
 	"github.com/openagent-go/agent/llm"
 	"github.com/openagent-go/agent/session"
 )
@@ -23,8 +24,8 @@ func Markdown(ctx context.Context, w io.Writer, s session.Store, id string, o Op
 		return exporting(id, err)
 	}
 	m := &page{bufio.NewWriter(w)}
-	m.head(info, totals(v))
-	if list := r.todos(v); len(list) > 0 {
+	m.head(info, turns.Totals(v))
+	if list := r.Todos(v); len(list) > 0 {
 		m.WriteString("\n## Steps\n\n")
 		for _, t := range list {
 			mark := " "
@@ -34,7 +35,7 @@ func Markdown(ctx context.Context, w io.Writer, s session.Store, id string, o Op
 			fmt.Fprintf(m, "- [%s] %s\n", mark, inert(t.Text))
 		}
 	}
-	for t := range r.turns(id, v) {
+	for t := range r.Turns(id, v.Items) {
 		if err := ctx.Err(); err != nil {
 			return exporting(id, err)
 		}
@@ -46,18 +47,18 @@ func Markdown(ctx context.Context, w io.Writer, s session.Store, id string, o Op
 // A page is written as Markdown.
 type page struct{ *bufio.Writer }
 
-func (m *page) turn(t turn) {
+func (m *page) turn(t turns.Turn) {
 	switch t := t.(type) {
-	case said:
-		fmt.Fprintf(m, "\n## %s · %s\n", t.Speaker, clock(t.Time))
+	case turns.Said:
+		fmt.Fprintf(m, "\n## %s · %s\n", t.Speaker, turns.Clock(t.Time))
 		m.quote(t.Content)
-	case *answer:
+	case *turns.Answer:
 		m.answer(t)
-	case note:
-		fmt.Fprintf(m, "\n*%s · %s*\n", inert(t.Text), clock(t.Time))
-	case agent:
+	case turns.Note:
+		fmt.Fprintf(m, "\n*%s · %s*\n", inert(t.Text), turns.Clock(t.Time))
+	case turns.Agent:
 		m.agent(t)
-	case runEnd:
+	case turns.End:
 		fmt.Fprintf(m, "\n---\n\n*%s*", inert(string(t.Reason)))
 		if t.Message != "" {
 			fmt.Fprintf(m, ": %s", inert(t.Message))
@@ -74,7 +75,7 @@ func (m *page) head(info session.Info, totals []string) {
 		}
 	}
 	row("Session", info.Session)
-	row("Begun", clock(info.Created))
+	row("Begun", turns.Clock(info.Created))
 	row("Folder", info.Dir)
 	row("Branch", info.Branch)
 	row("Model", info.Model)
@@ -100,8 +101,8 @@ func (m *page) quote(content llm.Blocks) {
 	}
 }
 
-func (m *page) answer(a *answer) {
-	fmt.Fprintf(m, "\n## %s · %s\n", inert(a.Model), clock(a.Time))
+func (m *page) answer(a *turns.Answer) {
+	fmt.Fprintf(m, "\n## %s · %s\n", inert(a.Model), turns.Clock(a.Time))
 	for _, b := range a.Content {
 		switch b := b.(type) {
 		case llm.Text:
@@ -115,7 +116,7 @@ func (m *page) answer(a *answer) {
 	}
 }
 
-func (m *page) call(c call, kind string) {
+func (m *page) call(c turns.Call, kind string) {
 	title := ""
 	for _, t := range []string{c.What, c.Why} {
 		if t != "" {
@@ -128,7 +129,7 @@ func (m *page) call(c call, kind string) {
 	fmt.Fprintf(m, "\n### %s %s%s\n", kind, inert(c.Tool), title)
 	switch {
 	case c.Shown == "":
-	case isDiff(c.Shown):
+	case turns.IsDiff(c.Shown):
 		m.code("diff", c.Shown)
 	case strings.HasPrefix(c.Shown, "$ "):
 		m.code("sh", c.Shown)
@@ -152,14 +153,14 @@ func (m *page) call(c call, kind string) {
 	}
 }
 
-func (m *page) result(c call) {
-	switch state(c) {
+func (m *page) result(c turns.Call) {
+	switch c.State() {
 	case "denied":
 		m.WriteString("\nDenied:\n")
 	case "error":
 		m.WriteString("\nError:\n")
 	}
-	if diff := c.Result.diff; diff != "" {
+	if diff := c.Result.Diff(); diff != "" {
 		m.code("diff", diff)
 	}
 	for _, b := range c.Result.Content {
@@ -172,7 +173,7 @@ func (m *page) result(c call) {
 }
 
 // agent writes what an agent did.
-func (m *page) agent(a agent) {
+func (m *page) agent(a turns.Agent) {
 	fmt.Fprintf(m, "\n### Agent %s · %s\n", inert(a.Name), inert(cmp.Or(a.Summary(), "it has not ended")))
 	if a.Message != "" {
 		fmt.Fprintf(m, "\n%s\n", inert(a.Message))

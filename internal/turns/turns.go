@@ -1,4 +1,11 @@
-package export
+// Package turns makes of a session's view the turns that exports and pages show: prompts, answers with
+// their calls, notes and ends of runs, without secrets and without characters that hide others.
+//
+//	r := &turns.Reader{Hide: redact.New(secrets)}
+//	for t := range r.Turns(id, state.Items) {
+//		err := sessionhtml.Write(w, t)
+//	}
+package turns
 
 import (
 	"bytes"
@@ -13,18 +20,29 @@ import (
 	"github.com/openagent-go/agent/internal/fact"
 	"github.com/openagent-go/agent/internal/policies"
 	"github.com/openagent-go/agent/internal/redact"
+	"github.com/openagent-go/agent/internal/terminal"
 	"github.com/openagent-go/agent/internal/text"
 	"github.com/openagent-go/agent/llm"
 	"github.com/openagent-go/agent/permission"
 	"github.com/openagent-go/agent/session/view"
 )
 
-// A turn is a [said], an [answer], a [runEnd], a [note], or the [agent] of no call.
-type turn interface{ turn() }
+// A Turn is a [Said], an *[Answer], an [End], a [Note], or the [Agent] of no call.
+type Turn interface{ From() Origin }
+
+// An Origin is the item of a view that a turn shows.
+type Origin struct {
+	Item    string `json:"-"` // its ID
+	Version uint64 `json:"-"` // of the item, or of a later one that the turn shows as well
+}
+
+// From returns the origin of a turn.
+func (o Origin) From() Origin { return o }
 
 type (
-	// said is a message of the user, or of the program in its place. Kind is "said".
-	said struct {
+	// Said is a message of the user, or of the program in its place. Kind is "said".
+	Said struct {
+		Origin
 		Kind     string         `json:"kind"`
 		Seq      int64          `json:"seq"`
 		UUID     string         `json:"uuid"`
@@ -35,31 +53,32 @@ type (
 		Anchor  string `json:"-"` // its id in a page
 		Speaker string `json:"-"` // for people
 	}
-	// answer is the model's text and its tool calls. Kind is "answer".
-	answer struct {
+	// Answer is the model's text and its tool calls. Kind is "answer".
+	Answer struct {
+		Origin
 		Kind    string     `json:"kind"`
 		Seq     int64      `json:"seq"`
 		UUID    string     `json:"uuid"`
 		Time    time.Time  `json:"time"`
 		Model   string     `json:"model"`
 		Content llm.Blocks `json:"content"` // text and thinking
-		Calls   []call     `json:"calls,omitempty"`
+		Calls   []Call     `json:"calls,omitempty"`
 		Usage   llm.Usage  `json:"usage,omitzero"`
 		CostUSD *float64   `json:"cost_usd"` // null: not known
 
 		Anchor string `json:"-"` // its id in a page
 	}
 	// A call is a call of a tool.
-	call struct {
+	Call struct {
 		ID    string          `json:"id"`
 		Tool  string          `json:"tool"`
 		Input json.RawMessage `json:"input"`
 		// Decisions are the answers to questions about the call, and those that say who
 		// made them. The call may have been asked about again, see [permission.Decision].
-		Decisions []decision `json:"decisions,omitempty"`
-		Result    *result    `json:"result,omitempty"` // null: there is none yet
-		Calls     []call     `json:"calls,omitempty"`  // of a batch
-		Agents    []agent    `json:"agents,omitempty"` // that the call has started
+		Decisions []Decision `json:"decisions,omitempty"`
+		Result    *Result    `json:"result,omitempty"` // null: there is none yet
+		Calls     []Call     `json:"calls,omitempty"`  // of a batch
+		Agents    []Agent    `json:"agents,omitempty"` // that the call has started
 
 		Anchor string `json:"-"` // its id in a page
 		What   string `json:"-"` // what it does, in a line
@@ -69,7 +88,8 @@ type (
 		Shown  string `json:"-"` // the input for people: a command line, a change, or JSON; "" if the result's diff says it
 	}
 	// An agent is a piece of work of a sub-agent.
-	agent struct {
+	Agent struct {
+		Origin
 		Session    string          `json:"session"`
 		Name       string          `json:"agent"`
 		Background bool            `json:"background,omitempty"`
@@ -79,17 +99,18 @@ type (
 		Usage      llm.Usage       `json:"usage,omitzero"`
 		CostUSD    *float64        `json:"cost_usd"`
 		DurationMS int64           `json:"duration_ms,omitempty"`
-		Turns      turnList        `json:"turns,omitempty"` // of its session, once
+		Turns      List            `json:"turns,omitempty"` // of its session, once
 	}
 	// A note is a line about something that happened. JSON has none.
-	note struct {
+	Note struct {
+		Origin
 		Seq  int64
 		Time time.Time
 		Text string
 	}
-	turnList []turn
+	List []Turn
 	// A decision says who let a call run, or refused it.
-	decision struct {
+	Decision struct {
 		Seq      int64               `json:"seq"`
 		Time     time.Time           `json:"time"`
 		Behavior permission.Behavior `json:"behavior"`
@@ -101,7 +122,7 @@ type (
 		Expires  time.Time           `json:"expires,omitzero"`
 	}
 	// A result is the result of a call.
-	result struct {
+	Result struct {
 		Seq        int64           `json:"seq"`
 		Time       time.Time       `json:"time"`
 		Title      string          `json:"title,omitempty"`
@@ -113,8 +134,9 @@ type (
 
 		diff string // of the details
 	}
-	// runEnd is the end of a run. Kind is "end".
-	runEnd struct {
+	// End is the end of a run. Kind is "end".
+	End struct {
+		Origin
 		Kind       string          `json:"kind"`
 		Seq        int64           `json:"seq"`
 		Time       time.Time       `json:"time"`
@@ -135,39 +157,35 @@ type (
 	}
 )
 
-func (said) turn()    {}
-func (*answer) turn() {}
-func (runEnd) turn()  {}
-func (note) turn()    {}
-func (agent) turn()   {}
-
 // MarshalJSON leaves notes out.
-func (l turnList) MarshalJSON() ([]byte, error) {
-	told := []turn{}
+func (l List) MarshalJSON() ([]byte, error) {
+	told := []Turn{}
 	for _, t := range l {
-		if _, is := t.(note); !is {
+		if _, is := t.(Note); !is {
 			told = append(told, t)
 		}
 	}
-	return encode(told)
+	return Encode(told)
 }
 
-// A reader makes turns of items.
-type reader struct {
-	hide   redact.Values
+// A Reader makes turns of items.
+type Reader struct {
+	Hide  redact.Values // secrets
+	Limit int           // bytes of a text of a call that turns have; 0: all
+
 	agents map[string]bool // whose sessions were shown
 	within string          // the beginning of the ids in a page; that of an agent's session is its own
 }
 
 // anchor is the id in a page of what a fact began.
-func (r *reader) anchor(seq int64) string { return r.within + "f" + strconv.FormatInt(seq, 10) }
+func (r *Reader) anchor(seq int64) string { return r.within + "f" + strconv.FormatInt(seq, 10) }
 
-// turns yields the conversation of a session without secrets. One answer with its results is
-// in memory at a time, beside the view.
-func (r *reader) turns(id string, v *view.State) iter.Seq[turn] {
-	return func(yield func(turn) bool) {
-		var open *answer // whose calls are still coming
-		put := func(t turn) bool {
+// Turns yields the items of a session's view as turns without secrets. Calls before the first answer
+// are left out. One answer with its results is in memory at a time, beside the view.
+func (r *Reader) Turns(id string, items []*view.Item) iter.Seq[Turn] {
+	return func(yield func(Turn) bool) {
+		var open *Answer // whose calls are still coming
+		put := func(t Turn) bool {
 			if a := open; a != nil {
 				open = nil
 				if !yield(a) {
@@ -176,8 +194,8 @@ func (r *reader) turns(id string, v *view.State) iter.Seq[turn] {
 			}
 			return t == nil || yield(t)
 		}
-		for _, it := range v.Items {
-			var t turn
+		for _, it := range items {
+			var t Turn
 			switch d := it.Data.(type) {
 			case *view.Prompt:
 				if d.Delivered {
@@ -190,17 +208,18 @@ func (r *reader) turns(id string, v *view.State) iter.Seq[turn] {
 					}
 					open = r.answer(id, it, d)
 				} else if d.Failed != nil {
-					t = note{Seq: it.Seq, Time: it.Time, Text: r.failed(d)}
+					t = Note{Origin: from(it), Seq: it.Seq, Time: it.Time, Text: r.failed(d)}
 				}
 			case *view.Call:
 				if open != nil {
 					open.Calls = append(open.Calls, r.call(it, d))
+					open.Version = max(open.Version, it.Version)
 				}
 			case *view.Agent:
-				t = r.agent(d)
+				t = r.agent(it, d)
 			case *view.Notice:
 				if worthTelling(d.Event) {
-					t = note{Seq: it.Seq, Time: it.Time, Text: r.line(d.Text)}
+					t = Note{Origin: from(it), Seq: it.Seq, Time: it.Time, Text: r.Line(d.Text)}
 				}
 			case *view.End:
 				t = r.end(it, d)
@@ -213,6 +232,8 @@ func (r *reader) turns(id string, v *view.State) iter.Seq[turn] {
 	}
 }
 
+func from(it *view.Item) Origin { return Origin{it.ID, it.Version} }
+
 // worthTelling reports whether a notice is worth a line to somebody who reads the session later.
 func worthTelling(d event.Data) bool {
 	switch d := d.(type) {
@@ -224,13 +245,13 @@ func worthTelling(d event.Data) bool {
 	return true
 }
 
-func (r *reader) said(id string, it *view.Item, p *view.Prompt) turn {
-	return said{Kind: "said", Seq: it.Seq, UUID: uuid(id, it.Seq), Time: it.Time, Delivery: event.Delivery(r.line(string(p.Message.Delivery))),
+func (r *Reader) said(id string, it *view.Item, p *view.Prompt) Turn {
+	return Said{Origin: from(it), Kind: "said", Seq: it.Seq, UUID: uuid(id, it.Seq), Time: it.Time, Delivery: event.Delivery(r.Line(string(p.Message.Delivery))),
 		Content: r.blocks(p.Message.Message.Content), Anchor: r.anchor(it.Seq), Speaker: r.speaker(p.Message.Delivery)}
 }
 
 // speaker says who a message is from. An agent gets its prompts from the call that started it.
-func (r *reader) speaker(d event.Delivery) string {
+func (r *Reader) speaker(d event.Delivery) string {
 	if r.within != "" && d == fact.AsPrompt {
 		return "Task"
 	}
@@ -239,23 +260,23 @@ func (r *reader) speaker(d event.Delivery) string {
 
 func uuid(session string, seq int64) string { return event.Event{Session: session, Seq: seq}.UUID() }
 
-func (r *reader) answer(id string, it *view.Item, d *view.Answer) *answer {
+func (r *Reader) answer(id string, it *view.Item, d *view.Answer) *Answer {
 	f := d.Fact
-	return &answer{Kind: "answer", Seq: it.Seq, UUID: uuid(id, it.Seq), Time: it.Time, Model: r.line(f.Model),
+	return &Answer{Origin: from(it), Kind: "answer", Seq: it.Seq, UUID: uuid(id, it.Seq), Time: it.Time, Model: r.Line(f.Model),
 		Content: r.blocks(f.Response.Message.Content), Usage: f.Response.Usage, CostUSD: f.CostUSD, Anchor: r.anchor(it.Seq)}
 }
 
 // failed is a line about an attempt of a model that came to nothing.
-func (r *reader) failed(d *view.Answer) string {
-	line := r.line(d.Model) + " failed: " + r.line(d.Failed.Message)
+func (r *Reader) failed(d *view.Answer) string {
+	line := r.Line(d.Model) + " failed: " + r.Line(d.Failed.Message)
 	if d.Failed.Partial != "" {
 		line += " (its " + text.Count(len([]rune(d.Failed.Partial)), "character") + " do not count)"
 	}
 	return line
 }
 
-func (r *reader) call(it *view.Item, d *view.Call) call {
-	c := call{ID: r.line(d.ID), Tool: r.line(d.Use.Name), Input: r.input(d.Use)}
+func (r *Reader) call(it *view.Item, d *view.Call) Call {
+	c := Call{ID: r.Line(d.ID), Tool: r.Line(d.Use.Name), Input: r.input(d.Use)}
 	c.Anchor = r.within + c.ID
 	c.What, c.Why = r.about(d)
 	for _, x := range d.Decisions {
@@ -265,16 +286,16 @@ func (r *reader) call(it *view.Item, d *view.Call) call {
 	}
 	if f := d.Result; f != nil {
 		c.Exit = exitCode(f.Result.Details)
-		c.Result = &result{Seq: d.ResultSeq, Time: d.Ended, Title: r.line(f.Result.Title), Content: r.blocks(f.Result.Content), Details: r.hide.JSON(f.Result.Details),
-			diff: r.text(d.Diff()), IsError: f.Result.IsError, Cause: event.Cause(r.line(string(f.Cause))), DurationMS: f.Duration.Milliseconds()}
+		c.Result = &Result{Seq: d.ResultSeq, Time: d.Ended, Title: r.Line(f.Result.Title), Content: r.blocks(f.Result.Content), Details: r.Hide.JSON(f.Result.Details),
+			diff: r.Text(d.Diff()), IsError: f.Result.IsError, Cause: event.Cause(r.Line(string(f.Cause))), DurationMS: f.Duration.Milliseconds()}
 	}
-	c.Shown = r.text(shownInput(c))
+	c.Shown = r.Text(shownInput(c))
 	switch {
 	case d.Result != nil:
 	case d.Phase == "asking":
 		c.Open = "Waits for a person."
 		if n := len(d.Decisions); n > 0 && d.Decisions[n-1].Decision.Reason != "" {
-			c.Open = "Waits for a person: " + r.line(d.Decisions[n-1].Decision.Reason)
+			c.Open = "Waits for a person: " + r.Line(d.Decisions[n-1].Decision.Reason)
 		}
 	default:
 		c.Open = "No result yet."
@@ -284,59 +305,62 @@ func (r *reader) call(it *view.Item, d *view.Call) call {
 		case *view.Call:
 			c.Calls = append(c.Calls, r.call(sub, d))
 		case *view.Agent:
-			c.Agents = append(c.Agents, r.agent(d))
+			c.Agents = append(c.Agents, r.agent(sub, d))
 		}
 	}
 	return c
 }
 
-func (r *reader) decision(x view.Decision) decision {
+func (r *Reader) decision(x view.Decision) Decision {
 	d := x.Decision
-	return decision{Seq: x.Seq, Time: x.Time, Behavior: permission.Behavior(r.line(string(d.Behavior))), Source: permission.Source(r.line(string(d.Source))),
-		By: r.line(d.By), Rule: r.line(d.Rule), Origin: r.line(d.Origin), Reason: r.line(d.Reason), Expires: d.Expires}
+	return Decision{Seq: x.Seq, Time: x.Time, Behavior: permission.Behavior(r.Line(string(d.Behavior))), Source: permission.Source(r.Line(string(d.Source))),
+		By: r.Line(d.By), Rule: r.Line(d.Rule), Origin: r.Line(d.Origin), Reason: r.Line(d.Reason), Expires: d.Expires}
 }
 
-func (r *reader) agent(d *view.Agent) agent {
-	a := agent{Session: r.line(d.Start.Session), Name: r.line(d.Start.Agent), Background: d.Start.Background}
+func (r *Reader) agent(it *view.Item, d *view.Agent) Agent {
+	a := Agent{Origin: from(it), Session: r.Line(d.Start.Session), Name: r.Line(d.Start.Agent), Background: d.Start.Background}
 	if e := d.End; e != nil {
-		a.Reason, a.Message, a.ModelTurns = event.EndReason(r.line(string(e.Reason))), r.line(e.Message), e.Turns
+		a.Reason, a.Message, a.ModelTurns = event.EndReason(r.Line(string(e.Reason))), r.Line(e.Message), e.Turns
 		a.Usage, a.CostUSD, a.DurationMS = e.Usage, e.CostUSD, e.Duration.Milliseconds()
 	}
 	if r.agents[d.Start.Session] { // its earlier piece of work shows the whole session
 		return a
 	}
+	if r.agents == nil {
+		r.agents = map[string]bool{}
+	}
 	r.agents[d.Start.Session] = true
 	outer := r.within
 	r.within = fmt.Sprintf("a%d-", len(r.agents))
-	for t := range r.turns(d.Start.Session, d.View) {
+	for t := range r.Turns(d.Start.Session, d.View.Items) {
 		a.Turns = append(a.Turns, t)
 	}
 	r.within = outer
 	return a
 }
 
-func (r *reader) end(it *view.Item, d *view.End) runEnd {
+func (r *Reader) end(it *view.Item, d *view.End) End {
 	f, ms := d.Fact, time.Duration.Milliseconds
-	return runEnd{Kind: "end", Seq: it.Seq, Time: it.Time, Reason: event.EndReason(r.line(string(f.Reason))), Message: r.line(f.Message), Turns: f.Turns, Usage: f.Usage,
+	return End{Origin: from(it), Kind: "end", Seq: it.Seq, Time: it.Time, Reason: event.EndReason(r.Line(string(f.Reason))), Message: r.Line(f.Message), Turns: f.Turns, Usage: f.Usage,
 		CostUSD: f.CostUSD, DurationMS: ms(f.Duration), Calls: d.Calls, Denied: d.Denied,
 		WaitingMS: ms(d.Time.Waiting), ToolsMS: ms(d.Time.Tools), ModelMS: ms(d.Time.Model), RetryMS: ms(d.Time.Retry), split: d.Time}
 }
 
 // about says what a call does, in a line, and why: the model's own description.
-func (r *reader) about(d *view.Call) (what, why string) {
+func (r *Reader) about(d *view.Call) (what, why string) {
 	var in map[string]any
 	if json.Unmarshal(d.Input(), &in) == nil {
 		for _, name := range []string{"command", "file_path", "notebook_path", "path", "pattern", "url", "query", "prompt"} {
 			if s, ok := in[name].(string); ok && s != "" {
-				what = r.line(s)
+				what = r.Line(s)
 				break
 			}
 		}
 		why, _ = in["description"].(string)
 	}
-	why = r.line(why)
+	why = r.Line(why)
 	if d.Result != nil && why == "" {
-		why = r.line(d.Result.Result.Title)
+		why = r.Line(d.Result.Result.Title)
 	}
 	if what == "" && why == "" {
 		what = text.Runes(string(r.input(d.Use)), maxLine)
@@ -357,7 +381,7 @@ func exitCode(details json.RawMessage) int {
 }
 
 // shownInput is the input of a call for people.
-func shownInput(c call) string {
+func shownInput(c Call) string {
 	var in struct {
 		Command, Content, Path string
 		File                   string  `json:"file_path"`
@@ -365,7 +389,7 @@ func shownInput(c call) string {
 		New                    *string `json:"new_string"`
 	}
 	if json.Unmarshal(c.Input, &in) != nil {
-		return indent(c.Input)
+		return Indent(c.Input)
 	}
 	changes := in.Old != nil && in.New != nil || in.File != "" && in.Content != ""
 	switch {
@@ -380,7 +404,7 @@ func shownInput(c call) string {
 		}
 		return out + marked("-", *in.Old) + marked("+", *in.New)
 	}
-	return indent(c.Input)
+	return Indent(c.Input)
 }
 
 // marked returns a text with a mark before each line.
@@ -396,7 +420,7 @@ func marked(mark, s string) string {
 const maxLine = 160
 
 // String says who decided what.
-func (d decision) String() string {
+func (d Decision) String() string {
 	verb, ok := map[permission.Behavior]string{permission.Allowed: "Allowed by ", permission.Asked: "Left to a person by ", permission.Deferred: "Left for later by "}[d.Behavior]
 	if !ok {
 		verb = "Denied by "
@@ -405,9 +429,9 @@ func (d decision) String() string {
 	if d.Origin != "" && !ok {
 		out += " in " + d.Origin
 	}
-	out += ", " + clock(d.Time)
+	out += ", " + Clock(d.Time)
 	if !d.Expires.IsZero() {
-		out += ", until " + clock(d.Expires)
+		out += ", until " + Clock(d.Expires)
 	}
 	if d.Reason != "" && !ok {
 		out += ": " + d.Reason
@@ -416,28 +440,28 @@ func (d decision) String() string {
 }
 
 // blocks returns the visible content of blocks.
-func (r *reader) blocks(given llm.Blocks) llm.Blocks {
+func (r *Reader) blocks(given llm.Blocks) llm.Blocks {
 	var out llm.Blocks
 	for _, b := range given {
 		switch b := b.(type) {
 		case llm.Text:
-			out = append(out, llm.Text{Text: r.text(b.Text)})
+			out = append(out, llm.Text{Text: r.Text(b.Text)})
 		case llm.Thinking:
 			if b.Text != "" {
-				out = append(out, llm.Thinking{Text: r.text(b.Text)})
+				out = append(out, llm.Thinking{Text: r.Text(b.Text)})
 			}
 		case llm.Verbatim:
 			if b.Shown != "" {
-				out = append(out, llm.Text{Text: r.text(b.Shown)})
+				out = append(out, llm.Text{Text: r.Text(b.Shown)})
 			}
 		case llm.Document:
-			b.Title, b.MediaType = r.line(b.Title), r.line(b.MediaType)
+			b.Title, b.MediaType = r.Line(b.Title), r.Line(b.MediaType)
 			if strings.HasPrefix(b.MediaType, "text/") {
-				b.Data = []byte(r.text(string(b.Data)))
+				b.Data = []byte(r.Text(string(b.Data)))
 			}
 			out = append(out, b)
 		case llm.Image:
-			b.MediaType = r.line(b.MediaType)
+			b.MediaType = r.Line(b.MediaType)
 			out = append(out, b)
 		}
 	}
@@ -445,15 +469,15 @@ func (r *reader) blocks(given llm.Blocks) llm.Blocks {
 }
 
 // input returns the input of a call as readable JSON.
-func (r *reader) input(u llm.ToolUse) json.RawMessage {
+func (r *Reader) input(u llm.ToolUse) json.RawMessage {
 	if u.Invalid != "" {
-		text, err := json.Marshal(r.text(u.Invalid))
+		text, err := json.Marshal(r.Text(u.Invalid))
 		if err != nil {
 			return json.RawMessage("null")
 		}
 		return text
 	}
-	input := r.hide.JSON(json.RawMessage(strings.Map(visible, string(redact.Plain(u.Input)))))
+	input := r.Hide.JSON(json.RawMessage(terminal.Text(string(redact.Plain(u.Input)))))
 	var b bytes.Buffer
 	if input == nil || json.Compact(&b, input) != nil {
 		return json.RawMessage("null")
@@ -461,24 +485,11 @@ func (r *reader) input(u llm.ToolUse) json.RawMessage {
 	return b.Bytes()
 }
 
-// text returns a text without secrets, control characters and marks that let it
+// Text returns a text without secrets, control characters and marks that let it
 // look like another one than it is.
-func (r *reader) text(s string) string {
-	return strings.Map(visible, r.hide.Text(text.Clean(s)))
+func (r *Reader) Text(s string) string {
+	return terminal.Text(r.Hide.Text(text.Clean(s)))
 }
 
-// visible removes invisible characters except line ends and tabs.
-func visible(c rune) rune {
-	switch {
-	case c == '\n' || c == '\t':
-		return c
-	case c == '\r':
-		return -1
-	case c < 0x20, 0x7f <= c && c <= 0x9f, 0x202a <= c && c <= 0x202e, 0x2066 <= c && c <= 0x2069:
-		return '\uFFFD'
-	}
-	return c
-}
-
-// line returns a text in one line, as text does.
-func (r *reader) line(s string) string { return text.OneLine(r.text(s)) }
+// Line returns a text in one line, as text does.
+func (r *Reader) Line(s string) string { return text.OneLine(r.Text(s)) }

@@ -1,4 +1,4 @@
-package export
+package turns
 
 import (
 	"fmt"
@@ -13,8 +13,8 @@ import (
 	"github.com/openagent-go/agent/session/view"
 )
 
-// totals sums up all runs of a view in words, part by part.
-func totals(v *view.State) []string {
+// Totals sums up all runs of a view in words, part by part.
+func Totals(v *view.State) []string {
 	var prompts, turns, calls, denied int
 	var took time.Duration
 	var split view.Split
@@ -60,17 +60,17 @@ func sum(a, b view.Split) view.Split {
 }
 
 // Summary is the line at the end of a run, after its reason.
-func (e runEnd) Summary() string {
+func (e End) Summary() string {
 	parts := []string{text.Count(e.Turns, "turn"), callCount(e.Calls, e.Denied), lasted(time.Duration(e.DurationMS)*time.Millisecond, e.split)}
 	return strings.Join(append(parts, spent(e.Usage, e.CostUSD)...), " · ")
 }
 
 // Summary is a line about an agent that has ended, "" for one that has not.
-func (a agent) Summary() string {
+func (a Agent) Summary() string {
 	if a.Reason == "" {
 		return ""
 	}
-	parts := []string{string(a.Reason), text.Count(a.ModelTurns, "turn"), span(time.Duration(a.DurationMS) * time.Millisecond)}
+	parts := []string{string(a.Reason), text.Count(a.ModelTurns, "turn"), Span(time.Duration(a.DurationMS) * time.Millisecond)}
 	return strings.Join(append(parts, spent(a.Usage, a.CostUSD)...), " · ")
 }
 
@@ -89,17 +89,17 @@ func lasted(took time.Duration, s view.Split) string {
 		took time.Duration
 	}{{"model", s.Model}, {"tools", s.Tools}, {"you", s.Waiting}, {"retries", s.Retry}} {
 		if p.took >= 50*time.Millisecond {
-			parts = append(parts, p.name+" "+span(p.took))
+			parts = append(parts, p.name+" "+Span(p.took))
 		}
 	}
 	if len(parts) == 0 {
-		return span(took)
+		return Span(took)
 	}
-	return span(took) + " (" + strings.Join(parts, ", ") + ")"
+	return Span(took) + " (" + strings.Join(parts, ", ") + ")"
 }
 
-// span writes a duration for people.
-func span(d time.Duration) string {
+// Span writes a duration for people.
+func Span(d time.Duration) string {
 	switch {
 	case d < time.Second:
 		return fmt.Sprintf("%d ms", d.Milliseconds())
@@ -162,5 +162,5 @@ func speaker(d event.Delivery) string {
 	return "User"
 }
 
-// byProgram reports whether nobody has written a message.
-func byProgram(d event.Delivery) bool { return strings.HasPrefix(speaker(d), "Program") }
+// ByProgram reports whether nobody has written a message.
+func ByProgram(d event.Delivery) bool { return strings.HasPrefix(speaker(d), "Program") }
