@@ -17,6 +17,7 @@ import (
 	"github.com/openagent-go/agent/cmd/openagent/internal/sessionlist"
 	"github.com/openagent-go/agent/cmd/openagent/internal/sessionstore"
 	"github.com/openagent-go/agent/cmd/openagent/internal/settings"
+	"github.com/openagent-go/agent/cmd/openagent/internal/welcome"
 	"github.com/openagent-go/agent/llm"
 	"github.com/openagent-go/agent/session"
 	"github.com/openagent-go/agent/tool"
@@ -137,7 +138,11 @@ func openWithKey(ctx context.Context, h *cli.IO, o *settings.Options, ask app.As
 			return s, err
 		}
 		demo := func() error { return root(h).Execute(ctx, []string{"demo"}, h.Show) }
-		if chosen, failed := firstrun.AskInLines(ctx, h, name, demo); failed != nil || !chosen {
+		question := welcome.Ask
+		if o.Plain || plain(h) {
+			question = firstrun.AskInLines
+		}
+		if chosen, failed := question(ctx, h, name, demo); failed != nil || !chosen {
 			return nil, cmp.Or(failed, err)
 		}
 	}

@@ -2,6 +2,8 @@ package main
 
 import (
 	"encoding/json"
+	"fmt"
+	"io/fs"
 	"net"
 	"net/http"
 	"os"
@@ -10,6 +12,7 @@ import (
 	"testing"
 
 	"github.com/openagent-go/agent/cmd/openagent/internal/cli"
+	"github.com/openagent-go/agent/llm/llmtest"
 )
 
 // keylessEnv is that of a stranger. A server on a loopback address would need no key.
@@ -60,7 +63,7 @@ func TestWelcome(t *testing.T) {
 // Who chooses nothing gets the error and the exit code of a script.
 func TestWelcomeLeft(t *testing.T) {
 	t.Parallel()
-	p := sit(t, t.TempDir(), keylessEnv, []string{"say hello"})
+	p := sit(t, t.TempDir(), keylessEnv, []string{"--plain", "say hello"})
 	p.sees(`leave\): `)
 	p.types("1\n")
 	p.sees(`Allow this\? \[y/n\] `)
@@ -92,6 +95,100 @@ func TestWelcomeLeft(t *testing.T) {
 	}
 }
 
+// The screen of the terminal UI: a person sees the demo, goes back from a question, enters a key
+// that nobody sees, and is in the conversation.
+func TestWelcomeScreen(t *testing.T) {
+	t.Parallel()
+	home := t.TempDir()
+	log := filepath.Join(t.TempDir(), "log")
+	env := append([]string{"OPENAGENT_HOME=" + home}, keylessEnv...)
+	p := sitDown(t, llmtest.NewServer(t), t.TempDir(), env, []string{"--log-level", "debug", "--trace", log})
+	p.sees(`openagent needs a model\. There is no API key for anthropic`)
+	p.sees(`esc leave`)
+	p.types("1")
+	p.sees(`Allow this\? \[y/n\] `)
+	p.types("y\n")
+	p.sees(`end of the simulated run`)
+	p.sees(`openagent needs a model`)
+	p.sees(`esc leave`)
+	p.types("4")
+	p.sees(`command that prints the key:`)
+	p.types("exit 3\r")
+	p.sees(`the key command: `)
+	p.types("\x1b")
+	p.sees(`openagent needs a model`)
+	p.sees(`esc leave`)
+	p.types("\x1b[B\r") // down
+	p.sees(`whose key\?`)
+	p.sees(`esc back`)
+	p.types("\x1b[200~sk-test-KEYKEYKEY\x1b[201~")
+	p.sees(`nothing was pasted`)
+	p.types("anthropic\r")
+	p.sees(`API key of Anthropic:`)
+	p.types("\x1b[200~sk-test-KEYKEY\x1b[201~")
+	p.sees(`••••••••`)
+	p.types("KEY\r")
+	p.sees(`Stored the key of anthropic in .*keys\.json, which only you can read`)
+	p.sees(`asks before changes`)
+	p.sees(`enter send`)
+	p.types("\x04")
+	if code := p.leaves(); code != 0 {
+		t.Errorf("exit code %d", code)
+	}
+	if strings.Contains(p.all.String(), "KEYKEY") || strings.Contains(p.all.String(), "sk-test") {
+		t.Error("the terminal shows the key")
+	}
+	kept := 0
+	for _, dir := range []string{home, filepath.Dir(log)} {
+		err := filepath.WalkDir(dir, func(path string, e fs.DirEntry, err error) error {
+			if err != nil || e.IsDir() {
+				return err
+			}
+			data, err := os.ReadFile(path)
+			if strings.Contains(string(data), "KEYKEYKEY") {
+				kept++
+				if info, _ := e.Info(); info.Mode().Perm() != 0o600 || filepath.Base(path) != "keys.json" {
+					t.Errorf("%s has the key, with mode %v", path, info.Mode())
+				}
+			}
+			return err
+		})
+		if err != nil {
+			t.Error(err)
+		}
+	}
+	if kept != 1 {
+		t.Errorf("%d files have the key", kept)
+	}
+}
+
+// Who leaves the screen gets the error and the exit code of a script. A key command leads into the
+// conversation.
+func TestWelcomeScreenLeft(t *testing.T) {
+	t.Parallel()
+	for _, keys := range []string{"5", "\x1b", "\x03"} {
+		p := sitDown(t, llmtest.NewServer(t), t.TempDir(), keylessEnv, nil)
+		p.sees(`openagent needs a model`)
+		p.sees(`esc leave`)
+		p.types(keys)
+		p.sees(`(?s)no API key for the provider anthropic.*try: `)
+		if code := p.leaves(); code != cli.ExitKey {
+			t.Errorf("%q: exit code %d", keys, code)
+		}
+	}
+	p := sitDown(t, llmtest.NewServer(t), t.TempDir(), append([]string{"OPENAGENT_HOME=" + t.TempDir()}, keylessEnv...), nil)
+	p.sees(`esc leave`)
+	p.types("4")
+	p.sees(`command that prints the key:`)
+	p.types("echo sk-test-2\r")
+	p.sees("The command printed a key")
+	p.sees(`enter send`)
+	p.types("\x04")
+	if code := p.leaves(); code != 0 || strings.Contains(strings.ReplaceAll(p.all.String(), "echo sk-test-2", ""), "sk-test-2") {
+		t.Errorf("exit code %d, %q", code, p.all.String())
+	}
+}
+
 // A model server of this machine is found on its port.
 func TestWelcomeServer(t *testing.T) {
 	t.Parallel()
@@ -99,7 +196,14 @@ func TestWelcomeServer(t *testing.T) {
 	if err != nil {
 		t.Skipf("the port of Ollama is taken: %v", err)
 	}
-	s := &http.Server{Handler: http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+	s := &http.Server{Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.Method == http.MethodPost {
+			w.Header().Set("Content-Type", "text/event-stream")
+			for _, data := range []string{`{"choices":[{"index":0,"delta":{"role":"assistant","content":"I am local."}}]}`, `{"choices":[{"index":0,"delta":{},"finish_reason":"stop"}]}`, "[DONE]"} {
+				fmt.Fprintf(w, "data: %s\n\n", data)
+			}
+			return
+		}
 		w.Write([]byte(`{"object":"list","data":[{"id":"qwen3:8b"},{"id":"llama3.3:70b"}]}`))
 	})}
 	go s.Serve(l)
@@ -115,6 +219,21 @@ func TestWelcomeServer(t *testing.T) {
 	p.sees(`has Ollama with llama3.3:70b`)
 	p.sees("llama3.3:70b, .*/help lists commands")
 	p.types("/quit\n")
+	p.leaves()
+	p = sitDown(t, llmtest.NewServer(t), t.TempDir(), append([]string{"OPENAGENT_HOME=" + t.TempDir()}, keylessEnv...), nil)
+	p.sees(`found Ollama with 2 models`)
+	p.sees(`esc leave`)
+	p.types("3")
+	p.sees(`which model\?`)
+	p.sees(`qwen3:8b`)
+	p.types("llama\r")
+	p.sees(`has Ollama with llama3.3:70b`)
+	p.sees(`llama3.3:70b .*asks before changes`)
+	p.sees(`enter send`)
+	p.types("who are you?\r")
+	p.sees(`I am local`)
+	p.sees(`done · 1 turn`)
+	p.types("\x04")
 	p.leaves()
 	var kept map[string]any
 	data, err := os.ReadFile(filepath.Join(home, "settings.json"))

@@ -27,7 +27,7 @@ var commandLayers = [][]string{
 	{"slash"},
 	{"tui"},
 	{"dialog"},
-	{"oneshot", "repl", "chat", "demo", "command/..."},
+	{"oneshot", "repl", "chat", "welcome", "demo", "command/..."},
 }
 
 func TestCommandLayers(t *testing.T) {

@@ -12,6 +12,7 @@ import (
 	"context"
 	"errors"
 	"os"
+	"time"
 
 	"github.com/openagent-go/agent/cmd/openagent/internal/cli"
 	"github.com/openagent-go/agent/cmd/openagent/internal/settings"
@@ -46,6 +47,7 @@ func Open(h *cli.IO) (*Dialog, error) {
 	if !ok {
 		return nil, term.ErrNotTerminal
 	}
+	h.DiscardInput() // what was typed before is no answer
 	t, err := term.Open(in, out)
 	if err != nil {
 		return nil, err
@@ -76,7 +78,8 @@ func (d *Dialog) Ask(ctx context.Context, c ui.Choice, work Work) (picked string
 	}
 	c.Alone = true
 	theme := draw.Theme{Colours: settings.Colours(d.h)}
-	l := &tui.Loop{Terminal: d.t, Model: ui.New(width, height), Settle: tui.SettleTime(d.h.Getenv)}
+	m, _ := ui.Update(ui.New(width, height), ui.Input{Time: time.Now(), Data: c})
+	l := &tui.Loop{Terminal: d.t, Model: m, Settle: tui.SettleTime(d.h.Getenv)}
 	l.Draw = func(m ui.Model, width, height int) (frame.Frame, ui.Painted) {
 		if a := d.t.About(); a.Known && theme.Colours {
 			theme.Light, theme.Shaded = !a.Background.Dark(), true
@@ -87,7 +90,6 @@ func (d *Dialog) Ask(ctx context.Context, c ui.Choice, work Work) (picked string
 	working, stop := context.WithCancel(ctx)
 	defer stop()
 	l.Act = func(a ui.Action) { answers.act(working, a, work, l.Tell) }
-	l.Tell(c)
 	if work != nil {
 		answers.act(working, nil, work, l.Tell)
 	}

@@ -9,11 +9,12 @@ import (
 )
 
 const (
-	pickerRows = 14 // of a picker
+	pickerRows = 18 // of a picker
 	lookRows   = 24 // of one that shows details
 	listRows   = 5  // of the list beside them
 	minText    = 24 // cells of the items' texts, before columns are left out
 	maxCell    = 28 // cells of a column
+	minNote    = 20 // cells that a note needs
 )
 
 // picker draws the open picker in at most limit lines.
@@ -22,12 +23,13 @@ func picker(t Theme, m ui.Model, width, limit int) block {
 	if limit = min(limit, pickerRows); p.Looking {
 		limit = min(m.Height-2, lookRows)
 	}
-	b := pickerHead(t, p, width)
-	foot := pickerFoot(t, p, width)
+	tight := limit < roomy-2
+	b := pickerHead(t, p, width, tight)
+	foot := pickerFoot(t, p, width, tight)
 	for _, l := range p.About {
 		rows := []row{lineRow(l).Cut(width)}
 		if p.Form != ui.Searched { // texts to read; those of searched pickers are changes of files
-			rows = lineRow(l).Wrap(width, nil, nil)
+			rows = lineRow(l).Wrap(width, nil, blanks("   "))
 		}
 		for _, r := range rows {
 			if len(b.lines)+len(foot.lines)+1 < limit {
@@ -53,13 +55,15 @@ func picker(t Theme, m ui.Model, width, limit int) block {
 }
 
 // pickerHead is the title of a picker and the text that is typed.
-func pickerHead(t Theme, p *ui.Picker, width int) block {
+func pickerHead(t Theme, p *ui.Picker, width int, tight bool) block {
 	title := row{sp(strong, clean(p.Title)), sp(plain, " ")}
 	var b block
 	switch p.Form {
 	case ui.Numbered:
 		b.add(t, row{sp(strong, clean(p.Title))}.Wrap(width, nil, nil)...)
-		b.add(t, row{})
+		if !tight {
+			b.add(t, row{})
+		}
 		return b
 	case ui.Hidden:
 		dots := ui.Editor{}
@@ -126,6 +130,9 @@ func pickerItems(t Theme, p *ui.Picker, width, rows int) block {
 		}
 		if p.Form == ui.Numbered && note != nil { // behind the texts
 			r = r.Pad(text + len("   1  "))
+			if width-r.Width() < minNote {
+				note = nil
+			}
 			b.add(t, append(append(r, sp(plain, "   ")), note...).Cut(width))
 			continue
 		}
@@ -188,14 +195,14 @@ func pickerLook(t Theme, p *ui.Picker, width, rows int) block {
 }
 
 // pickerFoot is the last line of a picker: the keys, or what it asks about the marked item.
-func pickerFoot(t Theme, p *ui.Picker, width int) block {
+func pickerFoot(t Theme, p *ui.Picker, width int, tight bool) block {
 	var b block
 	marked := ""
 	if p.At < len(p.Found) {
 		marked = clean(p.Items[p.Found[p.At]].Text)
 	}
 	leave, choose := "esc back", "enter choose"
-	if p.Alone {
+	if p.Alone && !p.Back {
 		leave = "esc leave"
 	}
 	switch {
@@ -217,7 +224,10 @@ func pickerFoot(t Theme, p *ui.Picker, width int) block {
 		}
 		b.add(t, hints(width, "↑↓ enter open", look, "ctrl+r rename", "ctrl+d delete", leave))
 	case p.Form == ui.Numbered:
-		b.add(t, row{}, hints(width, "↑↓ or a digit, enter", leave))
+		if !tight {
+			b.add(t, row{})
+		}
+		b.add(t, hints(width, "↑↓ or a digit, enter", leave))
 	case p.Form == ui.Entered || p.Form == ui.Hidden:
 		b.add(t, hints(width, "enter go on", "esc back"))
 	default:

@@ -36,6 +36,8 @@ type Choice struct {
 	Form  Form
 	Tools bool // the person can look at items, rename and delete them, and ask for more
 	Alone bool // there is no conversation: closing the picker leaves the program
+	Back  bool // with Alone: closing it goes back to the question before
+	Wary  bool // a paste is not taken, because it may be a secret that belongs elsewhere
 }
 
 // A Form says how a picker takes its answer.
@@ -267,6 +269,8 @@ func (m Model) pickerPaste(text string) (Model, []Action) {
 	switch {
 	case p.Busy:
 		return m, nil
+	case p.Wary:
+		p.Warn = "nothing was pasted: choose first"
 	case p.Naming != nil:
 		e := p.Naming.Paste(text)
 		p.Naming = &e
