@@ -801,6 +801,8 @@ var rules = map[string][]string{
 		"tool",
 	},
 	"cmd/...": {
+		"internal/agentview",
+		"internal/timeline",
 		"internal/walk",
 		"serve",
 		"internal/claudelog",
@@ -895,6 +897,7 @@ var rules = map[string][]string{
 		"session/view",
 	},
 	"cmd/openagent/internal/tui/draw": {
+		"cmd/openagent/internal/tui/amount",
 		"cmd/openagent/internal/tui/difftext",
 		"cmd/openagent/internal/tui/frame",
 		"cmd/openagent/internal/tui/mdview",
@@ -920,6 +923,14 @@ var rules = map[string][]string{
 		"cmd/openagent/internal/tui/styled",
 		"internal/highlight",
 		"internal/markdown",
+	},
+	"cmd/openagent/internal/tui/amount": {},
+	"cmd/openagent/internal/tui/timeview": {
+		"cmd/openagent/internal/tui/amount",
+		"cmd/openagent/internal/tui/frame",
+		"cmd/openagent/internal/tui/input",
+		"cmd/openagent/internal/tui/styled",
+		"internal/timeline",
 	},
 	"cmd/openagent/internal/tui/pager": {
 		"cmd/openagent/internal/tui/difftext",

@@ -13,9 +13,9 @@ import (
 // commandLayers lists the packages of the command from the lowest to the highest. A
 // package imports lower layers only. Packages of one layer do not know each other.
 var commandLayers = [][]string{
-	{"term", "ratelimit", "claudecode", "tui/input", "tui/frame", "tui/fuzzy"},
+	{"term", "ratelimit", "claudecode", "tui/input", "tui/frame", "tui/fuzzy", "tui/amount"},
 	{"tui/ui", "tui/term", "tui/styled"},
-	{"tui/mdview", "tui/difftext"},
+	{"tui/mdview", "tui/difftext", "tui/timeview"},
 	{"cli", "tui/draw", "tui/pager"},
 	{"settings", "keys", "tui/pages"},
 	{"provider"},

@@ -10,7 +10,7 @@ import (
 // The model and the drawing of the terminal UI are pure: they do no I/O, read no clock and know
 // nothing of agents.
 func TestPureUI(t *testing.T) {
-	for _, dir := range []string{"ui", "draw", "styled", "mdview", "difftext", "fuzzy", "pager"} {
+	for _, dir := range []string{"ui", "draw", "styled", "mdview", "difftext", "fuzzy", "pager", "timeview"} {
 		files, err := filepath.Glob(filepath.Join("..", "..", "cmd", "openagent", "internal", "tui", dir, "*.go"))
 		if err != nil || len(files) == 0 {
 			t.Fatal(dir, err)

@@ -380,7 +380,7 @@ func (s *State) lanes(t *Timeline, l Lane, works []*run, now time.Time) {
 	t.Lanes = append(t.Lanes, l)
 	for _, a := range s.agents {
 		if counts(a.seq) && l.Depth < maxDepth {
-			a.State.lanes(t, Lane{Session: a.Session, Name: a.Name, Depth: l.Depth + 1, Call: a.call}, a.works, now)
+			a.State.lanes(t, Lane{Session: a.Session, Name: a.Name, Depth: l.Depth + 1, Call: a.call, Seq: a.seq}, a.works, now)
 		}
 	}
 }

@@ -35,6 +35,7 @@ type Lane struct {
 	Name    string   // of the agent; "main" of the session itself
 	Depth   int      // 0: the session itself, 1: its agents, and so on
 	Call    string   // the call that began the agent; "" for the session itself
+	Seq     int64    // of the fact that began it, in the session that did; 0 for the session itself
 	Work    []Period // its runs
 	Spans   []Span   // in the order of their starts
 	Rows    int      // how many rows show all spans without covering one

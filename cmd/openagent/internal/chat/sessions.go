@@ -13,7 +13,7 @@ import (
 	"strings"
 
 	"github.com/openagent-go/agent/cmd/openagent/internal/cli"
-	"github.com/openagent-go/agent/cmd/openagent/internal/tui/draw"
+	"github.com/openagent-go/agent/cmd/openagent/internal/tui/amount"
 	"github.com/openagent-go/agent/cmd/openagent/internal/tui/ui"
 	"github.com/openagent-go/agent/internal/durable"
 	"github.com/openagent-go/agent/internal/providers"
@@ -75,7 +75,7 @@ func (c *Chat) offerModels() {
 		}
 		note := ""
 		if e.Window > 0 {
-			note = "ctx " + draw.Tokens(e.Window)
+			note = "ctx " + amount.Tokens(e.Window)
 		}
 		if e.Price != nil {
 			note += fmt.Sprintf("  $%s in, $%s out", cli.PriceText(e.Price.Input), cli.PriceText(e.Price.Output))

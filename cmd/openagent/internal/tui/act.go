@@ -26,7 +26,9 @@ func (l *Loop) act(a ui.Action) {
 	case ui.Repaint:
 		l.Terminal.Repaint()
 	case ui.ShowWhole:
-		l.showWhole()
+		l.showWhole(nil)
+	case ui.ShowTimes:
+		l.showTimes()
 	case ui.SaveDraft:
 		if l.Memory != nil {
 			l.remember(l.Memory.SaveDraft(a.Text))

@@ -64,7 +64,7 @@ type Loop struct {
 	next    time.Time // when the next frame may be painted
 	hold    time.Time // the size changes: no frame before
 	title   string
-	whole   *whole // the pager, while it is open
+	covers  []cover // screens above the conversation, the one that is shown last
 	work    sync.WaitGroup
 }
 
@@ -160,7 +160,7 @@ func (l *Loop) Run(ctx context.Context) (err error) {
 
 // update changes the model and carries out the actions that follow.
 func (l *Loop) update(data any) {
-	if l.toWhole(data) {
+	if l.toCover(data) {
 		l.dirty = true
 		return
 	}
@@ -212,9 +212,9 @@ func (l *Loop) paint(now time.Time) error {
 	if w != l.Model.Width || h != l.Model.Height { // the signal is on its way
 		l.update(input.Resize{W: w, H: h})
 	}
-	if l.whole != nil {
+	if len(l.covers) > 0 {
 		l.dirty, l.urgent, l.next = false, false, now.Add(frameTime)
-		return l.paintWhole()
+		return l.paintCover()
 	}
 	f, painted := l.Draw(l.Model, w, h)
 	if err := l.Terminal.Paint(f); err != nil {

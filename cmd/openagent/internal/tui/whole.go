@@ -7,7 +7,8 @@ import (
 	"github.com/openagent-go/agent/cmd/openagent/internal/tui/input"
 	"github.com/openagent-go/agent/cmd/openagent/internal/tui/pager"
 	"github.com/openagent-go/agent/cmd/openagent/internal/tui/pages"
-	"github.com/openagent-go/agent/cmd/openagent/internal/tui/ui"
+	"github.com/openagent-go/agent/cmd/openagent/internal/tui/styled"
+	"github.com/openagent-go/agent/cmd/openagent/internal/tui/timeview"
 	"github.com/openagent-go/agent/session"
 )
 
@@ -15,72 +16,65 @@ import (
 type whole struct {
 	pager  pager.Pager
 	book   *pages.Book // nil until it is open
+	target *timeview.Jump
 	ctx    context.Context
 	stop   context.CancelFunc
 	search context.CancelFunc // of the last search
 }
 
-// forWhole is an input for the pager, from a goroutine that works for it.
-type forWhole struct {
-	whole *whole
-	book  *pages.Book // that was opened, or nil
-	input pager.Input
-}
-
-// showWhole opens the pager. The loop paints it until the person leaves it.
-func (l *Loop) showWhole() {
-	if l.Recorded == nil {
-		return
-	}
-	store, id := l.Recorded()
+// showWhole opens the pager, at an item or at the end.
+func (l *Loop) showWhole(target *timeview.Jump) {
+	store, id := l.recorded()
 	if store == nil {
-		l.Tell(ui.Output{Lines: []ui.Line{{Kind: ui.DimLine, Text: "  this session is not recorded: there is nothing to page through"}}})
 		return
 	}
-	w := &whole{}
+	w := &whole{target: target}
 	w.ctx, w.stop = context.WithCancel(l.ctx)
-	l.whole = w
-	l.updateWhole(input.Resize{W: l.Model.Width, H: l.Model.Height})
-	l.forWhole(w.ctx, func(ctx context.Context) (*pages.Book, pager.Input, error) {
+	l.show(w)
+	l.workFor(w.ctx, w, func(ctx context.Context) any {
 		b, err := pages.Open(ctx, store, id)
 		if errors.Is(err, session.ErrNotFound) {
 			err = errors.New("nothing is recorded yet")
 		}
 		if err != nil {
-			return nil, nil, err
+			return pager.Failed{Text: err.Error()}
 		}
-		return b, b.Opened(), nil
+		return b
 	})
 }
 
-// forWhole works for the pager in a goroutine, which Run waits for.
-func (l *Loop) forWhole(ctx context.Context, work func(context.Context) (*pages.Book, pager.Input, error)) {
-	w := l.whole
-	l.work.Go(func() {
-		book, in, err := work(ctx)
-		switch {
-		case ctx.Err() != nil:
+// work works for the pager in a goroutine.
+func (w *whole) work(l *Loop, ctx context.Context, work func(context.Context) (pager.Input, error)) {
+	l.workFor(ctx, w, func(ctx context.Context) any {
+		in, err := work(ctx)
+		if err != nil {
+			return pager.Failed{Text: err.Error()}
+		}
+		return in
+	})
+}
+
+func (w *whole) update(l *Loop, in any) {
+	switch data := in.(type) {
+	case *pages.Book:
+		w.book = data
+		w.update(l, data.Opened())
+		if t := w.target; t != nil {
+			w.update(l, pager.Go{Page: data.PageOf(t.Seq), ID: t.Item, Call: t.Call, Seq: t.Seq})
+		}
+		return
+	case input.Key:
+		if w.book == nil && !leaves(data) {
 			return
-		case err != nil:
-			in = pager.Failed{Text: err.Error()}
 		}
-		l.Tell(forWhole{w, book, in})
-	})
-}
-
-// updateWhole changes the pager and carries out the actions that follow.
-func (l *Loop) updateWhole(in pager.Input) {
-	w := l.whole
+	}
 	for _, a := range w.pager.Update(in) {
-		if l.whole != w { // it was left
-			return
-		}
+		book := w.book
 		switch a := a.(type) {
 		case pager.Load:
-			book := w.book
-			l.forWhole(w.ctx, func(ctx context.Context) (*pages.Book, pager.Input, error) {
+			w.work(l, w.ctx, func(ctx context.Context) (pager.Input, error) {
 				items, err := book.Page(ctx, a.Page)
-				return nil, pager.Loaded{Page: a.Page, Items: items}, err
+				return pager.Loaded{Page: a.Page, Items: items}, err
 			})
 		case pager.Find:
 			if w.search != nil {
@@ -88,64 +82,32 @@ func (l *Loop) updateWhole(in pager.Input) {
 			}
 			var ctx context.Context
 			ctx, w.search = context.WithCancel(w.ctx)
-			book := w.book
-			l.forWhole(ctx, func(ctx context.Context) (*pages.Book, pager.Input, error) {
+			w.work(l, ctx, func(ctx context.Context) (pager.Input, error) {
 				hits, err := book.Find(ctx, a.Text)
-				return nil, pager.Found{Text: a.Text, Hits: hits}, err
+				return pager.Found{Text: a.Text, Hits: hits}, err
 			})
 		case pager.Refresh:
-			book := w.book
-			l.forWhole(w.ctx, func(ctx context.Context) (*pages.Book, pager.Input, error) {
+			w.work(l, w.ctx, func(ctx context.Context) (pager.Input, error) {
 				err := book.Refresh(ctx)
-				return nil, book.Opened(), err
+				return book.Opened(), err
 			})
 		case pager.Copy:
 			l.complain("copying", l.Terminal.Copy(a.Text))
 		case pager.Close:
-			l.closeWhole()
+			l.uncover()
 			return
 		}
 	}
 }
 
-// closeWhole returns to the conversation.
-func (l *Loop) closeWhole() {
-	l.whole.stop()
-	l.whole = nil
-	l.complain("leaving the alternate screen", l.Terminal.ClosePage())
-	l.Terminal.Repaint()
-	l.update(ui.Uncovered{})
+func (w *whole) grown(*Loop) {}
+
+func (w *whole) draw(l *Loop, alert string) []styled.Row {
+	w.update(l, pager.Alert{Text: alert})
+	return w.pager.Draw()
 }
 
-// toWhole passes an input to the pager if it is open, and reports whether the model must not
-// have it.
-func (l *Loop) toWhole(data any) bool {
-	if in, ok := data.(forWhole); ok {
-		if in.whole == l.whole {
-			if in.book != nil {
-				l.whole.book = in.book
-			}
-			l.updateWhole(in.input)
-		}
-		return true
-	}
-	if l.whole == nil {
-		return false
-	}
-	switch in := data.(type) {
-	case input.Key:
-		if l.whole.book != nil || leaves(in) {
-			l.updateWhole(in)
-		}
-		return true
-	case input.Paste:
-		l.updateWhole(in)
-		return true
-	case input.Resize:
-		l.updateWhole(in)
-	}
-	return false
-}
+func (w *whole) close() { w.stop() }
 
 // leaves reports whether a key closes a pager that is being opened.
 func leaves(k input.Key) bool {
@@ -154,18 +116,4 @@ func leaves(k input.Key) bool {
 		return true
 	}
 	return false
-}
-
-// paintWhole paints the pager.
-func (l *Loop) paintWhole() error {
-	alert := ""
-	if len(l.Model.Cards) > 0 {
-		alert = "a question waits for you: press q"
-	}
-	l.updateWhole(pager.Alert{Text: alert})
-	var rows []string
-	for _, r := range l.whole.pager.Draw() {
-		rows = append(rows, l.Row(r))
-	}
-	return l.Terminal.Page(rows)
 }

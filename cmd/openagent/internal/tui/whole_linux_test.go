@@ -11,8 +11,10 @@ import (
 	"github.com/openagent-go/agent/cmd/openagent/internal/tui/styled"
 	"github.com/openagent-go/agent/cmd/openagent/internal/tui/ui"
 	"github.com/openagent-go/agent/event"
+	"github.com/openagent-go/agent/internal/fact"
 	"github.com/openagent-go/agent/llm"
 	"github.com/openagent-go/agent/session"
+	"github.com/openagent-go/agent/tool"
 )
 
 // recorded returns a store with a session of so many prompts.
@@ -55,6 +57,44 @@ func TestWholeSession(t *testing.T) {
 	s.types(" goes on")
 	s.shows("> draft goes on")
 	s.types("\x0f\x0f\x0f") // opened again, and left while it is being opened
+	s.stop()
+	if err := s.ends(); !errors.Is(err, context.Canceled) {
+		t.Error(err)
+	}
+}
+
+// The timeline shows what was done. Enter goes to an item of the whole session, and back.
+func TestTimeline(t *testing.T) {
+	store := session.Memory()
+	log, err := store.Open(context.Background(), "s", session.Header{Created: time.Unix(1, 0)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { log.Close() })
+	seq := int64(0)
+	add := func(at int64, d event.Data) {
+		e := event.Event{Seq: seq + 1, Prev: seq, Session: "s", Time: time.Unix(at, 0), Data: d}
+		if err := log.Append(context.Background(), seq, false, e); err != nil {
+			t.Fatal(err)
+		}
+		seq++
+	}
+	s := sit(t, t.TempDir(), withPager(store, "s"))
+	s.types("\x14")
+	s.shows("nothing has happened yet")
+	add(1, event.UserMessage{ID: "1", Delivery: "prompt", Message: llm.UserText("list the files")})
+	add(1, fact.ModelStart{Key: "k", Model: "m"})
+	add(3, event.AssistantMessage{Key: "k", Model: "m", Response: llm.Response{Message: llm.Message{Role: llm.Assistant, Content: llm.Blocks{
+		llm.ToolUse{ID: "u", Name: "Bash", Input: []byte(`{"command":"ls -l"}`)}}}}})
+	add(3, event.ToolStart{Call: "c3.0"})
+	add(5, event.ToolResult{Call: "c3.0", Result: tool.Result{Content: llm.Blocks{llm.Text{Text: "invoice.sh"}}}})
+	add(5, event.RunEnd{Reason: event.Completed})
+	s.Tell(ui.Output{Lines: []ui.Line{{Text: "something has changed"}}})
+	s.shows("ls -l")
+	s.types("\r")
+	s.shows("invoice.sh")
+	s.types("qhq") // back to the timeline, to the answer, and to the conversation
+	s.shows("\x1b[?1049l")
 	s.stop()
 	if err := s.ends(); !errors.Is(err, context.Canceled) {
 		t.Error(err)

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/openagent-go/agent/cmd/openagent/internal/tui/amount"
 	"github.com/openagent-go/agent/cmd/openagent/internal/tui/frame"
 	"github.com/openagent-go/agent/cmd/openagent/internal/tui/ui"
 	"github.com/openagent-go/agent/internal/text"
@@ -64,13 +65,13 @@ func agentItem(m ui.Model, a *view.Agent, result string, width int) []row {
 		notes = append(notes, fmt.Sprintf("turn %d of %d", turns+1, a.Start.Turns))
 	}
 	if tokens > 0 {
-		notes = append(notes, Tokens(tokens)+" tok")
+		notes = append(notes, amount.Tokens(tokens)+" tok")
 	}
 	if usd > 0 {
-		notes = append(notes, dollars(usd))
+		notes = append(notes, amount.Dollars(usd))
 	}
 	if e := a.End; e != nil && e.Duration > 0 {
-		notes = append(notes, took(e.Duration))
+		notes = append(notes, amount.Took(e.Duration))
 	}
 	left := row{sp(plain, "  "), mark, sp(strong, " Agent  "), sp(accent, clean(a.Start.Agent)+" "), sp(dim, clean(did))}
 	return []row{callRow(left, strings.Join(notes, "  "), width)}
@@ -143,4 +144,4 @@ var spinners = []string{"⠋", "⠙", "⠹", "⠸", "⠼", "⠴", "⠦", "⠧", 
 func spinner(m ui.Model) string { return spinners[m.Spinner()%len(spinners)] }
 
 // since is how long ago something was, in whole seconds.
-func since(m ui.Model, t time.Time) string { return clock(max(m.Now.Sub(t), 0)) }
+func since(m ui.Model, t time.Time) string { return amount.Clock(max(m.Now.Sub(t), 0)) }

@@ -179,7 +179,7 @@ var keyHelp = [][2]string{
 	{"alt+q", "send after the run"}, {"alt+↑", "edit the last message that waits"},
 	{"esc", "close, or stop the run; twice: earlier prompts"}, {"ctrl+c", "clear, stop, or leave"},
 	{"tab", "complete; answer a question"}, {"↑ ↓, ctrl+r", "earlier messages"},
-	{"ctrl+o", "everything, with search"}, {"ctrl+g", "your editor"},
+	{"ctrl+o", "everything, with search"}, {"ctrl+t", "what took how long"}, {"ctrl+g", "your editor"},
 	{"shift+tab", "permission mode"}, {"ctrl+l, ctrl+z", "repaint, suspend"},
 	{"/ @ ! #", "command, file, shell, note"}, {"ctrl+d", "leave"},
 }

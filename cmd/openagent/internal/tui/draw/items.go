@@ -6,6 +6,7 @@ import (
 	"strings"
 	"unicode/utf8"
 
+	"github.com/openagent-go/agent/cmd/openagent/internal/tui/amount"
 	"github.com/openagent-go/agent/cmd/openagent/internal/tui/difftext"
 	"github.com/openagent-go/agent/cmd/openagent/internal/tui/mdview"
 	"github.com/openagent-go/agent/cmd/openagent/internal/tui/styled"
@@ -203,7 +204,7 @@ func endItem(e *view.End, width int) []row {
 		}
 		parts = append(parts, calls)
 	}
-	parts = append(parts, took(f.Duration)+split(e.Time), cost(f.CostUSD))
+	parts = append(parts, amount.Took(f.Duration)+split(e.Time), cost(f.CostUSD))
 	return append([]row{{}}, say(k, strings.Join(parts, " · ")).Wrap(width, nil, blanks("  "))...)
 }
 
@@ -211,7 +212,7 @@ func cost(usd *float64) string {
 	if usd == nil {
 		return "cost unknown"
 	}
-	return dollars(*usd)
+	return amount.Dollars(*usd)
 }
 
 // split says where the time of a run went.
@@ -259,7 +260,7 @@ func callItem(m ui.Model, c *view.Call, width int) []row {
 		mark = sp(dim, "○")
 	case c.Result == nil:
 		if d := m.Now.Sub(c.Started); d >= timeShown {
-			right = append(right, clock(d))
+			right = append(right, amount.Clock(d))
 		}
 	case c.Result.Result.IsError:
 		mark = sp(bad, "✗")
@@ -269,7 +270,7 @@ func callItem(m ui.Model, c *view.Call, width int) []row {
 	if c.Result != nil {
 		right = append(right, callNote(c)...)
 		if d := c.Result.Duration; d > 0 {
-			right = append(right, took(d))
+			right = append(right, amount.Took(d))
 		}
 	}
 	left := row{sp(plain, "  "), mark, sp(strong, " "+clean(pad(c.Use.Name, 6))), sp(k, " "+clean(about(c.Input(), m.Facts.Dir)))}

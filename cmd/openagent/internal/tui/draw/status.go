@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/openagent-go/agent/cmd/openagent/internal/tui/amount"
 	"github.com/openagent-go/agent/cmd/openagent/internal/tui/frame"
 	"github.com/openagent-go/agent/cmd/openagent/internal/tui/ui"
 	"github.com/openagent-go/agent/internal/text"
@@ -147,7 +148,7 @@ func doing(m ui.Model) string {
 		case *view.Answer:
 			switch {
 			case d.Failed != nil && d.Failed.Retry && m.Now.Before(d.Failed.RetryAt):
-				return "trying again in " + clock(d.Failed.RetryAt.Sub(m.Now)) + ","
+				return "trying again in " + amount.Clock(d.Failed.RetryAt.Sub(m.Now)) + ","
 			case d.Fact == nil && d.Failed == nil && d.Text() == "" && d.Thinking() != "":
 				return "thinking"
 			}
@@ -166,10 +167,10 @@ func numbers(m ui.Model) []string {
 	if s == nil || s.Context == 0 {
 		var out []string
 		if window > 0 {
-			out = append(out, "ctx 0 % of "+Tokens(window))
+			out = append(out, "ctx 0 % of "+amount.Tokens(window))
 		}
 		if spent.USD > 0 {
-			out = append(out, dollars(spent.USD))
+			out = append(out, amount.Dollars(spent.USD))
 		}
 		return out
 	}
@@ -179,16 +180,16 @@ func numbers(m ui.Model) []string {
 		bars := min((percent+9)/10, 10)
 		out = append(out, fmt.Sprintf("ctx %s%s %d %%", strings.Repeat("▓", bars), strings.Repeat("░", 10-bars), percent))
 	} else {
-		out = append(out, "ctx "+Tokens(s.Context))
+		out = append(out, "ctx "+amount.Tokens(s.Context))
 	}
-	money := dollars(spent.USD)
+	money := amount.Dollars(spent.USD)
 	if spent.Unpriced {
 		money += " + unknown"
 	}
 	if m.Facts.Limit > 0 {
 		money += fmt.Sprintf(" of $%g", m.Facts.Limit)
 	}
-	out = append(out, money, "↑"+Tokens(spent.Context)+" ↓"+Tokens(spent.Output))
+	out = append(out, money, "↑"+amount.Tokens(spent.Context)+" ↓"+amount.Tokens(spent.Output))
 	if spent.CacheRead > 0 {
 		out = append(out, fmt.Sprintf("cache %d %%", 100*spent.CacheRead/max(spent.Context, 1)))
 	}

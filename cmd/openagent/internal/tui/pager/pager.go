@@ -11,6 +11,8 @@
 package pager
 
 import (
+	"strings"
+
 	"github.com/openagent-go/agent/cmd/openagent/internal/tui/input"
 	"github.com/openagent-go/agent/session/view"
 )
@@ -32,6 +34,13 @@ type (
 	Found struct {
 		Text string
 		Hits []Hit
+	}
+	// Go shows an item as soon as its page is there: that with the ID, else that of the call,
+	// else the one that a fact belongs to.
+	Go struct {
+		Page     int
+		ID, Call string
+		Seq      int64
 	}
 	// Alert is a text that the status shows first, until another one or "" comes.
 	Alert struct{ Text string }
@@ -78,6 +87,7 @@ type Pager struct {
 	selected place // an item: its line is 0
 	left     int   // cells that are scrolled away
 	atEnd    bool  // the end is to be shown as soon as its page is there
+	target   *Go   // an item that is to be shown as soon as its page is there
 
 	open map[place]bool // items whose fold is not the usual one
 	all  bool           // items are usually unfolded
@@ -141,6 +151,9 @@ func (p *Pager) Update(in Input) []Action {
 		p.forget(func(q place) bool { return q.page == in.Page })
 	case Found:
 		do = p.foundAll(in)
+	case Go:
+		p.target, p.atEnd = &in, false
+		p.top = place{page: in.Page}
 	case Alert:
 		p.alert = in.Text
 		return nil
@@ -150,6 +163,36 @@ func (p *Pager) Update(in Input) []Action {
 	}
 	p.settle()
 	return append(do, p.wants()...)
+}
+
+// showTarget selects and unfolds the item that is to be shown.
+func (p *Pager) showTarget() {
+	t := p.target
+	p.target = nil
+	best, rank := -1, 0
+	for i, it := range p.loaded[t.Page] {
+		r := 0
+		switch c, ok := it.Data.(*view.Call); {
+		case it.ID == t.ID && t.ID != "":
+			r = 3
+		case ok && c.ID != "" && (c.ID == t.Call || strings.HasPrefix(t.Call, c.ID+".")):
+			r = 2
+		case it.Seq > 0 && it.Seq <= t.Seq:
+			r = 1
+		}
+		if r >= max(rank, 1) && (r == 1 || r > rank) {
+			best, rank = i, r
+		}
+	}
+	if best < 0 {
+		return
+	}
+	q := place{t.Page, best, 0}
+	p.pick(q)
+	if !p.unfolded(q) {
+		p.fold()
+	}
+	p.top = q
 }
 
 func set[K comparable, V any](m *map[K]V, k K, v V) {
@@ -228,6 +271,9 @@ func (p *Pager) wants() []Action {
 func (p *Pager) settle() {
 	if p.seek != 0 {
 		p.showHit()
+	}
+	if p.target != nil && p.loaded[p.target.Page] != nil {
+		p.showTarget()
 	}
 	if p.atEnd && p.loaded[p.top.page] != nil {
 		p.atEnd = false

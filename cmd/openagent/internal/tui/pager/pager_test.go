@@ -327,6 +327,26 @@ func TestWideLines(t *testing.T) {
 	}
 }
 
+// An item is shown as soon as its page is there, unfolded: by its ID, by its call, or by a fact.
+func TestGo(t *testing.T) {
+	out := strings.Repeat("line\n", 40)
+	for name, target := range map[string]Go{
+		"id":   {Page: 1, ID: "m/u", Seq: 1},
+		"call": {Page: 1, Call: "c2.0.3"},
+		"fact": {Page: 1, Seq: 2},
+	} {
+		pages := long(3, 10)
+		pages[1] = items(prompt("here"), answer("m", "I look.", bash("seq")), result("c2.0", out))
+		g := start(t, 60, 12, pages...)
+		g.slow = true
+		g.do(target)
+		g.do(Loaded{1, pages[1]})
+		if s := g.screen(); !strings.Contains(s, "▌ ✓ Bash") || strings.Contains(s, "more lines") {
+			t.Errorf("%s:\n%s", name, s)
+		}
+	}
+}
+
 // While pages are read, keys do no harm.
 func TestSlowPages(t *testing.T) {
 	g := start(t, 60, 12, long(20, 10)...)

@@ -130,6 +130,12 @@ func (b *Book) facts() [][]int64 {
 	return b.pages
 }
 
+// PageOf returns the page that has a fact, or the one before it.
+func (b *Book) PageOf(seq int64) int {
+	pages := b.facts()
+	return max(sort.Search(len(pages), func(i int) bool { return pages[i][0] > seq })-1, 0)
+}
+
 // Page reads the items of a page. There are none beyond the last page.
 func (b *Book) Page(ctx context.Context, n int) ([]*view.Item, error) {
 	pages := b.facts()

@@ -17,6 +17,8 @@ type (
 	Repaint struct{}
 	// ShowWhole shows the whole session, with every output, on a screen of its own.
 	ShowWhole struct{}
+	// ShowTimes shows the timeline of the session, on a screen of its own.
+	ShowTimes struct{}
 	// Command runs a command that begins with a slash. The program answers with Output.
 	Command struct{ Line string }
 	// Shell runs a command line of the person. The program answers with Output.
@@ -67,6 +69,7 @@ func (Leave) action()       {}
 func (Suspend) action()     {}
 func (Repaint) action()     {}
 func (ShowWhole) action()   {}
+func (ShowTimes) action()   {}
 func (Command) action()     {}
 func (Shell) action()       {}
 func (AddNote) action()     {}

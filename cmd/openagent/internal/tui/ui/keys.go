@@ -31,6 +31,8 @@ func (m Model) key(k input.Key) (Model, []Action) {
 		return m, []Action{Repaint{}}
 	case "ctrl+o":
 		return m, []Action{ShowWhole{}}
+	case "ctrl+t":
+		return m, []Action{ShowTimes{}}
 	case "ctrl+d":
 		if m.Editor.Empty() && !m.focused() {
 			return m, []Action{Leave{}}
