@@ -92,19 +92,25 @@ func (s *Server) page(c *call, after int64, limit int, types []string) (any, err
 
 // admit counts a stream, for a caller who calls the returned function at its end.
 func (s *Server) admit() (func(), error) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	switch {
-	case s.closed:
-		return nil, errClosed
-	case s.streams >= maxStreams:
-		return nil, &Error{http.StatusTooManyRequests, "too_many_streams", "too many streams are open", "close some pages of this server"}
-	}
-	s.streams++
-	return func() {
+	count := func(n int) error {
 		s.mu.Lock()
 		defer s.mu.Unlock()
-		s.streams--
+		switch {
+		case n > 0 && s.closed:
+			return errClosed
+		case n > 0 && s.streams >= maxStreams:
+			return &Error{http.StatusTooManyRequests, "too_many_streams", "too many streams are open", "close some pages of this server"}
+		}
+		s.streams += n
+		return nil
+	}
+	if err := count(1); err != nil {
+		return nil, err
+	}
+	s.toldWatched()
+	return func() {
+		_ = count(-1)
+		s.toldWatched()
 	}, nil
 }
 

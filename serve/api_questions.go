@@ -60,7 +60,7 @@ func (l *live) pending(ctx context.Context) ([]question, error) {
 		}
 		list = append(list, q)
 	}
-	if open, run := l.running(); open != nil && run != "" {
+	if open, run := l.running(); open != nil && (run != "" || l.lent()) {
 		asked, err := open.Pending(ctx)
 		if err != nil && !errors.Is(err, agent.ErrNotRunning) {
 			return nil, err
@@ -162,7 +162,10 @@ func (s *Server) settle(c *call, what string, do func(context.Context, *agent.Se
 	l.decided[call] = what + " by " + c.by
 	l.mu.Unlock()
 	s.log().Info("question answered", "session", l.at.id, "call", call, "answer", what, "by", c.by)
-	if _, run := l.running(); run == "" {
+	if s.Answered != nil {
+		s.Answered(call, what, c.by)
+	}
+	if _, run := l.running(); run == "" && !l.lent() {
 		if err := l.resume(c.ctx(), ""); err != nil && !errors.Is(err, agent.ErrSuspended) && !errors.Is(err, agent.ErrNotResumable) {
 			return nil, err
 		}

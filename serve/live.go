@@ -64,6 +64,9 @@ func (s *Server) live(at place) *live {
 	l := s.lives[at]
 	if l == nil {
 		l = &live{server: s, at: at, store: s.store(at.user), viewers: map[*viewer]bool{}, decided: map[string]string{}}
+		if s.Session != nil && s.Session.ID == at.id {
+			l.hosted.session.Store(s.Session)
+		}
 		s.lives[at] = l
 	}
 	l.uses++

@@ -116,6 +116,10 @@ func (s *Server) setCookie(c *call, cookie string) {
 
 // sessionsPage shows the sessions of the user.
 func sessionsPage(s *Server, c *call) (any, error) {
+	if s.Session != nil {
+		c.back(s.Session.ID)
+		return nil, nil
+	}
 	out, err := listSessions(s, c)
 	if err != nil {
 		return nil, err
@@ -226,6 +230,9 @@ func (s *Server) view(c *call, since uint64, all bool) (*sessionView, error) {
 	l := s.live(c.place())
 	defer l.leave()
 	info, err := session.Stat(c.ctx(), l.store, l.at.id)
+	if errors.Is(err, session.ErrNotFound) && l.lent() { // nothing is on record yet
+		info.Session, info.State, err = l.at.id, session.StateIdle, nil
+	}
 	if err != nil {
 		return nil, err
 	}

@@ -123,6 +123,9 @@ func (e endpoint) answer(c *call) (any, error) {
 			return nil, err
 		}
 	}
+	if err := e.server.checkLent(c, e.route); err != nil {
+		return nil, err
+	}
 	c.r.Body = http.MaxBytesReader(c.w, c.r.Body, maxBody)
 	return e.do(e.server, c)
 }

@@ -148,6 +148,9 @@ func (s *Server) release() {
 
 // later closes the session when it has done nothing for a while.
 func (h *hosted) later(l *live) {
+	if l.lent() {
+		return
+	}
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	if h.run != "" {
@@ -170,7 +173,7 @@ func (l *live) closeIdle() bool {
 	busy := h.run != ""
 	h.mu.Unlock()
 	open := h.get()
-	if open == nil || busy {
+	if open == nil || busy || l.lent() {
 		return false
 	}
 	if err := open.Close(); err != nil {
@@ -202,7 +205,7 @@ func (l *live) detach(ctx context.Context) error {
 	l.opening.Lock()
 	defer l.opening.Unlock()
 	open := l.hosted.get()
-	if open == nil {
+	if open == nil || l.lent() {
 		return nil
 	}
 	err := open.Detach(ctx)
@@ -214,6 +217,9 @@ func (l *live) detach(ctx context.Context) error {
 // begin starts a run and returns once it has begun. work returns at the end of the run. If it began
 // nothing, began is false and err is the error of work.
 func (l *live) begin(ctx context.Context, id, dir string, work func(context.Context, *agent.Session) error) (began bool, err error) {
+	if l.lent() {
+		return false, errLent
+	}
 	open, err := l.open(ctx, dir)
 	if err != nil {
 		return false, err

@@ -49,6 +49,16 @@ type Server struct {
 	// is called.
 	Closed func(at Place)
 
+	// Session, unless it is nil, is the only session that the server shows. Your program has opened
+	// it from the store of Sessions, runs it and closes it. Users watch it, answer its questions, and send
+	// messages to its run. They cannot begin a run. Agent and Closed are not called.
+	Session *agent.Session
+	// Watched is called with the number of streams that show a session when it changes. Nil: it is not.
+	Watched func(streams int)
+	// Answered is called after a user has answered a question about a call: allow, deny or answer.
+	// Nil: it is not.
+	Answered func(call, answer, by string)
+
 	// Hosts are the names that clients may use for the server, with or without a port, such as
 	// "agents.example.com". Other Host headers are refused, so that no foreign page can reach the
 	// server by a name of its own. None: the address that a connection came to, or localhost.
@@ -69,6 +79,7 @@ type Server struct {
 	logins  logins
 	counts  counters
 	list    listViewers
+	telling sync.Mutex // held while Watched is called
 	sharing sharing
 
 	mu      sync.Mutex // guards the fields below

@@ -89,6 +89,9 @@ func (s *Server) shareOptions(ctx context.Context, user string, in shareRequest)
 	if err := session.CheckID(in.Session); err != nil {
 		return sh, err
 	}
+	if s.Session != nil && in.Session != s.Session.ID {
+		return sh, session.ErrNotFound
+	}
 	lasts := shareTime
 	if in.Lasts != "" {
 		var err error

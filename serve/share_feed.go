@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/openagent-go/agent/event"
+	"github.com/openagent-go/agent/internal/connlimit"
 	"github.com/openagent-go/agent/internal/sharetext"
 	"github.com/openagent-go/agent/internal/text"
 	"github.com/openagent-go/agent/session"
@@ -440,17 +441,18 @@ func (f *feed) page(since uint64, all bool) *sharedView {
 
 // streamShare answers with a stream of a share.
 func (s *Server) streamShare(c *call, f *feed) error {
-	if err := s.admitShared(); err != nil {
+	quit, err := s.admitShared()
+	if err != nil {
 		return err
 	}
-	defer s.quitShared()
+	defer quit()
+	connlimit.Admit(c.ctx())
 	as := watching{Since: now(), Browser: text.Runes(text.OneLine(text.Clean(c.r.UserAgent())), 120)}
 	v := newViewer()
 	defer f.quit(v)
 	out := newStream(c.w, 0)
 	for {
-		state := f.join(v, as)
-		if err := out.write(state); err != nil {
+		if err := out.write(f.join(v, as)); err != nil {
 			return broken(err)
 		}
 		if over, err := out.pump(c.ctx(), v); over {
@@ -459,19 +461,23 @@ func (s *Server) streamShare(c *call, f *feed) error {
 	}
 }
 
-// admitShared counts a stream of a share. They do not take the place of the user's own streams.
-func (s *Server) admitShared() error {
-	s.sharing.mu.Lock()
-	defer s.sharing.mu.Unlock()
-	if s.sharing.streams >= maxStreams {
-		return &Error{http.StatusTooManyRequests, "too_many_streams", "too many people watch", "try again later"}
+// admitShared is admit for the stream of a share. Those do not take the place of the user's own.
+func (s *Server) admitShared() (func(), error) {
+	count := func(n int) error {
+		s.sharing.mu.Lock()
+		defer s.sharing.mu.Unlock()
+		if n > 0 && s.sharing.streams >= maxStreams {
+			return &Error{http.StatusTooManyRequests, "too_many_streams", "too many people watch", "try again later"}
+		}
+		s.sharing.streams += n
+		return nil
 	}
-	s.sharing.streams++
-	return nil
-}
-
-func (s *Server) quitShared() {
-	s.sharing.mu.Lock()
-	defer s.sharing.mu.Unlock()
-	s.sharing.streams--
+	if err := count(1); err != nil {
+		return nil, err
+	}
+	s.toldWatched()
+	return func() {
+		_ = count(-1)
+		s.toldWatched()
+	}, nil
 }
