@@ -271,11 +271,13 @@ var rules = map[string][]string{
 		"internal/wire",
 		"internal/...",
 	},
-	"cron":               {"internal/cronstore"},
-	"internal/cronstore": {},
-	"team":               {"internal/teamstore"},
-	"internal/teamstore": {},
-	"internal/teamtest":  {"internal/teamstore"},
+	"cron":                {"internal/cronstore"},
+	"internal/cronstore":  {},
+	"team":                {"internal/teamstore"},
+	"durable":             {"", "event", "internal/fact", "llm", "permission", "session", "tool"},
+	"durable/durabletest": {"", "durable", "event", "llm", "llm/llmtest", "permission", "session", "tool"},
+	"internal/teamstore":  {},
+	"internal/teamtest":   {"internal/teamstore"},
 	// The command and the coding agent use more of a store in a folder than programs do.
 	"internal/sessiondir": {"session"},
 	"internal/parentrun": {

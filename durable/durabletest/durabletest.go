@@ -1,0 +1,539 @@
+// Package durabletest tests the parts of package durable: a backend and an engine, with
+// workers that die. It has such a pair in memory, for tests of programs that use durable.
+package durabletest
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/openagent-go/agent/durable"
+	"github.com/openagent-go/agent/event"
+	"github.com/openagent-go/agent/permission"
+)
+
+// A Pair is a backend and an engine to be tested, new and empty.
+type Pair struct {
+	// Connect connects a process. kill lets it die: nothing that it does has an effect then.
+	Connect func() (b durable.Backend, kill func())
+	// Engine returns the engine as a process with this connection uses it.
+	Engine func(b durable.Backend) durable.Engine
+	// Work lets a worker work until drain ends, and then until it has left its sessions. The
+	// end of dead means that its process dies: Work returns soon.
+	Work func(drain, dead context.Context, w *durable.Worker)
+	// Beat is the time after which a silent worker counts as dead.
+	Beat time.Duration
+}
+
+// Run tests a pair. open returns a new one. In a synctest bubble, which virtual asks for,
+// hours pass in milliseconds; it is for pairs in memory.
+func Run(t *testing.T, virtual bool, open func(t *testing.T) Pair) {
+	for name, test := range map[string]func(*suite){
+		"prompt":                prompt,
+		"kills":                 kills,
+		"all workers dead":      allDead,
+		"question":              question,
+		"messages":              messages,
+		"rejected":              rejected,
+		"drain":                 drain,
+		"frozen worker":         frozen,
+		"lost bell":             lostBell,
+		"watch":                 watch,
+		"place":                 place,
+		"settings":              settings,
+		"interrupt before turn": interruptEarly,
+	} {
+		t.Run(name, func(t *testing.T) {
+			if virtual {
+				synctest.Test(t, func(t *testing.T) { start(t, open(t), test) })
+				return
+			}
+			start(t, open(t), test)
+		})
+	}
+}
+
+// A suite is one test with its workers.
+type suite struct {
+	*testing.T
+	pair   Pair
+	world  *world
+	client *durable.Client
+	all    sync.WaitGroup
+	end    []func()
+}
+
+func start(t *testing.T, p Pair, test func(*suite)) {
+	b, _ := p.Connect()
+	s := &suite{T: t, pair: p, world: &world{slow: p.Beat / 20, think: p.Beat / 40}, client: &durable.Client{Backend: b, Engine: p.Engine(b)}}
+	defer func() {
+		for _, end := range s.end {
+			end()
+		}
+		s.all.Wait()
+	}()
+	test(s)
+	for _, w := range s.world.wrong {
+		t.Error(w)
+	}
+}
+
+// A process is a worker of a test.
+type process struct {
+	drain context.CancelFunc
+	kill  func()
+	done  chan struct{}
+}
+
+// worker starts a worker. change may change it before.
+func (s *suite) worker(change func(*durable.Worker)) *process {
+	b, cut := s.pair.Connect()
+	w := &durable.Worker{Backend: b, Agent: s.world.agent, Linger: s.pair.Beat / 2}
+	if change != nil {
+		change(w)
+	}
+	drain, stop := context.WithCancel(context.Background())
+	dead, die := context.WithCancel(context.Background())
+	p := &process{drain: stop, done: make(chan struct{}), kill: func() { cut(); die() }}
+	s.all.Go(func() {
+		defer close(p.done)
+		s.pair.Work(drain, dead, w)
+	})
+	s.end = append(s.end, p.drain)
+	return p
+}
+
+func (s *suite) send(session, id string, c durable.Command) string {
+	s.Helper()
+	id, err := s.client.Send(s.Context(), session, id, c)
+	if err != nil {
+		s.Fatalf("sending %T: %v", c, err)
+	}
+	return id
+}
+
+// wait waits for the end of a prompt's run.
+func (s *suite) wait(session, id string) event.RunEnd {
+	s.Helper()
+	ctx, stop := context.WithTimeout(s.Context(), 100*s.pair.Beat)
+	defer stop()
+	end, err := s.client.Wait(ctx, session, id)
+	if err != nil {
+		s.Fatalf("waiting for prompt %s of %s: %v", id, session, err)
+	}
+	return end
+}
+
+// until waits until a condition holds.
+func (s *suite) until(what string, holds func() bool) {
+	s.Helper()
+	for deadline := time.Now().Add(100 * s.pair.Beat); !holds(); time.Sleep(s.pair.Beat / 50) {
+		if time.Now().After(deadline) {
+			s.Fatalf("%s: not in time", what)
+		}
+	}
+}
+
+// facts returns the facts of a session, and holds that each call has one result.
+func (s *suite) facts(session string) (all []event.Event) {
+	s.Helper()
+	results, uses := map[string]int{}, 0
+	for e, err := range s.client.Backend.Store("", nil).Read(s.Context(), session, 0) {
+		if err != nil {
+			s.Fatalf("reading %s: %v", session, err)
+		}
+		all = append(all, e)
+		switch f := e.Data.(type) {
+		case event.AssistantMessage:
+			uses += len(f.Response.Message.ToolUses())
+		case event.ToolResult:
+			results[f.Call]++
+		}
+	}
+	if len(results) != uses {
+		s.Errorf("%s: %d calls have %d results", session, uses, len(results))
+	}
+	for call, n := range results {
+		if n != 1 {
+			s.Errorf("%s: call %s has %d results", session, call, n)
+		}
+	}
+	return all
+}
+
+func prompt(s *suite) {
+	s.worker(nil)
+	for i := range 3 {
+		id := fmt.Sprint("p", i)
+		end, err := s.client.Prompt(s.Context(), "s", id, "do "+id)
+		if err != nil || end.Reason != event.Completed || end.Text != "done: do "+id {
+			s.Errorf("%s ended as %s with %q, %v", id, end.Reason, end.Text, err)
+		}
+	}
+	if end, err := s.client.Prompt(s.Context(), "s", "p1", "do it once more"); err != nil || end.Text != "done: do p1" {
+		s.Errorf("a known prompt returns %q, %v", end.Text, err)
+	}
+	if n := s.world.total("charge"); n != 3 {
+		s.Errorf("%d charges for 3 prompts", n)
+	}
+	s.facts("s")
+}
+
+// kills kills workers at random moments.
+func kills(s *suite) {
+	seed := rand.Uint64()
+	s.Logf("seed %d", seed)
+	random := rand.New(rand.NewPCG(seed, 0))
+	workers := []*process{s.worker(nil), s.worker(nil), s.worker(nil)}
+	const sessions = 8
+	for i := range sessions {
+		s.send(fmt.Sprint("s", i), fmt.Sprint("p", i), durable.Prompt{Text: fmt.Sprint("do ", i)})
+	}
+	sent := map[string]string{}
+	for i := range 25 {
+		time.Sleep(time.Duration(random.Int64N(int64(s.pair.Beat))) / 5)
+		n := random.IntN(len(workers))
+		workers[n].kill()
+		workers[n] = s.worker(nil)
+		id := fmt.Sprint("s", random.IntN(sessions))
+		if i%2 == 0 {
+			sent[s.send(id, "", durable.Prompt{Text: fmt.Sprint("do more ", i)})] = id
+		} else {
+			s.send(id, "", durable.Message{Text: "also this"})
+		}
+	}
+	for i := range sessions {
+		sent[fmt.Sprint("p", i)] = fmt.Sprint("s", i)
+	}
+	for prompt, id := range sent {
+		if end := s.wait(id, prompt); end.Reason != event.Completed {
+			s.Errorf("prompt %s of %s ended as %s: %s", prompt, id, end.Reason, end.Message)
+		}
+	}
+	s.until("empty inboxes", func() bool {
+		for i := range sessions {
+			if in, err := s.client.Backend.Inbox(s.Context(), fmt.Sprint("s", i)); err != nil || len(in) > 0 {
+				return false
+			}
+		}
+		return true
+	})
+	resumed, unknown := 0, 0
+	for i := range sessions {
+		for _, e := range s.facts(fmt.Sprint("s", i)) {
+			switch f := e.Data.(type) {
+			case event.Resumed:
+				resumed++
+			case event.ToolResult:
+				if f.Cause != "" {
+					unknown++
+				}
+			}
+		}
+	}
+	s.Logf("runs were resumed %d times; the outcome of %d calls is not known", resumed, unknown)
+	if resumed == 0 {
+		s.Error("no worker died during a run")
+	}
+	if n := s.world.most("charge"); n > 1 {
+		s.Errorf("a charge ran %d times", n)
+	}
+}
+
+func allDead(s *suite) {
+	w := s.worker(nil)
+	id := s.send("s", "", durable.Prompt{Text: "do it"})
+	s.until("a call", func() bool { return s.world.total("lookup") > 0 })
+	w.kill()
+	time.Sleep(10 * s.pair.Beat)
+	s.send("s", "", durable.Message{Text: "are you there?"})
+	time.Sleep(10 * s.pair.Beat)
+	s.worker(nil)
+	if end := s.wait("s", id); end.Reason != event.Completed {
+		s.Errorf("the run ended as %s: %s", end.Reason, end.Message)
+	}
+	s.facts("s")
+}
+
+func question(s *suite) {
+	w := s.worker(nil)
+	id := s.send("s", "", durable.Prompt{Text: "do refund"})
+	var call string
+	s.until("a question", func() bool {
+		q, err := s.client.Questions(s.Context())
+		if err == nil && len(q) == 1 {
+			call = q[0].Call
+		}
+		return call != ""
+	})
+	time.Sleep(2 * s.pair.Beat) // the run is suspended
+	w.kill()
+	time.Sleep(10 * s.pair.Beat)
+	s.send("s", "", durable.Decide{Call: call, Decision: permission.Allow()})
+	late := s.send("s", "", durable.Decide{Call: call, Decision: permission.Deny("too late")})
+	s.worker(nil)
+	if end := s.wait("s", id); end.Reason != event.Completed || len(end.Denials) > 0 {
+		s.Errorf("the run ended as %s with %v", end.Reason, end.Denials)
+	}
+	if n := s.world.total("refund"); n != 1 {
+		s.Errorf("%d refunds", n)
+	}
+	s.until("the second decision is rejected", func() bool {
+		settled, err := s.client.Settled(s.Context(), "s", late)
+		return settled && errors.Is(err, durable.ErrRejected)
+	})
+	s.facts("s")
+}
+
+func messages(s *suite) {
+	s.worker(nil)
+	first := s.send("s", "", durable.Prompt{Text: "do it"})
+	s.until("a call", func() bool { return s.world.total("lookup") > 0 })
+	steer := s.send("s", "", durable.Message{Text: "also this"})
+	s.send("s", steer, durable.Message{Text: "also this"})
+	second := s.send("s", "", durable.Prompt{Text: "do more"})
+	s.wait("s", second)
+	began, seen := map[string]int{}, 0
+	for _, e := range s.facts("s") {
+		switch f := e.Data.(type) {
+		case event.UserMessage:
+			began[f.ID]++
+			if f.ID == steer {
+				seen = len(began)
+			}
+		}
+	}
+	if began[first] != 1 || began[steer] != 1 || began[second] != 1 || seen != 2 {
+		s.Errorf("messages are on record %v times, the one to the run as number %d", began, seen)
+	}
+}
+
+func rejected(s *suite) {
+	s.worker(nil)
+	bad := s.send("s", "", durable.Prompt{Text: "do it", Model: "no such model"})
+	if _, err := s.client.Wait(s.Context(), "s", bad); !errors.Is(err, durable.ErrRejected) {
+		s.Errorf("a prompt with an unknown model: %v", err)
+	}
+	unknown := s.send("s", "", durable.SetModel{Name: "no such model"})
+	idle := s.send("s", "", durable.Interrupt{})
+	for _, id := range []string{unknown, idle} {
+		s.until("rejected", func() bool {
+			settled, err := s.client.Settled(s.Context(), "s", id)
+			return settled && errors.Is(err, durable.ErrRejected)
+		})
+	}
+	if _, err := s.client.Send(s.Context(), "s", "", durable.Prompt{Text: " "}); err == nil {
+		s.Error("an empty prompt was sent")
+	}
+	if _, err := s.client.Send(s.Context(), "../s", "", durable.Prompt{Text: "do it"}); err == nil {
+		s.Error("a session with a bad id got a command")
+	}
+	if end, err := s.client.Prompt(s.Context(), "s", "", "do it"); err != nil || end.Reason != event.Completed {
+		s.Errorf("a prompt after the rejected ones: %s, %v", end.Reason, err)
+	}
+}
+
+// drain ends all workers in turn, as a rolling deploy does.
+func drain(s *suite) {
+	workers := []*process{s.worker(nil), s.worker(nil)}
+	for i := range 6 {
+		s.send(fmt.Sprint("s", i), "p", durable.Prompt{Text: fmt.Sprint("do ", i)})
+	}
+	for range 4 {
+		time.Sleep(s.pair.Beat / 15)
+		old := workers[0]
+		workers = append(workers[1:], s.worker(nil))
+		old.drain()
+		<-old.done
+	}
+	for i := range 6 {
+		id := fmt.Sprint("s", i)
+		if end := s.wait(id, "p"); end.Reason != event.Completed {
+			s.Errorf("%s ended as %s", id, end.Reason)
+		}
+		for _, e := range s.facts(id) {
+			if r, ok := e.Data.(event.ToolResult); ok && r.Result.IsError {
+				s.Errorf("%s: call %s has the result %q", id, r.Call, r.Result.Content.Text())
+			}
+		}
+	}
+	if n := s.world.most("charge"); n > 1 {
+		s.Errorf("a charge ran %d times", n)
+	}
+}
+
+// frozen takes a worker for dead that is not. Its writes come after another worker has the
+// session.
+func frozen(s *suite) {
+	s.world.slow = 3 * s.pair.Beat
+	w := s.worker(nil)
+	id := s.send("s", "", durable.Prompt{Text: "do it"})
+	s.until("a call", func() bool { return s.world.total("lookup") > 0 })
+	w.kill() // the goroutines of its calls continue, and try to record results
+	s.worker(nil)
+	if end := s.wait("s", id); end.Reason != event.Completed {
+		s.Errorf("the run ended as %s: %s", end.Reason, end.Message)
+	}
+	s.facts("s")
+	if n := s.world.most("charge"); n != 1 {
+		s.Errorf("a charge ran %d times", n)
+	}
+}
+
+// lostBell loses the wake-up of a command. A sweep finds it.
+func lostBell(s *suite) {
+	s.worker(nil)
+	silent := *s.client
+	silent.Engine = noEngine{}
+	id, err := silent.Send(s.Context(), "s", "", durable.Prompt{Text: "do it"})
+	if err != nil {
+		s.Fatal(err)
+	}
+	s.until("swept", func() bool {
+		if err := s.client.Sweep(s.Context()); err != nil {
+			s.Error(err)
+		}
+		settled, _ := s.client.Settled(s.Context(), "s", id)
+		return settled
+	})
+	if end := s.wait("s", id); end.Reason != event.Completed {
+		s.Errorf("the run ended as %s", end.Reason)
+	}
+}
+
+type noEngine struct{}
+
+func (noEngine) Wake(context.Context, string) error { return nil }
+
+// watch reads events elsewhere, leaves and comes back.
+func watch(s *suite) {
+	s.worker(nil)
+	var after int64
+	signals := 0
+	var got []event.Event
+	id := s.send("s", "", durable.Prompt{Text: "do it"})
+	read := func(n int) (ended bool) {
+		for e, err := range s.client.Events(s.Context(), "s", after) {
+			if err != nil {
+				s.Fatal(err)
+			}
+			if e.Seq == 0 {
+				signals++
+				continue
+			}
+			after, got = e.Seq, append(got, e)
+			if _, over := e.Data.(event.RunEnd); over {
+				return true
+			}
+			if n--; n == 0 {
+				return false
+			}
+		}
+		return false
+	}
+	for !read(3) {
+	}
+	s.wait("s", id)
+	all := s.facts("s")
+	if len(got) != len(all) {
+		s.Errorf("read %d facts, %d are on record", len(got), len(all))
+	}
+	for i, e := range got {
+		if e.Seq != all[i].Seq {
+			s.Errorf("fact %d came as number %d", e.Seq, i+1)
+		}
+	}
+	if signals == 0 {
+		s.Error("no signals came")
+	}
+}
+
+// place binds a session to a worker's place, and lets another one take it once that is gone.
+func place(s *suite) {
+	var mu sync.Mutex
+	lost, at := "", map[string]int{}
+	named := func(name string) func(*durable.Worker) {
+		return func(w *durable.Worker) {
+			w.Place, w.Keep = name, -1
+			w.Agent = func(ctx context.Context, where durable.Where) (durable.Hosted, error) {
+				mu.Lock()
+				at[name]++
+				if where.Lost != "" {
+					lost = where.Lost
+				}
+				mu.Unlock()
+				h, err := s.world.agent(ctx, where)
+				h.Bound = true
+				if where.Lost != "" {
+					h.Note = "the files of " + where.Lost + " are gone"
+				}
+				return h, err
+			}
+		}
+	}
+	a := s.worker(named("a"))
+	s.wait("s", s.send("s", "", durable.Prompt{Text: "do 1"}))
+	s.worker(named("b"))
+	for i := range 3 {
+		s.wait("s", s.send("s", "", durable.Prompt{Text: fmt.Sprint("do again ", i)}))
+	}
+	if at["b"] != 0 {
+		s.Errorf("worker b made the agent of a session that is bound to a %d times", at["b"])
+	}
+	a.kill()
+	s.wait("s", s.send("s", "", durable.Prompt{Text: "do last"}))
+	told := 0
+	for _, e := range s.facts("s") {
+		if m, ok := e.Data.(event.UserMessage); ok && m.Message.Text() == "the files of a are gone" {
+			told++
+		}
+	}
+	if mu.Lock(); lost != "a" || told != 1 {
+		s.Errorf("lost place %q; the model was told %d times", lost, told)
+	}
+	mu.Unlock()
+}
+
+func settings(s *suite) {
+	w := s.worker(nil)
+	id := s.send("s", "", durable.SetMode{Mode: permission.DontAsk})
+	s.send("s", "", durable.Rename{Title: "a title"})
+	s.until("set", func() bool {
+		settled, err := s.client.Settled(s.Context(), "s", id)
+		return settled && err == nil
+	})
+	w.drain()
+	<-w.done
+	s.worker(nil)
+	for range 2 { // the mode is on record after the first run
+		end := s.wait("s", s.send("s", "", durable.Prompt{Text: "do refund"}))
+		if end.Reason != event.Completed || len(end.Denials) != 1 {
+			s.Errorf("the run ended as %s with denials %v", end.Reason, end.Denials)
+		}
+	}
+	list, err := s.client.Backend.Store("", nil).List(s.Context())
+	if err != nil || len(list) != 1 || list[0].Title != "a title" {
+		s.Errorf("list %+v, %v", list, err)
+	}
+}
+
+// interruptEarly stops prompts that have not begun, and then one that runs.
+func interruptEarly(s *suite) {
+	s.send("s", "p", durable.Prompt{Text: "do it"})
+	s.send("s", "", durable.Interrupt{Prompt: "p"})
+	s.worker(nil)
+	if end := s.wait("s", "p"); end.Reason != event.Interrupted {
+		s.Errorf("the first run ended as %s", end.Reason)
+	}
+	s.send("s", "q", durable.Prompt{Text: "do it"})
+	s.until("a call", func() bool { return s.world.total("lookup") > 0 })
+	s.send("s", "", durable.Interrupt{Prompt: "p"}) // too late
+	if end := s.wait("s", "q"); end.Reason != event.Completed {
+		s.Errorf("an interrupt of another prompt ended the run as %s", end.Reason)
+	}
+}

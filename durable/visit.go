@@ -1,0 +1,488 @@
+package durable
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"iter"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/openagent-go/agent"
+	"github.com/openagent-go/agent/event"
+	"github.com/openagent-go/agent/internal/fact"
+	"github.com/openagent-go/agent/llm"
+	"github.com/openagent-go/agent/session"
+)
+
+// A visit is the time in which a worker has a session.
+type visit struct {
+	worker  *Worker
+	wake    Wake
+	session *agent.Session
+	id      string
+	taken   <-chan struct{} // closed when the engine takes the session away
+	lost    chan struct{}   // closed when another worker has opened the session
+	once    sync.Once       // closes lost
+	bound   bool
+	publish func(event.Event)
+	posted  <-chan struct{} // gets a value when a command comes
+
+	modeKept bool // a mode is kept that no run has recorded yet
+
+	mu      sync.Mutex
+	prompt  string // id of the prompt whose run is at work; "" if it is not known yet
+	stopped bool   // the work was cancelled
+}
+
+// errDrained means that the worker is to end before it got the session.
+var errDrained = errors.New("the worker is to end")
+
+// A letter is a command of the inbox.
+type letter struct {
+	id      string
+	command Command
+}
+
+// open opens the session. One whose worker died is free at the end of its lease. It is never
+// taken by force: a worker that was taken for dead would do the same when it wakes up.
+func (v *visit) open(ctx context.Context) error {
+	for {
+		_, err := v.session.CanResume(ctx)
+		if !errors.Is(err, session.ErrBusy) {
+			return err
+		}
+		select {
+		case <-time.After(busyPause):
+		case <-v.wake.Drain:
+			return errDrained
+		case <-ctx.Done():
+			return errDrained
+		}
+	}
+}
+
+// busyPause is the pause before a session that is open elsewhere is opened again.
+const busyPause = 100 * time.Millisecond
+
+// leaveWhenAsked waits until the worker has to leave the session, or done is closed.
+func (v *visit) leaveWhenAsked(ctx context.Context, done <-chan struct{}) {
+	free := context.WithoutCancel(ctx)
+	select {
+	case <-done:
+	case <-v.taken:
+		if v.wake.Cancelled == nil || !v.wake.Cancelled(ctx) {
+			_ = v.session.Detach(ctx)
+			return
+		}
+		v.mu.Lock()
+		v.stopped = true
+		v.mu.Unlock()
+		_, _ = v.session.Interrupt(free)
+	case <-v.lost: // nothing that it does from now on can be recorded
+		now, stop := context.WithCancel(free)
+		stop()
+		_ = v.session.Detach(now)
+	case <-v.wake.Drain:
+		grace, stop := context.WithTimeout(ctx, orDefault(v.worker.Grace, 30*time.Second))
+		defer stop()
+		_ = v.session.Detach(grace)
+	}
+}
+
+// left reports whether the worker has to leave the session.
+func (v *visit) left() bool {
+	select {
+	case <-v.wake.Drain:
+		return true
+	case <-v.taken:
+		return true
+	case <-v.lost:
+		return true
+	default:
+		return false
+	}
+}
+
+// all works until there is nothing left to do.
+func (v *visit) all(ctx context.Context) (Outcome, error) {
+	for {
+		out, err := v.step(ctx)
+		v.mu.Lock()
+		stopped := v.stopped
+		v.mu.Unlock()
+		switch {
+		case stopped:
+			return Idle, nil
+		case v.left():
+			return Yielded, nil
+		case err != nil:
+			return "", err
+		case out == Idle && v.keep():
+		case out != "":
+			return out, nil
+		}
+	}
+}
+
+// keep waits for a command while a session stays open after a run. It reports whether one came.
+func (v *visit) keep() bool {
+	d := orDefault(v.worker.Keep, 5*time.Minute)
+	if !v.bound || d < 0 {
+		return false
+	}
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-v.posted:
+		return true
+	case <-timer.C:
+	case <-v.wake.Drain:
+	case <-v.taken:
+	case <-v.lost:
+	}
+	return false
+}
+
+// step does the next thing. It returns an outcome if there is none.
+func (v *visit) step(ctx context.Context) (Outcome, error) {
+	letters, err := v.letters(ctx)
+	if err != nil {
+		return "", err
+	}
+	open, err := v.session.CanResume(ctx)
+	if err != nil {
+		return "", err
+	}
+	if open {
+		waiting, err := v.decide(ctx, letters)
+		if err != nil {
+			return "", err
+		}
+		if waiting && !slices.ContainsFunc(letters, forRun) {
+			return Waiting, v.setAll(ctx, letters)
+		}
+		return "", v.follow(ctx, v.session.Resume(ctx), "")
+	}
+	for _, l := range letters {
+		if in, ok := input(l.id, l.command); ok {
+			return "", v.prompted(ctx, in)
+		}
+		if i, ok := l.command.(Interrupt); ok && i.Prompt != "" && slices.ContainsFunc(letters, func(p letter) bool { return p.id == i.Prompt }) {
+			continue // it waits for the run of that prompt
+		}
+		return "", v.settleWith(ctx, l, v.change(ctx, l.command))
+	}
+	return Idle, nil
+}
+
+// setAll changes the settings of a session whose run waits for a person.
+func (v *visit) setAll(ctx context.Context, letters []letter) error {
+	for _, l := range letters {
+		switch l.command.(type) {
+		case SetMode, SetModel, SetBudget, Rename:
+			if err := v.settleWith(ctx, l, v.set(ctx, l.command)); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// forRun reports whether a command is for a run that waits for a person, and not an answer.
+func forRun(l letter) bool {
+	switch l.command.(type) {
+	case Message, FollowUp, Interrupt:
+		return true
+	}
+	return false
+}
+
+// letters returns the commands of the inbox. Those that cannot be read are rejected.
+func (v *visit) letters(ctx context.Context) ([]letter, error) {
+	mail, err := v.worker.Backend.Inbox(ctx, v.id)
+	if err != nil {
+		return nil, err
+	}
+	var out []letter
+	for _, m := range mail {
+		c, err := unmarshal(m.Body)
+		if err != nil {
+			if err := v.reject(ctx, m.ID, err); err != nil {
+				return nil, err
+			}
+			continue
+		}
+		out = append(out, letter{m.ID, c})
+	}
+	return out, nil
+}
+
+// decide records the decisions about the questions of a run that nobody drives now. It
+// reports whether the run waits for more of them.
+func (v *visit) decide(ctx context.Context, letters []letter) (waiting bool, err error) {
+	questions, err := v.session.Pending(ctx)
+	if err != nil && !errors.Is(err, agent.ErrNotRunning) {
+		return false, err
+	}
+	left := len(questions)
+	for _, l := range letters {
+		d, ok := l.command.(Decide)
+		if !ok || !slices.ContainsFunc(questions, func(q event.PermissionRequest) bool { return q.Call.ID == d.Call }) {
+			continue
+		}
+		err := v.session.Decide(ctx, d.Call, d.Decision)
+		if err == nil {
+			left--
+		}
+		if err := v.settle(ctx, l.id, err); err != nil {
+			return false, err
+		}
+	}
+	end := v.session.Result()
+	return left > 0 && end != nil && end.Reason == event.Suspended, nil
+}
+
+// prompted runs a prompt, or takes out of the inbox one that was worked on before.
+func (v *visit) prompted(ctx context.Context, in agent.Input) error {
+	v.setPrompt(in.ID)
+	err := v.follow(ctx, v.session.StreamInput(ctx, in), in.ID)
+	options := in.Model != "" || in.Output != nil || in.Tools != nil || in.Mode != "" || in.Budget != (agent.Budget{})
+	if errors.Is(err, agent.ErrEmptyPrompt) || options && errors.Is(err, agent.ErrConfig) {
+		return v.reject(ctx, in.ID, err)
+	}
+	if err != nil {
+		return err
+	}
+	return v.worker.Backend.Settle(ctx, v.id, in.ID)
+}
+
+func (v *visit) setPrompt(id string) {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	v.prompt = id
+}
+
+// change carries out a command for a session without a run.
+func (v *visit) change(ctx context.Context, c Command) error {
+	switch c := c.(type) {
+	case Compact:
+		return v.session.Compact(ctx, c.Instructions)
+	case Rewind:
+		return v.session.Rewind(ctx, c.To)
+	case Interrupt:
+		return agent.ErrNotRunning
+	case Decide, Answer:
+		return agent.ErrNoQuestion
+	}
+	return v.set(ctx, c)
+}
+
+// set changes a setting of the session, during a run or without one.
+func (v *visit) set(ctx context.Context, c Command) error {
+	switch c := c.(type) {
+	case SetMode:
+		return v.session.SetMode(ctx, c.Mode)
+	case SetModel:
+		m, err := findModel(v.session.Agent(), c.Name)
+		if err != nil {
+			return err
+		}
+		return v.session.SetModel(ctx, m)
+	case SetBudget:
+		return v.session.SetBudget(ctx, c.Budget)
+	case Rename:
+		return v.session.SetTitle(ctx, c.Title)
+	}
+	return fmt.Errorf("%w: %T", errUnknown, c)
+}
+
+// findModel returns the agent's model of the given name.
+func findModel(a *agent.Agent, name string) (llm.Model, error) {
+	for _, m := range append([]llm.Model{a.Model}, a.Fallbacks...) {
+		if m.Name() == name {
+			return m, nil
+		}
+	}
+	if a.Models == nil {
+		return nil, fmt.Errorf("%w: the agent has no model %q; set Agent.Models", agent.ErrConfig, name)
+	}
+	return a.Models(name)
+}
+
+// settings are the names of the settings that a session keeps when its worker leaves it.
+var settings = map[string]bool{"set_mode": true, "set_model": true, "set_budget": true}
+
+// settleWith settles a command that was carried out, or rejects it. A setting is kept for the
+// workers that have the session later.
+func (v *visit) settleWith(ctx context.Context, l letter, err error) error {
+	if name := nameOf(l.command); err == nil && settings[name] {
+		body, err := marshal(l.command)
+		if err != nil {
+			return err
+		}
+		v.modeKept = v.modeKept || name == "set_mode"
+		return v.worker.Backend.Keep(ctx, v.id, name, Mail{ID: l.id, Body: body})
+	}
+	return v.settle(ctx, l.id, err)
+}
+
+// applyKept gives the session the settings that were kept.
+func (v *visit) applyKept(ctx context.Context) error {
+	kept, err := v.worker.Backend.Kept(ctx, v.id)
+	if err != nil {
+		return err
+	}
+	for name, body := range kept {
+		c, err := unmarshal(body)
+		if err == nil {
+			err = v.set(ctx, c)
+		}
+		if err != nil { // such as a model that the agent no longer has
+			v.worker.log().Warn("a setting of the session does not count", "session", v.id, "setting", name, "error", err)
+		}
+	}
+	_, v.modeKept = kept["set_mode"]
+	return nil
+}
+
+// modeRecorded forgets the mode that was set before a run: it is on record now, and the run
+// may change it.
+func (v *visit) modeRecorded(ctx context.Context) error {
+	if !v.modeKept {
+		return nil
+	}
+	err := v.worker.Backend.Keep(ctx, v.id, "set_mode", Mail{})
+	v.modeKept = err != nil
+	return err
+}
+
+// settle takes a command out of the inbox. If err is one of the command, it is rejected; an
+// error of the session's store is returned.
+func (v *visit) settle(ctx context.Context, id string, err error) error {
+	switch {
+	case err == nil:
+		return v.worker.Backend.Settle(ctx, v.id, id)
+	case errors.Is(err, session.ErrBroken), errors.Is(err, session.ErrLost), errors.Is(err, agent.ErrClosed), errors.Is(err, agent.ErrBusy), ctx.Err() != nil:
+		return err
+	}
+	return v.reject(ctx, id, err)
+}
+
+func (v *visit) reject(ctx context.Context, id string, why error) error {
+	v.worker.log().Warn("rejected a command", "session", v.id, "command", id, "reason", why)
+	return v.worker.Backend.Reject(ctx, v.id, id, why.Error())
+}
+
+// follow publishes the signals of a run, and passes commands to it.
+func (v *visit) follow(ctx context.Context, run iter.Seq2[event.Event, error], prompt string) error {
+	over := make(chan struct{})
+	var passing sync.WaitGroup
+	passing.Go(func() { v.pass(ctx, over) })
+	defer passing.Wait()
+	defer close(over)
+	for e, err := range run {
+		var end *agent.EndError
+		switch {
+		case errors.As(err, &end) && !errors.Is(err, session.ErrBroken) && !errors.Is(err, session.ErrLost):
+			return nil // on record
+		case err != nil:
+			return err
+		}
+		if m, ok := e.Data.(event.UserMessage); ok && m.ID == prompt && prompt != "" {
+			if err := v.worker.Backend.Settle(ctx, v.id, prompt); err != nil {
+				v.worker.log().Warn("settling a prompt failed; it is tried again", "session", v.id, "error", err)
+			}
+		}
+		if e.Seq == 0 {
+			v.publish(e)
+		} else if err := v.modeRecorded(ctx); err != nil {
+			v.worker.log().Warn("forgetting a mode failed; it is tried again", "session", v.id, "error", err)
+		}
+	}
+	return nil
+}
+
+// pass passes the commands that come to a run until it is over.
+func (v *visit) pass(ctx context.Context, over <-chan struct{}) {
+	ticks := time.NewTicker(inboxEvery)
+	defer ticks.Stop()
+	for {
+		letters, err := v.letters(ctx)
+		if err != nil {
+			v.worker.log().Debug("reading the inbox failed; it is tried again", "session", v.id, "error", err)
+		}
+		for _, l := range letters {
+			later, err := v.tell(ctx, l)
+			if later {
+				continue
+			}
+			if _, mode := l.command.(SetMode); mode { // the run has recorded it
+				err = v.settle(ctx, l.id, err)
+			} else {
+				err = v.settleWith(ctx, l, err)
+			}
+			if err != nil {
+				break
+			}
+		}
+		select {
+		case <-over:
+			return
+		case <-v.posted:
+		case <-ticks.C:
+		}
+	}
+}
+
+// inboxEvery is how often the inbox is read during a run without a notification.
+const inboxEvery = time.Second
+
+// tell passes a command to the run. later: it is not for this run, or not yet.
+func (v *visit) tell(ctx context.Context, l letter) (later bool, err error) {
+	switch c := l.command.(type) {
+	case Prompt, Rewind, Compact:
+		return true, nil
+	case Message:
+		_, err = v.session.Steer(ctx, agent.Input{ID: l.id, Text: c.Text, Blocks: c.Blocks})
+	case FollowUp:
+		_, err = v.session.FollowUp(ctx, agent.Input{ID: l.id, Text: c.Text, Blocks: c.Blocks})
+	case Interrupt:
+		if c.Prompt != "" {
+			running, err := v.running(ctx)
+			if err != nil || running != c.Prompt {
+				return true, err
+			}
+		}
+		_, err = v.session.Interrupt(ctx)
+	case Decide:
+		err = v.session.Decide(ctx, c.Call, c.Decision)
+	case Answer:
+		err = v.session.Answer(ctx, c.Call, c.Answers)
+	default:
+		err = v.set(ctx, l.command)
+	}
+	// The run may not have asked yet, or has ended: the command's turn comes when it is over.
+	return errors.Is(err, agent.ErrNoQuestion) || errors.Is(err, agent.ErrNotRunning), err
+}
+
+// running returns the id of the prompt whose run is at work.
+func (v *visit) running(ctx context.Context) (string, error) {
+	v.mu.Lock()
+	id := v.prompt
+	v.mu.Unlock()
+	if id != "" {
+		return id, nil
+	}
+	for e, err := range v.worker.Backend.Store("", nil).Read(ctx, v.id, 0) { // a resumed run
+		if err != nil {
+			return "", err
+		}
+		if m, ok := e.Data.(event.UserMessage); ok && m.Delivery == fact.AsPrompt {
+			id = m.ID
+		}
+	}
+	v.setPrompt(id)
+	return id, nil
+}
