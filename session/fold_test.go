@@ -2,6 +2,7 @@ package session_test
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"testing"
@@ -53,6 +54,17 @@ func TestSummary(t *testing.T) {
 			want.Size = 0
 			if got := sum.Info(); fmt.Sprint(got) != fmt.Sprint(want) {
 				t.Errorf("%s, %d facts:\n%+v, want\n%+v", name, i, got, want)
+			}
+			data, err := json.Marshal(&sum)
+			if err != nil {
+				t.Fatal(err)
+			}
+			kept := session.Summary{Header: header, Locked: true}
+			if err := json.Unmarshal(data, &kept); err != nil {
+				t.Fatal(err)
+			}
+			if got := kept.Info(); fmt.Sprint(got) != fmt.Sprint(want) {
+				t.Errorf("%s, %d facts, from JSON:\n%+v, want\n%+v", name, i, got, want)
 			}
 			if i == len(facts) {
 				break

@@ -53,6 +53,7 @@ func Run(t *testing.T, virtual bool, open func(t *testing.T) Pair) {
 				synctest.Test(t, func(t *testing.T) { start(t, open(t), test) })
 				return
 			}
+			t.Parallel()
 			start(t, open(t), test)
 		})
 	}
@@ -250,9 +251,9 @@ func allDead(s *suite) {
 	id := s.send("s", "", durable.Prompt{Text: "do it"})
 	s.until("a call", func() bool { return s.world.total("lookup") > 0 })
 	w.kill()
-	time.Sleep(10 * s.pair.Beat)
+	time.Sleep(2 * s.pair.Beat)
 	s.send("s", "", durable.Message{Text: "are you there?"})
-	time.Sleep(10 * s.pair.Beat)
+	time.Sleep(2 * s.pair.Beat)
 	s.worker(nil)
 	if end := s.wait("s", id); end.Reason != event.Completed {
 		s.Errorf("the run ended as %s: %s", end.Reason, end.Message)
@@ -273,7 +274,7 @@ func question(s *suite) {
 	})
 	time.Sleep(2 * s.pair.Beat) // the run is suspended
 	w.kill()
-	time.Sleep(10 * s.pair.Beat)
+	time.Sleep(2 * s.pair.Beat)
 	s.send("s", "", durable.Decide{Call: call, Decision: permission.Allow()})
 	late := s.send("s", "", durable.Decide{Call: call, Decision: permission.Deny("too late")})
 	s.worker(nil)

@@ -31,6 +31,7 @@ func TestModuleFiles(t *testing.T) {
 		"go.work":                           `^replace ` + regexp.QuoteMeta(module) + ` (v\S+) => \./$`,
 		"otel/go.mod":                       required,
 		"otel/otlptest/go.mod":              required,
+		"postgres/go.mod":                   required,
 		"cmd/openagent/registry/agent.json": `"version": "([^"]+)"`,
 	} {
 		if v := find(name, pattern); strings.TrimPrefix(v, "v") != strings.TrimPrefix(version, "v") {
