@@ -21,7 +21,7 @@ var commandLayers = [][]string{
 	{"provider"},
 	{"firstrun"},
 	{"preview", "sessionstore"},
-	{"app"},
+	{"app", "cards"},
 	{"rewind", "usage", "automation", "sessionlist"},
 	{"streamjson"},
 	{"slash"},

@@ -2,22 +2,16 @@ package chat
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
-	"slices"
-	"strings"
 
 	"github.com/openagent-go/agent"
 	"github.com/openagent-go/agent/cmd/openagent/internal/app"
-	"github.com/openagent-go/agent/cmd/openagent/internal/preview"
-	"github.com/openagent-go/agent/cmd/openagent/internal/term"
+	"github.com/openagent-go/agent/cmd/openagent/internal/cards"
 	"github.com/openagent-go/agent/cmd/openagent/internal/tui/ui"
 	"github.com/openagent-go/agent/event"
 	"github.com/openagent-go/agent/internal/config"
 	"github.com/openagent-go/agent/internal/policies"
 	"github.com/openagent-go/agent/internal/rules"
-	"github.com/openagent-go/agent/internal/text"
-	"github.com/openagent-go/agent/internal/wire"
 	"github.com/openagent-go/agent/permission"
 	"github.com/openagent-go/agent/tool"
 )
@@ -104,24 +98,12 @@ func (c *Chat) decision(call tool.Call, said ui.Decision) (permission.Decision, 
 	case said.Later:
 		return permission.Defer(), nil
 	case !said.Allow:
-		d := permission.Deny("refused by the user")
-		if said.Reason != "" {
-			d.Reason += ": " + said.Reason
-		}
-		return d, nil
+		return permission.Deny(cards.Refusal(said.Reason)), nil
 	}
 	d := permission.Allow()
 	if said.Edited != "" {
-		var members map[string]json.RawMessage
-		if err := json.Unmarshal(call.Input, &members); err != nil {
-			return d, err
-		}
-		command, err := json.Marshal(said.Edited)
-		if err != nil {
-			return d, err
-		}
-		members["command"] = command
-		if d.Input, err = json.Marshal(members); err != nil {
+		var err error
+		if d.Input, err = cards.Edited(call, said.Edited); err != nil {
 			return d, err
 		}
 	}
@@ -154,88 +136,19 @@ func (c *Chat) keep(ctx context.Context, said ui.Decision, widths []permission.S
 	return nil
 }
 
-// permissionQuestion is a question about a call, with everything that a person should see. widths
-// are those of its rules.
+// permissionQuestion is a question about a call. widths are those of its rules.
 func (c *Chat) permissionQuestion(ctx context.Context, call tool.Call, verdict permission.Decision, request event.PermissionRequest) (q ui.Question, widths []permission.Suggestion) {
-	h := c.h
-	risks := c.rules.Risks(ctx, call)
-	q = ui.Question{Tool: h.Visible(call.Name), Agent: c.whose(call), Note: "no rule allows it"}
-	if verdict.Source != policies.FromMode {
-		q.Note = text.Runes(h.Visible(verdict.Reason), 70)
+	note := verdict.Reason
+	if verdict.Source == policies.FromMode {
+		note = "no rule allows it"
 	}
-	shown := preview.CallLines(h, "", call, risks, request.Preview)
-	if request.Preview != "" { // the diff is drawn in another way
-		q.Diff = wire.Mask(request.Preview, h.Secrets)
-		shown = shown[:len(shown)-len(slices.Collect(strings.Lines(request.Preview)))]
-	}
-	for _, l := range shown {
-		if path := filePath(call); path != "" && strings.HasSuffix(l.Text, "_path: "+h.Visible(path)) {
-			continue // the heading says it
-		}
-		line := ui.Line{Kind: kinds[l.Colour], Text: strings.ReplaceAll(l.Text, "\t", "    ")}
-		if head := "? " + h.Visible(call.Name); strings.HasPrefix(line.Text, head) { // the heading of the card says it
-			if line.Text = strings.TrimLeft(line.Text[len(head):], ", "); line.Text == "" {
-				continue
-			}
-			line.Kind = ui.PlainLine
-		} else {
-			line.Text = strings.TrimPrefix(line.Text, "  ")
-		}
-		q.Body = append(q.Body, line)
-	}
-	if p := filePath(call); p != "" {
-		q.Head = h.Visible(strings.TrimPrefix(p, c.s.Project+"/"))
-	}
-	for _, r := range risks {
-		if r.Grave && q.Grave == "" {
-			q.Grave = h.Visible(text.Runes(strings.TrimPrefix(r.Text+": "+r.Why, ": "), 200))
-		}
-	}
-	var in struct{ Command string }
-	if json.Unmarshal(call.Input, &in) == nil {
-		if c.visibleLines(in.Command) == in.Command {
-			q.Command = in.Command
-		}
-	}
-	q.Why = []ui.Line{{Kind: ui.DimLine, Text: h.Visible(verdict.Reason)}, {Kind: ui.DimLine, Text: "the whole input: " + h.Visible(string(call.Input))}}
 	for _, s := range request.Widths {
-		if c.rules.Check(s.Rules...) != nil {
-			continue
+		if c.rules.Check(s.Rules...) == nil {
+			widths = append(widths, s)
 		}
-		w := ui.Width{Scopes: s.Scopes}
-		for _, r := range s.Rules {
-			w.Rules = append(w.Rules, h.Visible(string(r)))
-		}
-		if s.Width == broad {
-			w.Wide = "this rule allows far more than this call"
-		}
-		if s.Width == rules.Usual {
-			q.Usual = len(q.Widths)
-		}
-		q.Why = append(q.Why, ui.Line{Kind: ui.DimLine, Text: s.Width + ": " + strings.Join(w.Rules, " ")})
-		q.Widths, widths = append(q.Widths, w), append(widths, s)
 	}
-	return q, widths
-}
-
-// broad is the width of rules that allow all calls of a kind.
-const broad = "broad"
-
-var kinds = map[string]ui.LineKind{term.Dim: ui.DimLine, term.Red: ui.WarnLine, term.Green: ui.AddedLine}
-
-// filePath is the file that a call is about.
-func filePath(call tool.Call) string {
-	var in struct {
-		File     string `json:"file_path"`
-		Notebook string `json:"notebook_path"`
-	}
-	if json.Unmarshal(call.Input, &in) != nil {
-		return ""
-	}
-	if in.File == "" {
-		return in.Notebook
-	}
-	return in.File
+	return cards.Permission(c.h, cards.Request{Call: call, Agent: c.whose(call), Note: note, Reason: verdict.Reason,
+		Preview: request.Preview, Project: c.s.Project, Risks: c.rules.Risks(ctx, call), Widths: widths}), widths
 }
 
 // whose returns the name of the sub-agent that makes a call, or "" for the main agent.
@@ -243,20 +156,12 @@ func (c *Chat) whose(call tool.Call) string {
 	if call.Session == "" || call.Session == c.s.Session.ID || call.Agent == "" {
 		return ""
 	}
-	return c.h.OneLine(call.Agent)
+	return call.Agent
 }
 
 // AskUser is the agent's AskUser function.
 func (c *Chat) AskUser(ctx context.Context, call tool.Call, questions []tool.Question) ([]tool.Answer, error) {
-	q := ui.Question{Tool: "a question", Agent: c.whose(call)}
-	for _, asked := range questions {
-		a := ui.Asked{Header: c.h.Visible(asked.Header), Text: c.visibleLines(asked.Text), Multiple: asked.Multiple}
-		for _, o := range asked.Options {
-			a.Options = append(a.Options, ui.Option{Label: c.h.Visible(strings.TrimSpace(o.Label)), Description: c.h.Visible(strings.TrimSpace(o.Description))})
-		}
-		q.Ask = append(q.Ask, a)
-	}
-	said, err := c.pose(ctx, q)
+	said, err := c.pose(ctx, cards.Ask(c.h, c.whose(call), questions))
 	if err != nil {
 		return nil, err
 	}
@@ -264,21 +169,5 @@ func (c *Chat) AskUser(ctx context.Context, call tool.Call, questions []tool.Que
 	if !ok {
 		return nil, app.ErrNoPerson
 	}
-	answers := make([]tool.Answer, len(questions))
-	for i := range min(len(list), len(questions)) {
-		answers[i] = tool.Answer{Text: list[i].Text}
-		for _, n := range list[i].Chosen {
-			answers[i].Options = append(answers[i].Options, questions[i].Options[n].Label)
-		}
-	}
-	return answers, nil
-}
-
-// visibleLines is Visible for a text of several lines.
-func (c *Chat) visibleLines(s string) string {
-	list := strings.Split(strings.TrimSpace(s), "\n")
-	for i := range list {
-		list[i] = c.h.Visible(list[i])
-	}
-	return strings.Join(list, "\n")
+	return cards.Answers(questions, list), nil
 }
