@@ -116,6 +116,48 @@ func TestChatSessions(t *testing.T) {
 	}
 }
 
+// A person goes back to before a prompt, and sees before what that changes. A note goes where they
+// choose.
+func TestChatRewindsAndNotes(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	p := sitAtUI(t, dir, []string{"--dangerously-skip-permissions"}, llmtest.Say("Hello."), writeStep("one.txt"), llmtest.Say("It is written."))
+	p.sees(`enter send`)
+	p.types("say hello\r")
+	p.sees(`done · 1 turn`)
+	p.types("write one\r")
+	p.sees(`done · 2 turns`)
+	p.types("\x1b")
+	p.sees(`press esc again`)
+	p.types("\x1b")
+	p.sees(`1  say hello`)
+	p.sees(`▸ 2  write one`)
+	p.sees(`one\.txt −1`)
+	p.types("\r")
+	p.sees(`-x`)
+	p.sees(`files and conversation`)
+	p.sees(`what goes back\?`)
+	if _, err := os.Stat(filepath.Join(dir, "one.txt")); err != nil {
+		t.Error("the file went before the person chose", err)
+	}
+	p.types("\r")
+	p.sees(`taken back to before the prompt: write one`)
+	p.sees(`❯ write one`)
+	if _, err := os.Stat(filepath.Join(dir, "one.txt")); err == nil {
+		t.Error("the file is still there")
+	}
+	p.types("\x03# be kind\r")
+	p.sees(`for everybody in the project`)
+	p.sees(`keep the note where\?`)
+	p.types("\r")
+	p.sees(`added to AGENTS\.md`)
+	if got, err := os.ReadFile(filepath.Join(dir, "AGENTS.md")); err != nil || string(got) != "- be kind\n" {
+		t.Errorf("%q %v", got, err)
+	}
+	p.types("\x04")
+	p.leaves()
+}
+
 // Without a session there is nothing to choose.
 func TestResumeWithoutSessions(t *testing.T) {
 	t.Parallel()

@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"os"
 	"path/filepath"
 	"strings"
 
@@ -83,22 +82,6 @@ func (c *Chat) shell(ctx context.Context, line string) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.blocks = append(c.blocks, llm.Text{Text: fmt.Sprintf("The user ran a command in the working folder:\n$ %s\n%s", line, output)})
-}
-
-// addNote adds a line to the project's instructions.
-func (c *Chat) addNote(note string) {
-	name := filepath.Join(c.s.Project, "AGENTS.md")
-	f, err := os.OpenFile(name, os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o644)
-	if err != nil {
-		c.say(ui.WarnLine, "! "+c.h.OneLine(err.Error()))
-		return
-	}
-	defer f.Close()
-	if _, err := f.WriteString("\n- " + note + "\n"); err != nil {
-		c.say(ui.WarnLine, "! "+c.h.OneLine(err.Error()))
-		return
-	}
-	c.say(ui.DimLine, "  added to "+name)
 }
 
 // loadImage looks at an image that was pasted.

@@ -36,11 +36,13 @@ type Chat struct {
 	err   *redirect // stderr, which must not disturb the screen
 	files fileNames
 
-	loop   tui.Loop
-	theme  draw.Theme        // of the goroutine of the loop
-	themed bool              // the person chose the theme
-	list   *sessionlist.List // of the picker of sessions
-	over   chan struct{}     // closed when nobody answers questions any more
+	loop        tui.Loop
+	theme       draw.Theme         // of the goroutine of the loop
+	themed      bool               // the person chose the theme
+	stopChanges context.CancelFunc // ends the look at what rewinding changes; of the goroutine of the loop
+	note        string             // for which a place is asked; of the goroutine of the loop
+	list        *sessionlist.List  // of the picker of sessions
+	over        chan struct{}      // closed when nobody answers questions any more
 
 	opened        chan struct{} // closed when the session is open, or cannot be opened
 	failed        error         // why it cannot; read it when opened is closed
@@ -63,7 +65,7 @@ type Chat struct {
 
 // New returns a chat. Run starts it. Until then it keeps what is written to stderr there.
 func New(h *cli.IO) *Chat {
-	c := &Chat{h: h, over: make(chan struct{}), opened: make(chan struct{}), questions: map[int]chan any{}, sent: map[string]int{}}
+	c := &Chat{h: h, over: make(chan struct{}), opened: make(chan struct{}), questions: map[int]chan any{}, sent: map[string]int{}, stopChanges: func() {}}
 	c.err = &redirect{to: h.Err}
 	h.Err = c.err
 	return c

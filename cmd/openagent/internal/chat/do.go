@@ -23,7 +23,7 @@ func (c *Chat) do(ctx context.Context, a ui.Action) {
 	case ui.Shell:
 		c.runs.Go(func() { c.shell(ctx, a.Line) })
 	case ui.AddNote:
-		c.runs.Go(func() { c.addNote(a.Text) })
+		c.offerNote(a.Text)
 	case ui.Decide:
 		c.answer(a.ID, a.Decision)
 	case ui.Reply:
@@ -34,7 +34,9 @@ func (c *Chat) do(ctx context.Context, a ui.Action) {
 		c.runs.Go(func() { c.loadImage(a.Path) })
 	case ui.Picked:
 		c.picked(ctx, a.Kind, a.Value)
-	case ui.Unpicked, ui.Examine, ui.Rename, ui.Erase, ui.Widen:
+	case ui.Unpicked:
+		c.unpicked(ctx, a)
+	case ui.Examine, ui.Rename, ui.Erase, ui.Widen:
 		c.runs.Go(func() { c.list.Do(ctx, a) })
 	case ui.CycleMode:
 		c.runs.Go(func() { c.cycleMode(ctx) })

@@ -8,7 +8,6 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/openagent-go/agent/cmd/openagent/internal/rewind"
 	"github.com/openagent-go/agent/cmd/openagent/internal/sessionlist"
 	"github.com/openagent-go/agent/cmd/openagent/internal/settings"
 	"github.com/openagent-go/agent/cmd/openagent/internal/tui/draw"
@@ -65,7 +64,7 @@ func (c *Chat) own(ctx context.Context, line string) bool {
 	case name == "/effort" && arg == "":
 		c.offer("effort", "thinking effort", append(settings.Efforts, "adaptive", "off"))
 	case name == "/rewind" && arg == "" && !c.running.Load():
-		go c.offerPrompts(ctx)
+		c.offerPrompts(ctx)
 	default:
 		return false
 	}
@@ -112,12 +111,30 @@ func (c *Chat) picked(ctx context.Context, kind, value string) {
 		c.setTheme(value)
 	case sessionlist.Kind:
 		c.runs.Go(func() { c.openSession(ctx, value) })
-	case "prompt":
-		go c.offerRewind(ctx, value)
-	case "rewind":
-		go c.rewind(ctx, value)
+	case notePicker:
+		note := c.note
+		c.runs.Go(func() { c.keepNote(value, note) })
+	case promptPicker:
+		c.stopChanges()
+		c.runs.Go(func() { c.offerRewind(ctx, value) })
+	case rewindPicker:
+		c.runs.Go(func() { c.rewind(ctx, value) })
 	default:
 		go c.command(ctx, "/"+kind+" "+value)
+	}
+}
+
+// unpicked follows a picker that the person has closed.
+func (c *Chat) unpicked(ctx context.Context, a ui.Unpicked) {
+	switch a.Kind {
+	case notePicker: // nothing that was typed is lost
+		c.post(ui.Draft{Text: "# " + c.note})
+	case promptPicker:
+		c.stopChanges()
+	case rewindPicker: // back to the prompts
+		c.offerPrompts(ctx)
+	default:
+		c.list.Do(ctx, a)
 	}
 }
 
@@ -132,85 +149,6 @@ func (c *Chat) setTheme(name string) {
 		}
 	}
 	c.say(ui.WarnLine, "! there is no theme "+c.h.OneLine(name)+"; there are "+strings.Join(draw.Themes, ", "))
-}
-
-// offerPrompts opens the picker of prompts to go back to.
-func (c *Chat) offerPrompts(ctx context.Context) {
-	if c.s.Store == nil || c.s.Session.Result() == nil && !c.s.Existing {
-		c.say(ui.WarnLine, "! this session has no prompt to rewind to yet")
-		return
-	}
-	list, err := rewind.ListPrompts(ctx, c.s.Store, c.s.Checkpoints, c.s.Session.ID)
-	if err != nil {
-		c.say(ui.WarnLine, "! "+c.h.OneLine(err.Error()))
-		return
-	}
-	choice := ui.Choice{Kind: "prompt", Title: "go back to before"}
-	for _, p := range list {
-		choice.Items = append(choice.Items, ui.Item{Text: text.Runes(c.h.OneLine(p.Prompt), 200), Note: "files " + p.Files + "  " + p.Time.Local().Format("2 Jan 15:04"), Value: strconv.FormatInt(p.Fact, 10)})
-	}
-	c.post(choice)
-}
-
-// offerRewind shows what going back would change, and asks what is to go back.
-func (c *Chat) offerRewind(ctx context.Context, fact string) {
-	c.commands.Lock()
-	defer c.commands.Unlock()
-	var o rewind.Options
-	_, err := o.Flags().Parse([]string{"--dry-run", "--diff"})
-	if o.To = fact; err == nil {
-		err = o.Check()
-	}
-	if err != nil {
-		c.say(ui.WarnLine, "! "+c.h.OneLine(err.Error()))
-		return
-	}
-	done, err := (&rewind.Rewinder{Session: c.s.Session, Store: c.s.Store, Checkpoints: c.s.Checkpoints}).Rewind(ctx, o)
-	if err != nil {
-		c.say(ui.WarnLine, "! "+c.h.OneLine(err.Error()))
-		return
-	}
-	choice := ui.Choice{Kind: "rewind", Title: "what goes back?", Items: []ui.Item{
-		{Text: "files and conversation", Value: fact}, {Text: "only the files", Value: fact + " --files"}, {Text: "only the conversation", Value: fact + " --conversation"}}}
-	for _, l := range done.Lines("/rewind") {
-		for row := range strings.SplitSeq(strings.TrimRight(l, "\n"), "\n") {
-			choice.About = append(choice.About, ui.Line{Kind: diffKind(row), Text: "   " + row})
-		}
-	}
-	if more := len(choice.About) - maxAbout; more > 0 {
-		choice.About = append(choice.About[:maxAbout:maxAbout], ui.Line{Kind: ui.DimLine, Text: fmt.Sprintf("   … %d more lines", more)})
-	}
-	c.post(choice)
-}
-
-// maxAbout is how many lines of changes the picker shows.
-const maxAbout = 8
-
-func diffKind(row string) ui.LineKind {
-	switch {
-	case strings.HasPrefix(row, "+"):
-		return ui.AddedLine
-	case strings.HasPrefix(row, "-"):
-		return ui.RemovedLine
-	}
-	return ui.DimLine
-}
-
-// rewind goes back. The prompt that was taken back is in the input.
-func (c *Chat) rewind(ctx context.Context, args string) {
-	prompt := ""
-	fact, flag, _ := strings.Cut(args, " ")
-	if list, err := rewind.ListPrompts(ctx, c.s.Store, c.s.Checkpoints, c.s.Session.ID); err == nil && flag != "--files" {
-		for _, p := range list {
-			if strconv.FormatInt(p.Fact, 10) == fact {
-				prompt = p.Prompt
-			}
-		}
-	}
-	c.command(ctx, "/rewind "+args)
-	if prompt != "" {
-		c.post(ui.Draft{Text: prompt})
-	}
 }
 
 // status shows what the session runs with.

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"slices"
 	"strconv"
 	"time"
 
@@ -21,6 +22,9 @@ type PromptPlace struct {
 	Time   time.Time `json:"time"`
 	Files  string    `json:"files"`
 	Prompt string    `json:"prompt"`
+	// Checkpoint is the id of the files as they were before the prompt; "": none is kept, or the files
+	// have not changed since.
+	Checkpoint string `json:"-"`
 }
 
 // ListPrompts lists the prompts of a session that count, the first one first.
@@ -40,6 +44,7 @@ func ListPrompts(ctx context.Context, store session.Store, kept *checkpoint.Stor
 		}
 	}
 	list := []PromptPlace{}
+	next := "" // checkpoint of the prompt after
 	for _, s := range w.prompts() {
 		p := PromptPlace{Fact: s.Seq, UUID: s.UUID(), Time: s.Time, Files: filesUnchanged, Prompt: s.text}
 		switch {
@@ -50,10 +55,20 @@ func ListPrompts(ctx context.Context, store session.Store, kept *checkpoint.Stor
 		case s.kept != nil:
 			p.Files = filesGone
 		}
-		list = append([]PromptPlace{p}, list...)
+		if p.Checkpoint = next; p.Files == filesKept {
+			p.Checkpoint = s.kept.ID
+		} else if p.Files != filesUnchanged {
+			p.Checkpoint = ""
+		}
+		next = p.Checkpoint
+		list = append(list, p)
 	}
+	slices.Reverse(list)
 	return list, nil
 }
+
+// Kept reports whether files can go back to before the prompt, as far as they have changed since.
+func (p PromptPlace) Kept() bool { return p.Checkpoint != "" || p.Files == filesUnchanged }
 
 // PromptsHeader is the header of a table of prompts.
 const PromptsHeader = "FACT TIME FILES PROMPT"

@@ -20,23 +20,15 @@ const (
 // picker draws the open picker in at most limit lines.
 func picker(t Theme, m ui.Model, width, limit int) block {
 	p := m.Picker
-	if limit = min(limit, pickerRows); p.Looking {
-		limit = min(m.Height-2, lookRows)
+	if p.Looking || len(p.About) > 0 {
+		limit = min(limit, lookRows)
+	} else {
+		limit = min(limit, pickerRows)
 	}
 	tight := limit < roomy-2
 	b := pickerHead(t, p, width, tight)
 	foot := pickerFoot(t, p, width, tight)
-	for _, l := range p.About {
-		rows := []row{lineRow(l).Cut(width)}
-		if p.Form != ui.Searched { // texts to read; those of searched pickers are changes of files
-			rows = lineRow(l).Wrap(width, nil, blanks("   "))
-		}
-		for _, r := range rows {
-			if len(b.lines)+len(foot.lines)+1 < limit {
-				b.add(t, r)
-			}
-		}
-	}
+	b.add(t, pickerAbout(p, width, limit-len(b.lines)-len(foot.lines))...)
 	if p.Form == ui.Entered || p.Form == ui.Hidden {
 		b.append(foot)
 		return b
@@ -52,6 +44,31 @@ func picker(t Theme, m ui.Model, width, limit int) block {
 	}
 	b.append(foot)
 	return b
+}
+
+// pickerAbout is the text above the items, which have room beside it.
+func pickerAbout(p *ui.Picker, width, limit int) []row {
+	limit -= min(len(p.Items), listRows)
+	var rows []row
+	for _, l := range p.About {
+		if l.Kind == ui.AddedLine || l.Kind == ui.RemovedLine { // as it is
+			rows = append(rows, lineRow(l).Cut(width))
+			continue
+		}
+		indent := len(l.Text) - len(strings.TrimLeft(l.Text, " "))
+		rows = append(rows, lineRow(l).Wrap(width, nil, blanks(strings.Repeat(" ", min(indent, width/4))))...)
+	}
+	limit = max(limit, 1)
+	if len(rows) <= limit {
+		return rows
+	}
+	if skip := min(p.Skip, len(rows)-limit+1); skip > 0 {
+		rows = append([]row{row{sp(dim, fmt.Sprintf("   … %d lines above (page up)", skip+1))}.Cut(width)}, rows[skip+1:]...)
+	}
+	if cut := len(rows) - limit; cut > 0 {
+		rows = append(rows[:limit-1:limit-1], row{sp(dim, fmt.Sprintf("   … %d more lines (page down)", cut+1))}.Cut(width))
+	}
+	return rows
 }
 
 // pickerHead is the title of a picker and the text that is typed.

@@ -198,12 +198,35 @@ func (s *stage) do(word, rest string) {
 		s.put(ui.Returned{Numbers: []int{2}})
 	case "pose":
 		s.put(ui.Pose{Question: questions[rest]})
-	case "rewind":
-		s.put(ui.Choice{Kind: "prompt", Title: "go back to before", Items: []ui.Item{
-			{Text: "make the tests pass", Note: "files kept  1 Jan 13:40"}, {Text: "fix the discount", Note: "files kept  1 Jan 13:50"}}})
+	case "rewind", "compared":
+		c := ui.Choice{Kind: "prompt", Title: "go back to before", First: 2}
+		for i, it := range []ui.Item{{Text: "1  make the tests pass", Value: "2"}, {Text: "2  why is it slow?", Value: "9"}, {Text: "3  fix the discount", Value: "12"}} {
+			it.Cells = []string{strings.Repeat(" ", 16), []string{"13:40", "13:50", "2 min ago"}[i]}
+			if word == "compared" {
+				it.Cells[0] = fmt.Sprintf("%-16s", []string{"3 files +41 −7", "invoice.sh +1 −1", "invoice.sh +1 −1"}[i])
+			}
+			c.Items = append(c.Items, it)
+		}
+		if word == "rewind" {
+			s.put(c)
+		} else {
+			s.put(ui.Renewed{Choice: c})
+		}
 	case "changes":
-		s.put(ui.Choice{Kind: "rewind", Title: "what goes back?", Items: []ui.Item{{Text: "files and conversation"}, {Text: "only the files"}, {Text: "only the conversation"}},
-			About: []ui.Line{{Kind: ui.DimLine, Text: "   changed  invoice.sh"}, {Kind: ui.RemovedLine, Text: "   -sum"}, {Kind: ui.AddedLine, Text: "   +total"}}})
+		n, _ := strconv.Atoi(first)
+		c := ui.Choice{Kind: "rewind", Title: "what goes back?", Items: []ui.Item{{Text: "files and conversation"}, {Text: "only the files", Note: "the conversation goes on"}, {Text: "only the conversation", Note: "files stay as they are"}},
+			About: []ui.Line{{Kind: ui.DimLine, Text: "   changed  /home/ann/src/invoice/invoice.sh"}, {Kind: ui.DimLine, Text: "     @@ -1,2 +1,2 @@"}, {Kind: ui.DimLine, Text: "      rate=10"},
+				{Kind: ui.RemovedLine, Text: "     -if (sum > 100) sum *= 0.9"}, {Kind: ui.AddedLine, Text: "     +if (line > 100) line *= 0.9"}}}
+		for i := range n {
+			c.About = append(c.About, ui.Line{Kind: ui.AddedLine, Text: fmt.Sprintf("     +line %d", i+1)})
+		}
+		c.About = append(c.About, ui.Line{Kind: ui.DimLine, Text: "   Files: 1 change would be brought back."},
+			ui.Line{Kind: ui.DimLine, Text: "   The conversation would be taken back to before the prompt: fix the discount"})
+		s.put(c)
+	case "note":
+		s.put(ui.Choice{Kind: "note", Title: "keep the note where?", Items: []ui.Item{{Text: "AGENTS.md of this folder", Note: "for everybody in the project"},
+			{Text: "~/.openagent/AGENTS.md", Note: "for you, in all folders"}, {Text: "CLAUDE.local.md of this folder", Note: "for you, not in git"}},
+			About: []ui.Line{{Text: "   + - " + rest}, {Kind: ui.DimLine, Text: "   Agents read it with every prompt."}}})
 	case "sessions", "renew":
 		c := ui.Choice{Kind: "session", Title: "sessions", Scope: "this folder · ctrl+a all", Tools: true, Alone: first == "alone"}
 		for _, it := range []ui.Item{
@@ -310,14 +333,14 @@ func TestScenarios(t *testing.T) {
 // TestDocs writes the screens of docs/terminal.md: frames of the scenarios.
 func TestDocs(t *testing.T) {
 	screens := map[string]string{}
-	for _, name := range []string{"start", "run", "permission", "menu", "ask", "interrupt", "picker", "sessions"} {
+	for _, name := range []string{"start", "run", "permission", "menu", "ask", "interrupt", "rewind", "sessions"} {
 		a, err := txtar.ParseFile(filepath.Join("testdata", name+".txtar"))
 		if err != nil {
 			t.Fatal(err)
 		}
 		frames := play(t, string(a.Files[0].Data), 100, 40)
-		if name == "picker" {
-			name = "rewind: changes"
+		if name == "rewind" {
+			screens["rewind: changes"] = "```text\n" + frames["rewind: changes"] + "```\n"
 		}
 		screens[name] = "```text\n" + frames[name] + "```\n"
 	}

@@ -14,6 +14,7 @@ type Picker struct {
 	Query Editor // narrows the list, or is the text
 	At    int
 	Found []int // indices of the items that have what was typed
+	Skip  int   // lines of About that are scrolled away
 
 	Looking  bool    // the marked item is shown in more detail
 	Look     []Line  // its details, once they are known
@@ -32,6 +33,7 @@ type Choice struct {
 	About []Line // above the items
 	Scope string // which items are offered, in a few words
 	Warn  string // what went wrong, until the next key
+	First int    // the item that is marked at first
 
 	Form  Form
 	Tools bool // the person can look at items, rename and delete them, and ask for more
@@ -51,6 +53,9 @@ const (
 	Hidden               // likewise, and the text is not shown
 )
 
+// pageRows is how far a page key goes.
+const pageRows = 8
+
 // An Item of a choice.
 type Item struct {
 	Text, Note string
@@ -61,6 +66,7 @@ type Item struct {
 // offer opens a picker.
 func (m Model) offer(c Choice) Model {
 	p := Picker{Choice: c}.find()
+	p.At = max(min(c.First, len(p.Found)-1), 0)
 	m.Picker, m.Menu, m.Keys = &p, Menu{}, false
 	return m
 }
@@ -177,9 +183,17 @@ func (m Model) pickerKey(k input.Key) (Model, []Action) {
 	case "down", "ctrl+n":
 		p.At = max(min(p.At+1, len(p.Found)-1), 0)
 	case "pageup":
-		p.At = max(p.At-8, 0)
+		if len(p.About) > 0 {
+			p.Skip = max(p.Skip-m.Height/4, 0)
+			break
+		}
+		p.At = max(p.At-pageRows, 0)
 	case "pagedown":
-		p.At = max(min(p.At+8, len(p.Found)-1), 0)
+		if len(p.About) > 0 {
+			p.Skip = min(p.Skip+m.Height/4, len(p.About))
+			break
+		}
+		p.At = max(min(p.At+pageRows, len(p.Found)-1), 0)
 	case "enter":
 		return m.pick(p)
 	default:
