@@ -23,7 +23,7 @@ var commandLayers = [][]string{
 	{"preview", "sessionstore"},
 	{"app", "cards"},
 	{"rewind", "usage", "automation", "sessionlist"},
-	{"streamjson"},
+	{"streamjson", "doctor"},
 	{"slash"},
 	{"tui"},
 	{"dialog"},

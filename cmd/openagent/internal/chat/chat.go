@@ -83,7 +83,7 @@ func (c *Chat) say(kind ui.LineKind, said string) {
 func (c *Chat) Run(ctx context.Context, s *app.App, args []string, blocks []llm.Block) error {
 	c.s, c.rules, c.blocks = s, app.NewSessionRules(s), blocks
 	mode := cmp.Or(permission.Mode(s.Options.Mode), permission.Default)
-	c.slash = &slash.Commands{H: c.h, App: s, Screen: &term.Screen{W: &output{c}}, Running: c.running.Load, Turn: c.start,
+	c.slash = &slash.Commands{H: c.h, App: s, Rules: c.rules, Screen: &term.Screen{W: &output{c}}, Running: c.running.Load, Turn: c.start,
 		Leave: func() { c.post(ui.Quit{}) }, Model: s.Provider.Model.Value}
 	c.slash.Mode.Store(mode)
 	for _, own := range ownCommands {

@@ -45,6 +45,10 @@ func (c *Chat) own(ctx context.Context, line string) bool {
 		c.offerAgents()
 	case name == "/jobs" && arg == "" && len(c.s.JobIDs()) > 0:
 		c.offerJobs()
+	case name == "/diff":
+		c.runs.Go(func() { c.diff(ctx, arg) })
+	case name == "/init" && arg == "" && !c.running.Load():
+		c.offerInit(ctx)
 	case name == "/clear":
 		c.goTo(sessionlist.Chosen{})
 	case name == "/sessions":

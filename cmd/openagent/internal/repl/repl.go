@@ -91,7 +91,7 @@ func (c *REPL) Run(ctx context.Context, s *app.App, args []string, blocks []llm.
 	defer h.Interrupted.Store(nil)
 	defer automation.StartBackground(ctx, h, s, func(line string) { c.screen.Line(term.Dim, "%s", text.Runes(h.OneLine(line), 400)) })()
 	go c.readLines(ctx)
-	c.slash = &slash.Commands{H: h, App: s, Screen: c.screen, Running: c.running.Load, Turn: c.turn, Leave: func() { c.ended = true }, Model: s.Provider.Model.Value}
+	c.slash = &slash.Commands{H: h, App: s, Rules: c.rules, Screen: c.screen, Running: c.running.Load, Turn: c.turn, Leave: func() { c.ended = true }, Model: s.Provider.Model.Value}
 	c.slash.Mode.Store(cmp.Or(past.Mode, permission.Mode(s.Options.Mode), permission.Default))
 	c.screen.Line(term.Dim, "openagent %s, %s, %s. /help lists commands.", cli.Version(), c.slash.Model, s.Project)
 	prompt, _ := cli.PromptArg(args)

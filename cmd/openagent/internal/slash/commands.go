@@ -45,6 +45,10 @@ var List = []Info{
 	{"resume", "", "continue an interrupted run"},
 	{"rename", "[TITLE]", "set the title of this session, or remove it"},
 	{"rewind", "", "list the prompts; /rewind FACT|last [--files|--conversation] [--dry-run] [--diff] goes back to before a prompt"},
+	{"diff", "[last|FACT]", "show how the files have changed since the first prompt, the last one or another one"},
+	{"permissions", "", "list the permission rules and where they come from; /permissions remove RULE removes one of this session"},
+	{"init", "[improve|overwrite]", "write AGENTS.md, with what agents must know of this project"},
+	{"doctor", "", "check the parts that openagent needs"},
 	{"agents", "", "list running sub-agents and all definitions; /agents stop ID|NAME|all stops them"},
 	{"jobs", "", "list background commands; /jobs stop ID|all stops them"},
 	{"skills", "", "list the skills; /NAME [ARGUMENTS] runs one"},
@@ -76,6 +80,7 @@ type Commands struct {
 	Turn    func(ctx context.Context, events iter.Seq2[event.Event, error]) error
 	Leave   func()   // ends the conversation
 	Own     []string // names of further commands, which the program carries out itself
+	Rules   *app.SessionRules
 
 	Mode  atomic.Value // the permission.Mode in force
 	Model string       // the model's name
@@ -118,6 +123,14 @@ func (c *Commands) Run(ctx context.Context, line string) {
 		}
 	case "/rewind":
 		err = c.rewind(ctx, strings.Fields(arg))
+	case "/diff":
+		err = c.diff(ctx, arg)
+	case "/permissions":
+		err = c.permissions(ctx, arg)
+	case "/init":
+		err = c.init(ctx, arg)
+	case "/doctor":
+		c.doctor(ctx)
 	case "/cost":
 		err = c.showCost(ctx)
 	case "/context":

@@ -85,8 +85,8 @@ func SettleTime(getenv func(string) string) time.Duration {
 	return 100 * time.Millisecond
 }
 
-// Tell gives an input to the model: an event, or the result of an action. Any goroutine may
-// call it, at any time; it does not wait.
+// Tell gives an input to the model: an event, or the result of an action. [Items] are shown on a
+// screen of their own. Any goroutine may call it, at any time; it does not wait.
 func (l *Loop) Tell(data any) { l.told.put(data) }
 
 // Run shows the UI until the person leaves or ctx ends. It returns nil if the person has
@@ -160,6 +160,10 @@ func (l *Loop) Run(ctx context.Context) (err error) {
 
 // update changes the model and carries out the actions that follow.
 func (l *Loop) update(data any) {
+	if items, ok := data.(Items); ok {
+		l.showItems(items)
+		return
+	}
 	if l.toCover(data) {
 		l.dirty = true
 		return

@@ -10,12 +10,25 @@ import (
 	"github.com/openagent-go/agent/cmd/openagent/internal/tui/styled"
 	"github.com/openagent-go/agent/cmd/openagent/internal/tui/timeview"
 	"github.com/openagent-go/agent/session"
+	"github.com/openagent-go/agent/session/view"
 )
 
-// A whole is the whole session on the alternate screen.
+// A book is what a pager shows.
+type book interface {
+	Opened() pager.Opened
+	Refresh(ctx context.Context) error
+	Page(ctx context.Context, n int) ([]*view.Item, error)
+	Find(ctx context.Context, text string) ([]pager.Hit, error)
+	PageOf(seq int64) int
+}
+
+// Items are shown in a pager, from the first one on: see [Loop.Tell].
+type Items struct{ List []*view.Item }
+
+// A whole is the whole session, or a list of items, on the alternate screen.
 type whole struct {
 	pager  pager.Pager
-	book   *pages.Book // nil until it is open
+	book   book // nil until it is open
 	target *timeview.Jump
 	ctx    context.Context
 	stop   context.CancelFunc
@@ -43,6 +56,17 @@ func (l *Loop) showWhole(target *timeview.Jump) {
 	})
 }
 
+// showItems opens the pager for items.
+func (l *Loop) showItems(in Items) {
+	w := &whole{target: new(timeview.Jump)}
+	if len(in.List) > 0 {
+		w.target.Item = in.List[0].ID
+	}
+	w.ctx, w.stop = context.WithCancel(l.ctx)
+	l.show(w)
+	w.update(l, pages.List(in.List))
+}
+
 // work works for the pager in a goroutine.
 func (w *whole) work(l *Loop, ctx context.Context, work func(context.Context) (pager.Input, error)) {
 	l.workFor(ctx, w, func(ctx context.Context) any {
@@ -56,7 +80,7 @@ func (w *whole) work(l *Loop, ctx context.Context, work func(context.Context) (p
 
 func (w *whole) update(l *Loop, in any) {
 	switch data := in.(type) {
-	case *pages.Book:
+	case book:
 		w.book = data
 		w.update(l, data.Opened())
 		if t := w.target; t != nil {

@@ -189,7 +189,7 @@ func (p *Pager) showTarget() {
 	}
 	q := place{t.Page, best, 0}
 	p.pick(q)
-	if !p.unfolded(q) {
+	if c, ok := p.item(q).Data.(*view.Call); !p.unfolded(q) && (!ok || c.Diff() == "") {
 		p.fold()
 	}
 	p.top = q

@@ -1,0 +1,55 @@
+package main
+
+import (
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/openagent-go/agent/llm/llmtest"
+)
+
+// The commands that look at a session: the rules in force, the changes of files, the checks. A rule
+// of the session can be removed, and /init does not touch an AGENTS.md unasked.
+func TestChatLooksAtTheSession(t *testing.T) {
+	dir := t.TempDir()
+	write := func(name, text string) {
+		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	write("invoice.sh", "one\ntwo\nthree\n")
+	write("AGENTS.md", "# Notes\n")
+	p := sitAtUI(t, dir, []string{"--disallowed-tools", "Bash(rm *)"}, callBash("sed -i s/two/2/ invoice.sh"), llmtest.Say("Done."), llmtest.Say("I have read it."))
+	p.sees(`enter send`)
+	p.types("/diff\r")
+	p.sees(`no file has changed`)
+	p.types("change it\r")
+	p.sees(`yes, once`)
+	p.thinks()
+	p.types("2\r")
+	p.sees(`done · 2 turns`)
+	p.types("/permissions\r")
+	p.sees(`mode default`)
+	p.sees(`deny\s+Bash\(rm \*\)\s+--disallowed-tools`)
+	p.sees(`allow\s+Bash\(sed .*\)\s+you, in this session`)
+	p.types("/permissions remove Bash(sed -i s/two/2/ invoice.sh)\r")
+	p.sees(`removed Bash\(sed`)
+	p.types("/diff\r")
+	p.sees(`invoice\.sh`)
+	p.sees(`changed \(\+1 −1\)`)
+	p.sees(`- `)
+	p.types("q")
+	p.sees(`1049l`)
+	p.types("/diff 99\r")
+	p.sees(`there is no prompt 99`)
+	p.types("/doctor\r")
+	p.sees(`ok\s+version`)
+	p.sees(`terminal`)
+	p.types("/init\r")
+	p.sees(`improve it`)
+	p.types("\r")
+	p.sees(`/init improve`)
+	p.sees(`I have read it`)
+	p.types("\x04")
+	p.leaves()
+}
