@@ -142,7 +142,7 @@ func TestChatRewindsAndNotes(t *testing.T) {
 	}
 	p.types("\r")
 	p.sees(`taken back to before the prompt: write one`)
-	p.sees(`❯ write one`)
+	p.sees(`❯ \S*write one`)
 	if _, err := os.Stat(filepath.Join(dir, "one.txt")); err == nil {
 		t.Error("the file is still there")
 	}
