@@ -3,6 +3,7 @@ package session
 import (
 	"context"
 	"fmt"
+	"slices"
 
 	"github.com/openagent-go/agent/event"
 )
@@ -15,6 +16,13 @@ import (
 func Load(ctx context.Context, s Store, id string, limit, offset int) ([]event.Event, error) {
 	if b, ok := s.(backwarder); ok && offset < 0 && limit > 0 {
 		last, err := b.backward(ctx, id, limit, onPath(isMessage))
+		if err != nil {
+			return nil, fmt.Errorf("loading messages: %w", err)
+		}
+		return last, nil
+	}
+	if r, ok := s.(LastReader); ok && offset < 0 && limit > 0 {
+		last, err := lastMessages(ctx, r, id, limit)
 		if err != nil {
 			return nil, fmt.Errorf("loading messages: %w", err)
 		}
@@ -48,6 +56,31 @@ func Load(ctx context.Context, s Store, id string, limit, offset int) ([]event.E
 		}
 	}
 	return page, nil
+}
+
+// factsEach is how many facts are read at first for each message.
+const factsEach = 4
+
+// lastMessages returns the last messages on the path to the last fact. It reads facts from the
+// end until it has enough.
+func lastMessages(ctx context.Context, r LastReader, id string, limit int) ([]event.Event, error) {
+	for n := factsEach * limit; ; n *= 4 {
+		facts, err := r.Last(ctx, id, n, nil)
+		if err != nil {
+			return nil, err
+		}
+		var page []event.Event
+		want := onPath(isMessage)
+		for _, e := range slices.Backward(facts) {
+			if len(page) < limit && want(e.Seq, e.Prev, event.Type(e.Data)) {
+				page = append(page, e)
+			}
+		}
+		if len(page) == limit || len(facts) < n {
+			slices.Reverse(page)
+			return page, nil
+		}
+	}
 }
 
 // messagesOf returns the numbers of the messages on the path to the last fact.

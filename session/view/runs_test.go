@@ -119,7 +119,7 @@ func TestStreamsOfRuns(t *testing.T) {
 			want:  "Prompt Answer Call Call Answer End",
 		},
 		"helped in the background": {
-			steps: []llmtest.Step{llmtest.Call(use("1", "Helper", map[string]string{"Task": "count"})), {Text: "Started."}},
+			steps: []llmtest.Step{llmtest.Call(use("1", "Helper", map[string]string{"Task": "count"})), {Text: "Started.", Delay: time.Millisecond}},
 			agent: agent.Agent{Tools: []tool.Tool{helperTool(&agent.Agent{Name: "counter", Model: llmtest.Script(slow(llmtest.Say("four and five and six")))}, true)}},
 		},
 		"cut off": {
