@@ -5,7 +5,7 @@ cd "$(dirname "$0")/../.."
 go=${GO:-go}
 export GOWORK=off
 
-for module in . internal/devtools benchmarks otel otel/otlptest postgres; do
+for module in . internal/devtools benchmarks otel otel/otlptest postgres temporal; do
 	(cd "$module" && "$go" mod tidy "$@")
 done
 
