@@ -29,7 +29,8 @@ func (c *Chat) do(ctx context.Context, a ui.Action) {
 	case ui.Reply:
 		c.answer(a.ID, a.Answers)
 	case ui.ListFiles:
-		c.runs.Go(func() { c.listFiles(ctx, a.Query) })
+		number := c.files.asked.Add(1)
+		c.runs.Go(func() { c.listFiles(ctx, a.Query, number) })
 	case ui.LoadImage:
 		c.runs.Go(func() { c.loadImage(a.Path) })
 	case ui.Picked:

@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/openagent-go/agent/cmd/openagent/internal/tui/fuzzy"
@@ -47,6 +48,8 @@ func branch(dir string) string {
 
 // fileNames are the names of the files of the working folder.
 type fileNames struct {
+	asked atomic.Int64 // number of the last query
+
 	mu   sync.Mutex
 	list []string
 	read time.Time
@@ -59,10 +62,13 @@ const (
 	walkLimit = 2 * time.Second
 )
 
-// listFiles finds the files whose names fit a query.
-func (c *Chat) listFiles(ctx context.Context, query string) {
+// listFiles finds the files whose names fit a query, which is the one of a number.
+func (c *Chat) listFiles(ctx context.Context, query string, number int64) {
 	c.files.mu.Lock()
 	defer c.files.mu.Unlock()
+	if number < c.files.asked.Load() {
+		return // the person has typed on
+	}
 	if time.Since(c.files.read) > fileTime {
 		c.files.list, c.files.read = readNames(ctx, c.s.Project), time.Now()
 	}

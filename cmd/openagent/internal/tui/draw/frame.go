@@ -9,6 +9,7 @@ import (
 
 	"github.com/openagent-go/agent/cmd/openagent/internal/tui/frame"
 	"github.com/openagent-go/agent/cmd/openagent/internal/tui/ui"
+	"github.com/openagent-go/agent/internal/text"
 	"github.com/openagent-go/agent/session/view"
 )
 
@@ -17,7 +18,7 @@ import (
 func Frame(m ui.Model, width, height int, t Theme) (frame.Frame, ui.Painted) {
 	width, height = max(width, 1), max(height, 3)
 	var f frame.Frame
-	above, mark, live := history(m, width, t)
+	above, mark, live := history(m, width, height, t)
 	f.Above = above
 	p := ui.Painted{Mark: mark}
 
@@ -51,7 +52,7 @@ func Frame(m ui.Model, width, height int, t Theme) (frame.Frame, ui.Painted) {
 // Close draws the last frame: everything of the session is in the history, and the input is
 // gone.
 func Close(m ui.Model, width int, t Theme) frame.Frame {
-	above, _, live := history(m, max(width, 1), t)
+	above, _, live := history(m, max(width, 1), 0, t)
 	for _, r := range live {
 		above = append(above, render(t, r))
 	}
@@ -104,7 +105,7 @@ func bottom(m ui.Model, width, height int, t Theme) block {
 
 // history returns the lines for the history of the terminal, the mark behind them, and the rows
 // of the session that may still change.
-func history(m ui.Model, width int, t Theme) (above []string, mark ui.Mark, live []row) {
+func history(m ui.Model, width, height int, t Theme) (above []string, mark ui.Mark, live []row) {
 	mark = m.Mark
 	out := func(rows ...row) {
 		for _, r := range rows {
@@ -114,6 +115,13 @@ func history(m ui.Model, width int, t Theme) (above []string, mark ui.Mark, live
 	if !mark.Head && m.Facts.Version != "" {
 		out(head(m, width))
 		mark.Head = true
+		if m.Recalled != nil {
+			first, said := recalled(m, width, height)
+			mark.Items = first
+			if said != "" {
+				out(row{sp(dim, said)}.Cut(width))
+			}
+		}
 	}
 	notes := func(upTo int) {
 		for ; mark.Notes < len(m.Notes) && m.Notes[mark.Notes].Items <= upTo; mark.Notes++ {
@@ -152,6 +160,25 @@ func history(m ui.Model, width int, t Theme) (above []string, mark ui.Mark, live
 		live = append(live, item(m, it, from, width)...)
 	}
 	return above, mark, live
+}
+
+// recalled returns the first item of the past that is shown, and says how much there is before it.
+// One and a half screens are shown at most, and the last item.
+func recalled(m ui.Model, width, height int) (first int, said string) {
+	items := m.State.Items
+	left := max(height, 1) * 3 / 2
+	for first = len(items); first > 0; first-- {
+		if left -= len(item(m, items[first-1], 0, width)); left < 0 && first < len(items) {
+			break
+		}
+	}
+	switch {
+	case m.Recalled.Messages > 0:
+		said = fmt.Sprintf("… the end of %s (ctrl+o)", text.Count(m.Recalled.Messages, "message"))
+	case first > 0:
+		said = "… " + text.Count(first, "earlier item") + " (ctrl+o)"
+	}
+	return first, said
 }
 
 // noteRows draws what a command said, broken at its words. Lines of changes are as they are.

@@ -15,6 +15,7 @@ const (
 	minText    = 24 // cells of the items' texts, before columns are left out
 	maxCell    = 28 // cells of a column
 	minNote    = 20 // cells that a note needs
+	measured   = 50 // items on both sides of the marked one that columns are made for
 )
 
 // picker draws the open picker in at most limit lines.
@@ -169,14 +170,19 @@ func cellOf(it ui.Item, n int) string {
 // beside them.
 func columns(p *ui.Picker, width int) (text int, cells []int) {
 	count := 0
-	for _, it := range p.Items {
+	near := p.Items
+	if len(near) > 2*measured { // not all of a long list for each frame
+		from := max(p.Found[p.At]-measured, 0)
+		near = near[from:min(from+2*measured, len(near))]
+	}
+	for _, it := range near {
 		text = max(text, frame.Width(clean(it.Text)))
 		count = max(count, len(it.Cells))
 	}
 	left := width - len("   ") - min(text, max(minText, width/3))
 	for c := range count {
 		w := 0
-		for _, it := range p.Items {
+		for _, it := range near {
 			w = max(w, min(frame.Width(clean(cellOf(it, c))), maxCell))
 		}
 		if left -= w + 2; left < 0 {

@@ -245,6 +245,24 @@ func (s *stage) do(word, rest string) {
 		}
 	case "examined":
 		s.put(ui.Examined{Value: first, Lines: []ui.Line{{Kind: ui.DimLine, Text: "❯ make the tests pass"}, {Kind: ui.DimLine, Text: "❯ and now the changelog"}, {}, {Text: more}}})
+	case "past": // N: a session of so many prompts, of which the program has the end
+		n, _ := strconv.Atoi(first)
+		var events []event.Event
+		for i := range n {
+			for _, d := range []event.Data{
+				event.UserMessage{ID: "p", Delivery: "prompt", Message: llm.Message{Role: llm.User, Content: llm.Blocks{llm.Text{Text: fmt.Sprint("prompt ", i+1)}}}},
+				event.AssistantMessage{Key: "k", CostUSD: &cost, Response: llm.Response{Message: llm.Message{Role: llm.Assistant, Content: llm.Blocks{llm.Text{Text: fmt.Sprintf("Answer %d.\n\nIt has two parts.", i+1)}}}}},
+				event.RunEnd{Reason: event.Completed, Turns: 1, CostUSD: &cost, Duration: time.Second},
+			} {
+				s.seq++
+				events = append(events, event.Event{Seq: s.seq, Prev: s.seq - 1, Time: s.now, Session: "s", Data: d})
+			}
+		}
+		messages, _ := strconv.Atoi(more)
+		s.shown = nil
+		s.m = ui.New(s.w, s.h)
+		s.put(ui.Facts{Version: "0.3", Model: "claude-sonnet-4-6", Dir: "/home/ann/src/invoice", Home: "/home/ann", Branch: "main", Mode: "default", Window: 200_000})
+		s.put(ui.Recall{Events: events, Messages: messages})
 	case "repeat": // N text: a prompt that is one line
 		n, _ := strconv.Atoi(first)
 		s.do("prompt", strings.Repeat(more+" ", n))

@@ -1,12 +1,10 @@
 package ui
 
 import (
-	"fmt"
 	"strings"
 
 	"github.com/openagent-go/agent/event"
 	"github.com/openagent-go/agent/internal/markdown"
-	"github.com/openagent-go/agent/internal/text"
 	"github.com/openagent-go/agent/session/view"
 )
 
@@ -39,29 +37,18 @@ func (m Model) fold(e event.Event) Model {
 	return m
 }
 
-// recall applies the events of an earlier program. Only the last items are shown.
+// recall applies the events of an earlier program.
 func (m Model) recall(d Recall) Model {
 	m.State = new(view.State)
 	for _, e := range d.Events {
 		m.State.Apply(e)
 	}
-	items := m.State.Items
-	hidden := max(len(items)-recalled, 0)
-	m.Mark.Items = hidden
-	switch {
-	case d.Messages > 0:
-		m = m.note(Line{DimLine, fmt.Sprintf("… the end of %s (ctrl+o)", text.Count(d.Messages, "message"))})
-	case hidden > 0:
-		m = m.note(Line{DimLine, "… " + text.Count(hidden, "earlier item") + " (ctrl+o)"})
-	default:
-		return m
-	}
-	m.Notes[len(m.Notes)-1].Items = 0
+	m.Recalled = &Recalled{Messages: d.Messages}
 	return m
 }
 
-// recalled is how many items of an earlier program are shown.
-const recalled = 30
+// Recalled is what happened in the session before the program began. The first frame shows its end.
+type Recalled struct{ Messages int } // all messages, if there are more than those of State; else 0
 
 // feed splits what is new of an answer.
 func (m Model) feed(it *view.Item, a *view.Answer) Model {

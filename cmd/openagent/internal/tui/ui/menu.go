@@ -13,6 +13,8 @@ type Menu struct {
 	At    int
 
 	query  string // what is completed
+	stale  bool   // the items are those of an earlier query
+	take   bool   // the first item of the query is taken as soon as it is known
 	from   int    // where it begins in the text
 	closed int    // the start of a word whose menu the person closed, plus 1
 }
@@ -56,7 +58,7 @@ func (m Model) complete() (Model, []Action) {
 		if m.Menu.Kind != FileMenu || m.Menu.from != from {
 			m.Menu = Menu{Kind: FileMenu, from: from}
 		}
-		m.Menu.query = query
+		m.Menu.query, m.Menu.stale, m.Menu.take = query, true, false
 		return m, []Action{ListFiles{query}}
 	}
 	m.Menu = Menu{Kind: kind, from: from, query: query, Items: m.matching(query)}
@@ -100,21 +102,31 @@ func (m Model) matching(query string) []MenuItem {
 }
 
 // found shows files, if they are those that the menu waits for.
-func (n Menu) found(f Files) Menu {
+func (m Model) found(f Files) Model {
+	n := m.Menu
 	if n.Kind != FileMenu || n.query != f.Query {
-		return n
+		return m
 	}
-	n.Items, n.At = nil, 0
+	n.Items, n.At, n.stale = nil, 0, false
 	for _, name := range f.Names {
 		n.Items = append(n.Items, MenuItem{Text: "@" + name})
 	}
-	return n
+	take := n.take
+	n.take = false
+	if m.Menu = n; take && n.Open() {
+		m = m.accept()
+	}
+	return m
 }
 
 // menuKey applies a key to the open menu. It reports false for keys of the input.
 func (m Model) menuKey(k input.Key) (Model, []Action, bool) {
-	n := len(m.Menu.Items)
-	switch k.String() {
+	n, name := len(m.Menu.Items), k.String()
+	if m.Menu.stale && (name == "tab" || name == "enter") {
+		m.Menu.take = true
+		return m, nil, true
+	}
+	switch name {
 	case "up", "ctrl+p":
 		m.Menu.At = (m.Menu.At + n - 1) % n
 	case "down", "ctrl+n":

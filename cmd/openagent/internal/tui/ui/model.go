@@ -146,9 +146,10 @@ type Model struct {
 	Since    time.Time // when the run began
 	Stopping bool
 	Facts    Facts
-	Keys     bool   // the list of keys is shown
-	Hint     string // what the last key did or needs, such as "press ctrl+c again to leave"
-	Thinking bool   // the reasoning of the model is shown while it comes
+	Keys     bool      // the list of keys is shown
+	Hint     string    // what the last key did or needs, such as "press ctrl+c again to leave"
+	Recalled *Recalled // nil: the session is new
+	Thinking bool      // the reasoning of the model is shown while it comes
 
 	Width, Height int
 	Away          bool // the window is not focused
@@ -277,7 +278,7 @@ func Update(m Model, in Input) (Model, []Action) {
 	case Output:
 		m = m.note(d.Lines...)
 	case Files:
-		m.Menu = m.Menu.found(d)
+		m = m.found(d)
 	case Past:
 		m.History = NewHistory(d.Entries)
 	case Draft:
