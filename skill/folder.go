@@ -47,23 +47,24 @@ type Folder struct {
 }
 
 // Folders returns the folders in which skills are found, of the user below home, then of
-// the project. A later folder overrides an earlier one. Empty arguments leave theirs out.
+// the project. Those named "commands" hold skills of one file each. A later folder overrides an
+// earlier one. Empty arguments leave theirs out.
 func Folders(home, project string) []Folder {
 	var out []Folder
 	add := func(base, name string, pinned bool) {
 		if base == "" {
 			return
 		}
-		f := Folder{Path: filepath.Join(base, filepath.FromSlash(name)), Pinned: pinned}
+		f := Folder{Path: filepath.Join(base, filepath.FromSlash(name)), Pinned: pinned, Files: path.Base(name) == "commands"}
 		if pinned {
 			f.Within = base
 		}
 		out = append(out, f)
 	}
-	for _, name := range []string{".config/agents/skills", ".agents/skills", ".claude/skills"} {
+	for _, name := range []string{".claude/commands", ".config/agents/skills", ".agents/skills", ".claude/skills"} {
 		add(home, name, false)
 	}
-	for _, name := range []string{".agents/skills", ".claude/skills"} {
+	for _, name := range []string{".claude/commands", ".openagent/commands", ".agents/skills", ".claude/skills", ".openagent/skills"} {
 		add(project, name, true)
 	}
 	return out

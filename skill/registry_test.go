@@ -60,11 +60,12 @@ func TestRegistry(t *testing.T) {
 
 // The last folder counts, and only the names that are asked for.
 func TestDiscover(t *testing.T) {
-	home := tree(t, map[string]string{
-		".config/agents/skills/a/SKILL.md": "---\ndescription: 1\n---\nx", ".agents/skills/a/SKILL.md": "---\ndescription: 2\n---\nx", ".claude/skills/a/SKILL.md": "---\ndescription: 3\n---\nx",
-		".config/agents/skills/b/SKILL.md": "---\ndescription: 1\n---\nx"})
-	project := tree(t, map[string]string{".agents/skills/a/SKILL.md": "---\ndescription: 4\n---\nx", ".claude/skills/a/SKILL.md": "---\ndescription: 5\n---\nx"})
-	for i, want := range []string{"1", "2", "3", "4", "5"} {
+	says := func(n int) string { return fmt.Sprintf("---\ndescription: %d\n---\nx", n) }
+	home := tree(t, map[string]string{".claude/commands/deep/a.md": says(0), ".config/agents/skills/a/SKILL.md": says(1), ".agents/skills/a/SKILL.md": says(2), ".claude/skills/a/SKILL.md": says(3),
+		".config/agents/skills/b/SKILL.md": says(1)})
+	project := tree(t, map[string]string{".claude/commands/a.md": says(4), ".openagent/commands/a.md": says(5),
+		".agents/skills/a/SKILL.md": says(6), ".claude/skills/a/SKILL.md": says(7), ".openagent/skills/a/SKILL.md": says(8)})
+	for i, want := range []string{"0", "1", "2", "3", "4", "5", "6", "7", "8"} {
 		r := New()
 		n, problems := r.Discover(Folders(home, project)[:i+1])
 		if s := r.Get("a"); len(problems) > 0 || s == nil || s.Description != want || n < i+1 {
@@ -75,7 +76,7 @@ func TestDiscover(t *testing.T) {
 	if n, _ := r.Discover(Folders(home, project), "b"); n != 1 || r.Get("a") != nil {
 		t.Errorf("%d found", n)
 	}
-	if len(Folders("", "")) != 0 || len(Folders("", project)) != 2 {
+	if len(Folders("", "")) != 0 || len(Folders("", project)) != 5 {
 		t.Error("folders of nobody")
 	}
 }

@@ -3,6 +3,7 @@ package main
 import (
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"github.com/openagent-go/agent/llm/llmtest"
@@ -52,4 +53,53 @@ func TestChatLooksAtTheSession(t *testing.T) {
 	p.sees(`I have read it`)
 	p.types("\x04")
 	p.leaves()
+}
+
+// The menu offers the commands of a project that the person trusts, and the prompts of MCP servers.
+// Both run.
+func TestChatProjectCommands(t *testing.T) {
+	dir := t.TempDir()
+	for name, text := range map[string]string{
+		".claude/commands/db/migrate.md": "---\ndescription: Migrates the database\n---\nMigrate it $ARGUMENTS.\n",
+		".mcp.json":                      `{"mcpServers": {"demo": {"command": "promptserver"}}}`,
+	} {
+		file := filepath.Join(dir, name)
+		if err := os.MkdirAll(filepath.Dir(file), 0o700); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	server := llmtest.NewServer(t, llmtest.Say("Migrated."), llmtest.Say("Reviewed."))
+	p := sitDown(t, server, dir, nil, nil)
+	p.sees(`MCP servers`)
+	p.sees(`\[y/N\]`)
+	p.types("y\n")
+	p.sees(`commands contains skills`)
+	p.sees(`\[y/N\]`)
+	p.types("y\n")
+	p.sees(`enter send`)
+	p.types("/migr")
+	p.sees(`Migrates the database`)
+	p.types("ate up\r")
+	p.sees(`Migrated\.`)
+
+	p.types("/mcp__demo")
+	p.sees(`/mcp__demo__review`)
+	p.types("__review 'a b.go' brief\r")
+	p.sees(`Reviewed\.`)
+	p.types("/mcp__demo__review\r")
+	p.sees(`needs the argument file`)
+	p.types("\x04")
+	p.leaves()
+	asked := ""
+	for _, r := range server.Requests() {
+		asked += string(r.Body)
+	}
+	for _, want := range []string{"Migrate it up.", "Review a b.go: be brief."} {
+		if !strings.Contains(asked, want) {
+			t.Errorf("the model did not get %q", want)
+		}
+	}
 }

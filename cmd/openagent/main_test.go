@@ -15,7 +15,8 @@ func TestMain(m *testing.M) {
 			h.Managed = os.Getenv(managedVar) // else tests would depend on the machine
 			os.Exit(execute(h, os.Args[1:]))
 		},
-		"fetch": fetch,
+		"fetch":        fetch,
+		"promptserver": promptServer,
 	})
 }
 

@@ -46,7 +46,7 @@ func SkillNames(h *cli.IO, found skill.Found) string {
 // LoadSkillFolders finds the skill folders that trust in dir covers: the project's, the plugin's,
 // or dir itself.
 func LoadSkillFolders(dir string) []skill.Found {
-	folders := append(skill.Folders("", dir), skill.Folder{Path: filepath.Join(dir, "skills"), Within: dir, Pinned: true}, skill.Folder{Path: dir, Pinned: true})
+	folders := append(skill.Folders("", dir), skill.Folder{Path: filepath.Join(dir, "skills"), Within: dir, Pinned: true}, pinned(dir))
 	if home, err := os.UserHomeDir(); err == nil && sameDir(home, dir) {
 		return nil // the user's own skills
 	}
@@ -61,6 +61,11 @@ func LoadSkillFolders(dir string) []skill.Found {
 	return out
 }
 
+// pinned is a folder of skills, or of commands by its name.
+func pinned(dir string) skill.Folder {
+	return skill.Folder{Path: dir, Pinned: true, Files: filepath.Base(dir) == "commands"}
+}
+
 func sameDir(a, b string) bool {
 	x, err := os.Stat(a)
 	if err != nil {
@@ -72,7 +77,7 @@ func sameDir(a, b string) bool {
 
 // SkillState returns the trust state of a skill folder.
 func SkillState(dir string, t trusted.Folder) string {
-	switch found := (skill.Folder{Path: dir, Pinned: true}).Load(); {
+	switch found := pinned(dir).Load(); {
 	case found.Dir == "":
 		return "gone"
 	case found.Dir != dir || found.Sum != t.Sum:

@@ -5,13 +5,17 @@ import (
 	"encoding/json"
 	"fmt"
 	"path/filepath"
+	"slices"
 	"strings"
+	"time"
 
 	"github.com/openagent-go/agent/attach"
 	"github.com/openagent-go/agent/cmd/openagent/internal/slash"
 	"github.com/openagent-go/agent/cmd/openagent/internal/tui/ui"
+	"github.com/openagent-go/agent/internal/mcpnames"
 	"github.com/openagent-go/agent/internal/text"
 	"github.com/openagent-go/agent/llm"
+	"github.com/openagent-go/agent/mcp"
 	"github.com/openagent-go/agent/permission"
 )
 
@@ -32,6 +36,31 @@ func (c *Chat) commandList() []ui.CommandInfo {
 	}
 	return out
 }
+
+// followServers adds the prompts of MCP servers to the commands as soon as they are known.
+func (c *Chat) followServers(ctx context.Context) {
+	if c.s.Servers == nil {
+		return
+	}
+	known := 0
+	for more := true; more; {
+		more = slices.ContainsFunc(c.s.ServerStatus(), func(s mcp.Status) bool { return s.State == mcpnames.Pending })
+		if n := len(c.s.Servers.Prompts()); n != known {
+			known = n
+			c.post(ui.Commands{List: c.commandList()})
+		}
+		select {
+		case <-ctx.Done():
+			return
+		case <-c.over:
+			return
+		case <-time.After(serverPause):
+		}
+	}
+}
+
+// serverPause is the time between two looks at servers that connect.
+const serverPause = 200 * time.Millisecond
 
 // cycleMode changes the permission mode: ask, accept edits, plan.
 func (c *Chat) cycleMode(ctx context.Context) {

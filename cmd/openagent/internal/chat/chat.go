@@ -142,6 +142,7 @@ func (c *Chat) converse(ctx context.Context, t *terminal.Terminal, mode permissi
 	}
 	c.post(c.facts(mode))
 	c.post(ui.Commands{List: c.commandList()})
+	c.runs.Go(func() { c.followServers(ctx) })
 	opening, stopOpening := context.WithCancel(ctx)
 	defer stopOpening()
 	if err := c.recall(ctx); err != nil {

@@ -165,8 +165,11 @@ func (c *Commands) changeMode(ctx context.Context, mode permission.Mode) error {
 	return nil
 }
 
-// skill runs the skill that a line names.
+// skill runs the skill that a line names, or the prompt of a server.
 func (c *Commands) skill(ctx context.Context, line string) error {
+	if app.IsServerPrompt(line) {
+		return c.serverPrompt(ctx, line)
+	}
 	x, err := c.App.ExpandSkill(line)
 	name, _, _ := strings.Cut(line, " ")
 	switch {
@@ -178,6 +181,18 @@ func (c *Commands) skill(ctx context.Context, line string) error {
 		return errors.New("the agent is working; Ctrl-C stops it")
 	}
 	return c.Turn(ctx, c.App.Session.StreamInput(ctx, agent.Input{Expansion: x, Output: c.App.Options.OutputSchema}))
+}
+
+// serverPrompt runs the prompt of an MCP server that a line names.
+func (c *Commands) serverPrompt(ctx context.Context, line string) error {
+	if c.Running() {
+		return errors.New("the agent is working; Ctrl-C stops it")
+	}
+	in, err := app.ExpandCommand(ctx, c.H, c.App, agent.Input{Text: line})
+	if err != nil {
+		return err
+	}
+	return c.Turn(ctx, c.App.Session.StreamInput(ctx, in))
 }
 
 // meant asks whether an unknown name is a misspelt command, skill or prompt.

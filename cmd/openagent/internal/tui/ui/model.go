@@ -312,6 +312,11 @@ func Update(m Model, in Input) (Model, []Action) {
 		m.Keys = true
 	case Commands:
 		m.commands = d.List
+		if n := m.Menu; n.Kind == CommandMenu { // they are what the open menu offers
+			n.Items = m.matching(n.query)
+			n.At = min(n.At, max(len(n.Items)-1, 0))
+			m.Menu = n
+		}
 	case Facts:
 		m.Facts = d
 	}

@@ -32,7 +32,7 @@ func (m Model) send(steer bool) (Model, []Action) {
 	var actions []Action
 	m.History, actions = m.History.add(text)
 	switch line := strings.TrimSpace(text); {
-	case isCommand(line):
+	case isCommand(line) && len(images) == 0: // a skill takes images with the message
 		return m, append(actions, Command{line})
 	case line[0] == '!' && len(line) > 1:
 		return m, append(actions, Shell{strings.TrimSpace(line[1:])})

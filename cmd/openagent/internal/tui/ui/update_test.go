@@ -513,3 +513,19 @@ func TestNothingTypedIsLost(t *testing.T) {
 		}
 	}
 }
+
+// Commands that come later are in the open menu.
+func TestLateCommands(t *testing.T) {
+	u := newUser().types("/mcp__d")
+	if u.m.Menu.Open() {
+		t.Fatal(u.m.Menu.Items)
+	}
+	u.does(Commands{List: []CommandInfo{{Name: "mcp__demo__review", Hint: "FILE"}}})
+	if n := u.m.Menu; len(n.Items) != 1 || n.Items[0].Text != "/mcp__demo__review" {
+		t.Error(n.Items)
+	}
+	u.does(Commands{})
+	if u.m.Menu.Open() {
+		t.Error(u.m.Menu.Items)
+	}
+}
