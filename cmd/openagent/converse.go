@@ -80,11 +80,18 @@ func in(o *settings.Options, chosen sessionlist.Chosen) (*settings.Options, erro
 	if chosen.Dir == "" {
 		return &next, nil
 	}
+	dir, err := settings.WorkingDir()
+	if err != nil {
+		return nil, err
+	}
 	if err := settings.CheckDir("the folder of the session", chosen.Dir); err != nil {
 		return nil, err
 	}
 	if err := os.Chdir(chosen.Dir); err != nil {
 		return nil, cli.Usagef("going to the folder of the session: %w", err)
+	}
+	if chosen.Dir != dir {
+		next.Dir = chosen.Dir
 	}
 	return &next, nil
 }

@@ -22,6 +22,7 @@ import (
 	"github.com/openagent-go/agent/cmd/openagent/internal/tui/styled"
 	terminal "github.com/openagent-go/agent/cmd/openagent/internal/tui/term"
 	"github.com/openagent-go/agent/cmd/openagent/internal/tui/ui"
+	"github.com/openagent-go/agent/internal/text"
 	"github.com/openagent-go/agent/llm"
 	"github.com/openagent-go/agent/permission"
 	"github.com/openagent-go/agent/session"
@@ -201,7 +202,11 @@ func (c *Chat) farewell() string {
 	if _, more := c.Next(); c.s.Session.Result() == nil || c.s.Options.Ephemeral || more {
 		return ""
 	}
-	return "openagent --resume " + c.s.Session.ID + " continues this conversation"
+	where := ""
+	if c.s.Options.Dir != "" { // the shell is elsewhere
+		where = " --cwd " + text.QuoteShell(c.s.Project)
+	}
+	return c.h.OneLine("openagent" + where + " --resume " + c.s.Session.ID + " continues this conversation")
 }
 
 // terminalFiles returns the terminal of the program.

@@ -65,7 +65,7 @@ func (d *Dialog) Outside(run func() error) error {
 
 // A Work carries out what the person does in a picker besides choosing, in a goroutine. It tells
 // the UI about the result. The first action, nil, says that the picker is open. A Work that is given
-// a Picked may keep the picker open: it tells a Choice and returns false.
+// a Picked may keep the picker open: it tells a Renewed with a Warn and returns false.
 type Work func(ctx context.Context, a ui.Action, tell func(any)) (done bool)
 
 // Ask shows a picker until the person has chosen. It reports false if they have closed it, or if a

@@ -145,6 +145,12 @@ func (l *List) choice(warn string) ui.Choice {
 	}
 	home := l.H.Getenv("HOME")
 	now := time.Now()
+	wide := 0 // letters of the longest number of prompts
+	for _, s := range l.listed {
+		if s.more != nil {
+			wide = max(wide, len(cli.Plural(s.more.prompts, "prompt")))
+		}
+	}
 	for _, s := range l.listed {
 		where := s.info.Branch
 		if l.all {
@@ -157,7 +163,7 @@ func (l *List) choice(warn string) ui.Choice {
 		if d := s.more; d != nil {
 			prompts, cost = cli.Plural(d.prompts, "prompt"), money(d)
 		}
-		cells := []string{fmt.Sprintf("%-7s", s.state()), When(s.info.Updated, now), l.H.OneLine(where), fmt.Sprintf("%11s", prompts), fmt.Sprintf("%6s", cost)}
+		cells := []string{fmt.Sprintf("%-7s", s.state()), When(s.info.Updated, now), l.H.OneLine(where), fmt.Sprintf("%*s", max(wide, len("1 prompt")), prompts), fmt.Sprintf("%6s", cost)}
 		c.Items = append(c.Items, ui.Item{Text: l.title(s.info), Cells: cells, Value: s.value()})
 	}
 	return c
@@ -299,8 +305,8 @@ func (l *List) Chosen(ctx context.Context, value string) (Chosen, error) {
 	return Chosen{s.info.Session, s.info.Dir}, log.Close()
 }
 
-// Again shows the picker again, with what went wrong.
-func (l *List) Again(err error) { l.Tell(l.choice(l.H.OneLine(err.Error()))) }
+// Again lets the person choose again, and says what went wrong.
+func (l *List) Again(err error) { l.Tell(ui.Renewed{Choice: l.choice(l.H.OneLine(err.Error()))}) }
 
 // When says when something was, as people do.
 func When(at, now time.Time) string {

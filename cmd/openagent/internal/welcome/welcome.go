@@ -42,7 +42,10 @@ func Ask(ctx context.Context, h *cli.IO, name string, demo func() error) (chosen
 		err = failed
 	}
 	if said != "" {
-		fmt.Fprintln(h.Err, h.OneLine(said))
+		if home := h.Getenv("HOME"); home != "" {
+			said = strings.ReplaceAll(said, home+"/", "~/")
+		}
+		fmt.Fprint(h.Err, h.Wrap(h.OneLine(said)+"\n"))
 	}
 	return said != "", err
 }

@@ -136,6 +136,9 @@ func pickerItems(t Theme, p *ui.Picker, width, rows int) block {
 		if len(it.Cells) > 0 {
 			r = r.Cut(text + 3).Pad(text + 3)
 			for c, w := range cells {
+				if w == 0 {
+					continue
+				}
 				cell := row{sp(dim, clean(cellOf(it, c)))}
 				r = append(r, append(row{sp(plain, "  ")}, cell.Cut(w).Pad(w)...)...)
 			}
@@ -185,9 +188,12 @@ func columns(p *ui.Picker, width int) (text int, cells []int) {
 		for _, it := range near {
 			w = max(w, min(frame.Width(clean(cellOf(it, c))), maxCell))
 		}
-		if left -= w + 2; left < 0 {
-			left += w + 2
-			break
+		if w > 0 {
+			w0 := w + 2
+			if left < w0 {
+				break
+			}
+			left -= w0
 		}
 		cells = append(cells, w)
 	}
@@ -240,6 +246,8 @@ func pickerFoot(t Theme, p *ui.Picker, width int, tight bool) block {
 		b.add(t, hints(width, "y delete it for good", "another key keeps it"))
 	case p.Warn != "":
 		b.add(t, row{sp(warn, "   "+clean(p.Warn))}.Wrap(width, nil, blanks("   "))...)
+	case p.Tools && len(p.Items) == 0:
+		b.add(t, hints(width, "ctrl+a more or fewer folders", leave))
 	case p.Tools:
 		look := "space preview"
 		if !p.Query.Empty() {

@@ -78,6 +78,11 @@ func (m Model) renew(c Choice) (Model, []Action) {
 	}
 	p := *m.Picker
 	marked := p.marked().Value
+	if c.Warn != "" {
+		p.Busy = false
+	} else {
+		c.Warn = p.Warn
+	}
 	p.Choice = c
 	at := p.At
 	p = p.find()
@@ -226,7 +231,7 @@ func (m Model) pick(p Picker) (Model, []Action) {
 		return m, nil
 	}
 	m.Picker = nil
-	if p.Alone { // the program says what follows
+	if p.Alone || p.Tools { // the program says what follows
 		p.Busy = true
 		m.Picker = &p
 	}

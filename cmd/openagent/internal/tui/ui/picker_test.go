@@ -71,7 +71,7 @@ func TestErase(t *testing.T) {
 	}
 }
 
-// A picker that is alone stays until the program says what follows, and takes one answer.
+// A picker of sessions, and one that is alone, stays until the program says what follows, and takes one answer.
 func TestAlone(t *testing.T) {
 	c := sessions()
 	c.Alone = true
@@ -79,8 +79,22 @@ func TestAlone(t *testing.T) {
 	if got := took[Picked](u); len(got) != 1 || u.m.Picker == nil || !u.m.Picker.Busy {
 		t.Fatalf("%+v", got)
 	}
-	u.does(c, "down enter")
-	if got := took[Picked](u); len(got) != 1 || got[0].Value != "2" {
+	u.does(Renewed{c})
+	if !u.m.Picker.Busy {
+		t.Fatal("what the program finds out later is no answer")
+	}
+	c.Warn = "it is open elsewhere"
+	u.does(Renewed{c})
+	if u.m.Picker.Busy || u.m.Picker.Warn == "" {
+		t.Fatalf("%+v", u.m.Picker)
+	}
+	c.Warn = ""
+	u.does(Renewed{c})
+	if u.m.Picker.Warn == "" {
+		t.Fatal("the warning stays until the next key")
+	}
+	u.does("down enter")
+	if got := took[Picked](u); len(got) != 1 || got[0].Value != "2" || u.m.Picker.Warn != "" {
 		t.Fatalf("%+v", got)
 	}
 	u.does("esc")
