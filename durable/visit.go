@@ -379,9 +379,9 @@ func (v *visit) reject(ctx context.Context, id string, why error) error {
 func (v *visit) follow(ctx context.Context, run iter.Seq2[event.Event, error], prompt string) error {
 	over := make(chan struct{})
 	var passing sync.WaitGroup
-	passing.Go(func() { v.pass(ctx, over) })
 	defer passing.Wait()
 	defer close(over)
+	began := false
 	for e, err := range run {
 		var end *agent.EndError
 		switch {
@@ -389,6 +389,10 @@ func (v *visit) follow(ctx context.Context, run iter.Seq2[event.Event, error], p
 			return nil // on record
 		case err != nil:
 			return err
+		}
+		if !began { // from now on the run takes commands
+			began = true
+			passing.Go(func() { v.pass(ctx, over) })
 		}
 		if m, ok := e.Data.(event.UserMessage); ok && m.ID == prompt && prompt != "" {
 			if err := v.worker.Backend.Settle(ctx, v.id, prompt); err != nil {
