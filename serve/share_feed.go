@@ -403,7 +403,7 @@ func (f *feed) page(since uint64, all bool) *sharedView {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	r := &redactor{rules: f.rules, omit: f.share.Results == omitResults}
-	v := &sharedView{Title: r.title(f.title), State: "ended", Version: f.view.Version, Live: f.share.To == 0, Expires: f.share.Expires}
+	v := &sharedView{Title: r.title(f.title), State: "idle", Version: f.view.Version, Live: f.share.To == 0, Expires: f.share.Expires}
 	switch {
 	case f.share.To != 0:
 		v.State = "recorded"

@@ -45,7 +45,6 @@ Text on stdin is added to the prompt, or replaces a missing one.
 // would change its meaning then.
 var reserved = map[string]string{
 	"attach": "there is no command attach; openagent --resume ID continues a session",
-	"share":  "there is no command share; openagent sessions export ID writes a session as a page",
 	"export": "the command is openagent sessions export ID",
 }
 
@@ -86,6 +85,9 @@ func prompt(ctx context.Context, h *cli.IO, o *settings.Options, args []string) 
 	}
 	if !printing {
 		return converse(ctx, h, o, args)
+	}
+	if o.Live {
+		return cli.Usagef("--live shows a conversation on a terminal; leave out --print and the formats, or use openagent serve")
 	}
 	if o.Pick {
 		return cli.Usagef("without an ID, --resume lets you choose a session on a terminal only; add the ID of one, openagent sessions list shows them")

@@ -833,6 +833,7 @@ var rules = map[string][]string{
 		"internal/parts",
 		"internal/plainfile",
 		"internal/providers",
+		"internal/sharetext",
 		"internal/terminal",
 		"internal/toolnames",
 		"internal/trusted",

@@ -23,7 +23,7 @@ var commandLayers = [][]string{
 	{"preview", "sessionstore"},
 	{"app", "cards"},
 	{"rewind", "usage", "automation", "sessionlist"},
-	{"streamjson", "doctor"},
+	{"streamjson", "doctor", "live"},
 	{"slash"},
 	{"tui"},
 	{"dialog"},

@@ -190,6 +190,7 @@ var keys = append([]Key{
 	{Name: "checkpointQuotaMB", Type: Whole, Doc: "how many megabytes of saved files to keep, for all projects together", Default: json.RawMessage("1024")},
 	{Name: "checkpointMaxAgeDays", Type: Whole, Doc: "how many days to keep saved files", Default: json.RawMessage("30")},
 	{Name: "claude_sessions", Type: Bool, Doc: "write each session where listSessions of the Claude Agent SDKs finds it, after every prompt; without it, only sessions that such an SDK drives; see sessions.md"},
+	{Name: "share.redact", Type: Texts, Doc: "regular expressions; what they match within a line is hidden when you share a session, see serve.md", Joined: true, Restricts: true},
 	{Name: "projectContext", Type: Bool, Doc: "give the model AGENTS.md and CLAUDE.md, yours and the project's, and the state of git", Default: json.RawMessage("true")},
 	{Name: "privateTriggers", Type: Bool, Doc: "let RemoteTrigger start triggers on this machine and in private networks", Default: json.RawMessage("false")},
 	{Name: "no_color", Type: Bool, Doc: "print no colours", Default: json.RawMessage("false"), Env: []string{"NO_COLOR"}, Restricts: true},

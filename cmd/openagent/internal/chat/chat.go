@@ -86,6 +86,7 @@ func (c *Chat) Run(ctx context.Context, s *app.App, args []string, blocks []llm.
 	mode := cmp.Or(permission.Mode(s.Options.Mode), permission.Default)
 	c.slash = &slash.Commands{H: c.h, App: s, Rules: c.rules, Screen: &term.Screen{W: &output{c}}, Running: c.running.Load, Turn: c.start,
 		Leave: func() { c.post(ui.Quit{}) }, Model: s.Provider.Model.Value}
+	c.slash.PrepareLive(c.watched)
 	c.slash.Mode.Store(mode)
 	for _, own := range ownCommands {
 		c.slash.Own = append(c.slash.Own, own.Name)
@@ -157,11 +158,21 @@ func (c *Chat) converse(ctx context.Context, t *terminal.Terminal, mode permissi
 		}
 		close(c.opened)
 	}
+	if c.s.Options.Live {
+		c.runs.Go(func() {
+			if c.wait(ctx) {
+				c.slash.StartLive(ctx)
+			}
+		})
+	}
 	if prompt, _ := cli.PromptArg(args); prompt != "" {
 		c.post(ui.Submit{Text: prompt})
 	}
 	err = l.Run(ctx)
 	close(c.over)
+	if failed := c.slash.Live.Close(); failed != nil {
+		c.h.Warn("%v", failed)
+	}
 	c.list.Close()
 	c.stop(ctx)
 	stopOpening()

@@ -55,6 +55,7 @@ type REPL struct {
 	mu   sync.Mutex        // guards sent
 	sent map[string]string // texts of the messages to the running prompt, by id
 
+	viewers atomic.Int64 // people who see the session elsewhere
 	running atomic.Bool
 	struck  atomic.Bool // Ctrl-C was pressed since the last prompt
 }
@@ -92,11 +93,20 @@ func (c *REPL) Run(ctx context.Context, s *app.App, args []string, blocks []llm.
 	defer automation.StartBackground(ctx, h, s, func(line string) { c.screen.Line(term.Dim, "%s", text.Runes(h.OneLine(line), 400)) })()
 	go c.readLines(ctx)
 	c.slash = &slash.Commands{H: h, App: s, Rules: c.rules, Screen: c.screen, Running: c.running.Load, Turn: c.turn, Leave: func() { c.ended = true }, Model: s.Provider.Model.Value}
+	c.slash.PrepareLive(c.watched)
+	defer func() {
+		if err := c.slash.Live.Close(); err != nil {
+			h.Warn("%v", err)
+		}
+	}()
 	c.slash.Mode.Store(cmp.Or(past.Mode, permission.Mode(s.Options.Mode), permission.Default))
 	c.screen.Line(term.Dim, "openagent %s, %s, %s. /help lists commands.", cli.Version(), c.slash.Model, s.Project)
 	prompt, _ := cli.PromptArg(args)
 	if err := c.recall(ctx); err != nil {
 		return cli.StartError(ctx, err)
+	}
+	if s.Options.Live {
+		c.slash.StartLive(ctx)
 	}
 	for !c.ended && ctx.Err() == nil {
 		if prompt == "" {

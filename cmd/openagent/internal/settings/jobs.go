@@ -9,7 +9,7 @@ import (
 
 // notForJobs are the prompt flags that make no sense for unattended runs.
 var notForJobs = []string{"print", "output-format", "input-format", "include-partial-messages", "permission-prompt-tool",
-	"resume", "continue", "fork-session", "resume-at", "session-id", "file"}
+	"resume", "continue", "fork-session", "resume-at", "session-id", "file", "live"}
 
 // LocationFlags are the prompt flags for commands that run no prompt: working folder, settings and
 // logging.

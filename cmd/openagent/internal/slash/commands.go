@@ -16,6 +16,7 @@ import (
 	"github.com/openagent-go/agent"
 	"github.com/openagent-go/agent/cmd/openagent/internal/app"
 	"github.com/openagent-go/agent/cmd/openagent/internal/cli"
+	"github.com/openagent-go/agent/cmd/openagent/internal/live"
 	"github.com/openagent-go/agent/cmd/openagent/internal/rewind"
 	"github.com/openagent-go/agent/cmd/openagent/internal/settings"
 	"github.com/openagent-go/agent/cmd/openagent/internal/term"
@@ -56,6 +57,8 @@ var List = []Info{
 	{"context", "", "show what fills the model's context"},
 	{"compact", "[WORDS]", "summarise the conversation to free context; WORDS tell the model what to keep"},
 	{"mcp", "", "list MCP servers and their prompts; /mcp__server__prompt WORDS runs one"},
+	{"live", "[watch|off]", "show this session in your browser, which may answer questions, or only watch; /live off ends it"},
+	{"share", "[now]", "make a read-only link to this session for others, after a preview; /share list, /share revoke ID|all"},
 	{"quit", "", "leave; openagent --continue continues this conversation"},
 }
 
@@ -78,7 +81,8 @@ type Commands struct {
 	// Running reports whether a prompt runs, and Turn shows the events of one to its end.
 	Running func() bool
 	Turn    func(ctx context.Context, events iter.Seq2[event.Event, error]) error
-	Leave   func()   // ends the conversation
+	Leave   func() // ends the conversation
+	Live    *live.Conversation
 	Own     []string // names of further commands, which the program carries out itself
 	Rules   *app.SessionRules
 
@@ -139,6 +143,10 @@ func (c *Commands) Run(ctx context.Context, line string) {
 		err = c.agents(strings.Fields(arg))
 	case "/jobs":
 		err = c.jobs(ctx, strings.Fields(arg))
+	case "/live":
+		err = c.live(ctx, strings.Fields(arg))
+	case "/share":
+		err = c.share(ctx, strings.Fields(arg))
 	case "/skills":
 		for _, k := range c.App.Skills.UserInvocable() {
 			c.Screen.Line(term.Plain, "/%s", c.H.OneLine(strings.TrimSpace(k.Name+" "+k.Hint)+"  "+text.Runes(k.Description, 120)))

@@ -18,6 +18,7 @@ import (
 	"github.com/openagent-go/agent/cmd/openagent/internal/app"
 	"github.com/openagent-go/agent/cmd/openagent/internal/automation"
 	"github.com/openagent-go/agent/cmd/openagent/internal/cli"
+	"github.com/openagent-go/agent/cmd/openagent/internal/live"
 	"github.com/openagent-go/agent/cmd/openagent/internal/sessionstore"
 	"github.com/openagent-go/agent/cmd/openagent/internal/settings"
 	"github.com/openagent-go/agent/internal/connlimit"
@@ -191,6 +192,9 @@ func run(ctx context.Context, h *cli.IO, o *options) error {
 	store, open := session.Dir(path), &apps{h: h, flags: &o.Options, dir: dir, open: map[string]*app.App{}}
 	s := &serve.Server{Token: token, Sessions: func(string) session.Store { return store }, Agent: open.agent, Closed: open.close,
 		ReadOnly: o.readOnly, MaxSessions: o.maxSessions, Log: log}
+	if s.Shares, err = live.Shares(ctx, h, &o.Options, dir, path, true, open.secrets); err != nil {
+		return err
+	}
 	all, err := o.listeners(ctx)
 	if err != nil {
 		return err
@@ -202,6 +206,12 @@ func run(ctx context.Context, h *cli.IO, o *options) error {
 	if certificate != nil {
 		scheme, server.TLSConfig = "https", &tls.Config{Certificates: []tls.Certificate{*certificate}, MinVersion: tls.VersionTLS12}
 	}
+	address := scheme + "://" + all[0].Addr().String()
+	release, err := live.Claim(h, path, address)
+	if err != nil {
+		h.Warn("%v", err)
+	}
+	defer release()
 	failed := make(chan error, len(all))
 	for i, l := range all {
 		limited := connlimit.New(l, automation.MaxConnections)
@@ -214,7 +224,7 @@ func run(ctx context.Context, h *cli.IO, o *options) error {
 	for _, l := range all {
 		go func() { failed <- server.Serve(l) }()
 	}
-	err = start(h, o, s, scheme+"://"+all[0].Addr().String(), tokenFile)
+	err = start(h, o, s, address, tokenFile)
 	if err == nil && o.resume {
 		n, failed := s.Resume(ctx, "")
 		if failed != nil {
@@ -295,6 +305,16 @@ func (a *apps) agent(ctx context.Context, at serve.Place) (*agent.Agent, error) 
 	defer a.mu.Unlock()
 	a.open[at.ID] = opened
 	return opened.Agent, nil
+}
+
+// secrets returns the secrets of the open sessions.
+func (a *apps) secrets() (all []string) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	for _, opened := range a.open {
+		all = append(all, opened.Agent.Secrets...)
+	}
+	return all
 }
 
 // close closes the agent of a session.

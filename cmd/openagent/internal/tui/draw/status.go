@@ -122,6 +122,9 @@ func status(m ui.Model, width int) row {
 	if mode := m.Mode(); mode != "" && mode != "default" {
 		add(accent, modeText(mode))
 	}
+	if w := m.Watched; w.Word != "" {
+		add(accent, w.Word+" · "+text.Count(w.Viewers, "viewer"))
+	}
 	for _, said := range numbers(m) { // as many as there is room for
 		if row(parts).Width()+len(" · ")+frame.Width(said) < width {
 			add(dim, said)

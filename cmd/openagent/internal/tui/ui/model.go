@@ -84,6 +84,11 @@ type (
 		Path, Note string
 		Failed     bool
 	}
+	// Watched says whether others see the session, by a word, and how many. "" means nobody can.
+	Watched struct {
+		Word    string
+		Viewers int
+	}
 	// Quit ends the program, as a command of the person does.
 	Quit struct{}
 	// Renewed changes what the open picker of that kind offers.
@@ -146,6 +151,7 @@ type Model struct {
 	Since    time.Time // when the run began
 	Stopping bool
 	Facts    Facts
+	Watched  Watched
 	Keys     bool      // the list of keys is shown
 	Hint     string    // what the last key did or needs, such as "press ctrl+c again to leave"
 	Recalled *Recalled // nil: the session is new
@@ -295,6 +301,8 @@ func Update(m Model, in Input) (Model, []Action) {
 		m.Editor = m.Editor.Set(d.Text)
 	case Image:
 		m = m.image(d)
+	case Watched:
+		m.Watched = d
 	case Quit:
 		actions = []Action{Leave{}}
 	case Choice:
