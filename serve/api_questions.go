@@ -7,10 +7,13 @@ import (
 	"fmt"
 	"net/http"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/openagent-go/agent"
 	"github.com/openagent-go/agent/event"
+	"github.com/openagent-go/agent/hook"
+	"github.com/openagent-go/agent/internal/hookconst"
 	"github.com/openagent-go/agent/permission"
 	"github.com/openagent-go/agent/session"
 	"github.com/openagent-go/agent/tool"
@@ -18,17 +21,18 @@ import (
 
 // A question is a call that waits for a person.
 type question struct {
-	Call      string          `json:"call"` // for decision or answers
-	Kind      string          `json:"kind"` // permission or question
-	Agent     string          `json:"agent,omitempty"`
-	Tool      string          `json:"tool"`
-	Input     json.RawMessage `json:"input,omitempty"`
-	Text      string          `json:"text"` // why it is asked
-	Preview   string          `json:"preview,omitempty"`
-	Rules     []string        `json:"rules,omitempty"`     // that would allow it
-	Questions []tool.Question `json:"questions,omitempty"` // of kind question, while the run asks
-	Since     time.Time       `json:"since,omitzero"`
-	Expires   time.Time       `json:"expires,omitzero"` // when the call is denied if nobody answers
+	Call      string                  `json:"call"` // for decision or answers
+	Kind      string                  `json:"kind"` // permission or question
+	Agent     string                  `json:"agent,omitempty"`
+	Tool      string                  `json:"tool"`
+	Input     json.RawMessage         `json:"input,omitempty"`
+	Text      string                  `json:"text"` // why it is asked
+	Preview   string                  `json:"preview,omitempty"`
+	Rules     []string                `json:"rules,omitempty"`     // that would allow it
+	Widths    []permission.Suggestion `json:"widths,omitempty"`    // the same, and rules that allow less or more, the narrowest first
+	Questions []tool.Question         `json:"questions,omitempty"` // of kind question, while the run asks
+	Since     time.Time               `json:"since,omitzero"`
+	Expires   time.Time               `json:"expires,omitzero"` // when the call is denied if nobody answers
 }
 
 // A questionList has the questions of a session, the oldest first.
@@ -74,6 +78,7 @@ func (l *live) pending(ctx context.Context) ([]question, error) {
 			for _, rule := range p.Suggestions {
 				list[i].Rules = append(list[i].Rules, fmt.Sprint(rule))
 			}
+			list[i].Widths = p.Widths
 		}
 	}
 	l.mu.Lock()
@@ -93,6 +98,8 @@ type decision struct {
 	Behavior string          `json:"behavior"` // allow or deny
 	Reason   string          `json:"reason,omitempty"`
 	Input    json.RawMessage `json:"input,omitempty"` // replaces the call's; rules judge it again
+	// Keep, with allow, is rules of one of the question's widths: they hold for the rest of the session.
+	Keep []permission.Rule `json:"keep,omitempty"`
 }
 
 func decide(s *Server, c *call) (any, error) {
@@ -109,9 +116,54 @@ func (s *Server) decide(c *call, in decision) (any, error) {
 	if d.Behavior != permission.Allowed && d.Behavior != permission.Denied {
 		return nil, bad("behavior must be allow or deny")
 	}
-	return s.settle(c, in.Behavior, func(ctx context.Context, open *agent.Session, call string) error {
-		return open.Decide(ctx, call, d)
+	what := in.Behavior
+	if len(in.Keep) > 0 {
+		if d.Behavior != permission.Allowed {
+			return nil, bad("rules can be kept with allow only")
+		}
+		what += " and keep " + strings.ReplaceAll(joinRules(in.Keep), "\n", ", ")
+	}
+	return s.settle(c, what, func(ctx context.Context, open *agent.Session, call string) error {
+		kept, err := suggested(ctx, open, call, in.Keep)
+		if err != nil {
+			return err
+		}
+		if err := open.Decide(ctx, call, d); err != nil || len(kept) == 0 {
+			return err
+		}
+		return open.ChangePermissions(ctx, hook.Update{Type: hookconst.AddRules, Behavior: permission.Allowed, Rules: kept})
 	})
+}
+
+// suggested returns the rules to keep. It fails if the question does not suggest them, or if the agent
+// may not be given them.
+func suggested(ctx context.Context, open *agent.Session, call string, keep []permission.Rule) ([]permission.Rule, error) {
+	if len(keep) == 0 {
+		return nil, nil
+	}
+	asked, err := open.Pending(ctx)
+	if err != nil {
+		return nil, err
+	}
+	i := slices.IndexFunc(asked, func(p event.PermissionRequest) bool { return p.Call.ID == call })
+	if i < 0 {
+		return nil, agent.ErrNoQuestion
+	}
+	w := slices.IndexFunc(asked[i].Widths, func(w permission.Suggestion) bool { return joinRules(w.Rules) == joinRules(keep) })
+	if w < 0 {
+		return nil, bad("keep must be the rules of one of the question's widths")
+	}
+	rules := asked[i].Widths[w].Rules
+	permits := open.Agent().AllowRuleGrant
+	for _, r := range rules {
+		if permits == nil {
+			break
+		}
+		if err := permits(r); err != nil {
+			return nil, &Error{http.StatusForbidden, "rule_not_permitted", err.Error(), "allow the call once"}
+		}
+	}
+	return rules, nil
 }
 
 // answers are the answers to the questions of a call, in their order.

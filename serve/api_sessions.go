@@ -124,27 +124,35 @@ func changeSession(s *Server, c *call) (any, error) {
 	if err := c.read(&in); err != nil {
 		return nil, err
 	}
-	if err := checkNames(in.Title, in.Tag); err != nil {
+	if err := s.change(c, in); err != nil {
 		return nil, err
+	}
+	return getSession(s, c)
+}
+
+// change changes the session of a call.
+func (s *Server) change(c *call, in changes) error {
+	if err := checkNames(in.Title, in.Tag); err != nil {
+		return err
 	}
 	l := s.live(c.place())
 	defer l.leave()
 	if in.Mode != nil {
 		if err := checkMode(*in.Mode); err != nil {
-			return nil, err
+			return err
 		}
 	}
 	if err := l.name(c.ctx(), in.Title, in.Tag); err != nil {
-		return nil, err
+		return err
 	}
 	if in.Mode != nil || in.USD != nil {
 		open, err := l.use(c.ctx())
 		if err != nil {
-			return nil, err
+			return err
 		}
 		if in.Mode != nil {
 			if err := open.SetMode(c.ctx(), permission.Mode(*in.Mode)); err != nil {
-				return nil, err
+				return err
 			}
 			s.log().Info("mode changed", "session", l.at.id, "mode", *in.Mode, "by", c.by)
 		}
@@ -152,11 +160,11 @@ func changeSession(s *Server, c *call) (any, error) {
 			b := open.Agent().Budget
 			b.USD = *in.USD
 			if err := open.SetBudget(c.ctx(), b); err != nil {
-				return nil, err
+				return err
 			}
 		}
 	}
-	return getSession(s, c)
+	return nil
 }
 
 // checkNames returns an error for a title or a tag that a session cannot have.

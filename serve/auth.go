@@ -140,10 +140,12 @@ func (s *Server) checkOrigin(r *http.Request) error {
 	if s.cross.Check(r) != nil {
 		return crossSite
 	}
-	if from := r.Header.Get("Origin"); from != "" && from != "http://"+r.Host && from != "https://"+r.Host {
+	from := r.Header.Get("Sec-Fetch-Site")
+	// Without a referrer, a browser sends the origin null with a form of our own pages.
+	ownForm := r.Header.Get("Origin") == "null" && from == "same-origin"
+	if origin := r.Header.Get("Origin"); origin != "" && !ownForm && origin != "http://"+r.Host && origin != "https://"+r.Host {
 		return crossSite
 	}
-	from := r.Header.Get("Sec-Fetch-Site")
 	if from == "" || from == "same-origin" || from == "none" {
 		return nil
 	}

@@ -16,7 +16,7 @@ import (
 )
 
 // longSession makes a session with the given number of prompts and as many answers.
-func longSession(b *testing.B, store session.Store, prompts int) {
+func longSession(b testing.TB, store session.Store, prompts int) {
 	b.Helper()
 	facts := make([]event.Event, 0, 3*prompts)
 	add := func(d event.Data) {

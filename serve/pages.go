@@ -2,8 +2,6 @@ package serve
 
 import (
 	"bytes"
-	"cmp"
-	"context"
 	"embed"
 	"encoding/json"
 	"errors"
@@ -12,11 +10,11 @@ import (
 	"net/http"
 	"net/url"
 	"strings"
-	"sync"
 	"time"
 
 	"github.com/openagent-go/agent/event"
 	"github.com/openagent-go/agent/internal/markdown"
+	"github.com/openagent-go/agent/internal/sessionhtml"
 	"github.com/openagent-go/agent/internal/terminal"
 	"github.com/openagent-go/agent/internal/text"
 	"github.com/openagent-go/agent/permission"
@@ -30,7 +28,7 @@ var pageFiles embed.FS
 
 // pages are the templates. What others write goes through plain, or through a function that calls
 // [terminal.Text] as well: no character hides or reorders others.
-var pages = template.Must(template.New("").Funcs(template.FuncMap{"plain": terminal.Text}).ParseFS(pageFiles, "page/*.tmpl"))
+var pages = template.Must(template.New("").Funcs(template.FuncMap{"plain": terminal.Text, "px": px, "short": func(s string) string { return text.Runes(s, 14) }}).ParseFS(pageFiles, "page/*.tmpl"))
 
 // pageRoutes are the routes for people.
 var pageRoutes []route
@@ -43,6 +41,7 @@ func init() {
 		{method: "GET", path: "/s/{id}/part", do: sessionPart},
 		{method: "POST", path: "/s/{id}/messages", do: sendByForm},
 		{method: "POST", path: "/s/{id}/interrupt", do: interruptByForm},
+		{method: "POST", path: "/s/{id}/mode", do: modeByForm},
 		{method: "POST", path: "/s/{id}/calls/{call}", do: answerByForm},
 		{method: "POST", path: "/login", do: loginByToken, open: true},
 		{method: "GET", path: "/style.css", do: asset("style.css", "text/css; charset=utf-8"), open: true},
@@ -61,7 +60,7 @@ func init() {
 // asset returns the function that answers with an embedded file.
 func asset(name, kind string) func(*Server, *call) (any, error) {
 	return func(_ *Server, c *call) (any, error) {
-		b, err := pageFiles.ReadFile("page/" + name)
+		b, err := assetFile(name)
 		if err != nil {
 			return nil, err
 		}
@@ -70,6 +69,15 @@ func asset(name, kind string) func(*Server, *call) (any, error) {
 		_, err = c.w.Write(b)
 		return nil, broken(err)
 	}
+}
+
+// assetFile returns an embedded file. The style sheet begins with that of turns.
+func assetFile(name string) ([]byte, error) {
+	b, err := pageFiles.ReadFile("page/" + name)
+	if name == "style.css" {
+		b = append([]byte(sessionhtml.Style), b...)
+	}
+	return b, err
 }
 
 // render answers with a template.
@@ -135,21 +143,6 @@ func sessionsPage(s *Server, c *call) (any, error) {
 	}{list, terminal.Text(c.r.URL.Query().Get("q")), s.ReadOnly})
 }
 
-// shown is the number of items of a page at first.
-const shown = 200
-
-// A sessionView is what the page of a session shows.
-type sessionView struct {
-	ID, Title, State, Model, Mode, Cost string
-	Version                             uint64
-	Last                                int64
-	Running, ReadOnly                   bool
-	Earlier                             int
-	Items, Changed                      []item
-	Writing                             string
-	Asks                                []ask
-}
-
 // An item is one of the view, as the page shows it.
 type item struct {
 	ID, Prompt, Meta, Notice        string
@@ -161,124 +154,8 @@ type item struct {
 	Items                           []item
 }
 
-// An ask is a question, as the page shows it.
-type ask struct {
-	question
-	About string
-	Input string
-	Diff  []diffLine
-}
-
-// Path returns the id of the call as a part of a path. That of a sub-agent's call has a slash.
-func (a ask) Path() string { return url.PathEscape(a.Call) }
-
 // A diffLine is a line of a diff.
 type diffLine struct{ Class, Text string }
-
-// folded is the view of a session, kept while the session is in use.
-type folded struct {
-	mu    sync.Mutex
-	state *view.State
-	last  int64
-}
-
-// fold brings the view up to date and calls use with it.
-func (l *live) fold(ctx context.Context, use func(*view.State, int64)) error {
-	f := &l.folded
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	if f.state == nil {
-		f.state = new(view.State)
-	}
-	for e, err := range l.store.Read(ctx, l.at.id, f.last) {
-		if errors.Is(err, session.ErrNotFound) && l.hosted.get() != nil {
-			break
-		}
-		if err != nil {
-			return err
-		}
-		f.state.Apply(e)
-		f.last = e.Seq
-	}
-	use(f.state, f.last)
-	return nil
-}
-
-func sessionPage(s *Server, c *call) (any, error) {
-	v, err := s.view(c, 0, c.r.URL.Query().Get("all") != "")
-	if err != nil {
-		return nil, err
-	}
-	return nil, c.render(http.StatusOK, "session", v)
-}
-
-// sessionPart answers with what has changed since a version of the view.
-func sessionPart(s *Server, c *call) (any, error) {
-	since, err := c.number("since", 0)
-	if err != nil {
-		return nil, err
-	}
-	v, err := s.view(c, uint64(since), false)
-	if err != nil {
-		return nil, err
-	}
-	return nil, c.render(http.StatusOK, "part", v)
-}
-
-// view returns what the page of a session shows, with the items that have changed since a version.
-func (s *Server) view(c *call, since uint64, all bool) (*sessionView, error) {
-	l := s.live(c.place())
-	defer l.leave()
-	info, err := session.Stat(c.ctx(), l.store, l.at.id)
-	if errors.Is(err, session.ErrNotFound) && l.lent() { // nothing is on record yet
-		info.Session, info.State, err = l.at.id, session.StateIdle, nil
-	}
-	if err != nil {
-		return nil, err
-	}
-	v := &sessionView{ID: l.at.id, Title: terminal.Text(cmp.Or(info.Title, info.Prompt, info.Session)), State: string(info.State), ReadOnly: s.ReadOnly}
-	err = l.fold(c.ctx(), func(state *view.State, last int64) {
-		v.Version, v.Last, v.Model, v.Mode = state.Version, last, state.Model, string(state.Mode)
-		if state.CostUSD > 0 {
-			v.Cost = fmt.Sprintf("$%.4f", state.CostUSD)
-		}
-		visible := append(append([]*view.Item{}, state.Items...), state.Queue...)
-		if first := len(visible) - shown; first > 0 && !all {
-			v.Earlier, visible = first, visible[first:]
-		}
-		for _, it := range visible {
-			if since == 0 {
-				v.Items = append(v.Items, show(it))
-			} else if it.Version > since {
-				v.Changed = append(v.Changed, show(it))
-			}
-		}
-	})
-	if err != nil {
-		return nil, err
-	}
-	l.mu.Lock()
-	for _, a := range l.flight.answers {
-		v.Writing += string(a.text)
-	}
-	l.mu.Unlock()
-	list, err := l.pending(c.ctx())
-	if err != nil {
-		return nil, err
-	}
-	for _, q := range list {
-		a := ask{question: q, About: about(q.Input), Input: clip(indented(q.Input))}
-		if q.Kind == "question" && len(q.Questions) == 0 {
-			a.Questions = []tool.Question{{Text: q.Text}}
-		}
-		if q.Preview != "" {
-			a.Diff = diffLines(q.Preview)
-		}
-		v.Asks = append(v.Asks, a)
-	}
-	v.Running = info.State == session.StateRunning || info.State == session.StateWaiting
-	return v, nil
-}
 
 // maxText is the most of an input or a result that a page shows, in bytes.
 const maxText = 20 << 10
@@ -438,12 +315,34 @@ func interruptByForm(s *Server, c *call) (any, error) {
 	return nil, nil
 }
 
+// keepRules is the behavior of a form that allows a call and keeps rules.
+const keepRules = "always"
+
+// modeByForm changes the permission mode.
+func modeByForm(s *Server, c *call) (any, error) {
+	if err := c.form(); err != nil {
+		return nil, err
+	}
+	mode := c.r.PostFormValue("mode")
+	if err := s.change(c, changes{Mode: &mode}); err != nil {
+		return nil, err
+	}
+	c.back(c.place().id)
+	return nil, nil
+}
+
 func answerByForm(s *Server, c *call) (any, error) {
 	if err := c.form(); err != nil {
 		return nil, err
 	}
 	var err error
 	switch behavior := c.r.PostFormValue("behavior"); permission.Behavior(behavior) {
+	case keepRules:
+		var keep []permission.Rule
+		for rule := range strings.SplitSeq(strings.ReplaceAll(c.r.PostFormValue("keep"), "\r\n", "\n"), "\n") {
+			keep = append(keep, permission.Rule(rule))
+		}
+		_, err = s.decide(c, decision{Behavior: string(permission.Allowed), Keep: keep})
 	case permission.Allowed, permission.Denied:
 		_, err = s.decide(c, decision{Behavior: behavior, Reason: c.r.PostFormValue("reason")})
 	default:

@@ -1,23 +1,15 @@
 package serve
 
 import (
-	"bytes"
 	"context"
-	"io"
 	"net/http"
-	"net/http/httptest"
 	"net/url"
-	"os"
-	"os/exec"
-	"path/filepath"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
 	"github.com/openagent-go/agent"
 	"github.com/openagent-go/agent/llm/llmtest"
-	"github.com/openagent-go/agent/session"
 	"github.com/openagent-go/agent/tool"
 )
 
@@ -68,7 +60,7 @@ func TestPages(t *testing.T) {
 	}
 	call := asks()
 	body := s.page(at)
-	for _, want := range []string{"Allow once", `value="steer"`, "Stop", "waiting", `action="/s/` + id + `/calls/` + call + `"`} {
+	for _, want := range []string{"Allow once", `value="steer"`, "Stop", "asks", `action="/s/` + id + `/calls/` + call + `"`} {
 		if !strings.Contains(body, want) {
 			t.Errorf("the page of a question lacks %s:\n%s", want, body)
 		}
@@ -83,7 +75,7 @@ func TestPages(t *testing.T) {
 	s.post("/s/"+id+"/calls/"+call, url.Values{"behavior": {"deny"}, "reason": {"not now"}}, 303)
 	r.until(t, isType("run_end"))
 	body = s.page(at)
-	for _, want := range []string{"<strong>bold</strong>", "&lt;script&gt;", "✓", "✗", "not now", "2 turns", `value="prompt"`} {
+	for _, want := range []string{"<strong>bold</strong>", "&lt;script&gt;", `class="call ok"`, `class="call denied"`, "not now", "2 turns", `value="prompt"`} {
 		if !strings.Contains(body, want) {
 			t.Errorf("the page lacks %s:\n%s", want, body)
 		}
@@ -139,154 +131,18 @@ func TestLoginForm(t *testing.T) {
 
 // The pages stay small.
 func TestPageWeight(t *testing.T) {
-	for name, limit := range map[string]int{"app.js": 20 << 10, "style.css": 12 << 10} {
-		b, err := pageFiles.ReadFile("page/" + name)
-		if err != nil || len(b) > limit {
-			t.Errorf("%s has %d bytes, the limit is %d; %v", name, len(b), limit, err)
-		}
-	}
-}
-
-// browse returns the command of a browser that prints a page. All files that it writes are in a
-// temporary folder.
-func browse(ctx context.Context, t *testing.T, program, url string, flags ...string) *exec.Cmd {
-	home := t.TempDir()
-	args := append([]string{"--headless", "--no-sandbox", "--disable-gpu", "--user-data-dir=" + filepath.Join(home, "profile")}, flags...)
-	cmd := exec.CommandContext(ctx, program, append(args, "--dump-dom", url)...)
-	cmd.Env = append(os.Environ(), "HOME="+home, "XDG_CONFIG_HOME="+home, "XDG_CACHE_HOME="+home)
-	return cmd
-}
-
-// A browser with scripts sees an answer that is written after the page was loaded, and asks no other
-// server.
-func TestPageInBrowser(t *testing.T) {
-	program, err := exec.LookPath("chromium")
-	if err != nil {
-		t.Skip("there is no Chromium here; in Debian: apt-get install --no-install-recommends chromium")
-	}
-	if testing.Short() {
-		t.Skip("a browser is slow")
-	}
-	g := gated{make(chan string)}
-	s := newSite(t, agent.Agent{Model: g})
-	s.server.User = func(*http.Request) (string, error) { return "ada", nil } // the browser has no cookie yet
-	s.do("POST", "/v1/sessions", `{"session":"chat","text":"hello"}`, 201, nil)
-	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
-	defer cancel()
-	go func() { // the page is loaded when its stream is open
-		for ctx.Err() == nil {
-			var info sessionInfo
-			if s.do("GET", "/v1/sessions/chat", "", 200, &info); info.Viewers > 0 {
-				break
+	for limit, names := range map[int][]string{20 << 10: {"app.js", "share.js"}, 12 << 10: {"style.css"}} {
+		all := 0
+		for _, name := range names {
+			b, err := assetFile(name)
+			if err != nil {
+				t.Fatal(err)
 			}
-			time.Sleep(10 * time.Millisecond)
+			all += len(b)
 		}
-		for _, piece := range []string{"written ", "later", ""} {
-			select {
-			case g.pieces <- piece:
-			case <-ctx.Done():
-			}
+		if all > limit {
+			t.Errorf("%v have %d bytes, the limit is %d", names, all, limit)
 		}
-	}()
-	// The browser dumps a page that is loaded. So an image of the page comes last, after all else.
-	ready, once := make(chan struct{}), sync.Once{}
-	h := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		switch r.URL.Path {
-		case "/last.png":
-			select {
-			case <-ready:
-			case <-r.Context().Done():
-			}
-			time.Sleep(300 * time.Millisecond) // the browser draws
-			http.NotFound(w, r)
-		case "/s/chat":
-			s.server.ServeHTTP(w, r)
-			_, _ = io.WriteString(w, `<img src="/last.png">`)
-		default:
-			s.server.ServeHTTP(w, r)
-			info, err := session.Stat(ctx, s.store, "chat")
-			if strings.HasSuffix(r.URL.Path, "/part") && err == nil && info.State == session.StateIdle {
-				once.Do(func() { close(ready) })
-			}
-		}
-	}))
-	defer h.Close()
-	defer h.CloseClientConnections()
-	var log bytes.Buffer
-	cmd := browse(ctx, t, program, h.URL+"/s/chat", "--enable-logging=stderr", "--v=0")
-	cmd.Stderr = &log
-	dom, err := cmd.Output()
-	if err != nil {
-		t.Fatalf("%v\n%s", err, log.String())
-	}
-	for _, want := range []string{"<p>written later</p>\n</article>", "completed", `value="prompt"`} {
-		if !strings.Contains(string(dom), want) {
-			t.Errorf("the page lacks %s:\n%s", want, dom)
-		}
-	}
-	if strings.Contains(log.String(), "Content Security Policy") || strings.Contains(log.String(), "Uncaught") {
-		t.Errorf("the browser says:\n%s", log.String())
-	}
-}
-
-// A click that comes as soon as a question is shown answers nothing: it was meant for something else.
-func TestEarlyClick(t *testing.T) {
-	program, err := exec.LookPath("chromium")
-	if err != nil {
-		t.Skip("there is no Chromium here; in Debian: apt-get install --no-install-recommends chromium")
-	}
-	if testing.Short() {
-		t.Skip("a browser is slow")
-	}
-	write := tool.New(tool.Spec{Name: "write", Description: "Writes."}, func(context.Context, tool.Call, struct{}) (*tool.Result, error) { return tool.Text("written"), nil })
-	s := newSite(t, agent.Agent{Model: llmtest.Script(llmtest.Call(llmtest.Use("", "write", struct{}{})), llmtest.Say("end")), Tools: []tool.Tool{write}})
-	s.server.User = func(*http.Request) (string, error) { return "ada", nil } // the browser has no cookie yet
-	s.do("POST", "/v1/sessions", `{"session":"chat","text":"hello"}`, 201, nil)
-	r := s.open("chat", 0)
-	r.until(t, func(got received) bool { return strings.Contains(got.data, "permission_request") })
-	r.close()
-	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
-	defer cancel()
-	const clicks = `
-let when = "early";
-const allow = document.querySelector("#asks .go");
-document.addEventListener("submit", (e) => { e.preventDefault(); fetch("/clicked?" + when); });
-allow.click();
-const timer = setInterval(() => { if (!allow.disabled) { clearInterval(timer); when = "later"; allow.click(); } }, 50);
-`
-	// The browser ends when the page is loaded, and an image of the page comes after a click that counts.
-	clicked, when := make(chan struct{}), ""
-	var once sync.Once
-	h := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		switch r.URL.Path {
-		case "/clicked":
-			once.Do(func() { when = r.URL.RawQuery; close(clicked) })
-		case "/last.png":
-			select {
-			case <-clicked:
-			case <-r.Context().Done():
-			}
-			http.NotFound(w, r)
-		case "/app.js":
-			s.server.ServeHTTP(w, r)
-			_, _ = io.WriteString(w, clicks)
-		case "/s/chat":
-			s.server.ServeHTTP(w, r)
-			_, _ = io.WriteString(w, `<img src="/last.png">`)
-		default:
-			s.server.ServeHTTP(w, r)
-		}
-	}))
-	defer h.Close()
-	defer h.CloseClientConnections()
-	cmd := browse(ctx, t, program, h.URL+"/s/chat")
-	cmd.WaitDelay = time.Second
-	if _, err := cmd.Output(); err != nil {
-		t.Fatal(err)
-	}
-	<-clicked
-	if when != "later" {
-		t.Errorf("the first click that counted came %s", when)
 	}
 }
 

@@ -138,12 +138,13 @@ func TestCrossSite(t *testing.T) {
 	s := newSite(t, agent.Agent{Model: llmtest.Script(llmtest.Say("one"))})
 	s.do("POST", "/v1/sessions", `{"session":"chat","text":"hello"}`, 201, nil)
 	for name, header := range map[string]map[string]string{
-		"other origin":     {"Origin": "https://evil.example"},
-		"null origin":      {"Origin": "null"},
-		"other port":       {"Origin": "http://127.0.0.1:1"},
-		"cross-site fetch": {"Sec-Fetch-Site": "cross-site", "Sec-Fetch-Mode": "cors", "Sec-Fetch-Dest": "empty"},
-		"same-site fetch":  {"Sec-Fetch-Site": "same-site", "Sec-Fetch-Mode": "no-cors", "Sec-Fetch-Dest": "script"},
-		"frame":            {"Sec-Fetch-Site": "cross-site", "Sec-Fetch-Mode": "navigate", "Sec-Fetch-Dest": "iframe"},
+		"other origin":                {"Origin": "https://evil.example"},
+		"null origin":                 {"Origin": "null"},
+		"null origin of another site": {"Origin": "null", "Sec-Fetch-Site": "cross-site"},
+		"other port":                  {"Origin": "http://127.0.0.1:1"},
+		"cross-site fetch":            {"Sec-Fetch-Site": "cross-site", "Sec-Fetch-Mode": "cors", "Sec-Fetch-Dest": "empty"},
+		"same-site fetch":             {"Sec-Fetch-Site": "same-site", "Sec-Fetch-Mode": "no-cors", "Sec-Fetch-Dest": "script"},
+		"frame":                       {"Sec-Fetch-Site": "cross-site", "Sec-Fetch-Mode": "navigate", "Sec-Fetch-Dest": "iframe"},
 	} {
 		for _, at := range slices.Concat(routes, pageRoutes) {
 			r := s.request(at.method, filled(at), "{}")

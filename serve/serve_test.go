@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"iter"
+	"net"
 	"net/http"
 	"net/http/httptest"
 	"path/filepath"
@@ -40,20 +41,32 @@ type site struct {
 	server *Server
 	http   *httptest.Server
 	store  session.Store
+	agent  *agent.Agent
 }
 
 // newSite serves an agent with a store of its own.
 func newSite(t *testing.T, a agent.Agent, change ...func(*Server)) *site {
 	t.Helper()
+	return newSiteAt(t, "127.0.0.1:0", a, change...)
+}
+
+// newSiteAt serves at an address.
+func newSiteAt(t *testing.T, address string, a agent.Agent, change ...func(*Server)) *site {
+	t.Helper()
 	if a.Sessions == nil {
 		a.Sessions = session.Dir(filepath.Join(t.TempDir(), "sessions"))
 	}
-	s := &site{t: t, store: a.Sessions}
+	s := &site{t: t, store: a.Sessions, agent: &a}
 	s.server = &Server{Token: testToken, Sessions: func(string) session.Store { return a.Sessions }, Agent: func(context.Context, Place) (*agent.Agent, error) { return &a, nil }}
 	for _, c := range change {
 		c(s.server)
 	}
-	s.http = httptest.NewServer(s.server)
+	l, err := net.Listen("tcp", address)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.http = &httptest.Server{Listener: l, Config: &http.Server{Handler: s.server}}
+	s.http.Start()
 	t.Cleanup(s.close)
 	return s
 }

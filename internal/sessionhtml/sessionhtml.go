@@ -139,3 +139,12 @@ func diffLines(diff string) []coloured {
 	}
 	return list
 }
+
+// Code returns a text as a block of code: a diff in colours.
+func Code(text string) template.HTML {
+	var b strings.Builder
+	if err := templates.ExecuteTemplate(&b, "code", text); err != nil {
+		return template.HTML(template.HTMLEscapeString(text))
+	}
+	return template.HTML(b.String())
+}

@@ -113,14 +113,15 @@ func Span(d time.Duration) string {
 
 // tokens writes usage for people.
 func tokens(u llm.Usage) string {
-	out := fmt.Sprintf("%s tokens in, %s out", short(u.Context()), short(u.Output))
+	out := fmt.Sprintf("%s tokens in, %s out", Short(u.Context()), Short(u.Output))
 	if all := u.Context(); all > 0 && u.CacheRead > 0 {
 		out += fmt.Sprintf(", %d %% from the cache", u.CacheRead*100/all)
 	}
 	return out
 }
 
-func short(n int) string {
+// Short writes a number of tokens for people.
+func Short(n int) string {
 	switch {
 	case n < 1000:
 		return strconv.Itoa(n)

@@ -100,6 +100,8 @@ type (
 		CostUSD    *float64        `json:"cost_usd"`
 		DurationMS int64           `json:"duration_ms,omitempty"`
 		Turns      List            `json:"turns,omitempty"` // of its session, once
+
+		Anchor string `json:"-"` // its id in a page
 	}
 	// A note is a line about something that happened. JSON has none.
 	Note struct {
@@ -232,6 +234,9 @@ func (r *Reader) Turns(id string, items []*view.Item) iter.Seq[Turn] {
 	}
 }
 
+// AgentAnchor is the id in a page of an agent of the session itself.
+func AgentAnchor(it *view.Item) string { return "g-" + strings.ReplaceAll(it.ID, "/", "-") }
+
 func from(it *view.Item) Origin { return Origin{it.ID, it.Version} }
 
 // worthTelling reports whether a notice is worth a line to somebody who reads the session later.
@@ -286,10 +291,10 @@ func (r *Reader) call(it *view.Item, d *view.Call) Call {
 	}
 	if f := d.Result; f != nil {
 		c.Exit = exitCode(f.Result.Details)
-		c.Result = &Result{Seq: d.ResultSeq, Time: d.Ended, Title: r.Line(f.Result.Title), Content: r.blocks(f.Result.Content), Details: r.Hide.JSON(f.Result.Details),
-			diff: r.Text(d.Diff()), IsError: f.Result.IsError, Cause: event.Cause(r.Line(string(f.Cause))), DurationMS: f.Duration.Milliseconds()}
+		c.Result = &Result{Seq: d.ResultSeq, Time: d.Ended, Title: r.Line(f.Result.Title), Content: r.ofCall(f.Result.Content), Details: r.Hide.JSON(f.Result.Details),
+			diff: r.clip(r.Text(d.Diff())), IsError: f.Result.IsError, Cause: event.Cause(r.Line(string(f.Cause))), DurationMS: f.Duration.Milliseconds()}
 	}
-	c.Shown = r.Text(shownInput(c))
+	c.Shown = r.clip(r.Text(shownInput(c)))
 	switch {
 	case d.Result != nil:
 	case d.Phase == "asking":
@@ -318,7 +323,7 @@ func (r *Reader) decision(x view.Decision) Decision {
 }
 
 func (r *Reader) agent(it *view.Item, d *view.Agent) Agent {
-	a := Agent{Origin: from(it), Session: r.Line(d.Start.Session), Name: r.Line(d.Start.Agent), Background: d.Start.Background}
+	a := Agent{Origin: from(it), Anchor: r.within + AgentAnchor(it), Session: r.Line(d.Start.Session), Name: r.Line(d.Start.Agent), Background: d.Start.Background}
 	if e := d.End; e != nil {
 		a.Reason, a.Message, a.ModelTurns = event.EndReason(r.Line(string(e.Reason))), r.Line(e.Message), e.Turns
 		a.Usage, a.CostUSD, a.DurationMS = e.Usage, e.CostUSD, e.Duration.Milliseconds()
@@ -331,7 +336,7 @@ func (r *Reader) agent(it *view.Item, d *view.Agent) Agent {
 	}
 	r.agents[d.Start.Session] = true
 	outer := r.within
-	r.within = fmt.Sprintf("a%d-", len(r.agents))
+	r.within = a.Session + "-"
 	for t := range r.Turns(d.Start.Session, d.View.Items) {
 		a.Turns = append(a.Turns, t)
 	}
@@ -462,10 +467,46 @@ func (r *Reader) blocks(given llm.Blocks) llm.Blocks {
 			out = append(out, b)
 		case llm.Image:
 			b.MediaType = r.Line(b.MediaType)
+			if r.Limit > 0 && len(b.Data) > maxImage {
+				b.MediaType = "" // its size is shown
+			}
 			out = append(out, b)
 		}
 	}
 	return out
+}
+
+// maxImage is the size of the largest image that a page with limits has.
+const maxImage = 512 << 10
+
+// ofCall returns the blocks of a result, none above the limit.
+func (r *Reader) ofCall(given llm.Blocks) llm.Blocks {
+	out := r.blocks(given)
+	for i, b := range out {
+		switch b := b.(type) {
+		case llm.Text:
+			out[i] = llm.Text{Text: r.clip(b.Text)}
+		case llm.Document:
+			if strings.HasPrefix(b.MediaType, "text/") {
+				b.Data = []byte(r.clip(string(b.Data)))
+				out[i] = b
+			}
+		}
+	}
+	return out
+}
+
+// clip shortens a text to the limit.
+func (r *Reader) clip(s string) string {
+	if r.Limit <= 0 || len(s) <= r.Limit {
+		return s
+	}
+	return strings.ToValidUTF8(s[:r.Limit], "") + fmt.Sprintf("\n… %d more bytes", len(s)-r.Limit)
+}
+
+// Input returns the input of a call for people: a command line, a change, or JSON.
+func (r *Reader) Input(raw json.RawMessage) string {
+	return r.clip(r.Text(shownInput(Call{Input: redact.Plain(raw)})))
 }
 
 // input returns the input of a call as readable JSON.
