@@ -40,7 +40,7 @@ type sessionView struct {
 	ID, Title, State, Model, Mode, Dir, Branch, Cost string
 	Version                                          uint64
 	Last                                             int64
-	Running, ReadOnly, Here                          bool
+	Running, ReadOnly, Here, Lent                    bool
 	Since                                            time.Time // when the run began
 	Viewers                                          int
 	Earlier                                          int // items before the first one that is shown
@@ -327,7 +327,7 @@ func (s *Server) view(c *call, w window) (*sessionView, error) {
 	l.mu.Unlock()
 	v.Writing = r.Text(v.Writing)
 	open := l.hosted.get()
-	v.Here = open != nil
+	v.Here, v.Lent = open != nil, l.lent()
 	if open != nil && v.Money != nil {
 		v.budget(open.Agent().Budget.USD)
 	}
