@@ -53,6 +53,13 @@ func TestControlStorm(t *testing.T) {
 			func(n int) error { _, err := s.Steer(ctx, agent.Input{Text: fmt.Sprint("steer ", n)}); return err },
 			func(n int) error { _, err := s.FollowUp(ctx, agent.Input{Text: fmt.Sprint("later ", n)}); return err },
 			func(n int) error {
+				id, err := s.Steer(ctx, agent.Input{Text: fmt.Sprint("mind ", n)})
+				if err == nil {
+					_, err = s.Retract(ctx, id)
+				}
+				return err
+			},
+			func(n int) error {
 				if n%7 != 0 {
 					return nil
 				}

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -91,6 +92,22 @@ func (s *Session) enqueue(ctx context.Context, in Input, d event.Delivery) (stri
 		return l.Commit(m)
 	})
 	return m.ID, err
+}
+
+// Retract takes a message of [Session.Steer] or [Session.FollowUp] back, as long as the model
+// has not got it. It reports whether it did so: false means that the model has the message, or
+// that the queue has none with this id. A [Session.Resume] does not deliver the message either.
+// Without a run it fails with [ErrNotRunning].
+func (s *Session) Retract(ctx context.Context, id string) (bool, error) {
+	taken := false
+	err := s.withRun(ctx, func(l *activeRun) error {
+		if !slices.Contains(l.conv.State.Queued(), id) {
+			return nil
+		}
+		taken = true
+		return l.Commit(fact.Retracted{IDs: []string{id}})
+	})
+	return taken && err == nil, err
 }
 
 // A Receipt says what an interrupt ended.

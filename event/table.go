@@ -61,6 +61,7 @@ var hidden = []string{
 	"fallbacks_changed",
 	"budget_changed",
 	"callback_changed",
+	"retracted",
 	"stopped",
 	"hooked",
 	"output_checked",

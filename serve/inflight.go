@@ -78,7 +78,9 @@ func (f *inflight) apply(e event.Event) {
 			f.queue = append(f.queue, d.ID)
 		}
 	case fact.Delivered:
-		f.queue = slices.DeleteFunc(f.queue, func(id string) bool { return slices.Contains(d.IDs, id) })
+		f.unqueue(d.IDs)
+	case fact.Retracted:
+		f.unqueue(d.IDs)
 	case event.Resumed:
 		f.begin()
 	case event.RunEnd:
@@ -92,6 +94,11 @@ func (f *inflight) apply(e event.Event) {
 	case event.AgentEnd:
 		f.agents = slices.DeleteFunc(f.agents, func(a *agentInflight) bool { return a.id == d.Session })
 	}
+}
+
+// unqueue takes messages out of the queue.
+func (f *inflight) unqueue(ids []string) {
+	f.queue = slices.DeleteFunc(f.queue, func(id string) bool { return slices.Contains(ids, id) })
 }
 
 // begin begins a run: what another one has left is void.

@@ -153,7 +153,7 @@ func (b *Book) count(e event.Event, caller string) (known bool) {
 		b.inPlay[""] += modelcall.Tokens(f.Response.Message.Content)
 	case event.RunEnd:
 		b.runs = append(whole(b.runs), f)
-	case fact.Delivered, fact.ModelStart, event.ModelFailed, fact.CompactionRequested, fact.Waited, fact.Authorized,
+	case fact.Delivered, fact.Retracted, fact.ModelStart, event.ModelFailed, fact.CompactionRequested, fact.Waited, fact.Authorized,
 		fact.Answered, event.ToolStart, fact.ToolDone, fact.Checkpointed, event.ModeChanged, event.ModelChanged,
 		fact.FallbacksChanged, fact.BudgetChanged, fact.CallbackChanged, event.PermissionsChanged, fact.Stopped,
 		event.Resumed, event.Rewound, event.SessionNamed, fact.Hooked, fact.OutputChecked,

@@ -38,6 +38,8 @@ func (s *State) apply(e event.Event) (counted, known bool) {
 		return s.message(e, f), true
 	case fact.Delivered:
 		return s.deliver(e.Seq, f), true
+	case fact.Retracted:
+		return s.inbox.drop(f.IDs), true
 	case fact.ModelStart:
 		return s.modelStart(f), true
 	case event.AssistantMessage:

@@ -214,6 +214,8 @@ func (w *world) do(words []string) {
 			args[len(args)-1] = strings.Repeat("abc", n)
 		}
 		w.report(w.happen(event.UserMessage{ID: args[0], Delivery: event.Delivery(verb), Message: llm.UserText(strings.Join(args[1:], " "))}))
+	case "retract":
+		w.report(w.happen(fact.Retracted{IDs: args}))
 	case "start": // everything that has an intent
 		for _, e := range w.state.Effects() {
 			if f := e.Intent(); f != nil {
@@ -615,7 +617,7 @@ func (w *world) random(b byte, i int) {
 			event.Compacted{Key: "compact/2.0/0", Trigger: fact.Auto, TooLarge: "x"},
 			event.Compacted{Key: "compact/2.0/0", Trigger: fact.Overflow, Cleared: []event.Cleared{{Fact: 2, Keep: -5}, {Fact: 9, Index: -1}, {Fact: 2, Index: 3}, {Call: "c2.0", Keep: 3}}},
 			event.UserMessage{ID: id, Delivery: fact.AsSteer, Message: llm.UserText("s")}, event.UserMessage{ID: id, Delivery: fact.AsFollowUp, Message: llm.UserText("f")},
-			event.UserMessage{ID: "p0", Delivery: fact.AsPrompt}, event.RunEnd{}, fact.Delivered{IDs: []string{"1"}}, fact.Waited{Key: "x"},
+			event.UserMessage{ID: "p0", Delivery: fact.AsPrompt}, fact.Retracted{IDs: w.state.Queued()}, event.RunEnd{}, fact.Delivered{IDs: []string{"1"}}, fact.Waited{Key: "x"},
 			event.ToolResult{Call: "c2.0", Key: "tool/2.0/0"}, fact.Hooked{Key: "hook/2.1/0"}, event.Resumed{Hooks: hook.Events, Start: fact.StartResume}, event.ModelFailed{Key: "model/2.0/0"}, fact.Configured{},
 			fact.ToolsChanged{System: "s", Tools: []fact.Tool{{Tool: llm.Tool{Name: "Read"}, ReadOnly: true}, {Tool: llm.Tool{Name: "Late"}, Deferred: true}}}}
 		f := nonsense[int(b/16)%len(nonsense)]

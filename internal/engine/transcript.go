@@ -114,6 +114,10 @@ func (t *Transcript) apply(e event.Event) (known bool) {
 			t.add(t.held[id].Message, e.Seq, t.held[id].kind)
 			delete(t.held, id)
 		}
+	case fact.Retracted:
+		for _, id := range f.IDs {
+			delete(t.held, id)
+		}
 	case event.Compacted:
 		t.compact(f)
 	case fact.Stopped:

@@ -52,6 +52,11 @@ type (
 		event.Bookkeeping
 		IDs []string `json:"ids"`
 	}
+	// Retracted means that queued messages were taken back before their delivery.
+	Retracted struct {
+		event.Bookkeeping
+		IDs []string `json:"ids"`
+	}
 	// ModelStart is recorded before a model is called: for the next answer, to digest
 	// the result of a call, or to summarise the conversation.
 	ModelStart struct {

@@ -29,6 +29,7 @@ var table = []struct {
 	{"configured", Configured{}, SyncLater},
 	{"", event.UserMessage{}, SyncNow},
 	{"delivered", Delivered{}, SyncLater},
+	{"retracted", Retracted{}, SyncNow},
 	{"model_start", ModelStart{}, SyncLater},
 	{"", event.AssistantMessage{}, SyncLater},
 	{"", event.ModelFailed{}, SyncLater},

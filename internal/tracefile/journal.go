@@ -150,7 +150,7 @@ func (s *sessionSpans) fact(e event.Event) (known bool) {
 		s.otherStarts = append(s.otherStarts, agentStart{f.Session, f.Agent, e.Time, cmp.Or(s.calls[f.Call], s.run.Span)})
 	case event.RunEnd:
 		s.finish(e.Time, f)
-	case event.UserMessage, fact.Delivered, fact.CompactionRequested, fact.Waited, event.ModeChanged, fact.ToolChanged,
+	case event.UserMessage, fact.Delivered, fact.Retracted, fact.CompactionRequested, fact.Waited, event.ModeChanged, fact.ToolChanged,
 		fact.ToolsChanged, event.ModelChanged, fact.FallbacksChanged, fact.BudgetChanged, fact.CallbackChanged,
 		event.PermissionsChanged, fact.Stopped, event.Rewound, event.SessionNamed, fact.Hooked, fact.OutputChecked,
 		fact.AgentSuspended, event.AgentEnd: // no spans

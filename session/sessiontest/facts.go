@@ -17,6 +17,7 @@ var kinds = []event.Fact{
 	fact.Configured{},
 	event.UserMessage{},
 	fact.Delivered{},
+	fact.Retracted{},
 	fact.ModelStart{},
 	event.AssistantMessage{},
 	event.ModelFailed{},

@@ -107,6 +107,10 @@ func (s *State) apply(e event.Event) (known bool) {
 		for _, id := range d.Cleared {
 			s.deliver(id, false)
 		}
+	case fact.Retracted:
+		for _, id := range d.IDs {
+			s.deliver(id, false)
+		}
 	case fact.CompactionRequested:
 		s.begin(e)
 	case event.Resumed:

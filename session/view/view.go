@@ -77,7 +77,7 @@ type Data interface{ data() }
 type Prompt struct {
 	Message   event.UserMessage // as it was sent
 	Delivered bool              // it is part of the conversation
-	Dropped   bool              // the run was stopped before: the model never sees it
+	Dropped   bool              // the run was stopped before, or you took it back: the model never sees it
 }
 
 // An Answer is an attempt of the model to answer. Its calls are items of their own, after it.
