@@ -358,6 +358,9 @@ func TestEveryEvent(t *testing.T) {
 	set := &changing{lists: [][]tool.Tool{{plain("a")}, {plain("b")}}}
 	report = tool.New(tool.Spec{Name: "write"}, func(ctx context.Context, _ tool.Call, _ number) (*tool.Result, error) {
 		tool.Progress(ctx, tool.Status{Text: "half-way", Percent: 50})
+		if id, err := s.Steer(ctx, agent.Input{Text: "more"}); err == nil {
+			s.Retract(ctx, id)
+		}
 		s.Steer(ctx, agent.Input{Text: "more"})
 		s.SetMode(ctx, permission.Plan)
 		s.SetThinking(ctx, llm.Thought{Budget: 2000})

@@ -209,7 +209,8 @@ func checkAgent(t *testing.T, store session.Store, a *view.Agent) {
 		}
 		journal.Apply(e)
 	}
-	if kinds(journal) == "" || kinds(a.View) == "" {
+	if kinds(journal) == "" || kinds(a.View) == "" && !a.Start.Background { // which may begin after the run
+
 		t.Errorf("agent %s has no items", a.Start.Agent)
 	}
 	if a.End != nil && !a.Start.Background && recorded(a.View) != recorded(journal) {

@@ -57,16 +57,17 @@ type Chat struct {
 	mu        sync.Mutex // guards what follows
 	questions map[int]chan any
 	asked     int
-	sent      map[string]int // numbers of messages, by id
-	blocks    []llm.Block    // of the first prompt
-	last      int64          // number of the last fact that was shown
+	sent      map[string]int        // numbers of messages, by id
+	onTheWay  map[int]chan struct{} // messages to the running prompt, by number; closed once they are on record, or refused
+	blocks    []llm.Block           // of the first prompt
+	last      int64                 // number of the last fact that was shown
 	next      sessionlist.Chosen
 	more      bool // the person goes to the session next
 }
 
 // New returns a chat. Run starts it. Until then it keeps what is written to stderr there.
 func New(h *cli.IO) *Chat {
-	c := &Chat{h: h, over: make(chan struct{}), opened: make(chan struct{}), questions: map[int]chan any{}, sent: map[string]int{}, stopChanges: func() {}}
+	c := &Chat{h: h, over: make(chan struct{}), opened: make(chan struct{}), questions: map[int]chan any{}, sent: map[string]int{}, onTheWay: map[int]chan struct{}{}, stopChanges: func() {}}
 	c.err = &redirect{to: h.Err}
 	h.Err = c.err
 	return c

@@ -13,7 +13,16 @@ import (
 func (c *Chat) do(ctx context.Context, a ui.Action) {
 	switch a := a.(type) {
 	case ui.Send:
-		c.runs.Go(func() { c.send(ctx, a.Message) })
+		sent := func() {}
+		if a.Message.Steer {
+			sent = c.sending(a.Message.N)
+		}
+		c.runs.Go(func() {
+			defer sent()
+			c.send(ctx, a.Message)
+		})
+	case ui.TakeBack:
+		c.runs.Go(func() { c.takeBack(ctx, a.N) })
 	case ui.Interrupt:
 		c.runs.Go(func() { c.interrupt(ctx) })
 	case ui.Command:

@@ -83,6 +83,47 @@ func (c *Chat) steer(ctx context.Context, msg ui.Message, images []llm.Block) {
 	}
 }
 
+// sending notes that a message is being sent to the running prompt. Call done afterwards.
+func (c *Chat) sending(n int) (done func()) {
+	sent := make(chan struct{})
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.onTheWay[n] = sent
+	return func() {
+		close(sent)
+		c.mu.Lock()
+		defer c.mu.Unlock()
+		delete(c.onTheWay, n)
+	}
+}
+
+// takeBack takes a message to the running prompt back, unless the agent has got it.
+func (c *Chat) takeBack(ctx context.Context, n int) {
+	c.mu.Lock()
+	sent := c.onTheWay[n]
+	c.mu.Unlock()
+	if sent != nil {
+		<-sent
+	}
+	id := ""
+	c.mu.Lock()
+	for k, v := range c.sent {
+		if v == n {
+			id = k
+		}
+	}
+	c.mu.Unlock()
+	taken, err := c.s.Session.Retract(ctx, id)
+	if err != nil && !errors.Is(err, agent.ErrNotRunning) {
+		c.say(ui.WarnLine, "! not taken back: "+c.h.OneLine(err.Error()))
+	}
+	if taken {
+		c.post(ui.Returned{Numbers: c.numbers([]string{id})})
+	} else {
+		c.post(ui.Kept{N: n})
+	}
+}
+
 // numbers returns the numbers of messages with ids.
 func (c *Chat) numbers(ids []string) []int {
 	c.mu.Lock()

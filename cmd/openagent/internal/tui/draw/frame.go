@@ -203,7 +203,7 @@ func lineRow(l ui.Line) row {
 
 var keyHelp = [][2]string{
 	{"enter", "send; while a run works: for its next step"}, {"alt+enter, ctrl+j, \\ enter", "new line"},
-	{"alt+q", "send after the run"}, {"alt+↑", "edit the last message that waits"},
+	{"alt+q", "send after the run"}, {"alt+↑", "edit the last message not seen"},
 	{"esc", "close, or stop the run; twice: earlier prompts"}, {"ctrl+c", "clear, stop, or leave"},
 	{"tab", "complete; answer a question"}, {"↑ ↓, ctrl+r", "earlier messages"},
 	{"ctrl+o", "everything, with search"}, {"ctrl+t", "what took how long"}, {"ctrl+g", "your editor"},

@@ -51,14 +51,14 @@ func rule(m ui.Model, width int) row {
 	}
 	if n := len(m.Queue); n > 0 {
 		msg := m.Queue[n-1]
-		said, hint := "sent: ", ""
+		said := "sent: "
 		if !msg.Steer {
-			said, hint = "queued: ", " (alt+↑ edits)"
+			said = "queued: "
 		}
 		if n > 1 {
 			said = fmt.Sprintf("%d %s", n, said)
 		}
-		r = append(r, sp(dim, " "+said+"“"+clean(text.Runes(text.OneLine(msg.Text), 40))+"”"+hint))
+		r = append(r, sp(dim, " "+said+"“"+clean(text.Runes(text.OneLine(msg.Text), 40))+"” (alt+↑ edits)"))
 	}
 	if len(r) > 1 {
 		r = append(r, sp(plain, " "))

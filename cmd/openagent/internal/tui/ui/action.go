@@ -7,6 +7,9 @@ type (
 	// Send gives a message to the agent. The program answers with Sent, and at last with
 	// Returned or not at all.
 	Send struct{ Message Message }
+	// TakeBack takes a message of the running prompt back that the agent has not got. The
+	// program answers with Returned, or with Kept if the agent has got it.
+	TakeBack struct{ N int }
 	// Interrupt stops the run.
 	Interrupt struct{}
 	// Leave ends the program.
@@ -64,6 +67,7 @@ type (
 )
 
 func (Send) action()        {}
+func (TakeBack) action()    {}
 func (Interrupt) action()   {}
 func (Leave) action()       {}
 func (Suspend) action()     {}
@@ -95,6 +99,7 @@ type Message struct {
 	Text   string
 	Images []string // paths
 	Steer  bool     // for the running prompt; else it begins a run
+	asked  bool     // the program was asked to take it back
 }
 
 // A Decision answers a permission question.

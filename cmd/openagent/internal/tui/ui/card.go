@@ -102,34 +102,41 @@ func (c Card) write(what Writing, text string) Card {
 }
 
 // settled removes a question.
-func (m Model) settled(id int) Model {
+func (m Model) settled(id int) (Model, []Action) {
 	i := slices.IndexFunc(m.Cards, func(c Card) bool { return c.ID == id })
 	if i < 0 {
-		return m
+		return m, nil
 	}
-	m = m.rescue(m.Cards[i])
+	m, actions := m.rescue(m.Cards[i])
 	m.Cards = slices.Delete(slices.Clone(m.Cards), i, i+1)
 	if i == 0 {
 		m.kept = false
 	}
-	return m
+	return m, actions
 }
 
-// rescue brings what was written on a card into the input.
-func (m Model) rescue(c Card) Model {
+// rescue keeps what was written on a card. A reason or an answer was for the agent: it goes into
+// the input. Other texts are no messages: they go to the history.
+func (m Model) rescue(c Card) (Model, []Action) {
 	if c.Write == nil || c.Write.Empty() {
-		return m
+		return m, nil
 	}
 	text, _ := c.Write.Content()
-	if c.Writing == WriteCommand && text == c.Command || c.Writing == WriteYes && strings.HasPrefix("yes", text) {
-		return m
+	if c.Writing == WriteCommand || c.Writing == WriteYes {
+		if text == c.Command || c.Writing == WriteYes && strings.HasPrefix("yes", text) {
+			return m, nil
+		}
+		var actions []Action
+		m.History, actions = m.History.add(text)
+		m.Hint = "↑ in the input brings the text back"
+		return m, actions
 	}
 	if !m.Editor.Empty() {
 		text = "\n" + text
 	}
 	m.Editor = m.Editor.moveTo(len(m.Editor.Text))
 	m.Editor = m.Editor.Paste(text)
-	return m
+	return m, nil
 }
 
 // canFocus reports whether a question may take the keyboard once no key has come for a while.

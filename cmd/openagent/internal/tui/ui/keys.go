@@ -69,7 +69,7 @@ func (m Model) inputKey(k input.Key) (Model, []Action) {
 	case "alt+q":
 		return m.queue()
 	case "alt+up":
-		return m.takeBack(), nil
+		return m.takeBack()
 	case "tab":
 		if len(m.Cards) > 0 {
 			m.kept = false
@@ -130,7 +130,7 @@ func (m Model) cancel() (Model, []Action) {
 	case m.Search != nil:
 		return m.unsearch(), nil
 	case m.focused() && m.Cards[0].Write != nil && len(m.Cards[0].Ask) == 0:
-		return m.unwrite(), nil
+		return m.unwrite()
 	case !m.Editor.Empty():
 		text, _ := m.Editor.Content()
 		var actions []Action
@@ -149,12 +149,12 @@ func (m Model) cancel() (Model, []Action) {
 }
 
 // unwrite leaves the text that a card asks for.
-func (m Model) unwrite() Model {
-	m = m.rescue(m.Cards[0])
+func (m Model) unwrite() (Model, []Action) {
+	m, actions := m.rescue(m.Cards[0])
 	cards := append([]Card(nil), m.Cards...)
 	cards[0].Write = nil
 	m.Cards = cards
-	return m
+	return m, actions
 }
 
 // escape is esc: it closes the menu, leaves the question, or stops the run. Pressed twice
@@ -168,7 +168,7 @@ func (m Model) escape() (Model, []Action) {
 	case m.Keys:
 		m.Keys = false
 	case m.focused() && m.Cards[0].Write != nil && len(m.Cards[0].Ask) == 0:
-		return m.unwrite(), nil
+		return m.unwrite()
 	case m.focused():
 		m.kept = true
 		return m.focus(false), nil

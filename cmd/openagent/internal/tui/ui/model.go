@@ -45,6 +45,8 @@ type (
 	}
 	// Returned gives back messages that were not delivered.
 	Returned struct{ Numbers []int }
+	// Kept means that a message could not be taken back: the agent has got it.
+	Kept struct{ N int }
 	// Refused gives back a message that could not be sent. The run is over.
 	Refused struct{ Message Message }
 	// Recall is the end of what happened in the session before the program began. Messages is
@@ -262,13 +264,15 @@ func Update(m Model, in Input) (Model, []Action) {
 	case Pose:
 		m, actions = m.pose(d.Question)
 	case Settled:
-		m = m.settled(d.ID)
+		m, actions = m.settled(d.ID)
 	case Started:
 		m.Running, m.Since = true, m.Now
 	case Done:
 		m, actions = m.done(d)
 	case Returned:
 		m = m.undelivered(d.Numbers)
+	case Kept:
+		m = m.stays(d.N)
 	case Refused:
 		m.Queue = append(slices.Clone(m.Queue), d.Message)
 		m = m.returned([]int{d.Message.N})

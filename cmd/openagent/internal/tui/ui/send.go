@@ -163,12 +163,29 @@ func (m Model) delivered(numbers []int) Model {
 	return m
 }
 
-// takeBack brings the last message that waits for the end of the run back into the input.
-func (m Model) takeBack() Model {
+// takeBack brings the last message that the agent has not got back into the input. One that
+// waits for the end of the run is only here. The program has to take back one that was sent.
+func (m Model) takeBack() (Model, []Action) {
 	for i := len(m.Queue) - 1; i >= 0; i-- {
-		if !m.Queue[i].Steer {
-			return m.returned([]int{m.Queue[i].N})
+		msg := m.Queue[i]
+		if !msg.Steer {
+			return m.returned([]int{msg.N}), nil
 		}
+		if !msg.asked {
+			m.Queue = slices.Clone(m.Queue)
+			m.Queue[i].asked = true
+			return m, []Action{TakeBack{msg.N}}
+		}
+	}
+	return m, nil
+}
+
+// stays says that a message cannot be taken back.
+func (m Model) stays(n int) Model {
+	m.Hint = "too late to take it back: the agent has the message"
+	m.Queue = slices.Clone(m.Queue)
+	for i := range m.Queue {
+		m.Queue[i].asked = m.Queue[i].asked && m.Queue[i].N != n
 	}
 	return m
 }
