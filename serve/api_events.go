@@ -77,7 +77,7 @@ func (s *Server) page(c *call, after int64, limit int, types []string) (any, err
 		if err != nil {
 			return nil, err
 		}
-		if e.IsBookkeeping() || types != nil && !slices.Contains(types, event.Type(e.Data)) {
+		if !isShown(e) || types != nil && !slices.Contains(types, event.Type(e.Data)) {
 			p.Last = e.Seq
 			continue
 		}
@@ -191,7 +191,7 @@ func (l *live) catchUp(ctx context.Context, out *stream, through int64) error {
 			return err
 		case e.Seq > through:
 			return out.flush()
-		case e.IsBookkeeping():
+		case !isShown(e):
 			continue
 		}
 		f := factFrame(e)

@@ -14,6 +14,9 @@ import (
 	"github.com/openagent-go/agent/event"
 	"github.com/openagent-go/agent/hook"
 	"github.com/openagent-go/agent/internal/hookconst"
+	"github.com/openagent-go/agent/internal/policies"
+	"github.com/openagent-go/agent/internal/rules"
+	"github.com/openagent-go/agent/internal/toolrun"
 	"github.com/openagent-go/agent/permission"
 	"github.com/openagent-go/agent/session"
 	"github.com/openagent-go/agent/tool"
@@ -30,6 +33,7 @@ type question struct {
 	Preview   string                  `json:"preview,omitempty"`
 	Rules     []string                `json:"rules,omitempty"`     // that would allow it
 	Widths    []permission.Suggestion `json:"widths,omitempty"`    // the same, and rules that allow less or more, the narrowest first
+	Risks     []rules.Risk            `json:"risks,omitempty"`     // what a person should look at first
 	Questions []tool.Question         `json:"questions,omitempty"` // of kind question, while the run asks
 	Since     time.Time               `json:"since,omitzero"`
 	Expires   time.Time               `json:"expires,omitzero"` // when the call is denied if nobody answers
@@ -75,6 +79,7 @@ func (l *live) pending(ctx context.Context) ([]question, error) {
 				continue
 			}
 			list[i].Preview, list[i].Input = p.Preview, p.Call.Input
+			list[i].Risks = risks(ctx, open, p.Call)
 			for _, rule := range p.Suggestions {
 				list[i].Rules = append(list[i].Rules, fmt.Sprint(rule))
 			}
@@ -91,6 +96,19 @@ func (l *live) pending(ctx context.Context) ([]question, error) {
 		}
 	}
 	return list, nil
+}
+
+// risks returns what a person should look at first in a call.
+func risks(ctx context.Context, open *agent.Session, call tool.Call) []rules.Risk {
+	a := open.Agent()
+	pool, err := a.ResolveTools(ctx)
+	i := slices.IndexFunc(pool, func(t tool.Tool) bool { return t.Spec().Name == call.Name })
+	if err != nil || i < 0 {
+		return nil
+	}
+	spec, class := pool[i].Spec(), toolrun.Classify(pool[i], call)
+	return policies.Risks(permission.Request{Tool: call.Name, Aliases: spec.Aliases, Access: class.Access, ReadOnly: class.ReadOnly,
+		NonDestructive: spec.NonDestructive, Dir: call.Dir, Roots: append([]string{a.Dir}, a.AdditionalDirs...)})
 }
 
 // A decision about a call.

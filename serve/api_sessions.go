@@ -16,10 +16,11 @@ import (
 
 // healthy is the answer of a server that works.
 type healthy struct {
-	OK bool `json:"ok"`
+	OK  bool `json:"ok"`
+	API int  `json:"api"` // its version
 }
 
-func health(*Server, *call) (any, error) { return healthy{true}, nil }
+func health(*Server, *call) (any, error) { return healthy{true, 1}, nil }
 
 // done is the answer to a request that needs no other.
 type done struct {

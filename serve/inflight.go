@@ -12,7 +12,7 @@ import (
 type inflight struct {
 	running   bool
 	answers   []writing
-	inputs    []event.ToolInputDelta
+	inputs    []input
 	progress  []event.ToolProgress
 	questions []event.Event // permission_request and user_question
 	queue     []string      // ids of messages
@@ -23,6 +23,12 @@ type inflight struct {
 type writing struct {
 	key            string
 	text, thinking []byte
+}
+
+// input is an input of a call that is being written.
+type input struct {
+	event.ToolInputDelta // the first piece
+	text                 []byte
 }
 
 // agentInflight is inflight of a sub-agent.
@@ -45,12 +51,12 @@ func (f *inflight) apply(e event.Event) {
 		a := f.answer(d.Key)
 		a.thinking = append(a.thinking, d.Text...)
 	case event.ToolInputDelta:
-		i := slices.IndexFunc(f.inputs, func(o event.ToolInputDelta) bool { return o.Key == d.Key && o.ID == d.ID })
-		if i >= 0 {
-			f.inputs[i].Text += d.Text
-			return
+		i := slices.IndexFunc(f.inputs, func(o input) bool { return o.Key == d.Key && o.ID == d.ID })
+		if i < 0 {
+			i = len(f.inputs)
+			f.inputs = append(f.inputs, input{ToolInputDelta: d})
 		}
-		f.inputs = append(f.inputs, d)
+		f.inputs[i].text = append(f.inputs[i].text, d.Text...)
 	case event.ToolProgress:
 		f.progress = slices.DeleteFunc(f.progress, func(o event.ToolProgress) bool { return o.ID == d.ID && (o.Call == d.Call || o.Call == "") })
 		f.progress = append(f.progress, d)
@@ -118,7 +124,7 @@ func (f *inflight) answer(key string) *writing {
 // settle forgets an answer that is on record.
 func (f *inflight) settle(key string) {
 	f.answers = slices.DeleteFunc(f.answers, func(a writing) bool { return a.key == key })
-	f.inputs = slices.DeleteFunc(f.inputs, func(d event.ToolInputDelta) bool { return d.Key == key })
+	f.inputs = slices.DeleteFunc(f.inputs, func(in input) bool { return in.Key == key })
 	f.progress = slices.DeleteFunc(f.progress, func(d event.ToolProgress) bool { return d.Call == "" })
 }
 
@@ -161,8 +167,9 @@ func (f *inflight) signals(session string) []event.Event {
 			add(event.TextDelta{Key: a.key, Text: string(a.text), Restart: true})
 		}
 	}
-	for _, d := range f.inputs {
-		add(d)
+	for _, in := range f.inputs {
+		in.Text = string(in.text)
+		add(in.ToolInputDelta)
 	}
 	for _, d := range f.progress {
 		add(d)

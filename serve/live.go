@@ -12,6 +12,7 @@ import (
 
 	"github.com/openagent-go/agent/event"
 	"github.com/openagent-go/agent/internal/eventtable"
+	"github.com/openagent-go/agent/internal/fact"
 	"github.com/openagent-go/agent/internal/watchers"
 	"github.com/openagent-go/agent/session"
 	"github.com/openagent-go/agent/tool"
@@ -88,7 +89,17 @@ func (l *live) leave() {
 // visible reports whether users may see facts of a type.
 func visible(typ string) bool {
 	d, ok := eventtable.Zero[typ].(event.Data)
-	return ok && !(event.Event{Data: d}).IsBookkeeping()
+	return ok && isShown(event.Event{Data: d})
+}
+
+// isShown reports whether users see an event. Of the agent's bookkeeping they see who answered a
+// question, and what became of messages that waited: those who watch have no other way to learn it.
+func isShown(e event.Event) bool {
+	switch e.Data.(type) {
+	case fact.Answered, fact.Delivered, fact.Stopped:
+		return true
+	}
+	return !e.IsBookkeeping()
 }
 
 // read starts the reader from the end of the session, unless there is one.
@@ -232,7 +243,7 @@ func (l *live) show(e event.Event) {
 	}
 	l.tellList(e)
 	switch {
-	case e.IsBookkeeping():
+	case !isShown(e):
 	case e.Seq > 0:
 		l.flush()
 		l.broadcast(factFrame(e))

@@ -210,7 +210,7 @@ func (s *site) journal(id string) []int64 {
 		if err != nil {
 			s.t.Fatal(err)
 		}
-		if !e.IsBookkeeping() {
+		if isShown(e) {
 			all = append(all, e.Seq)
 		}
 	}

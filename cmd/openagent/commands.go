@@ -7,6 +7,7 @@ import (
 	"github.com/openagent-go/agent/cmd/openagent/internal/cli"
 	"github.com/openagent-go/agent/cmd/openagent/internal/command/acp"
 	"github.com/openagent-go/agent/cmd/openagent/internal/command/agents"
+	"github.com/openagent-go/agent/cmd/openagent/internal/command/attach"
 	"github.com/openagent-go/agent/cmd/openagent/internal/command/auth"
 	"github.com/openagent-go/agent/cmd/openagent/internal/command/config"
 	"github.com/openagent-go/agent/cmd/openagent/internal/command/cron"
@@ -27,7 +28,7 @@ import (
 // root returns the command tree. Help lists the commands in this order.
 func root(h *cli.IO) cli.Command {
 	c := promptCommand(h)
-	c.Subcommands = []cli.Command{demo.Command(h), auth.Command(h), acp.Command(h, auth.Login), serve.Command(h), share.Command(h), sessions.Command(h), cron.Command(h), triggers.Command(h), tools.Command(h), skills.Command(h), agents.Command(h),
+	c.Subcommands = []cli.Command{demo.Command(h), auth.Command(h), acp.Command(h, auth.Login), serve.Command(h), attach.Command(h), share.Command(h), sessions.Command(h), cron.Command(h), triggers.Command(h), tools.Command(h), skills.Command(h), agents.Command(h),
 		trust.Command(h), permissions.Command(h), mcp.Command(h), models.Command(h), config.Command(h), doctor.Command(h), completionCommand(h), versionCommand(h)}
 	c.Subcommands = append(c.Subcommands, helpCommand(h, c.Names()))
 	return c
@@ -40,6 +41,7 @@ const environmentHelp = `Environment variables (of several, the first that is se
   search    BRAVE_API_KEY, TAVILY_API_KEY, EXA_API_KEY or SEARXNG_URL, for the tool WebSearch
   base URL  OPENAGENT_BASE_URL, ANTHROPIC_BASE_URL (without /v1) or OPENAI_BASE_URL (with it)
   provider  OPENAGENT_PROVIDER
+  server    OPENAGENT_SERVE_TOKEN, the token for openagent attach
   home      OPENAGENT_HOME (default ~/.openagent); these variables override settings.json there and in the project: openagent config explain
   NO_COLOR  no colours
 `

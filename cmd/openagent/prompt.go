@@ -44,7 +44,6 @@ Text on stdin is added to the prompt, or replaces a missing one.
 // reserved are words that a later version may have as commands. A script that sends one as a prompt
 // would change its meaning then.
 var reserved = map[string]string{
-	"attach": "there is no command attach; openagent --resume ID continues a session",
 	"export": "the command is openagent sessions export ID",
 }
 

@@ -799,6 +799,11 @@ var rules = map[string][]string{
 		"session/export",
 		"session/view",
 		"tool",
+		"hook",
+		"internal/hookconst",
+		"internal/policies",
+		"internal/rules",
+		"internal/toolrun",
 	},
 	"internal/acp": {
 		"event",
@@ -841,6 +846,7 @@ var rules = map[string][]string{
 		"internal/plainfile",
 		"internal/providers",
 		"internal/sharetext",
+		"internal/sse", // the stream of a server of sessions
 		"internal/terminal",
 		"internal/toolnames",
 		"internal/trusted",

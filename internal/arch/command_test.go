@@ -20,13 +20,13 @@ var commandLayers = [][]string{
 	{"settings", "keys", "tui/pages"},
 	{"provider"},
 	{"firstrun"},
-	{"preview", "sessionstore"},
+	{"preview", "sessionstore", "remote", "localserver"},
 	{"app", "cards"},
 	{"rewind", "usage", "automation", "sessionlist"},
 	{"streamjson", "doctor", "live"},
 	{"slash"},
 	{"tui"},
-	{"dialog"},
+	{"dialog", "attached"},
 	{"oneshot", "repl", "chat", "welcome", "demo", "command/..."},
 }
 

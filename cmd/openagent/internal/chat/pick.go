@@ -2,8 +2,6 @@ package chat
 
 import (
 	"context"
-	"encoding/base64"
-	"errors"
 	"fmt"
 	"strconv"
 	"strings"
@@ -13,7 +11,6 @@ import (
 	"github.com/openagent-go/agent/cmd/openagent/internal/tui/draw"
 	"github.com/openagent-go/agent/cmd/openagent/internal/tui/ui"
 	"github.com/openagent-go/agent/internal/text"
-	"github.com/openagent-go/agent/session/view"
 )
 
 // ownCommands are those that only the terminal UI has.
@@ -169,58 +166,11 @@ func (c *Chat) status() {
 	}, "\n"))
 }
 
-// maxCopy is how much goes to the clipboard: terminals take no more.
-const maxCopy = 1 << 20
-
 // copy puts an answer, or a block of its code, into the clipboard.
 func (c *Chat) copy(words []string) error {
-	code := len(words) > 0 && words[0] == "code"
-	if code {
-		words = words[1:]
+	n, err := c.loop.CopyAnswer(words)
+	if err == nil {
+		c.say(ui.DimLine, "  copied "+text.Count(n, "character")+" (if the terminal allows it)")
 	}
-	n := 1
-	if len(words) > 0 {
-		var err error
-		if n, err = strconv.Atoi(words[0]); err != nil || n < 1 {
-			return errors.New("write /copy, /copy N for the Nth answer from the end, or /copy code N for a block of code of the last one")
-		}
-	}
-	answers := c.answers()
-	which := n
-	if code {
-		which = 1
-	}
-	if which > len(answers) {
-		return errors.New("there is no such answer")
-	}
-	copied := answers[len(answers)-which]
-	if code {
-		blocks := draw.CodeBlocks(copied)
-		if n > len(blocks) {
-			return fmt.Errorf("the last answer has %s of code", text.Count(len(blocks), "block"))
-		}
-		copied = blocks[n-1]
-	}
-	if base64.StdEncoding.EncodedLen(len(copied)) > maxCopy {
-		return errors.New("the text is too long for the clipboard of a terminal; ctrl+o shows it")
-	}
-	if err := c.loop.Terminal.Copy(copied); err != nil {
-		return err
-	}
-	c.say(ui.DimLine, "  copied "+text.Count(len([]rune(copied)), "character")+" (if the terminal allows it)")
-	return nil
-}
-
-// answers are the texts of the model, the oldest first.
-func (c *Chat) answers() []string {
-	var out []string
-	if c.loop.Model.State == nil {
-		return nil
-	}
-	for _, it := range c.loop.Model.State.Items {
-		if a, ok := it.Data.(*view.Answer); ok && a.Fact != nil && a.Text() != "" {
-			out = append(out, a.Text())
-		}
-	}
-	return out
+	return err
 }

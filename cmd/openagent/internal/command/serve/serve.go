@@ -19,6 +19,7 @@ import (
 	"github.com/openagent-go/agent/cmd/openagent/internal/automation"
 	"github.com/openagent-go/agent/cmd/openagent/internal/cli"
 	"github.com/openagent-go/agent/cmd/openagent/internal/live"
+	"github.com/openagent-go/agent/cmd/openagent/internal/localserver"
 	"github.com/openagent-go/agent/cmd/openagent/internal/sessionstore"
 	"github.com/openagent-go/agent/cmd/openagent/internal/settings"
 	"github.com/openagent-go/agent/internal/connlimit"
@@ -179,7 +180,7 @@ func run(ctx context.Context, h *cli.IO, o *options) error {
 	if err != nil {
 		return err
 	}
-	tokenFile, token, err := openToken(h)
+	tokenFile, token, err := localserver.OpenToken(h)
 	if err != nil {
 		return err
 	}
@@ -224,7 +225,11 @@ func run(ctx context.Context, h *cli.IO, o *options) error {
 	for _, l := range all {
 		go func() { failed <- server.Serve(l) }()
 	}
-	err = start(h, o, s, address, tokenFile)
+	here, err := localserver.Announce(h, localserver.Server{Address: address, Dir: dir})
+	if err == nil {
+		defer here.Close()
+		err = start(h, o, s, address, tokenFile)
+	}
 	if err == nil && o.resume {
 		n, failed := s.Resume(ctx, "")
 		if failed != nil {

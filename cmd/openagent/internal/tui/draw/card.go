@@ -222,6 +222,9 @@ func permissionChoices(t Theme, b *block, c ui.Card, width int, at func()) strin
 			rest = []span{sp(plain, "no, because …")}
 		case ui.LineLater:
 			rest = []span{sp(plain, "later: stop here and ask again with /resume")}
+			if c.Elsewhere {
+				rest = []span{sp(plain, "later: the question waits, for you or somebody else")}
+			}
 		}
 		b.add(t, choice(c, i, width, rest...))
 		if c.Focus && c.At == i && c.Write == nil {

@@ -109,9 +109,14 @@ func status(m ui.Model, width int) row {
 		parts = append(parts, sp(k, said))
 	}
 	hint := "enter send · alt+enter new line · ? keys"
+	if m.Trouble != "" {
+		add(warn, clean(m.Trouble))
+	}
 	switch {
 	case m.Hint != "":
 		add(warn, clean(m.Hint))
+	case m.Trouble != "":
+		hint = ""
 	case m.Stopping:
 		add(warn, "stopping …")
 	case m.Running:

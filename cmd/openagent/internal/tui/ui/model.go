@@ -91,6 +91,8 @@ type (
 		Word    string
 		Viewers int
 	}
+	// Trouble says that the session cannot be reached now; "": it can.
+	Trouble struct{ Text string }
 	// Quit ends the program, as a command of the person does.
 	Quit struct{}
 	// Renewed changes what the open picker of that kind offers.
@@ -155,6 +157,7 @@ type Model struct {
 	Facts    Facts
 	Watched  Watched
 	Keys     bool      // the list of keys is shown
+	Trouble  string    // why the session cannot be reached; "": it can
 	Hint     string    // what the last key did or needs, such as "press ctrl+c again to leave"
 	Recalled *Recalled // nil: the session is new
 	Thinking bool      // the reasoning of the model is shown while it comes
@@ -307,6 +310,8 @@ func Update(m Model, in Input) (Model, []Action) {
 		m = m.image(d)
 	case Watched:
 		m.Watched = d
+	case Trouble:
+		m.Trouble = d.Text
 	case Quit:
 		actions = []Action{Leave{}}
 	case Choice:

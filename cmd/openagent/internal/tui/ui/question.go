@@ -17,6 +17,8 @@ type Question struct {
 	Grave   string
 	Command string  // the command that can be edited; "": none
 	Ask     []Asked // questions of a tool; none: a permission question
+	// Elsewhere means that the run is on a server, where the question waits without this program.
+	Elsewhere bool
 }
 
 // A Line is a line of a question.

@@ -1,4 +1,5 @@
-package serve
+// Package localserver is about the servers of this user on this machine: their token, and which run.
+package localserver
 
 import (
 	"crypto/rand"
@@ -19,14 +20,14 @@ import (
 // tokenLength is the length of a token: 256 bits in hexadecimal digits.
 const tokenLength = 64
 
-// openToken returns the token of the user's servers, and its file. The first call makes it.
-func openToken(h *cli.IO) (path, token string, err error) {
+// OpenToken returns the token of the user's servers, and its file. The first call makes it.
+func OpenToken(h *cli.IO) (path, token string, err error) {
 	home, err := h.Home()
 	if err != nil {
 		return "", "", err
 	}
 	path = filepath.Join(home, "serve", "token")
-	token, err = readToken(path)
+	token, err = ReadToken(path)
 	if !errors.Is(err, fs.ErrNotExist) {
 		return path, token, err
 	}
@@ -44,12 +45,12 @@ func openToken(h *cli.IO) (path, token string, err error) {
 	if err := (durable.Replacement{Ready: there}).Bytes(path, []byte(hex.EncodeToString(bits)+"\n")); err != nil && !errors.Is(err, fs.ErrExist) {
 		return "", "", cli.Usagef("storing the token: %w; set OPENAGENT_HOME to a writable folder", err)
 	}
-	token, err = readToken(path)
+	token, err = ReadToken(path)
 	return path, token, err
 }
 
-// readToken reads a token that only its owner can read.
-func readToken(path string) (string, error) {
+// ReadToken reads a token that only its owner can read.
+func ReadToken(path string) (string, error) {
 	info, err := os.Lstat(path)
 	if err != nil {
 		return "", err
