@@ -215,7 +215,7 @@ func (v *View) folder() (string, error) {
 
 // total tells what the session has cost before the facts that are shown.
 func (v *View) total(ctx context.Context, shown int64) {
-	all, err := spentBefore(v.store.Read(ctx, v.id, 0), shown)
+	all, err := ui.SpentBefore(v.store.Read(ctx, v.id, 0), shown)
 	if err == nil {
 		v.post(all)
 	}

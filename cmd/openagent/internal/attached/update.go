@@ -3,14 +3,12 @@ package attached
 import (
 	"context"
 	"fmt"
-	"iter"
 	"time"
 
 	"github.com/openagent-go/agent/cmd/openagent/internal/remote"
 	"github.com/openagent-go/agent/cmd/openagent/internal/tui/ui"
 	"github.com/openagent-go/agent/event"
 	"github.com/openagent-go/agent/internal/fact"
-	"github.com/openagent-go/agent/session/view"
 )
 
 // update shows what the server tells. One goroutine calls it.
@@ -199,25 +197,6 @@ func unfinished(e event.Event) (key string, text *string) {
 		return "input " + e.Session + " " + d.Key + " " + d.ID, &d.Text
 	}
 	return "", nil
-}
-
-// spentBefore sums up what the facts before one have cost.
-func spentBefore(events iter.Seq2[event.Event, error], shown int64) (all ui.Spent, err error) {
-	var v view.State
-	count := 0
-	for e, err := range events {
-		if err != nil {
-			return all, err
-		}
-		if e.Seq >= shown {
-			break
-		}
-		v.Apply(e)
-		if count++; count%1000 == 0 { // what a fact costs does not depend on others
-			all, v = all.Add(&v), view.State{}
-		}
-	}
-	return all.Add(&v), nil
 }
 
 // touchesQuestions reports whether an event may open or close questions.

@@ -11,7 +11,6 @@ import (
 	"github.com/openagent-go/agent/internal/text"
 	"github.com/openagent-go/agent/permission"
 	"github.com/openagent-go/agent/session"
-	"github.com/openagent-go/agent/session/view"
 )
 
 // open opens the session. It has to be open before anything is sent.
@@ -94,21 +93,10 @@ func (c *Chat) total(ctx context.Context) error {
 	if c.shown <= 1 {
 		return nil
 	}
-	var all ui.Spent
-	var v view.State
-	count := 0
-	for e, err := range c.s.Store.Read(ctx, c.s.Session.ID, 0) {
-		if err != nil {
-			return err
-		}
-		if e.Seq >= c.shown {
-			break
-		}
-		v.Apply(e)
-		if count++; count%1000 == 0 { // what a fact costs does not depend on others
-			all, v = all.Add(&v), view.State{}
-		}
+	all, err := ui.SpentBefore(c.s.Store.Read(ctx, c.s.Session.ID, 0), c.shown)
+	if err != nil {
+		return err
 	}
-	c.post(all.Add(&v))
+	c.post(all)
 	return nil
 }

@@ -3,7 +3,6 @@ package chat
 import (
 	"context"
 	"fmt"
-	"strconv"
 	"strings"
 
 	"github.com/openagent-go/agent/cmd/openagent/internal/sessionlist"
