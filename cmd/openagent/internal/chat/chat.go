@@ -139,7 +139,7 @@ func (c *Chat) converse(ctx context.Context, t *terminal.Terminal, mode permissi
 	l.Row = func(r styled.Row) string { return draw.Row(c.theme, r) }
 	l.Recorded = func() (session.Store, string) { return c.s.Store, c.s.Session.ID }
 	l.Editor = tui.EditorCommand(c.h.Getenv)
-	c.list = &sessionlist.List{H: c.h, Here: c.s.Store, Dir: c.s.Project, Given: c.s.Options.SessionDir != "", Tell: c.post}
+	c.list = &sessionlist.List{H: c.h, Here: c.s.Store, Dir: c.s.Project, Given: c.s.Options.SessionDir != "", Current: c.s.Session.ID, Tell: c.post}
 	if dir, err := c.folder(); err == nil {
 		l.Memory = tui.NewMemory(dir)
 	}

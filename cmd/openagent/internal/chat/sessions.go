@@ -27,7 +27,6 @@ func (c *Chat) offerSessions(ctx context.Context) {
 		c.say(ui.WarnLine, "! sessions are not saved here")
 		return
 	}
-	c.list.Current = c.s.Session.ID
 	some, err := c.list.Offer(ctx)
 	switch {
 	case err != nil:

@@ -16,7 +16,7 @@ type answers struct {
 
 func (w *answers) act(ctx context.Context, a ui.Action, work Work, tell func(any)) {
 	w.work.Go(func() {
-		done := work == nil || work(ctx, a, tell)
+		done := work == nil || work(ctx, a)
 		if p, is := a.(ui.Picked); is && done {
 			w.picked, w.ok = p.Value, true
 			tell(ui.Quit{})

@@ -25,8 +25,9 @@ import (
 
 // A Dialog has taken the terminal. Close gives it back.
 type Dialog struct {
-	h *cli.IO
-	t *term.Terminal
+	h    *cli.IO
+	t    *term.Terminal
+	loop *tui.Loop // of the question that is asked
 }
 
 // Possible reports whether stdin and stdout are files that may be the terminal.
@@ -52,7 +53,7 @@ func Open(h *cli.IO) (*Dialog, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Dialog{h, t}, nil
+	return &Dialog{h: h, t: t}, nil
 }
 
 // Close gives the terminal back. Nothing of the dialog stays on the screen.
@@ -63,10 +64,13 @@ func (d *Dialog) Outside(run func() error) error {
 	return d.t.Outside(func(*os.File, *os.File) error { return run() })
 }
 
-// A Work carries out what the person does in a picker besides choosing, in a goroutine. It tells
+// A Work carries out what the person does in a picker besides choosing, in a goroutine. Tell tells
 // the UI about the result. The first action, nil, says that the picker is open. A Work that is given
 // a Picked may keep the picker open: it tells a Renewed with a Warn and returns false.
-type Work func(ctx context.Context, a ui.Action, tell func(any)) (done bool)
+type Work func(ctx context.Context, a ui.Action) (done bool)
+
+// Tell gives an input to the UI while Ask runs.
+func (d *Dialog) Tell(data any) { d.loop.Tell(data) }
 
 // Ask shows a picker until the person has chosen. It reports false if they have closed it, or if a
 // signal came. work may be nil.
@@ -86,6 +90,7 @@ func (d *Dialog) Ask(ctx context.Context, c ui.Choice, work Work) (picked string
 		}
 		return draw.Frame(m, width, height, theme)
 	}
+	d.loop = l
 	var answers answers
 	working, stop := context.WithCancel(ctx)
 	defer stop()

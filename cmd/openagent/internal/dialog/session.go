@@ -27,11 +27,11 @@ func Session(ctx context.Context, h *cli.IO, list *sessionlist.List) (chosen ses
 		}
 	}()
 	defer list.Close()
-	_, ok, err = d.Ask(ctx, c, func(ctx context.Context, a ui.Action, tell func(any)) bool {
+	list.Tell = d.Tell
+	_, ok, err = d.Ask(ctx, c, func(ctx context.Context, a ui.Action) bool {
 		p, is := a.(ui.Picked)
 		switch {
 		case a == nil:
-			list.Tell = tell
 			list.Details(ctx)
 		case !is:
 			list.Do(ctx, a)
