@@ -52,7 +52,7 @@ func (c *Chat) resume(ctx context.Context) {
 // openSession goes to the session that the person chose.
 func (c *Chat) openSession(ctx context.Context, value string) {
 	if c.running.Load() {
-		c.list.Again(errors.New("the agent is working; esc stops it"))
+		c.list.Again(errors.New("the agent is working: close this list, then stop it with esc"))
 		return
 	}
 	chosen, err := c.list.Chosen(ctx, value)
