@@ -185,6 +185,7 @@ func TestResumeInLines(t *testing.T) {
 	p.sees(`empty: leave\): `)
 	p.types("7\n")
 	p.sees(`7 is not a number from 1 to 1`)
+	p.sees(`empty: leave\): `)
 	p.types("1\n")
 	p.sees(`The answer`)
 	p.types("/quit\n")

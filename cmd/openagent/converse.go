@@ -5,7 +5,6 @@ import (
 	"context"
 	"os"
 	"path/filepath"
-	"runtime"
 
 	"github.com/openagent-go/agent/cmd/openagent/internal/app"
 	"github.com/openagent-go/agent/cmd/openagent/internal/chat"
@@ -13,21 +12,12 @@ import (
 	"github.com/openagent-go/agent/cmd/openagent/internal/dialog"
 	"github.com/openagent-go/agent/cmd/openagent/internal/firstrun"
 	"github.com/openagent-go/agent/cmd/openagent/internal/provider"
-	"github.com/openagent-go/agent/cmd/openagent/internal/repl"
 	"github.com/openagent-go/agent/cmd/openagent/internal/sessionlist"
 	"github.com/openagent-go/agent/cmd/openagent/internal/sessionstore"
 	"github.com/openagent-go/agent/cmd/openagent/internal/settings"
 	"github.com/openagent-go/agent/cmd/openagent/internal/welcome"
-	"github.com/openagent-go/agent/llm"
 	"github.com/openagent-go/agent/session"
-	"github.com/openagent-go/agent/tool"
 )
-
-// A conversation is what runs on a terminal: the terminal UI, or the line mode.
-type conversation interface {
-	Run(ctx context.Context, s *app.App, args []string, blocks []llm.Block) error
-	AskUser(ctx context.Context, call tool.Call, questions []tool.Question) ([]tool.Answer, error)
-}
 
 // converse runs conversations on a terminal: the person may go from one session to another.
 func converse(ctx context.Context, h *cli.IO, o *settings.Options, args []string) error {
@@ -41,20 +31,11 @@ func converse(ctx context.Context, h *cli.IO, o *settings.Options, args []string
 	stderr := h.Err
 	for {
 		h.Err = stderr
-		var c conversation
-		if o.Plain || plain(h) {
-			c = repl.New(h)
-		} else {
-			c = chat.New(h)
-		}
+		c := chat.New(h, o.PlainMode(h))
 		if err := converseIn(ctx, h, o, args, c); err != nil {
 			return err
 		}
-		ui, ok := c.(*chat.Chat)
-		if !ok {
-			return nil
-		}
-		chosen, more := ui.Next()
+		chosen, more := c.Next()
 		if !more {
 			return nil
 		}
@@ -65,6 +46,18 @@ func converse(ctx context.Context, h *cli.IO, o *settings.Options, args []string
 		next.Fork, next.ID, next.Files = false, "", nil
 		o, args = next, nil
 	}
+}
+
+// converses reports whether the program converses, with a prompt or without one. Else it runs one
+// prompt: so it does with a prompt and a file or a pipe.
+func converses(h *cli.IO, o *settings.Options, prompt bool) bool {
+	switch {
+	case o.Print || o.Output != "" || o.Input != "":
+		return false
+	case h.InTerminal && h.OutTerminal:
+		return true
+	}
+	return !prompt && (h.InTerminal || o.Plain)
 }
 
 // in returns the options for a session, and goes to its folder. Its ID is "" for a new one.
@@ -108,7 +101,7 @@ func pick(ctx context.Context, h *cli.IO, o *settings.Options) (*settings.Option
 	}
 	list := &sessionlist.List{H: h, Here: session.Dir(path), Dir: dir, Given: o.SessionDir != "", Alone: true}
 	choose := list.Choose
-	if !o.Plain && !plain(h) {
+	if !o.PlainMode(h) {
 		choose = func(ctx context.Context) (sessionlist.Chosen, bool, error) { return dialog.Session(ctx, h, list) }
 	}
 	chosen, ok, err := choose(ctx)
@@ -119,7 +112,7 @@ func pick(ctx context.Context, h *cli.IO, o *settings.Options) (*settings.Option
 }
 
 // converseIn runs a conversation in one session.
-func converseIn(ctx context.Context, h *cli.IO, o *settings.Options, args []string, c conversation) (err error) {
+func converseIn(ctx context.Context, h *cli.IO, o *settings.Options, args []string, c *chat.Chat) (err error) {
 	s, err := openWithKey(ctx, h, o, c.AskUser)
 	if err != nil {
 		return err
@@ -141,22 +134,16 @@ func openWithKey(ctx context.Context, h *cli.IO, o *settings.Options, ask app.As
 	for {
 		s, err := app.Open(ctx, h, o, ask, nil)
 		name, keyless := provider.Keyless(err)
-		if !keyless {
+		if !keyless || !h.InTerminal {
 			return s, err
 		}
 		demo := func() error { return root(h).Execute(ctx, []string{"demo"}, h.Show) }
 		question := welcome.Ask
-		if o.Plain || plain(h) {
+		if o.PlainMode(h) {
 			question = firstrun.AskInLines
 		}
 		if chosen, failed := question(ctx, h, name, demo); failed != nil || !chosen {
 			return nil, cmp.Or(failed, err)
 		}
 	}
-}
-
-// plain reports whether the terminal can show nothing but lines.
-func plain(h *cli.IO) bool {
-	term := h.Getenv("TERM")
-	return runtime.GOOS != "windows" && (term == "" || term == "dumb")
 }

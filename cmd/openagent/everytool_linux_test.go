@@ -57,7 +57,7 @@ var exercises = []exercise{
 	{tool: "TeamDelete", input: `{"id":"movers"}`, gives: "movers"},
 	{tool: "Read", input: `{"file_path":"n.ipynb"}`, gives: "first"},
 	{tool: "NotebookEdit", input: `{"file_path":"n.ipynb","command":"replace","cell_number":0,"source":"second"}`, gives: "cell"},
-	{tool: "CronCreate", input: `{"name":"look","schedule":"@every 90m","command":"true"}`, gives: "The schedule runs while this program lives", asks: "xplain: ", says: "y"},
+	{tool: "CronCreate", input: `{"name":"look","schedule":"@every 90m","command":"true"}`, gives: "The schedule runs while this program lives", asks: "explains: ", says: "y"},
 	{tool: "CronList", input: `{}`, gives: "look"},
 	{tool: "CronDelete", input: `{"id":"ID"}`, gives: "look"},
 	{tool: "LSP", input: `{"operation":"documentSymbol","file_path":"main.go"}`, gives: "main"},
@@ -67,10 +67,10 @@ var exercises = []exercise{
 	{tool: "TodoWrite", input: `{"todos":[{"content":"Look","status":"pending"}]}`, gives: "Look|1"},
 	{tool: "TodoRead", input: `{}`, gives: "Look"},
 	{tool: "EnterPlanMode", input: `{}`, gives: "Plan mode"},
-	{tool: "ExitPlanMode", input: `{"plan":"Go on."}`, gives: "mode is bypassPermissions", asks: "xplain: ", says: "y"},
+	{tool: "ExitPlanMode", input: `{"plan":"Go on."}`, gives: "mode is bypassPermissions", asks: "explains: ", says: "y"},
 	{tool: "EnterWorktree", input: `{"name":"aside"}`, gives: "aside"},
 	{tool: "ExitWorktree", input: `{"action":"remove"}`, gives: "Removed .*worktree-aside"},
-	{tool: "RemoteTrigger", input: `{"action":"create","name":"look","prompt":"Look."}`, gives: "look", asks: "xplain: ", says: "y"},
+	{tool: "RemoteTrigger", input: `{"action":"create","name":"look","prompt":"Look."}`, gives: "look", asks: "explains: ", says: "y"},
 	{tool: "Batch", input: `{"tool_calls":[{"tool":"Read","parameters":{"file_path":"n.txt"}},{"tool":"Glob","parameters":{"pattern":"*.go"}}]}`, gives: "(?s)1→1.*main.go"},
 	{tool: "PauseForHuman", input: `{"reason":"Look at it."}`, gives: "Continue", asks: "Look at it", says: "1"},
 }
@@ -163,10 +163,10 @@ func TestEveryTool(t *testing.T) {
 	for _, e := range exercises {
 		if e.asks != "" {
 			p.sees(regexp.QuoteMeta(e.asks))
-			if e.asks != "xplain: " {
+			if e.asks != "explains: " {
 				p.sees(`\): `)
 			}
-			p.types(e.says + "\n")
+			p.answers(e.says + "\n")
 		}
 	}
 	p.sees("all used")

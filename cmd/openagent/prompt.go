@@ -72,7 +72,7 @@ func mistyped(h *cli.IO, args []string) error {
 
 // prompt runs the program when no command is given.
 func prompt(ctx context.Context, h *cli.IO, o *settings.Options, args []string) error {
-	printing := o.Print || o.Output != "" || o.Input != "" || !h.InTerminal || !h.OutTerminal
+	talk := converses(h, o, len(args) > 0) // Check fills in formats
 	if err := o.Check(); err != nil {
 		return err
 	}
@@ -82,7 +82,7 @@ func prompt(ctx context.Context, h *cli.IO, o *settings.Options, args []string) 
 	if _, err := cli.PromptArg(args); err != nil {
 		return err
 	}
-	if !printing {
+	if talk {
 		return converse(ctx, h, o, args)
 	}
 	if o.Live {

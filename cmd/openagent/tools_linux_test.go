@@ -78,9 +78,10 @@ func TestCustomToolsInConversations(t *testing.T) {
 	p.types("y\n")
 	p.sees("> ")
 	p.types("greet\n")
-	p.sees(`\[a\]lways in this session: hello`)
-	p.types("a\n")
-	p.sees(`(?s)\* hello.*end`) // the second is not asked about
+	p.sees(`yes, always in this session: .*hello`)
+	p.sees("explains: ")
+	p.answers("always\n")
+	p.sees(`(?s)\* .*hello.*end`) // the second is not asked about
 	p.types("/quit\n")
 	if code := p.leaves(); code != 0 {
 		t.Errorf("exit code %d", code)

@@ -1054,12 +1054,14 @@ var outside = map[string][]string{
 	// Only the command stores keys.
 	"cmd/openagent/internal/keys": {"github.com/zalando/go-keyring"},
 	// Only the terminal UI measures text in cells.
-	"cmd/openagent/internal/tui/frame":         {"github.com/clipperhouse/displaywidth"},
-	"cmd/openagent/internal/tui/ui":            {"github.com/clipperhouse/uax29/v2/graphemes"},
-	"cmd/openagent/internal/tui/draw":          {"github.com/clipperhouse/uax29/v2/graphemes"},
-	"cmd/openagent/internal/tui/difftext":      {"github.com/aymanbagabas/go-udiff"},
-	"cmd/openagent/internal/tui/styled":        {"github.com/clipperhouse/uax29/v2/graphemes"},
-	"cmd/openagent/internal/tui/term/termtest": {"github.com/clipperhouse/displaywidth", "golang.org/x/sys/unix"},
+	"cmd/openagent/internal/tui/frame":           {"github.com/clipperhouse/displaywidth"},
+	"cmd/openagent/internal/tui/ui":              {"github.com/clipperhouse/uax29/v2/graphemes"},
+	"cmd/openagent/internal/tui/draw":            {"github.com/clipperhouse/uax29/v2/graphemes"},
+	"cmd/openagent/internal/tui/plain":           {"github.com/clipperhouse/uax29/v2/graphemes"},
+	"cmd/openagent/internal/tui/plain/plaintest": {"github.com/clipperhouse/uax29/v2/graphemes"},
+	"cmd/openagent/internal/tui/difftext":        {"github.com/aymanbagabas/go-udiff"},
+	"cmd/openagent/internal/tui/styled":          {"github.com/clipperhouse/uax29/v2/graphemes"},
+	"cmd/openagent/internal/tui/term/termtest":   {"github.com/clipperhouse/displaywidth", "golang.org/x/sys/unix"},
 	"examples/...": {"github.com/modelcontextprotocol/go-sdk/..."},
 }
 

@@ -69,7 +69,7 @@ func Permission(h *cli.IO, r Request) ui.Question {
 	}
 	q.Why = []ui.Line{{Kind: ui.DimLine, Text: h.Visible(r.Reason)}, {Kind: ui.DimLine, Text: "the whole input: " + h.Visible(string(call.Input))}}
 	for _, s := range r.Widths {
-		w := ui.Width{Scopes: s.Scopes}
+		w := ui.Width{Name: s.Width, Scopes: s.Scopes}
 		for _, r := range s.Rules {
 			w.Rules = append(w.Rules, h.Visible(string(r)))
 		}

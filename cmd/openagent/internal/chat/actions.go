@@ -23,12 +23,12 @@ import (
 func (c *Chat) commandList() []ui.CommandInfo {
 	var out []ui.CommandInfo
 	for _, i := range slash.List {
-		if i.Name == "resume" {
+		if i.Name == "resume" && !c.plain {
 			i.Help += ", or go to another session"
 		}
 		out = append(out, ui.CommandInfo{Name: i.Name, Hint: i.Args, Help: i.Help})
 	}
-	out = append(out, ownCommands...)
+	out = append(out, c.ownCommands()...)
 	for _, k := range c.s.Commands() {
 		if k.Name != "compact" {
 			out = append(out, ui.CommandInfo{Name: k.Name, Hint: k.Hint, Help: text.Runes(text.OneLine(k.Description), 120)})

@@ -1,12 +1,11 @@
-// Package chat is the conversation in the terminal UI. It connects a session with the model of
-// the UI (package ui), its drawing (draw) and the terminal (term).
+// Package chat is the conversation on a terminal: in the terminal UI or in plain mode. It connects a
+// session with the model of the UI (package ui), its drawing (draw) and the terminal (term).
 package chat
 
 import (
 	"cmp"
 	"context"
 	"errors"
-	"os"
 	"sync"
 	"sync/atomic"
 
@@ -18,17 +17,13 @@ import (
 	"github.com/openagent-go/agent/cmd/openagent/internal/term"
 	"github.com/openagent-go/agent/cmd/openagent/internal/tui"
 	"github.com/openagent-go/agent/cmd/openagent/internal/tui/draw"
-	"github.com/openagent-go/agent/cmd/openagent/internal/tui/frame"
-	"github.com/openagent-go/agent/cmd/openagent/internal/tui/styled"
-	terminal "github.com/openagent-go/agent/cmd/openagent/internal/tui/term"
 	"github.com/openagent-go/agent/cmd/openagent/internal/tui/ui"
 	"github.com/openagent-go/agent/internal/text"
 	"github.com/openagent-go/agent/llm"
 	"github.com/openagent-go/agent/permission"
-	"github.com/openagent-go/agent/session"
 )
 
-// A Chat is a conversation in the terminal UI.
+// A Chat is a conversation on a terminal.
 type Chat struct {
 	h     *cli.IO
 	s     *app.App
@@ -37,19 +32,23 @@ type Chat struct {
 	err   *redirect // stderr, which must not disturb the screen
 	files fileNames
 
-	loop        tui.Loop
+	front       front
+	screen      *screen            // the front of the terminal UI; nil in plain mode
+	plain       bool               // plain mode
 	theme       draw.Theme         // of the goroutine of the loop
 	themed      bool               // the person chose the theme
 	stopChanges context.CancelFunc // ends the look at what rewinding changes; of the goroutine of the loop
 	note        string             // for which a place is asked; of the goroutine of the loop
 	list        *sessionlist.List  // of the picker of sessions
-	over        chan struct{}      // closed when nobody answers questions any more
+	over        chan struct{}      // closed when the conversation is over
+	nobody      chan struct{}      // closed when nobody answers questions any more
 
 	opened        chan struct{} // closed when the session is open, or cannot be opened
 	failed        error         // why it cannot; read it when opened is closed
 	endBackground func()        // likewise
 	shown         int64         // number of the first fact of an existing session that is shown
 
+	noneLeft sync.Once  // closes nobody
 	commands sync.Mutex // commands run one after the other
 	running  atomic.Bool
 	runs     sync.WaitGroup
@@ -65,16 +64,17 @@ type Chat struct {
 	more      bool // the person goes to the session next
 }
 
-// New returns a chat. Run starts it. Until then it keeps what is written to stderr there.
-func New(h *cli.IO) *Chat {
-	c := &Chat{h: h, over: make(chan struct{}), opened: make(chan struct{}), questions: map[int]chan any{}, sent: map[string]int{}, onTheWay: map[int]chan struct{}{}, stopChanges: func() {}}
+// New returns a chat, in plain mode or in the terminal UI. Run starts it. Until then it keeps what
+// is written to stderr there.
+func New(h *cli.IO, plain bool) *Chat {
+	c := &Chat{h: h, plain: plain, over: make(chan struct{}), nobody: make(chan struct{}), opened: make(chan struct{}), questions: map[int]chan any{}, sent: map[string]int{}, onTheWay: map[int]chan struct{}{}, stopChanges: func() {}}
 	c.err = &redirect{to: h.Err}
 	h.Err = c.err
 	return c
 }
 
 // post gives an input to the model.
-func (c *Chat) post(data any) { c.loop.Tell(data) }
+func (c *Chat) post(data any) { c.front.Tell(data) }
 
 // say shows lines to the person.
 func (c *Chat) say(kind ui.LineKind, said string) {
@@ -85,26 +85,22 @@ func (c *Chat) say(kind ui.LineKind, said string) {
 func (c *Chat) Run(ctx context.Context, s *app.App, args []string, blocks []llm.Block) error {
 	c.s, c.rules, c.blocks = s, app.NewSessionRules(s), blocks
 	mode := cmp.Or(permission.Mode(s.Options.Mode), permission.Default)
-	c.slash = &slash.Commands{H: c.h, App: s, Rules: c.rules, Screen: &term.Screen{W: &output{c}}, Running: c.running.Load, Turn: c.start,
+	c.slash = &slash.Commands{H: c.h, App: s, Rules: c.rules, Screen: &term.Screen{Show: c.showLines}, Running: c.running.Load, Turn: c.start,
 		Leave: func() { c.post(ui.Quit{}) }, Model: s.Provider.Model.Value}
 	c.slash.PrepareLive(c.watched)
 	c.slash.Mode.Store(mode)
-	for _, own := range ownCommands {
+	for _, own := range c.ownCommands() {
 		c.slash.Own = append(c.slash.Own, own.Name)
 	}
-
-	in, out, ok := terminalFiles(c.h)
-	if !ok {
-		return terminal.ErrNotTerminal
-	}
-	t, err := terminal.Open(in, out)
-	if err != nil {
+	c.theme = draw.Theme{Colours: settings.Colours(c.h)}
+	if err := c.takeTerminal(ctx); err != nil {
 		return err
 	}
+	defer c.h.Interrupted.Store(nil)
 	c.err.set(&output{c})
-	err = c.converse(ctx, t, mode, args)
+	err := c.converse(ctx, mode, args)
 	c.err.set(nil)
-	if err := t.Close(); err != nil {
+	if err := c.front.close(); err != nil {
 		c.h.Warn("%v", err)
 	}
 	switch {
@@ -119,30 +115,24 @@ func (c *Chat) Run(ctx context.Context, s *app.App, args []string, blocks []llm.
 	return nil
 }
 
-// converse runs the conversation on a terminal.
-func (c *Chat) converse(ctx context.Context, t *terminal.Terminal, mode permission.Mode, args []string) error {
-	defer t.Rescue()
-	width, height, err := t.Size()
-	if err != nil {
+// takeTerminal begins to show the conversation.
+func (c *Chat) takeTerminal(ctx context.Context) error {
+	if !c.plain {
+		s, err := c.openScreen(ctx)
+		c.front = s
 		return err
 	}
-	l := &c.loop
-	c.theme = draw.Theme{Colours: settings.Colours(c.h)}
-	l.Terminal, l.Model, l.Act = t, ui.New(width, height), func(a ui.Action) { c.do(ctx, a) }
-	l.Draw = func(m ui.Model, width, height int) (frame.Frame, ui.Painted) {
-		if a := t.About(); a.Known && c.theme.Colours && !c.themed {
-			c.theme.Light, c.theme.Shaded = !a.Background.Dark(), true
-		}
-		return draw.Frame(m, width, height, c.theme)
+	l, err := c.openLines(ctx)
+	c.front = l
+	return err
+}
+
+// converse runs the conversation on a terminal.
+func (c *Chat) converse(ctx context.Context, mode permission.Mode, args []string) error {
+	if c.screen != nil {
+		defer c.screen.Terminal.Rescue()
 	}
-	l.Title, l.Settle = draw.Title, tui.SettleTime(c.h.Getenv)
-	l.Row = func(r styled.Row) string { return draw.Row(c.theme, r) }
-	l.Recorded = func() (session.Store, string) { return c.s.Store, c.s.Session.ID }
-	l.Editor = tui.EditorCommand(c.h.Getenv)
 	c.list = &sessionlist.List{H: c.h, Here: c.s.Store, Dir: c.s.Project, Given: c.s.Options.SessionDir != "", Current: c.s.Session.ID, Tell: c.post}
-	if dir, err := c.folder(); err == nil {
-		l.Memory = tui.NewMemory(dir)
-	}
 	c.post(c.facts(mode))
 	c.post(ui.Commands{List: c.commandList()})
 	c.runs.Go(func() { c.followServers(ctx) })
@@ -169,7 +159,8 @@ func (c *Chat) converse(ctx context.Context, t *terminal.Terminal, mode permissi
 	if prompt, _ := cli.PromptArg(args); prompt != "" {
 		c.post(ui.Submit{Text: prompt})
 	}
-	err = l.Run(ctx)
+	err := c.front.Run(ctx)
+	c.hangUp()
 	close(c.over)
 	if failed := c.slash.Live.Close(); failed != nil {
 		c.h.Warn("%v", failed)
@@ -181,13 +172,11 @@ func (c *Chat) converse(ctx context.Context, t *terminal.Terminal, mode permissi
 	if c.endBackground != nil {
 		c.endBackground()
 	}
-	err = cmp.Or(c.failed, err)
-	width, _, size := t.Size()
-	if size == nil {
-		err = errors.Join(err, t.Paint(draw.Close(l.Model, width, c.theme)))
-	}
-	return err
+	return cmp.Or(c.failed, err)
 }
+
+// hangUp means that nobody answers questions any more.
+func (c *Chat) hangUp() { c.noneLeft.Do(func() { close(c.nobody) }) }
 
 // Next returns the session that the person goes to: a new one has no ID. It reports false if
 // they have left.
@@ -219,11 +208,4 @@ func (c *Chat) farewell() string {
 		where = " --cwd " + text.QuoteShell(c.s.Project)
 	}
 	return c.h.OneLine("openagent" + where + " --resume " + c.s.Session.ID + " continues this conversation")
-}
-
-// terminalFiles returns the terminal of the program.
-func terminalFiles(h *cli.IO) (in, out *os.File, ok bool) {
-	in, ok = h.In.(*os.File)
-	out, ok2 := h.ColourOut().(*os.File)
-	return in, out, ok && ok2
 }

@@ -11,6 +11,9 @@ import (
 // do carries out an action that the loop does not carry out itself. What takes time runs in a
 // goroutine, which stop waits for.
 func (c *Chat) do(ctx context.Context, a ui.Action) {
+	if c.plain && c.doPlain(ctx, a) {
+		return
+	}
 	switch a := a.(type) {
 	case ui.Send:
 		sent := func() {}

@@ -5,6 +5,7 @@ import (
 	"strings"
 	"sync"
 
+	"github.com/openagent-go/agent/cmd/openagent/internal/term"
 	"github.com/openagent-go/agent/cmd/openagent/internal/tui/ui"
 )
 
@@ -20,6 +21,12 @@ func (o *output) Write(p []byte) (int, error) {
 		o.c.say(kind, said)
 	}
 	return len(p), nil
+}
+
+// showLines shows the lines of a command in a colour.
+func (c *Chat) showLines(colour, said string) {
+	kinds := map[string]ui.LineKind{term.Dim: ui.DimLine, term.Red: ui.WarnLine, term.Yellow: ui.WarnLine, term.Green: ui.AddedLine}
+	c.say(kinds[colour], said)
 }
 
 func lines(kind ui.LineKind, said string) []ui.Line {

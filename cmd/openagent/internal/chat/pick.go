@@ -12,10 +12,21 @@ import (
 	"github.com/openagent-go/agent/internal/text"
 )
 
-// ownCommands are those that only the terminal UI has.
-var ownCommands = []ui.CommandInfo{
+// ownCommands are those that only conversations on a terminal have.
+func (c *Chat) ownCommands() []ui.CommandInfo {
+	if c.plain {
+		return plainCommands
+	}
+	return append(screenCommands[:len(screenCommands):len(screenCommands)], plainCommands...)
+}
+
+// screenCommands are those of the terminal UI alone.
+var screenCommands = []ui.CommandInfo{
 	{Name: "copy", Hint: "[N|code N]", Help: "copy the last answer, the answer before it, or a block of its code"},
 	{Name: "theme", Hint: "[NAME]", Help: "colours: auto, dark, light, contrast or none"},
+}
+
+var plainCommands = []ui.CommandInfo{
 	{Name: "keys", Help: "list the keys"},
 	{Name: "clear", Help: "begin a new session in this folder"},
 	{Name: "sessions", Help: "search, show, rename and delete sessions, or go to one"},
@@ -143,7 +154,7 @@ func (c *Chat) setTheme(name string) {
 		if n == name {
 			c.themed = name != "auto"
 			c.theme = draw.Theme{Colours: settings.Colours(c.h)}.Named(name)
-			c.loop.Terminal.Repaint()
+			c.screen.Terminal.Repaint()
 			c.say(ui.DimLine, "theme "+name)
 			return
 		}
@@ -167,7 +178,7 @@ func (c *Chat) status() {
 
 // copy puts an answer, or a block of its code, into the clipboard.
 func (c *Chat) copy(words []string) error {
-	n, err := c.loop.CopyAnswer(words)
+	n, err := c.screen.CopyAnswer(words)
 	if err == nil {
 		c.say(ui.DimLine, "  copied "+text.Count(n, "character")+" (if the terminal allows it)")
 	}

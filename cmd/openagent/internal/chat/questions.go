@@ -34,7 +34,7 @@ func (c *Chat) pose(ctx context.Context, q ui.Question) (any, error) {
 	select {
 	case a := <-answer:
 		return a, nil
-	case <-c.over:
+	case <-c.nobody:
 		return nil, nil
 	case <-ctx.Done():
 		c.post(ui.Settled{ID: q.ID})

@@ -155,6 +155,7 @@ func (c *Chat) interrupt(ctx context.Context) {
 // start is turn for a command, which does not wait for the run: other commands may follow.
 func (c *Chat) start(ctx context.Context, events iter.Seq2[event.Event, error]) error {
 	c.running.Store(true)
+	c.post(ui.Started{})
 	go func() {
 		if err := c.turn(ctx, events); err != nil {
 			c.say(ui.WarnLine, "! "+c.h.OneLine(err.Error()))

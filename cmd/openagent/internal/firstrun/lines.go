@@ -11,7 +11,8 @@ import (
 	"github.com/openagent-go/agent/internal/text"
 )
 
-// AskInLines asks a person, in lines of plain text, what to do without a key of the provider with a name. It reports whether they
+// AskInLines asks a person, in lines of plain text, what to do without a key of the provider with a
+// name. It reports whether they
 // have chosen a model, so that the conversation can be opened again. The function demo shows the
 // demo.
 func AskInLines(ctx context.Context, h *cli.IO, name string, demo func() error) (chosen bool, err error) {

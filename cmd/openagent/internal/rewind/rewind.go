@@ -25,7 +25,7 @@ type Options struct {
 	DryRun, diff              bool
 }
 
-// Flags are those of the command and of the line mode alike.
+// Flags are those of the command and of /rewind alike.
 func (r *Options) Flags() cli.Flags {
 	return cli.Flags{
 		{Name: "files", Help: "only the files", Set: cli.SetTrue(&r.files)},

@@ -138,7 +138,7 @@ func (o *Options) Flags() cli.Flags {
 		{Name: "settings", Arg: "FILE|JSON", Help: "more settings; they override files and variables", Set: cli.Raw(&o.extra)},
 		{Name: "setting-sources", Arg: "LAYER,LAYER", Help: "read only these settings files: user, project, local (default all)", Set: orEmpty(&o.noLayers, cli.OneOfEach(&o.Layers, layers))},
 		{Name: "resume", Short: 'r', Arg: "ID", Help: "continue a session; without a prompt, continue its interrupted run; without ID, choose one on the terminal", Set: cli.Text(&o.Resume), Bare: o.pick},
-		{Name: "plain", Help: "on a terminal: plain lines instead of the terminal UI, as for screen readers; the default with TERM=dumb", Set: cli.SetTrue(&o.Plain)},
+		{Name: "plain", Help: "plain mode: lines instead of the terminal UI, as for screen readers; the default with ACCESSIBLE=1 or TERM=dumb", Set: cli.SetTrue(&o.Plain)},
 		{Name: "live", Help: "on a terminal: show the conversation in your browser as well, as /live does", Set: cli.SetTrue(&o.Live)},
 		{Name: "continue", Short: 'c', Help: "continue the latest session of this folder; twice (-cc): choose one", Set: o.latest},
 		{Name: "fork-session", Help: "with --resume or --continue: continue in a copy", Set: cli.SetTrue(&o.Fork)},

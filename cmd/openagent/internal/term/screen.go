@@ -1,23 +1,17 @@
-// Package term writes to terminals: colours, lines and prompts. It also tells whether a file
-// is a terminal.
+// Package term names the colours of terminals, and tells whether a file is a terminal.
 package term
 
 import (
 	"fmt"
-	"io"
 	"strings"
-	"sync"
 
 	"github.com/openagent-go/agent/internal/terminal"
 )
 
-// A Screen is a terminal that lines are written to. Nothing that comes from a
-// model, a tool or a file reaches it raw.
+// A Screen takes the lines that commands of a conversation show.
 type Screen struct {
-	mu      sync.Mutex
-	W       io.Writer
-	Colours bool
-	midLine bool // the cursor is not at the start of a line
+	// Show shows lines in a colour. They are fit for a terminal.
+	Show func(colour, lines string)
 }
 
 // The colours that are used, as ECMA-48 names them.
@@ -30,53 +24,9 @@ const (
 	Yellow = "33"
 )
 
-// Text goes on in the line that has been begun.
-func (s *Screen) Text(text string) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.write(Plain, terminal.Text(text))
-}
-
-// Line writes lines of their own.
+// Line shows lines. Nothing in them that comes from a model, a tool or a file drives the terminal.
 func (s *Screen) Line(colour, format string, args ...any) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.fresh()
-	s.write(colour, terminal.Text(fmt.Sprintf(format, args...)))
-	s.fresh()
-}
-
-// Ask writes the start of a line that the person ends.
-func (s *Screen) Ask(text string) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.fresh()
-	s.write(Bold, terminal.Text(text))
-	s.midLine = false // the person's line end follows
-}
-
-// MarkMidLine notes that the terminal itself has written into the line, as ^C.
-func (s *Screen) MarkMidLine() {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.midLine = true
-}
-
-// fresh goes to the start of a line.
-func (s *Screen) fresh() {
-	if s.midLine {
-		io.WriteString(s.W, "\n")
-		s.midLine = false
+	if text := terminal.Text(fmt.Sprintf(format, args...)); text != "" {
+		s.Show(colour, strings.TrimSuffix(text, "\n"))
 	}
-}
-
-func (s *Screen) write(colour, text string) {
-	if text == "" {
-		return
-	}
-	s.midLine = !strings.HasSuffix(text, "\n")
-	if s.Colours && colour != Plain {
-		text = "\x1b[" + colour + "m" + text + "\x1b[0m"
-	}
-	io.WriteString(s.W, text)
 }

@@ -10,6 +10,7 @@ import (
 	"runtime"
 	"strings"
 
+	"github.com/openagent-go/agent/cmd/openagent/internal/tui/term"
 	"github.com/openagent-go/agent/cmd/openagent/internal/tui/ui"
 	"github.com/openagent-go/agent/internal/plainfile"
 )
@@ -38,7 +39,7 @@ func (l *Loop) act(a ui.Action) {
 			l.remember(l.Memory.Remember(a.Text))
 		}
 	case ui.EditOutside:
-		text, err := l.edit(a.Text)
+		text, err := edit(l.ctx, l.Terminal, l.Editor, a.Text)
 		if err == nil {
 			l.update(ui.Edited{Text: text})
 		}
@@ -70,7 +71,7 @@ func (l *Loop) remember(err error) {
 const maxEdited = 8 << 20 // bytes of a text from an editor
 
 // edit lets the person change a text in their editor.
-func (l *Loop) edit(text string) (edited string, err error) {
+func edit(ctx context.Context, t *term.Terminal, editorLine, text string) (edited string, err error) {
 	f, err := os.CreateTemp("", "openagent-*.md") // for its owner alone
 	if err != nil {
 		return "", err
@@ -80,13 +81,13 @@ func (l *Loop) edit(text string) (edited string, err error) {
 	if err = errors.Join(err, f.Close()); err != nil {
 		return "", err
 	}
-	cmd := editor(l.ctx, l.Editor, f.Name())
-	err = l.Terminal.Outside(func(in, out *os.File) error {
+	cmd := editor(ctx, editorLine, f.Name())
+	err = t.Outside(func(in, out *os.File) error {
 		cmd.Stdin, cmd.Stdout, cmd.Stderr = in, out, out
 		return cmd.Run()
 	})
 	if err != nil {
-		return "", fmt.Errorf("%s: %w; set VISUAL or EDITOR to another editor", l.Editor, err)
+		return "", fmt.Errorf("%s: %w; set VISUAL or EDITOR to another editor", editorLine, err)
 	}
 	data, err := plainfile.ReadFile(f.Name(), maxEdited)
 	return strings.TrimSuffix(strings.ToValidUTF8(string(data), "\ufffd"), "\n"), err

@@ -10,6 +10,7 @@ import (
 	"github.com/openagent-go/agent/cmd/openagent/internal/tui/amount"
 	"github.com/openagent-go/agent/cmd/openagent/internal/tui/frame"
 	"github.com/openagent-go/agent/cmd/openagent/internal/tui/ui"
+	"github.com/openagent-go/agent/event"
 	"github.com/openagent-go/agent/internal/text"
 	"github.com/openagent-go/agent/session/view"
 )
@@ -25,23 +26,33 @@ func agentsOf(c *view.Call) []*view.Agent {
 	return out
 }
 
-// agentItem draws the work of a sub-agent: what it does now, or what it said last. Without events
-// of its session that is its result.
+// agentItem draws the work of a sub-agent.
 func agentItem(m ui.Model, a *view.Agent, result string, width int) []row {
+	did, notes := agentText(m, a, result)
 	mark := sp(warn, spinner(m))
-	var did string
-	var notes []string
+	switch {
+	case a.End == nil:
+	case a.End.Reason == event.Completed:
+		mark = sp(good, "✓")
+	default:
+		mark = sp(bad, "✗")
+	}
+	left := row{sp(plain, "  "), mark, sp(strong, " Agent  "), sp(accent, clean(a.Start.Agent)+" "), sp(dim, clean(did))}
+	return []row{callRow(left, strings.Join(notes, "  "), width)}
+}
+
+// agentText says what a sub-agent does now, or what it said last, and what that took. Without
+// events of its session that is its result.
+func agentText(m ui.Model, a *view.Agent, result string) (did string, notes []string) {
 	switch {
 	case a.End == nil:
 		did = lastAction(m, a)
 		if a.Start.Background {
 			notes = append(notes, "in the background")
 		}
-	case a.End.Reason == "completed":
-		mark = sp(good, "✓")
+	case a.End.Reason == event.Completed:
 		did = quoted(cmp.Or(lastText(a), result))
 	default:
-		mark = sp(bad, "✗")
 		did = string(a.End.Reason)
 		if a.End.Message != "" {
 			did += ": " + text.OneLine(a.End.Message)
@@ -73,8 +84,7 @@ func agentItem(m ui.Model, a *view.Agent, result string, width int) []row {
 	if e := a.End; e != nil && e.Duration > 0 {
 		notes = append(notes, amount.Took(e.Duration))
 	}
-	left := row{sp(plain, "  "), mark, sp(strong, " Agent  "), sp(accent, clean(a.Start.Agent)+" "), sp(dim, clean(did))}
-	return []row{callRow(left, strings.Join(notes, "  "), width)}
+	return did, notes
 }
 
 func quoted(s string) string {

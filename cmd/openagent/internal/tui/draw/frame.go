@@ -9,6 +9,7 @@ import (
 
 	"github.com/openagent-go/agent/cmd/openagent/internal/tui/frame"
 	"github.com/openagent-go/agent/cmd/openagent/internal/tui/ui"
+	"github.com/openagent-go/agent/internal/markdown"
 	"github.com/openagent-go/agent/internal/text"
 	"github.com/openagent-go/agent/session/view"
 )
@@ -106,26 +107,59 @@ func bottom(m ui.Model, width, height int, t Theme) block {
 // history returns the lines for the history of the terminal, the mark behind them, and the rows
 // of the session that may still change.
 func history(m ui.Model, width, height int, t Theme) (above []string, mark ui.Mark, live []row) {
+	above, mark = next(m, t, look{
+		head: func() []row { return []row{head(m, width)} },
+		past: func() (int, row) { return recalled(m, width, height) },
+		note: func(n ui.Note) []row { return noteRows(n, width) },
+		item: func(it *view.Item, from int) []row { return item(m, it, from, width) },
+		blocks: func(it *view.Item, parts []markdown.Part, from int) []row {
+			out := settled(ui.Prose{Parts: parts}, from, width)
+			if from == 0 {
+				out = append([]row{{}}, out...)
+			}
+			return out
+		},
+	})
+	for i, it := range unfinished(m, mark) {
+		from := 0
+		if i == 0 {
+			from = mark.Parts
+		}
+		live = append(live, item(m, it, from, width)...)
+	}
+	return above, mark, live
+}
+
+// A look says how the parts of a session are drawn.
+type look struct {
+	head   func() []row
+	past   func() (first int, said row) // the first item of the past that is shown, and what is before it
+	note   func(n ui.Note) []row
+	item   func(it *view.Item, from int) []row // of an answer the blocks from a number on
+	blocks func(it *view.Item, parts []markdown.Part, from int) []row
+}
+
+// next returns the lines of what is final and not in the history yet, and the mark behind them.
+func next(m ui.Model, t Theme, l look) (lines []string, mark ui.Mark) {
 	mark = m.Mark
 	out := func(rows ...row) {
 		for _, r := range rows {
-			above = append(above, render(t, r))
+			lines = append(lines, render(t, r))
 		}
 	}
 	if !mark.Head && m.Facts.Version != "" {
-		out(head(m, width))
+		out(l.head()...)
 		mark.Head = true
 		if m.Recalled != nil {
-			first, said := recalled(m, width, height)
-			mark.Items = first
-			if said != "" {
-				out(row{sp(dim, said)}.Cut(width))
+			first, said := l.past()
+			if mark.Items = first; said != nil {
+				out(said)
 			}
 		}
 	}
 	notes := func(upTo int) {
 		for ; mark.Notes < len(m.Notes) && m.Notes[mark.Notes].Items <= upTo; mark.Notes++ {
-			out(noteRows(m.Notes[mark.Notes], width)...)
+			out(l.note(m.Notes[mark.Notes])...)
 		}
 	}
 	var items []*view.Item
@@ -138,33 +172,32 @@ func history(m ui.Model, width, height int, t Theme) (above []string, mark ui.Ma
 		if !it.Final {
 			break
 		}
-		out(item(m, it, mark.Parts, width)...)
+		out(l.item(it, mark.Parts)...)
 		mark.Items, mark.Parts = mark.Items+1, 0
 	}
 	notes(math.MaxInt)
-	for i, it := range items[mark.Items:] {
-		from := 0
-		if i == 0 {
-			if _, ok := it.Data.(*view.Answer); ok && !it.Final {
-				if p := m.Prose(it); len(p.Parts) > mark.Parts {
-					rows := settled(p, mark.Parts, width)
-					if mark.Parts == 0 {
-						out(row{})
-					}
-					out(rows...)
-					mark.Parts = len(p.Parts)
-				}
+	if open := unfinished(m, mark); len(open) > 0 {
+		if _, ok := open[0].Data.(*view.Answer); ok {
+			if parts := m.Settled(open[0]); len(parts) > mark.Parts {
+				out(l.blocks(open[0], parts, mark.Parts)...)
+				mark.Parts = len(parts)
 			}
-			from = mark.Parts
 		}
-		live = append(live, item(m, it, from, width)...)
 	}
-	return above, mark, live
+	return lines, mark
+}
+
+// unfinished are the items that are not in the history yet.
+func unfinished(m ui.Model, mark ui.Mark) []*view.Item {
+	if m.State == nil {
+		return nil
+	}
+	return m.State.Items[min(mark.Items, len(m.State.Items)):]
 }
 
 // recalled returns the first item of the past that is shown, and says how much there is before it.
 // One and a half screens are shown at most, and the last item.
-func recalled(m ui.Model, width, height int) (first int, said string) {
+func recalled(m ui.Model, width, height int) (first int, said row) {
 	items := m.State.Items
 	left := max(height, 1) * 3 / 2
 	for first = len(items); first > 0; first-- {
@@ -174,11 +207,11 @@ func recalled(m ui.Model, width, height int) (first int, said string) {
 	}
 	switch {
 	case m.Recalled.Messages > 0:
-		said = fmt.Sprintf("… the end of %s (ctrl+o)", text.Count(m.Recalled.Messages, "message"))
+		said = row{sp(dim, fmt.Sprintf("… the end of %s (ctrl+o)", text.Count(m.Recalled.Messages, "message")))}
 	case first > 0:
-		said = "… " + text.Count(first, "earlier item") + " (ctrl+o)"
+		said = row{sp(dim, "… "+text.Count(first, "earlier item")+" (ctrl+o)")}
 	}
-	return first, said
+	return first, said.Cut(width)
 }
 
 // noteRows draws what a command said, broken at its words. Lines of changes are as they are.

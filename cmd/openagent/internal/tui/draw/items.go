@@ -131,30 +131,32 @@ func answerItem(m ui.Model, it *view.Item, a *view.Answer, from, width int) []ro
 func prose(p ui.Prose, from, width int) []row {
 	out := settled(p, from, width)
 	if len(p.Open) > 0 {
-		out = append(out, viewAt(p, len(p.Parts), width).Open(p.Open)...)
+		out = append(out, viewAt(mdview.New(width), p.Parts, len(p.Parts)).Open(p.Open)...)
 	}
 	return out
 }
 
 // settled draws the blocks of an answer from a number on that do not change any more.
-func settled(p ui.Prose, from, width int) []row {
+func settled(p ui.Prose, from, width int) []row { return parts(mdview.New(width), p.Parts, from) }
+
+// parts draws blocks from a number on.
+func parts(v *mdview.View, parts []markdown.Part, from int) []row {
 	var out []row
-	v := viewAt(p, min(from, len(p.Parts)), width)
-	for _, part := range p.Parts[min(from, len(p.Parts)):] {
+	viewAt(v, parts, min(from, len(parts)))
+	for _, part := range parts[min(from, len(parts)):] {
 		out = append(out, v.Part(part)...)
 	}
 	return out
 }
 
-// viewAt is a view that has drawn the blocks before a number.
-func viewAt(p ui.Prose, n, width int) *mdview.View {
-	v := mdview.New(width)
+// viewAt brings a new view to where it has drawn the blocks before a number.
+func viewAt(v *mdview.View, parts []markdown.Part, n int) *mdview.View {
 	from := n - 1
-	for from > 0 && p.Parts[from].Continues {
+	for from > 0 && parts[from].Continues {
 		from--
 	}
 	for i := max(from, 0); i < n; i++ {
-		v.Part(p.Parts[i])
+		v.Part(parts[i])
 	}
 	return v
 }
@@ -183,11 +185,20 @@ func noticeItem(n *view.Notice, width int) []row {
 
 // endItem draws the end of a run.
 func endItem(e *view.End, width int) []row {
+	k, said := endText(e)
+	if e.Fact.Reason == event.Interrupted {
+		said[0] = "■ " + said[0]
+	}
+	return append([]row{{}}, say(k, strings.Join(said, " · ")).Wrap(width, nil, blanks("  "))...)
+}
+
+// endText says how a run has ended, and what it took.
+func endText(e *view.End) (k kind, parts []string) {
 	f := e.Fact
 	k, said := dim, "done"
 	switch {
 	case f.Reason == event.Interrupted:
-		k, said = warn, "■ stopped"
+		k, said = warn, "stopped"
 	case f.Reason == event.Suspended:
 		k, said = warn, "paused until the question is answered: /resume"
 	case f.Reason != event.Completed && f.Reason != event.ToolEnded:
@@ -196,7 +207,7 @@ func endItem(e *view.End, width int) []row {
 			said += ": " + text.OneLine(f.Message)
 		}
 	}
-	parts := []string{said, text.Count(f.Turns, "turn")}
+	parts = []string{said, text.Count(f.Turns, "turn")}
 	if e.Calls > 0 {
 		calls := text.Count(e.Calls, "call")
 		if e.Denied > 0 {
@@ -204,8 +215,7 @@ func endItem(e *view.End, width int) []row {
 		}
 		parts = append(parts, calls)
 	}
-	parts = append(parts, amount.Took(f.Duration)+split(e.Time), cost(f.CostUSD))
-	return append([]row{{}}, say(k, strings.Join(parts, " · ")).Wrap(width, nil, blanks("  "))...)
+	return k, append(parts, amount.Took(f.Duration)+split(e.Time), cost(f.CostUSD))
 }
 
 func cost(usd *float64) string {

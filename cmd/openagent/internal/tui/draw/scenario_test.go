@@ -37,10 +37,25 @@ type stage struct {
 	seq    int64
 	answer int64 // fact of the last answer
 	frames map[string]string
+
+	told func(now time.Time, data any) // plain mode: where inputs go, instead of m
+	page func() string                 // plain mode: the terminal
+}
+
+// PlayPlain plays a script in plain mode: it gives the inputs to told, and takes frames from page.
+func PlayPlain(t *testing.T, script string, told func(now time.Time, data any), page func() string) map[string]string {
+	s := &stage{t: t, now: time.Date(2030, 1, 1, 14, 0, 0, 0, time.UTC), frames: map[string]string{}, told: told, page: page}
+	s.play(script)
+	return s.frames
 }
 
 func play(t *testing.T, script string, w, h int) map[string]string {
 	s := &stage{t: t, m: ui.New(w, h), w: w, h: h, now: time.Date(2030, 1, 1, 14, 0, 0, 0, time.UTC), frames: map[string]string{}}
+	s.play(script)
+	return s.frames
+}
+
+func (s *stage) play(script string) {
 	s.put(ui.Facts{Version: "0.3", Model: "claude-sonnet-4-6", Dir: "/home/ann/src/invoice", Home: "/home/ann", Branch: "main", Mode: "default", Window: 200_000})
 	s.put(ui.Commands{List: []ui.CommandInfo{{Name: "rewind", Help: "go back to before a prompt: files, conversation or both"},
 		{Name: "rename", Hint: "[TITLE]", Help: "title of this session"}, {Name: "resume", Help: "continue an interrupted run"}, {Name: "model", Hint: "[NAME]", Help: "show or change the model"}}})
@@ -51,14 +66,20 @@ func play(t *testing.T, script string, w, h int) map[string]string {
 			s.paint()
 		}
 	}
-	return s.frames
 }
 
 func (s *stage) put(data any) {
+	if s.told != nil {
+		s.told(s.now, data)
+		return
+	}
 	s.m, _ = ui.Update(s.m, ui.Input{Time: s.now, Data: data})
 }
 
 func (s *stage) paint() {
+	if s.told != nil {
+		return
+	}
 	f, p := Frame(s.m, s.w, s.h, Theme{})
 	s.shown = append(s.shown, f.Above...)
 	s.live = f
@@ -75,6 +96,9 @@ func (s *stage) paint() {
 
 // screen is the terminal: the history, the live lines and the caret.
 func (s *stage) screen() string {
+	if s.page != nil {
+		return s.page()
+	}
 	live := slices.Clone(s.live.Live)
 	c := s.live.Caret
 	live[c.Line] = live[c.Line][:c.Byte] + "▏" + live[c.Line][c.Byte:]
@@ -185,6 +209,9 @@ func (s *stage) do(word, rest string) {
 		m := event.AssistantMessage{Key: "a", CostUSD: &cost, Response: llm.Response{Usage: llm.Usage{Input: 380, Output: 40},
 			Message: llm.Message{Role: llm.Assistant, Content: llm.Blocks{llm.ToolUse{ID: "x", Name: name, Input: json.RawMessage(in)}}}}}
 		s.event(event.AgentEvent{Agent: first, Event: &event.Event{Seq: s.seq, Time: s.now, Session: first, Data: m}})
+	case "did": // agent text, of its last call
+		m := event.ToolResult{Call: fmt.Sprintf("c%d.0", s.seq), Result: tool.Result{Content: llm.Blocks{llm.Text{Text: more}}}}
+		s.event(event.AgentEvent{Agent: first, Event: &event.Event{Seq: s.seq + 1000, Prev: s.seq, Time: s.now, Session: first, Data: m}})
 	case "ended":
 		s.event(event.AgentEnd{Key: first, Session: first, Agent: first, Reason: event.Completed, Turns: 2, CostUSD: &cost, Duration: 1200 * time.Millisecond})
 		s.event(event.ToolResult{Call: s.call("1"), Result: tool.Result{Content: llm.Blocks{llm.Text{Text: more}}}})
@@ -291,10 +318,10 @@ var questions = map[string]ui.Question{
 	"bash": {ID: 1, Tool: "Bash", Note: "no rule allows it", Command: "git push origin main && npm run deploy",
 		Body: []ui.Line{{Kind: ui.WarnLine, Text: "! git push origin main: not known to be read-only"}, {Text: "git push origin main && npm run deploy"}},
 		Why:  []ui.Line{{Kind: ui.DimLine, Text: "Bash needs permission in mode default"}},
-		Widths: []ui.Width{{Rules: []string{"Bash(git push *)", "Bash(npm run deploy)"}, Scopes: []string{"session", "project"}},
-			{Rules: []string{"Bash(git *)", "Bash(npm *)"}, Scopes: []string{"session"}, Wide: "this rule allows far more than this call"}}},
+		Widths: []ui.Width{{Name: "usual", Rules: []string{"Bash(git push *)", "Bash(npm run deploy)"}, Scopes: []string{"session", "project"}},
+			{Name: "broad", Rules: []string{"Bash(git *)", "Bash(npm *)"}, Scopes: []string{"session"}, Wide: "this rule allows far more than this call"}}},
 	"edit": {ID: 2, Tool: "Edit", Head: "invoice.sh", Note: "no rule allows it", Diff: exampleDiff,
-		Widths: []ui.Width{{Rules: []string{"Edit(/invoice.sh)"}, Scopes: []string{"session", "project"}}, {Rules: []string{"Edit(/*.sh)"}, Scopes: []string{"session"}}}},
+		Widths: []ui.Width{{Name: "exact", Rules: []string{"Edit(/invoice.sh)"}, Scopes: []string{"session", "project"}}, {Name: "usual", Rules: []string{"Edit(/*.sh)"}, Scopes: []string{"session"}}}},
 	"long": {ID: 3, Tool: "Write", Head: "table.txt", Diff: "--- a/table.txt\n+++ b/table.txt\n@@ -0,0 +1,60 @@\n" + numbered(60)},
 	"grave": {ID: 4, Tool: "Bash", Note: "no rule allows it", Grave: "rm -rf ./build: rm deletes", Command: "rm -rf ./build",
 		Body: []ui.Line{{Kind: ui.WarnLine, Text: "! rm -rf ./build: rm deletes"}, {Text: "rm -rf ./build"}}},

@@ -12,6 +12,7 @@ type Theme struct {
 	Light    bool // the background is light
 	Contrast bool // no dim text
 	Shaded   bool // diffs have coloured backgrounds
+	Bare     bool // nothing but letters
 }
 
 // Themes names the themes that a person can choose. With "auto", the background of the terminal
@@ -58,6 +59,9 @@ func (t Theme) style(s span) string { return render(t, row{s}) }
 
 // code returns the parameters of the sequence that begins the style of a span, "" for none.
 func (t Theme) code(s span) string {
+	if t.Bare {
+		return ""
+	}
 	code := colourless[s.Kind]
 	if t.Colours {
 		code = colours[s.Kind]

@@ -28,12 +28,24 @@ const (
 // A View draws the parts of one text.
 type View struct {
 	width int
+	plain bool // letters say what styles say elsewhere
 	any   bool // something was drawn
 	code  highlight.Scanner
 }
 
 // New returns a view of so many cells.
 func New(width int) *View { return &View{width: max(width, minProse)} }
+
+// NewPlain returns a view for places without styles, and for people who listen: headings have
+// their signs, code is indented or in backticks, and lines are drawn with - and |. Rows of text
+// are as long as the texts if width is 0.
+func NewPlain(width int) *View {
+	v := &View{width: max(width, minProse), plain: true}
+	if width <= 0 {
+		v.width = 1 << 30
+	}
+	return v
+}
 
 // Rows draws a whole text.
 func Rows(blocks []markdown.Block, width int) []styled.Row {
@@ -57,7 +69,7 @@ func (v *View) Part(p markdown.Part) []styled.Row {
 		if !p.Continues {
 			v.code = *highlight.New(b.Lang)
 		}
-		return append(out, code(&v.code, b.Text)...)
+		return append(out, v.lines(&v.code, b.Text)...)
 	case markdown.List:
 		return append(out, v.list(b, p.Continues)...)
 	}
@@ -91,16 +103,24 @@ func (v *View) block(b markdown.Block) []styled.Row {
 	case markdown.Paragraph:
 		return v.prose(b.Text, styled.Plain, 0)
 	case markdown.Heading:
+		if v.plain {
+			sign := markdown.Text(strings.Repeat("#", b.Level) + " ")
+			return v.prose(append([]markdown.Inline{sign}, b.Text...), styled.Heading, styled.Strong)
+		}
 		return v.prose(b.Text, styled.Heading, styled.Strong)
 	case markdown.Code:
-		return code(highlight.New(b.Lang), b.Text)
+		return v.lines(highlight.New(b.Lang), b.Text)
 	case markdown.Quote:
-		return v.within(styled.Row{{Kind: styled.Dim, Text: "│ "}}, styled.Row{{Kind: styled.Dim, Text: "│ "}}, b.Blocks)
+		mark := styled.Row{{Kind: styled.Dim, Text: v.sign("│ ", "> ")}}
+		return v.within(mark, mark, b.Blocks)
 	case markdown.List:
 		return v.list(b, false)
 	case markdown.Table:
 		return v.table(b)
 	case markdown.Rule:
+		if v.plain {
+			return []styled.Row{{{Kind: styled.Dim, Text: "---"}}}
+		}
 		return []styled.Row{{{Kind: styled.Dim, Text: strings.Repeat("─", min(v.width, maxProse))}}}
 	}
 	return nil
@@ -109,7 +129,7 @@ func (v *View) block(b markdown.Block) []styled.Row {
 // within draws blocks behind a mark. It stands before the first row, and rest before the
 // others.
 func (v *View) within(first, rest styled.Row, blocks []markdown.Block) []styled.Row {
-	in := View{width: v.width - rest.Width()}
+	in := View{width: v.width - rest.Width(), plain: v.plain}
 	if in.width < minProse { // too deep: no further indentation
 		in.width, rest = minProse, nil
 	}
@@ -160,32 +180,51 @@ func (v *View) list(l markdown.List, continues bool) []styled.Row {
 	return out
 }
 
-// code draws lines of code.
-func code(s *highlight.Scanner, text string) []styled.Row {
+// sign returns one of two signs for the same thing.
+func (v *View) sign(drawn, plain string) string {
+	if v.plain {
+		return plain
+	}
+	return drawn
+}
+
+// lines draws lines of code.
+func (v *View) lines(s *highlight.Scanner, text string) []styled.Row {
 	var out []styled.Row
 	for line := range strings.Lines(text) {
-		out = append(out, styled.Colour(s, line))
+		out = append(out, styled.Join(styled.Row{{Text: v.sign("", "    ")}}, styled.Colour(s, line)))
 	}
 	return out
+}
+
+// measure is how wide rows of text are at most.
+func (v *View) measure() int {
+	if v.plain {
+		return v.width
+	}
+	return min(v.width, maxProse)
 }
 
 // prose draws a text.
 func (v *View) prose(text []markdown.Inline, k styled.Kind, a styled.Attr) []styled.Row {
 	var out []styled.Row
-	for _, line := range spans(text, k, a) {
-		out = append(out, line.Wrap(min(v.width, maxProse), nil, nil)...)
+	for _, line := range v.spans(text, k, a) {
+		out = append(out, line.Wrap(v.measure(), nil, nil)...)
 	}
 	return out
 }
 
 // spans returns the lines of a text, before they are wrapped.
-func spans(text []markdown.Inline, k styled.Kind, a styled.Attr) []styled.Row {
-	w := writer{rows: []styled.Row{nil}}
+func (v *View) spans(text []markdown.Inline, k styled.Kind, a styled.Attr) []styled.Row {
+	w := writer{rows: []styled.Row{nil}, plain: v.plain}
 	w.text(text, k, a)
 	return w.rows
 }
 
-type writer struct{ rows []styled.Row }
+type writer struct {
+	rows  []styled.Row
+	plain bool
+}
 
 func (w *writer) say(k styled.Kind, a styled.Attr, text string) {
 	s := styled.Clean(k, text)
@@ -206,7 +245,11 @@ func (w *writer) text(text []markdown.Inline, k styled.Kind, a styled.Attr) {
 		case markdown.Strike:
 			w.text(i.Text, k, a|styled.Struck)
 		case markdown.CodeSpan:
-			w.say(styled.Code, a, string(i))
+			code := string(i)
+			if w.plain {
+				code = "`" + code + "`"
+			}
+			w.say(styled.Code, a, code)
 		case markdown.Link:
 			w.text(i.Text, styled.Link, a|styled.Underlined)
 			w.address(i.URL, i.Text, a)

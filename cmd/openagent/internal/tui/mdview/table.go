@@ -7,19 +7,16 @@ import (
 	"github.com/openagent-go/agent/internal/markdown"
 )
 
-const (
-	minColumn = 4 // cells, unless the texts are shorter
-	between   = " │ "
-)
+const minColumn = 4 // cells, unless the texts are shorter
 
 // table draws a table. Its columns are as wide as their texts. If that is too wide, the widest
 // columns become narrower, and their texts are wrapped. If even that is too wide, each row
 // becomes some lines, one for each column.
 func (v *View) table(t markdown.Table) []styled.Row {
-	head := cells(t.Head, styled.Strong)
+	head := v.cells(t.Head, styled.Strong)
 	body := make([][][]styled.Row, len(t.Rows))
 	for i, r := range t.Rows {
-		body[i] = cells(r, 0)
+		body[i] = v.cells(r, 0)
 	}
 	widths := make([]int, len(head))
 	for c := range widths {
@@ -32,26 +29,30 @@ func (v *View) table(t markdown.Table) []styled.Row {
 			}
 		}
 	}
-	if !narrow(widths, v.width-len(widths)*3+3) {
+	room := v.width
+	if v.plain {
+		room = min(room, maxProse)
+	}
+	if !narrow(widths, room-len(widths)*3+3) {
 		return v.records(head, body)
 	}
-	out := tableRow(head, widths, t.Align)
+	out := v.tableRow(head, widths, t.Align)
 	var rule []string
 	for _, w := range widths {
-		rule = append(rule, strings.Repeat("─", w))
+		rule = append(rule, strings.Repeat(v.sign("─", "-"), w))
 	}
-	out = append(out, styled.Row{{Kind: styled.Dim, Text: strings.Join(rule, "─┼─")}})
+	out = append(out, styled.Row{{Kind: styled.Dim, Text: strings.Join(rule, v.sign("─┼─", "-+-"))}})
 	for _, row := range body {
-		out = append(out, tableRow(row, widths, t.Align)...)
+		out = append(out, v.tableRow(row, widths, t.Align)...)
 	}
 	return out
 }
 
 // cells returns the lines of each cell of a row.
-func cells(row [][]markdown.Inline, a styled.Attr) [][]styled.Row {
+func (v *View) cells(row [][]markdown.Inline, a styled.Attr) [][]styled.Row {
 	out := make([][]styled.Row, len(row))
 	for i, text := range row {
-		out[i] = spans(text, styled.Plain, a)
+		out[i] = v.spans(text, styled.Plain, a)
 	}
 	return out
 }
@@ -90,7 +91,7 @@ func narrow(widths []int, room int) bool {
 }
 
 // tableRow draws a row of a table.
-func tableRow(row [][]styled.Row, widths []int, align []markdown.Align) []styled.Row {
+func (v *View) tableRow(row [][]styled.Row, widths []int, align []markdown.Align) []styled.Row {
 	lines := make([][]styled.Row, len(row))
 	height := 1
 	for c, cell := range row {
@@ -118,7 +119,7 @@ func tableRow(row [][]styled.Row, widths []int, align []markdown.Align) []styled
 			}
 			out[i] = styled.Join(out[i], styled.Row{{Text: strings.Repeat(" ", left)}}, text)
 			if c < len(row)-1 {
-				out[i] = styled.Join(out[i], styled.Row{{Text: strings.Repeat(" ", gap-left)}, {Kind: styled.Dim, Text: between}})
+				out[i] = styled.Join(out[i], styled.Row{{Text: strings.Repeat(" ", gap-left)}, {Kind: styled.Dim, Text: v.sign(" │ ", " | ")}})
 			}
 		}
 	}
@@ -140,7 +141,7 @@ func (v *View) records(head [][]styled.Row, body [][][]styled.Row) []styled.Row 
 				}
 				line = styled.Join(line, text)
 			}
-			out = append(out, line.Wrap(min(v.width, maxProse), nil, styled.Row{{Text: "  "}})...)
+			out = append(out, line.Wrap(v.measure(), nil, styled.Row{{Text: "  "}})...)
 		}
 	}
 	if body == nil {

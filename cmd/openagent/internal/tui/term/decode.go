@@ -17,6 +17,9 @@ import (
 // Keys arrive in three forms: bytes and sequences of old (xterm), those of xterm's
 // modifyOtherKeys, and those of the kitty keyboard protocol.
 type Decoder struct {
+	// LineFeed says that a line feed ends a line, as a carriage return does.
+	LineFeed bool
+
 	rest    []byte // an unfinished sequence or character
 	paste   []byte
 	pasting bool // between the marks of a bracketed paste
@@ -137,7 +140,7 @@ func (d *Decoder) decode(read []byte) (in []input.Input, replies []reply) {
 				d.rest = bytes.Clone(s) // the beginning of a character
 				return in, replies
 			}
-			in = append(in, texts(s[:n])...)
+			in = append(in, d.texts(s[:n])...)
 			s = s[n:]
 		default:
 			in = append(in, control(s[0]))
@@ -214,8 +217,12 @@ func run(s []byte) int {
 }
 
 // texts returns a run of text as keys, or as a paste.
-func texts(b []byte) (in []input.Input) {
+func (d *Decoder) texts(b []byte) (in []input.Input) {
 	body, enter := bytes.CutSuffix(b, []byte{'\r'})
+	if !enter && d.LineFeed {
+		body, enter = bytes.CutSuffix(b, []byte{'\n'})
+		body = bytes.TrimSuffix(body, []byte{'\r'})
+	}
 	switch {
 	case len(body) == 0:
 	case string(body) == "\n":

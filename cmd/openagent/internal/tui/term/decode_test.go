@@ -163,6 +163,19 @@ func TestPastes(t *testing.T) {
 	}
 }
 
+// Programs end lines with a line feed.
+func TestLineFeeds(t *testing.T) {
+	for bytes, want := range map[string]string{
+		"\n": "enter", "\r": "enter", "one\n": "o n e enter", "one\r\n": "o n e enter",
+		"one\ntwo\n": `paste("one\ntwo") enter`, "one\ntwo": `paste("one\ntwo")`, "\x1b[200~a\n\x1b[201~": `paste("a\n")`,
+	} {
+		d := &Decoder{LineFeed: true}
+		if got := names(d.Decode([]byte(bytes))); got != want {
+			t.Errorf("%q: %s, want %s", bytes, got, want)
+		}
+	}
+}
+
 // A terminal that does not end a paste keeps nobody from leaving.
 func TestPasteWithoutEnd(t *testing.T) {
 	d := &Decoder{}

@@ -95,7 +95,7 @@ func (r *reader) run(t *Terminal) {
 // paste: the rest of it says whether the last line has ended, or Enter was pressed.
 func (r *reader) read(buf []byte) (n int, err error) {
 	n, err = r.in.Read(buf)
-	for err == nil && n > 1 && n < len(buf) && buf[n-1] == '\r' {
+	for err == nil && n > 1 && n < len(buf) && (buf[n-1] == '\r' || r.decoder.LineFeed && buf[n-1] == '\n') {
 		ready, woken, failed := r.waiter.wait(10 * time.Millisecond)
 		if woken {
 			return n, errors.Join(failed, r.waiter.wake())

@@ -53,7 +53,11 @@ func (t *Terminal) Suspend(s *Signals) error {
 
 // Retake takes the terminal again after a shell has had it.
 func (t *Terminal) Retake() error {
-	err := t.raw(keysOff + take)
+	tell := t.take
+	if tell == take {
+		tell = keysOff + tell
+	}
+	err := t.raw(tell)
 	t.painter.Forget()
 	t.page.stale = true
 	return err

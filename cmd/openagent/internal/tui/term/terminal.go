@@ -28,8 +28,11 @@ import (
 const (
 	// Bracketed paste, reports of focus, the kitty keyboard protocol (telling keys apart, and
 	// what a key is on an English keyboard), modifyOtherKeys of xterm.
-	take = "\x1b[?2004h\x1b[?1004h" + keysOn
-	give = keysOff + "\x1b[?1004l\x1b[?2004l"
+	take = pasteOn + "\x1b[?1004h" + keysOn
+	give = keysOff + "\x1b[?1004l" + pasteOff
+
+	pasteOn  = "\x1b[?2004h"
+	pasteOff = "\x1b[?2004l"
 
 	// Terminals keep the state of the keyboard for each screen.
 	keysOn  = "\x1b[>5u\x1b[>4;1m"
@@ -44,6 +47,8 @@ const (
 // One goroutine paints and calls the other methods. A goroutine of the terminal reads.
 type Terminal struct {
 	in, out *os.File
+	take    string // what the terminal is told when it is taken
+	give    string // and when it is given back
 	painter Painter
 	page    page
 	buf     []byte
@@ -70,15 +75,32 @@ var ErrNotTerminal = errors.New("not a terminal: the terminal UI needs one as st
 // Open takes a terminal: it switches to raw mode, asks what the terminal can do without
 // waiting for answers, and begins to read keys.
 func Open(in, out *os.File) (*Terminal, error) {
+	return open(&Terminal{in: in, out: out, take: take, give: give}, questions)
+}
+
+// OpenLines takes a terminal for lines: it switches to raw mode and begins to read keys. A line
+// feed at the end of what comes at once is Enter: programs end lines with it. The terminal is told
+// nothing but, with paste, to mark what is pasted. Nothing may be painted.
+func OpenLines(in, out *os.File, paste bool) (*Terminal, error) {
+	t := &Terminal{in: in, out: out}
+	if paste {
+		t.take, t.give = pasteOn, pasteOff
+	}
+	return open(t, "")
+}
+
+func open(t *Terminal, ask string) (*Terminal, error) {
+	in, out := t.in, t.out
 	if !xterm.IsTerminal(int(in.Fd())) || !xterm.IsTerminal(int(out.Fd())) {
 		return nil, ErrNotTerminal
 	}
-	t := &Terminal{in: in, out: out, inputs: make(chan []input.Input)}
+	t.inputs = make(chan []input.Input)
 	var err error
 	if t.reader, err = newReader(in); err != nil {
 		return nil, err
 	}
-	if err := t.raw(take + questions); err != nil {
+	t.reader.decoder.LineFeed = ask == ""
+	if err := t.raw(t.take + ask); err != nil {
 		return nil, errors.Join(err, t.reader.close())
 	}
 	t.reader.start(t)
@@ -113,7 +135,7 @@ func (t *Terminal) restore() error {
 	if t.state.before == nil {
 		return nil
 	}
-	end := give
+	end := t.give
 	if t.state.alternate {
 		end = keysOff + alternateOff + end
 	}
@@ -212,7 +234,7 @@ func (t *Terminal) Outside(run func(in, out *os.File) error) error {
 		t.buf = t.painter.Erase(t.buf[:0], w)
 		t.flush()
 	}
-	err := errors.Join(t.restore(), run(t.in, t.out), t.raw(take))
+	err := errors.Join(t.restore(), run(t.in, t.out), t.raw(t.take))
 	t.painter.Forget()
 	if page {
 		err = errors.Join(err, t.openPage())

@@ -27,7 +27,9 @@ type window struct {
 	shown strings.Builder
 }
 
-func takenTerminal(t *testing.T) *window {
+func takenTerminal(t *testing.T) *window { return takenBy(t, Open) }
+
+func takenBy(t *testing.T, open func(in, out *os.File) (*Terminal, error)) *window {
 	t.Helper()
 	control, tty := termtest.Open(t, 80, 24)
 	w := &window{t: t, control: control, tty: tty}
@@ -46,7 +48,7 @@ func takenTerminal(t *testing.T) *window {
 		}
 	}()
 	var err error
-	if w.term, err = Open(tty, tty); err != nil {
+	if w.term, err = open(tty, tty); err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() {
@@ -123,6 +125,42 @@ func TestTyping(t *testing.T) {
 }
 
 // A line longer than the 4,095 bytes that a terminal keeps when it is not raw arrives whole.
+// A terminal for lines is told nothing, unless it marks pastes.
+func TestOpenLines(t *testing.T) {
+	for _, paste := range []bool{false, true} {
+		w := takenBy(t, func(in, out *os.File) (*Terminal, error) { return OpenLines(in, out, paste) })
+		w.types("hi\n")
+		w.gets("enter")
+		w.types(strings.Repeat("0123456789", 1000) + "\n") // longer than a line that the terminal edits
+		n := 0
+		for _, in := range w.gets("enter") { // it comes in parts
+			switch in := in.(type) {
+			case input.Paste:
+				n += len(in.Text)
+			case input.Key:
+				n += len(in.Text)
+			}
+		}
+		if n != 10_000 {
+			t.Errorf("%d bytes came", n)
+		}
+		if err := w.term.Close(); err != nil {
+			t.Error(err)
+		}
+		want := ""
+		if paste {
+			want = pasteOn + pasteOff
+			w.shows(want)
+		}
+		if got := w.all(); got != want {
+			t.Errorf("with paste %v it was told %q", paste, got)
+		}
+		if s := w.settings(); s.Lflag&unix.ICANON == 0 {
+			t.Error("the terminal is still in raw mode")
+		}
+	}
+}
+
 func TestLongLine(t *testing.T) {
 	w := takenTerminal(t)
 	line := strings.Repeat("0123456789", 1000)

@@ -62,6 +62,8 @@ type (
 	Erase struct{ Kind, Value string }
 	// Widen asks for more items, or for fewer again. The program answers with Renewed.
 	Widen struct{ Kind string }
+	// HangUp means that nobody answers questions any more.
+	HangUp struct{}
 	// Notify tells a person who looks elsewhere.
 	Notify struct{ Text string }
 )
@@ -91,6 +93,7 @@ func (Examine) action()     {}
 func (Rename) action()      {}
 func (Erase) action()       {}
 func (Widen) action()       {}
+func (HangUp) action()      {}
 func (Notify) action()      {}
 
 // A Message is a text for the agent.

@@ -26,6 +26,7 @@ type Card struct {
 	Nth     int    // the question of a tool that is shown
 	Chosen  []bool // its options
 	answers []Answer
+	choice  *Choice // the question of plain mode for a choice
 }
 
 // Writing says what a text on a card is.
@@ -165,11 +166,14 @@ func (m Model) focused() bool { return len(m.Cards) > 0 && m.Cards[0].Focus }
 func (m Model) painted(p Painted) Model {
 	m.Mark = p.Mark
 	m.forget()
+	if p.Ahead != nil {
+		m.Plain.ahead = append(m.Plain.ahead[:len(m.Plain.ahead):len(m.Plain.ahead)], p.Ahead...)
+	}
 	if len(m.Cards) > 0 && m.Cards[0].ID == p.Card && m.Cards[0].Write == nil && m.Cards[0].Cut != p.Cut {
 		m.Cards = slices.Clone(m.Cards)
 		m.Cards[0].Cut = p.Cut
 	}
-	if m.focused() && m.Cards[0].ID == p.Card && m.Cards[0].ready.IsZero() {
+	if len(m.Cards) > 0 && (m.Cards[0].Focus || m.Plain.On) && m.Cards[0].ID == p.Card && m.Cards[0].ready.IsZero() {
 		m.Cards = slices.Clone(m.Cards)
 		m.Cards[0].ready = m.Now.Add(settleTime)
 	}

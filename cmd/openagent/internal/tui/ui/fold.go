@@ -29,6 +29,9 @@ func (m Model) fold(e event.Event) Model {
 		m.Mark.Items, m.Mark.Parts, m.proses = max(0, len(items)-1), 0, nil
 	}
 	m.Mark.Items = min(m.Mark.Items, len(items))
+	if m.Plain.On {
+		m = m.skip(items[m.Mark.Items:])
+	}
 	for _, it := range items[m.Mark.Items:] {
 		if a, ok := it.Data.(*view.Answer); ok {
 			m = m.feed(it, a)
@@ -77,6 +80,14 @@ func (m Model) feed(it *view.Item, a *view.Answer) Model {
 		p.closed = true
 	}
 	return m
+}
+
+// Settled returns the blocks of an answer that do not change any more.
+func (m Model) Settled(it *view.Item) []markdown.Part {
+	if p := m.proses[it.ID]; p != nil {
+		return p.Parts
+	}
+	return nil
 }
 
 // Prose returns the blocks of an answer that has not gone to the history.

@@ -122,7 +122,12 @@ func (m Model) vertical(by int) Model {
 }
 
 // InputWidth is the number of cells of a row of the input.
-func (m Model) InputWidth() int { return max(m.Width-2, 2) }
+func (m Model) InputWidth() int {
+	if m.Plain.On { // a text is one row
+		return 1 << 30
+	}
+	return max(m.Width-2, 2)
+}
 
 // cancel is ctrl+c: it clears the input, stops the run, or leaves.
 func (m Model) cancel() (Model, []Action) {

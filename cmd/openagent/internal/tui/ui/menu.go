@@ -41,6 +41,9 @@ func (n Menu) Open() bool { return n.Kind != NoMenu && len(n.Items) > 0 }
 
 // complete opens, changes or closes the menu for the word at the caret.
 func (m Model) complete() (Model, []Action) {
+	if m.Plain.On {
+		return m, nil
+	}
 	kind, from := m.word()
 	if kind == NoMenu || m.Menu.closed == from+1 {
 		closed := 0

@@ -26,11 +26,13 @@ type (
 	// Tick means that the time of Model.Wake has come.
 	Tick struct{}
 	// Painted means that a frame is on the screen. Mark and Card are those of the frame. Cut
-	// says that the frame has no room for all of the call that the card asks about.
+	// says that the frame has no room for all of the call that the card asks about. Ahead are
+	// items behind the mark that are shown already, in plain mode.
 	Painted struct {
-		Mark Mark
-		Card int
-		Cut  bool
+		Mark  Mark
+		Card  int
+		Cut   bool
+		Ahead []string
 	}
 	// Pose asks the person a question.
 	Pose struct{ Question Question }
@@ -161,6 +163,7 @@ type Model struct {
 	Hint     string    // what the last key did or needs, such as "press ctrl+c again to leave"
 	Recalled *Recalled // nil: the session is new
 	Thinking bool      // the reasoning of the model is shown while it comes
+	Plain    Plain     // plain mode
 
 	Width, Height int
 	Away          bool // the window is not focused
@@ -168,6 +171,7 @@ type Model struct {
 
 	commands []CommandInfo
 	numbers  int // of messages
+	choices  int // that were offered in plain mode
 	lastKey  time.Time
 	leaving  time.Time // ctrl+c was pressed once, until this time
 	escaped  time.Time // esc was pressed once, until this time
@@ -227,10 +231,10 @@ func (m Model) Wake() time.Time {
 	add(m.saveAt)
 	add(m.leaving)
 	add(m.escaped)
-	if len(m.Cards) > 0 && !m.Cards[0].Focus && m.canFocus() {
+	if len(m.Cards) > 0 && !m.Cards[0].Focus && m.canFocus() && !m.Plain.On {
 		add(m.lastKey.Add(quietTime))
 	}
-	if m.Running && len(m.Cards) == 0 {
+	if m.Running && len(m.Cards) == 0 && !m.Plain.On {
 		add(m.Now.Add(frameTime).Truncate(frameTime))
 	}
 	return at
@@ -247,8 +251,35 @@ func Update(m Model, in Input) (Model, []Action) {
 	if in.Time.After(m.Now) {
 		m.Now = in.Time
 	}
+	if m.Plain.On {
+		return m.updatePlain(in.Data)
+	}
+	m, actions := m.apply(in.Data)
+	m = m.attend()
+	m, more := m.draft()
+	return m, append(actions, more...)
+}
+
+// updatePlain is Update in plain mode.
+func (m Model) updatePlain(data any) (Model, []Action) {
+	before := m.Editor
+	m, actions, done := m.plainInput(data)
+	if !done {
+		m, actions = m.apply(data)
+	}
+	m, actions = m.track(before, data).account(actions)
+	if m.Hint != "" {
+		m = m.note(Line{DimLine, m.Hint})
+		m.Hint = ""
+	}
+	m, more := m.draft()
+	return m, append(actions, more...)
+}
+
+// apply changes the model by an input.
+func (m Model) apply(data any) (Model, []Action) {
 	var actions []Action
-	switch d := in.Data.(type) {
+	switch d := data.(type) {
 	case input.Key:
 		m, actions = m.key(d)
 		m.lastKey = m.Now
@@ -269,7 +300,7 @@ func Update(m Model, in Input) (Model, []Action) {
 	case Settled:
 		m, actions = m.settled(d.ID)
 	case Started:
-		m.Running, m.Since = true, m.Now
+		m = m.started()
 	case Done:
 		m, actions = m.done(d)
 	case Returned:
@@ -337,9 +368,7 @@ func Update(m Model, in Input) (Model, []Action) {
 	case Facts:
 		m.Facts = d
 	}
-	m = m.attend()
-	m, more := m.draft()
-	return m, append(actions, more...)
+	return m, actions
 }
 
 // note adds text below what is shown.

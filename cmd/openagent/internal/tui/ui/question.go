@@ -41,6 +41,7 @@ const (
 
 // A Width is a set of rules that would allow a call.
 type Width struct {
+	Name   string // exact, usual or broad
 	Rules  []string
 	Scopes []string // where they can be kept: session, project, user
 	Wide   string   // why they need the word yes; "": they do not

@@ -64,8 +64,19 @@ func isCommand(line string) bool {
 // begin starts a run with a message.
 func (m Model) begin(msg Message) (Model, []Action) {
 	msg.Steer = false
-	m.Running, m.Stopping, m.Since = true, false, m.Now
+	m.Running = false
+	m = m.started()
+	m.Stopping = false
 	return m, []Action{Send{msg}}
+}
+
+// started begins a run.
+func (m Model) started() Model {
+	if m.Plain.On && !m.Running {
+		m = m.note(Line{DimLine, "working"})
+	}
+	m.Running, m.Since = true, m.Now
+	return m
 }
 
 // done ends a run. What waits for its end is sent now, unless the person stopped the run: then
@@ -146,6 +157,12 @@ func (m Model) returned(numbers []int) Model {
 		return m
 	}
 	m.Queue = rest
+	if m.Plain.Whole {
+		for line := range strings.SplitSeq(strings.Join(texts, "\n"), "\n") {
+			m = m.note(Line{WarnLine, "not sent: " + line})
+		}
+		return m
+	}
 	m.Hint = "back in the input: " + text.Count(len(texts), "message") + " that the agent has not seen"
 	if !e.Empty() {
 		e = e.moveTo(0)
