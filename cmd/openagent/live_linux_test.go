@@ -184,7 +184,7 @@ func TestLiveInUI(t *testing.T) {
 	}
 }
 
-// In plain lines, --live does the same. With /live watch the browser cannot answer.
+// In plain mode, --live does the same. With /live watch the browser cannot answer.
 func TestLiveInLines(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
@@ -197,7 +197,7 @@ func TestLiveInLines(t *testing.T) {
 	lines := b.streams()
 	p.sees(`live: 1 viewer`)
 	p.types("make a file\n")
-	p.sees(`allow\? `)
+	p.sees(`explains: `)
 	call := regexp.MustCompile(`"id":"(c[0-9.]+)"`).FindStringSubmatch(reads(t, lines, `"permission_request"`))
 	if call == nil {
 		t.Fatal("the stream does not name the call")
@@ -206,7 +206,8 @@ func TestLiveInLines(t *testing.T) {
 		t.Errorf("a browser that watches answers: %d", status)
 	}
 	p.types("/live\n")
-	p.types("y\n")
+	p.sees(`it may answer questions`)
+	p.answers("1\n")
 	p.sees(`It is made now`)
 	p.sees(`> `)
 	p.types("/quit\n")
