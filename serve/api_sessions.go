@@ -67,6 +67,7 @@ func listSessions(s *Server, c *call) (any, error) {
 		case !before.IsZero() && !info.Updated.Before(before),
 			q.Get("state") != "" && string(info.State) != q.Get("state"),
 			q.Get("tag") != "" && info.Tag != q.Get("tag"),
+			q.Get("dir") != "" && info.Dir != q.Get("dir"),
 			words != "" && !strings.Contains(strings.ToLower(info.Title+"\n"+info.Tag+"\n"+info.Prompt), words):
 			continue
 		}
@@ -245,24 +246,6 @@ func fork(s *Server, c *call) (any, error) {
 		return nil, err
 	}
 	return forked{id}, nil
-}
-
-func rewind(s *Server, c *call) (any, error) {
-	var in position
-	if err := c.read(&in); err != nil {
-		return nil, err
-	}
-	l := s.live(c.place())
-	defer l.leave()
-	open, err := l.use(c.ctx())
-	if err != nil {
-		return nil, err
-	}
-	if err := rewindTo(c.ctx(), open, in.Fact); err != nil {
-		return nil, err
-	}
-	s.log().Info("session rewound", "session", l.at.id, "fact", in.Fact, "by", c.by)
-	return done{true}, nil
 }
 
 // rewindTo lets a session continue from a fact in the mode that it has now. In its past it may have

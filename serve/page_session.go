@@ -141,9 +141,11 @@ type folded struct {
 	last   int64
 	time   timeline.State
 	tally  tally
-	ended  map[string]bool // agents that were read to their end
-	begun  time.Time       // of the last run
-	config *fact.Configured
+	ended  map[string]bool  // agents that were read to their end
+	begun  time.Time        // of the last run
+	config *fact.Configured // of the last prompt
+	before map[int64]int64  // the fact after which things are as they were before a prompt
+	set    event.Event      // the last fact that set up a prompt
 }
 
 // fold brings the view up to date and calls use with it.
@@ -178,11 +180,19 @@ func (f *folded) apply(e event.Event) {
 	case event.UserMessage:
 		if d.Delivery == fact.AsPrompt {
 			f.begun = e.Time
+			if f.before == nil {
+				f.before = map[int64]int64{}
+			}
+			f.before[e.Seq] = e.Prev
+			if e.Prev == f.set.Seq && f.set.Prev > 0 {
+				f.before[e.Seq] = f.set.Prev
+			}
 		}
 	case event.Resumed:
 		f.begun = e.Time
 	case fact.Configured:
 		f.config = &d
+		f.set = event.Event{Seq: e.Seq, Prev: e.Prev}
 	}
 	f.last = e.Seq
 }

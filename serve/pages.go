@@ -18,7 +18,6 @@ import (
 	"github.com/openagent-go/agent/internal/terminal"
 	"github.com/openagent-go/agent/internal/text"
 	"github.com/openagent-go/agent/permission"
-	"github.com/openagent-go/agent/session"
 	"github.com/openagent-go/agent/session/view"
 	"github.com/openagent-go/agent/tool"
 )
@@ -28,7 +27,7 @@ var pageFiles embed.FS
 
 // pages are the templates. What others write goes through plain, or through a function that calls
 // [terminal.Text] as well: no character hides or reorders others.
-var pages = template.Must(template.New("").Funcs(template.FuncMap{"plain": terminal.Text, "px": px, "short": func(s string) string { return text.Runes(s, 14) }}).ParseFS(pageFiles, "page/*.tmpl"))
+var pages = template.Must(template.New("").Funcs(template.FuncMap{"plain": terminal.Text, "px": px, "list": func(of ...any) []any { return of }, "short": func(s string) string { return text.Runes(s, 14) }}).ParseFS(pageFiles, "page/*.tmpl"))
 
 // pageRoutes are the routes for people.
 var pageRoutes []route
@@ -42,6 +41,12 @@ func init() {
 		{method: "POST", path: "/s/{id}/messages", do: sendByForm},
 		{method: "POST", path: "/s/{id}/interrupt", do: interruptByForm},
 		{method: "POST", path: "/s/{id}/mode", do: modeByForm},
+		{method: "POST", path: "/s/{id}/rewind", do: rewindByForm},
+		{method: "GET", path: "/s/{id}/timeline", do: timelinePage},
+		{method: "GET", path: "/s/{id}/files", do: filesPage},
+		{method: "GET", path: "/s/{id}/events", do: eventsPage},
+		{method: "GET", path: "/stats", do: statsPage},
+		{method: "GET", path: "/doctor", do: doctorPage},
 		{method: "POST", path: "/s/{id}/calls/{call}", do: answerByForm},
 		{method: "POST", path: "/login", do: loginByToken, open: true},
 		{method: "GET", path: "/style.css", do: asset("style.css", "text/css; charset=utf-8"), open: true},
@@ -120,27 +125,6 @@ func (s *Server) setCookie(c *call, cookie string) {
 	http.SetCookie(c.w, &http.Cookie{Name: s.cookieName(), Value: cookie, Path: "/", MaxAge: int(cookieTime.Seconds()), HttpOnly: true, SameSite: http.SameSiteStrictMode, Secure: c.r.TLS != nil})
 	s.log().Info("browser logged in")
 	http.Redirect(c.w, c.r, "/", http.StatusSeeOther)
-}
-
-// sessionsPage shows the sessions of the user.
-func sessionsPage(s *Server, c *call) (any, error) {
-	if s.Session != nil {
-		c.back(s.Session.ID)
-		return nil, nil
-	}
-	out, err := listSessions(s, c)
-	if err != nil {
-		return nil, err
-	}
-	list := out.(sessionList)
-	for i := range list.Sessions {
-		list.Sessions[i].Title, list.Sessions[i].Prompt = terminal.Text(list.Sessions[i].Title), terminal.Text(list.Sessions[i].Prompt)
-	}
-	return nil, c.render(http.StatusOK, "sessions", struct {
-		sessionList
-		Query    string
-		ReadOnly bool
-	}{list, terminal.Text(c.r.URL.Query().Get("q")), s.ReadOnly})
 }
 
 // An item is one of the view, as the page shows it.
@@ -272,25 +256,6 @@ func diffLines(diff string) []diffLine {
 // back sends the browser to the page of a session.
 func (c *call) back(id string) {
 	http.Redirect(c.w, c.r, "/s/"+url.PathEscape(id), http.StatusSeeOther)
-}
-
-func beginByForm(s *Server, c *call) (any, error) {
-	if err := c.form(); err != nil {
-		return nil, err
-	}
-	input, err := message{Text: c.r.PostFormValue("text")}.input()
-	if err != nil {
-		return nil, err
-	}
-	id := session.NewID()
-	l := s.live(place{c.user, id})
-	defer l.leave()
-	if _, err := l.prompt(c.ctx(), "", input); err != nil {
-		return nil, err
-	}
-	s.log().Info("session begun", "session", id, "message", input.ID, "by", c.by)
-	c.back(id)
-	return nil, nil
 }
 
 func sendByForm(s *Server, c *call) (any, error) {

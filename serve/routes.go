@@ -38,7 +38,7 @@ func init() {
 	routes = []route{
 		{method: "GET", path: "/v1/health", summary: "Tell that the server works. It needs no token.", do: health, out: healthy{}, open: true},
 		{method: "GET", path: "/v1/sessions", summary: "List the sessions, the one changed last first.", do: listSessions, out: sessionList{}, query: []parameter{
-			{"q", "string", "only sessions with this text in their title, tag or first prompt"}, {"state", "string", "only sessions in this state"}, {"tag", "string", "only sessions with this tag"},
+			{"q", "string", "only sessions with this text in their title, tag or first prompt"}, {"state", "string", "only sessions in this state"}, {"tag", "string", "only sessions with this tag"}, {"dir", "string", "only sessions of this folder"},
 			{"limit", "integer", "the most sessions to return, 100 if it is not given"}, {"before", "string", "only sessions that were changed before this time"}}},
 		{method: "POST", path: "/v1/sessions", summary: "Begin a session with a prompt. With an id that you choose, the request can be sent again.", do: createSession, in: creation{}, out: accepted{}, status: 201},
 		{method: "GET", path: "/v1/sessions/{id}", summary: "Get a session.", do: getSession, out: sessionInfo{}},
@@ -51,7 +51,7 @@ func init() {
 		{method: "POST", path: "/v1/sessions/{id}/resume", summary: "Continue a run that a crash cut short, or that was suspended.", do: resume, out: done{}, status: 202},
 		{method: "POST", path: "/v1/sessions/{id}/compact", summary: "Summarise the conversation.", do: compact, in: compaction{}, out: done{}, status: 202},
 		{method: "POST", path: "/v1/sessions/{id}/fork", summary: "Make a new session with the past of this one.", do: fork, in: position{}, out: forked{}, status: 201},
-		{method: "POST", path: "/v1/sessions/{id}/rewind", summary: "Let the conversation continue from an earlier fact. Files stay as they are.", do: rewind, in: position{}, out: done{}},
+		{method: "POST", path: "/v1/sessions/{id}/rewind", summary: "Let the conversation continue from an earlier fact, bring its files back, or both. A dry run says which files would change, and how.", do: rewind, in: rewinding{}, out: rewound{}},
 		{method: "GET", path: "/v1/sessions/{id}/pending", summary: "List the questions that wait for a person.", do: pending, out: questionList{}},
 		{method: "POST", path: "/v1/sessions/{id}/calls/{call}/decision", summary: "Allow or deny a call. The first decision counts.", do: decide, in: decision{}, out: done{}},
 		{method: "POST", path: "/v1/sessions/{id}/calls/{call}/answers", summary: "Answer the questions of a call. The first answers count.", do: answer, in: answers{}, out: done{}},
@@ -63,6 +63,13 @@ func init() {
 		{method: "POST", path: "/v1/shares", summary: "Make the link of a preview.", do: createShare, in: shareConfirmed{}, out: shareMade{}, status: 201},
 		{method: "DELETE", path: "/v1/shares/{share}", summary: "Revoke a share. Its streams end at once.", do: deleteShare, out: done{}},
 		{method: "GET", path: "/share/{token}/events", summary: "Get what happens in a shared session as a stream, without secrets. The link is enough.", do: shareEvents, open: true},
+		{method: "GET", path: "/v1/sessions/{id}/todos", summary: "Get the model's list of steps.", do: todos, out: todoList{}},
+		{method: "GET", path: "/v1/sessions/{id}/agents", summary: "List the sub-agents.", do: agents, out: agentList{}},
+		{method: "GET", path: "/v1/sessions/{id}/files", summary: "List the files that calls have read or changed.", do: files, out: fileList{}, query: []parameter{
+			{"since", "integer", "only by calls after this fact"}, {"diff", "boolean", "true: with the diffs of the calls"}}},
+		{method: "GET", path: "/v1/models", summary: "List the models whose properties are known, and those of your sessions. Your server may reach more or fewer.", do: models, out: modelList{}},
+		{method: "GET", path: "/v1/tools", summary: "List the tools of a session's last prompt.", do: toolsOf, out: toolList{}, query: []parameter{{"session", "string", "id of the session"}}},
+		{method: "GET", path: "/v1/stats", summary: "Get what your sessions have cost, and how their tools did.", do: stats, out: figures{}},
 		{method: "GET", path: "/v1/events", summary: "Get changes of the list of sessions as a stream.", do: listEvents},
 		{method: "GET", path: "/metrics", summary: "Get figures in the text format of Prometheus.", do: metrics},
 		{method: "GET", path: "/openapi.json", summary: "Get this document.", do: document},

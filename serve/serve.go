@@ -17,12 +17,14 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"iter"
 	"log/slog"
 	"net/http"
 	"sync"
 	"time"
 
 	"github.com/openagent-go/agent"
+	"github.com/openagent-go/agent/checkpoint"
 	"github.com/openagent-go/agent/session"
 )
 
@@ -59,6 +61,14 @@ type Server struct {
 	// Nil: it is not.
 	Answered func(call, answer, by string)
 
+	// Restore brings the files of a checkpoint of a session back, such as with [checkpoint.Store.Restore],
+	// and returns the changes, with diffs. With a nil saved it changes nothing, and says what it would
+	// change. Nil: only conversations can be rewound.
+	Restore func(ctx context.Context, at Place, id string, saved func(undo string) error) ([]checkpoint.Change, error)
+	// Checks are what the page /doctor tells about your program: a line for each part, with an error that
+	// says what to do if the part does not work. Nil: the page tells about the server alone.
+	Checks func(ctx context.Context) iter.Seq2[string, error]
+
 	// Hosts are the names that clients may use for the server, with or without a port, such as
 	// "agents.example.com". Other Host headers are refused, so that no foreign page can reach the
 	// server by a name of its own. None: the address that a connection came to, or localhost.
@@ -79,6 +89,7 @@ type Server struct {
 	logins  logins
 	counts  counters
 	list    listViewers
+	stats   statsCache
 	telling sync.Mutex // held while Watched is called
 	sharing sharing
 

@@ -776,6 +776,7 @@ var rules = map[string][]string{
 	// A server of sessions learns of their runs as other programs do.
 	"serve": {
 		"",
+		"checkpoint",
 		"event",
 		"internal/connlimit",
 		"internal/environ",
@@ -794,6 +795,7 @@ var rules = map[string][]string{
 		"internal/turns",
 		"internal/watchers", // to know when its reader gets signals
 		"llm",
+		"llm/catalog",
 		"permission",
 		"session",
 		"session/export",

@@ -159,17 +159,19 @@
 		return true;
 	};
 	if ($("more")) $("more").querySelector("a").addEventListener("click", (e) => { e.preventDefault(); older(); });
-	document.addEventListener("click", async (e) => {
-		const link = e.target.closest("a"), hash = link && (link.getAttribute("href") || link.getAttribute("xlink:href") || "");
-		if (!hash || !/^(\?all=1)?#/.test(hash)) return;
-		e.preventDefault();
-		const name = hash.slice(hash.indexOf("#") + 1);
+	const jump = async (name) => {
 		while (!$(name) && await older());
 		const found = $(name);
 		if (!found) return;
 		for (let up = found; up; up = up.parentElement) if (up.tagName === "DETAILS") up.open = true;
 		found.scrollIntoView({ block: "center" });
 		(found.querySelector("summary") || found).focus({ preventScroll: true });
+	};
+	document.addEventListener("click", (e) => {
+		const link = e.target.closest("a"), hash = link && (link.getAttribute("href") || link.getAttribute("xlink:href") || "");
+		if (!hash || !/^(\?all=1)?#/.test(hash)) return;
+		e.preventDefault();
+		jump(decodeURIComponent(hash.slice(hash.indexOf("#") + 1)));
 	});
 
 	const connect = () => {
@@ -275,7 +277,8 @@
 		else return;
 		e.preventDefault();
 	});
-	if (location.hash && $(location.hash.slice(1))) $(location.hash.slice(1)).scrollIntoView(); else toEnd();
+	toEnd();
+	if (location.hash) jump(decodeURIComponent(location.hash.slice(1)));
 	for (const card of cards()) guard(card);
 	clock();
 	connect();
