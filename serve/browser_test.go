@@ -42,7 +42,19 @@ func newBrowser(t *testing.T) *browser {
 		}
 		t.Skip("there is no Chromium here; in Debian: apt-get install --no-install-recommends chromium")
 	}
-	home := t.TempDir()
+	home, err := os.MkdirTemp("", "browser") // the browser's helpers may outlive it for a moment
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		for range 50 {
+			if os.RemoveAll(home) == nil {
+				return
+			}
+			time.Sleep(100 * time.Millisecond)
+		}
+		t.Errorf("the folder %s of the browser is still in use", home)
+	})
 	fromUs, toBrowser, err := os.Pipe()
 	if err != nil {
 		t.Fatal(err)
@@ -67,8 +79,10 @@ func newBrowser(t *testing.T) *browser {
 		b.read(bufio.NewReaderSize(fromBrowser, 1<<20))
 	}()
 	t.Cleanup(func() {
-		_ = cmd.Process.Kill()
+		_, _ = toBrowser.WriteString(`{"id":1000000,"method":"Browser.close"}` + "\x00")
+		kill := time.AfterFunc(5*time.Second, func() { _ = cmd.Process.Kill() })
 		_ = cmd.Wait()
+		kill.Stop()
 		toBrowser.Close()
 		<-done
 		fromBrowser.Close()

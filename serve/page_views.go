@@ -16,6 +16,7 @@ import (
 
 	"github.com/openagent-go/agent/event"
 	"github.com/openagent-go/agent/internal/sessionhtml"
+	"github.com/openagent-go/agent/internal/text"
 	"github.com/openagent-go/agent/internal/timeline"
 	"github.com/openagent-go/agent/internal/turns"
 	"github.com/openagent-go/agent/permission"
@@ -49,7 +50,7 @@ func sessionsPage(s *Server, c *call) (any, error) {
 		Models            []string
 	}{States: []session.State{session.StateRunning, session.StateWaiting, session.StateUnfinished, session.StateIdle}, Query: r.Line(q.Get("q")), Dir: q.Get("dir"), State: q.Get("state"), ReadOnly: s.ReadOnly, Modes: modes}
 	for _, info := range list.Sessions {
-		page.Lines = append(page.Lines, line{info.Session, text80(r, cmp.Or(info.Title, info.Prompt, info.Session)), string(info.State), r.Line(homely(info.Dir)), r.Line(info.Branch), r.Line(info.Model), age(now(), info.Updated), info.Messages})
+		page.Lines = append(page.Lines, line{info.Session, headline(r, cmp.Or(info.Title, info.Prompt, info.Session)), string(info.State), r.Line(homely(info.Dir)), r.Line(info.Branch), r.Line(info.Model), age(now(), info.Updated), info.Messages})
 		if info.Model != "" && !slices.Contains(page.Models, info.Model) {
 			page.Models = append(page.Models, info.Model)
 		}
@@ -71,13 +72,8 @@ func sessionsPage(s *Server, c *call) (any, error) {
 	return nil, c.render(http.StatusOK, "sessions", page)
 }
 
-func text80(r *turns.Reader, s string) string {
-	line := []rune(r.Line(s))
-	if len(line) > 100 {
-		return string(line[:99]) + "…"
-	}
-	return string(line)
-}
+// headline returns a text as one short line.
+func headline(r *turns.Reader, s string) string { return text.Runes(r.Line(s), 100) }
 
 // age says how long ago something was.
 func age(now, then time.Time) string {
@@ -101,7 +97,7 @@ type tablePage struct {
 // frame returns the frame of a page about the session of a call.
 func (s *Server) frame(c *call, r *turns.Reader, tab string) (tablePage, session.Info, error) {
 	info, err := session.Stat(c.ctx(), s.store(c.user), c.place().id)
-	return tablePage{c.place().id, text80(r, cmp.Or(info.Title, info.Prompt, info.Session)), tab, s.ReadOnly}, info, err
+	return tablePage{c.place().id, headline(r, cmp.Or(info.Title, info.Prompt, info.Session)), tab, s.ReadOnly}, info, err
 }
 
 // runsShown is how many runs the page of the timeline shows at first, spansShown how many rows.
@@ -229,7 +225,7 @@ func filesPage(s *Server, c *call) (any, error) {
 		Cut      bool
 		CanFiles bool
 		To       *point
-		Changes  []change2
+		Changes  []rewindChange
 		Problem  string
 	}{tablePage: frame, Since: since, CanFiles: s.Restore != nil}
 	chosen := c.r.URL.Query().Get("file")
@@ -263,7 +259,7 @@ func filesPage(s *Server, c *call) (any, error) {
 			if !known {
 				continue
 			}
-			pt := point{after, text80(r, p.Message.Message.Text()), it.Time.Local().Format(time.DateTime), n, after == since}
+			pt := point{after, headline(r, p.Message.Message.Text()), it.Time.Local().Format(time.DateTime), n, after == since}
 			page.Points = append(page.Points, pt)
 			if after == to && c.r.URL.Query().Has("to") {
 				page.To = &pt
@@ -280,15 +276,15 @@ func filesPage(s *Server, c *call) (any, error) {
 			page.Problem = errorOf(err).Message
 		} else {
 			for _, ch := range got.Changes {
-				page.Changes = append(page.Changes, change2{r.Line(inDir(info.Dir, ch.Path)), ch.Kind, sessionhtml.Code(clip(r.Text(ch.Diff)))})
+				page.Changes = append(page.Changes, rewindChange{r.Line(inDir(info.Dir, ch.Path)), ch.Kind, sessionhtml.Code(clip(r.Text(ch.Diff)))})
 			}
 		}
 	}
 	return nil, c.render(http.StatusOK, "files", page)
 }
 
-// change2 is a change that a rewind makes, as a page shows it.
-type change2 struct {
+// rewindChange is a change that a rewind makes, as a page shows it.
+type rewindChange struct {
 	Path, Kind string
 	Diff       template.HTML
 }

@@ -831,6 +831,7 @@ var rules = map[string][]string{
 		"",
 		"cmd/openagent/internal/...",
 		"attach",
+		"checkpoint",
 		"internal/checkpoint",
 		"internal/coding",
 		"internal/config",
