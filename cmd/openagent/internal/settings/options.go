@@ -27,6 +27,7 @@ type Options struct {
 	Print             bool
 	Plain             bool // lines instead of the terminal UI
 	Live              bool // browsers see the conversation
+	Still             bool // marks of work in progress do not move
 	Output, Input     string
 	Partial           bool
 	PromptTool        string
@@ -140,6 +141,7 @@ func (o *Options) Flags() cli.Flags {
 		{Name: "resume", Short: 'r', Arg: "ID", Help: "continue a session; without a prompt, continue its interrupted run; without ID, choose one on the terminal", Set: cli.Text(&o.Resume), Bare: o.pick},
 		{Name: "plain", Help: "plain mode: lines instead of the terminal UI, as for screen readers; the default with ACCESSIBLE=1 or TERM=dumb", Set: cli.SetTrue(&o.Plain)},
 		{Name: "live", Help: "on a terminal: show the conversation in your browser as well, as /live does", Set: cli.SetTrue(&o.Live)},
+		{Name: "no-animation", Help: "in the terminal UI: marks of work in progress stand still", Set: cli.SetTrue(&o.Still)},
 		{Name: "continue", Short: 'c', Help: "continue the latest session of this folder; twice (-cc): choose one", Set: o.latest},
 		{Name: "fork-session", Help: "with --resume or --continue: continue in a copy", Set: cli.SetTrue(&o.Fork)},
 		{Name: "resume-at", Aliases: []string{"resume-session-at"}, Arg: "MESSAGE_ID", Help: "with --resume or --continue: continue from this message", Set: cli.Text(&o.ResumeAt)},

@@ -71,6 +71,7 @@ func (o *Options) given() []config.Given {
 		{"effort", o.Effort != "", o.Effort},
 		{"prompt_cache", o.cache != "", o.cache},
 		{"fastMode", o.Fast, o.Fast},
+		{"no_animation", o.Still, o.Still},
 		{"max_thinking_tokens", o.Thinking > 0, o.Thinking},
 	} {
 		if !f.there {
@@ -159,6 +160,7 @@ func Configure(ctx context.Context, h *cli.IO, o *Options, dir string, ask bool)
 	}
 	c.Timeout, c.Rates = s.Duration("timeout"), ratelimit.ReadRates(s)
 	s.Decode("fastMode", &c.Fast)
+	s.Decode("no_animation", &c.Still)
 	return &c, nil
 }
 

@@ -162,6 +162,7 @@ type Model struct {
 	Trouble  string    // why the session cannot be reached; "": it can
 	Hint     string    // what the last key did or needs, such as "press ctrl+c again to leave"
 	Recalled *Recalled // nil: the session is new
+	Still    bool      // nothing moves but the clock
 	Thinking bool      // the reasoning of the model is shown while it comes
 	Plain    Plain     // plain mode
 
@@ -235,7 +236,11 @@ func (m Model) Wake() time.Time {
 		add(m.lastKey.Add(quietTime))
 	}
 	if m.Running && len(m.Cards) == 0 && !m.Plain.On {
-		add(m.Now.Add(frameTime).Truncate(frameTime))
+		step := frameTime
+		if m.Still {
+			step = time.Second // of the clock
+		}
+		add(m.Now.Add(step).Truncate(step))
 	}
 	return at
 }
@@ -243,8 +248,13 @@ func (m Model) Wake() time.Time {
 // frameTime is how long the spinner stays in one form.
 const frameTime = 250 * time.Millisecond
 
-// Spinner counts the forms of the spinner.
-func (m Model) Spinner() int { return int(max(m.Now.UnixMilli(), 0) / frameTime.Milliseconds()) }
+// Spinner counts the forms of the spinner. It is 0 if nothing moves.
+func (m Model) Spinner() int {
+	if m.Still {
+		return 0
+	}
+	return int(max(m.Now.UnixMilli(), 0) / frameTime.Milliseconds())
+}
 
 // Update changes the model by an input.
 func Update(m Model, in Input) (Model, []Action) {

@@ -529,3 +529,17 @@ func TestLateCommands(t *testing.T) {
 		t.Error(u.m.Menu.Items)
 	}
 }
+
+// Without animation, nothing but the clock moves.
+func TestStill(t *testing.T) {
+	u := newUser()
+	u.m.Still = true
+	u.types("hello\n")
+	if wake := u.m.Wake(); wake.Nanosecond() != 0 || wake.Sub(u.m.Now) > time.Second {
+		t.Error(wake)
+	}
+	u.waits(300 * time.Millisecond)
+	if n := u.m.Spinner(); n != 0 {
+		t.Error(n)
+	}
+}
