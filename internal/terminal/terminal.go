@@ -48,13 +48,17 @@ func after(last rune, s string) (string, rune) {
 	return shown, last
 }
 
+// placeOfPicture is the letter in whose places some terminals show pictures, also those of other
+// programs.
+const placeOfPicture = 0x10eeee
+
 // drives reports whether a terminal does something else with a character than to
 // show it. White space of a line and line ends are fine.
 func drives(r rune) bool {
 	switch {
 	case r == '\n' || r == '\t':
 		return false
-	case r < 0x20, 0x7f <= r && r <= 0x9f: // C0, DEL, C1
+	case r < 0x20, 0x7f <= r && r <= 0x9f, r == placeOfPicture: // C0, DEL, C1
 		return true
 	}
 	return turns(r)

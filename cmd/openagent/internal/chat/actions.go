@@ -1,6 +1,7 @@
 package chat
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -114,17 +115,17 @@ func (c *Chat) shell(ctx context.Context, line string) {
 }
 
 // loadImage looks at an image that was pasted.
-func (c *Chat) loadImage(path string) {
+func (c *Chat) loadImage(path, pasted string) {
 	blocks, err := attach.File(path)
 	if err != nil {
-		c.post(ui.Image{Path: path, Failed: true})
+		c.post(ui.Image{Path: path, Pasted: pasted, Failed: true})
 		return
 	}
 	note := ""
 	for _, b := range blocks {
-		if _, ok := b.(llm.Image); ok {
-			note = filepath.Base(path)
+		if img, ok := b.(llm.Image); ok {
+			note = cmp.Or(sizeOf(img.Data), filepath.Base(path))
 		}
 	}
-	c.post(ui.Image{Path: path, Note: note, Failed: note == ""})
+	c.post(ui.Image{Path: path, Pasted: pasted, Note: note, Failed: note == ""})
 }

@@ -44,7 +44,7 @@ func (c *Chat) do(ctx context.Context, a ui.Action) {
 		number := c.files.asked.Add(1)
 		c.runs.Go(func() { c.listFiles(ctx, a.Query, number) })
 	case ui.LoadImage:
-		c.runs.Go(func() { c.loadImage(a.Path) })
+		c.runs.Go(func() { c.loadImage(a.Path, a.Pasted) })
 	case ui.Picked:
 		c.picked(ctx, a.Kind, a.Value)
 	case ui.Unpicked:

@@ -52,7 +52,7 @@ func (c *Chat) own(ctx context.Context, line string) bool {
 		c.offerAgents()
 	case name == "/jobs" && arg == "" && len(c.s.JobIDs()) > 0:
 		c.offerJobs()
-	case name == "/diff":
+	case name == "/diff" && c.screen != nil:
 		c.runs.Go(func() { c.diff(ctx, arg) })
 	case name == "/init" && arg == "" && !c.running.Load():
 		c.offerInit(ctx)

@@ -202,6 +202,7 @@ func (c *Chat) turn(ctx context.Context, events iter.Seq2[event.Event, error]) e
 			if mode := d.Result.Patch.Mode; mode != "" {
 				c.slash.Mode.Store(mode)
 			}
+			c.pictures(d)
 			e.Data = c.masked(d)
 		case fact.Delivered:
 			if got := c.numbers(d.IDs); len(got) > 0 {

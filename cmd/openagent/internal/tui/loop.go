@@ -64,7 +64,8 @@ type Loop struct {
 	next    time.Time // when the next frame may be painted
 	hold    time.Time // the size changes: no frame before
 	title   string
-	covers  []cover // screens above the conversation, the one that is shown last
+	unsent  []ui.Picture // that the terminal does not have yet
+	covers  []cover      // screens above the conversation, the one that is shown last
 	work    sync.WaitGroup
 }
 
@@ -164,6 +165,9 @@ func (l *Loop) update(data any) {
 		l.showItems(items)
 		return
 	}
+	if d, ok := data.(ui.Pictures); ok {
+		data = l.takePictures(d)
+	}
 	if l.toCover(data) {
 		l.dirty = true
 		return
@@ -219,6 +223,9 @@ func (l *Loop) paint(now time.Time) error {
 	if len(l.covers) > 0 {
 		l.dirty, l.urgent, l.next = false, false, now.Add(frameTime)
 		return l.paintCover()
+	}
+	if err := l.sendPictures(); err != nil {
+		return err
 	}
 	f, painted := l.Draw(l.Model, w, h)
 	if err := l.Terminal.Paint(f); err != nil {

@@ -285,8 +285,40 @@ func callItem(m ui.Model, c *view.Call, width int) []row {
 	}
 	left := row{sp(plain, "  "), mark, sp(strong, " "+clean(pad(c.Use.Name, 6))), sp(k, " "+clean(about(c.Input(), m.Facts.Dir)))}
 	out := []row{callRow(left, strings.Join(right, "  "), width)}
-	return append(out, callBody(c, width)...)
+	return append(append(out, callBody(c, width)...), pictures(m, c, width)...)
 }
+
+// pictures draws the images in the result of a call, or names them.
+func pictures(m ui.Model, c *view.Call, width int) []row {
+	if c.Result == nil {
+		return nil
+	}
+	var out []row
+	known, n := m.Pictures[c.ID], 0
+	for _, b := range c.Result.Result.Content {
+		img, ok := b.(llm.Image)
+		if !ok {
+			continue
+		}
+		p := ui.Picture{Size: img.MediaType + ", " + size(len(img.Data))}
+		if n < len(known) {
+			p = known[n]
+		}
+		if n++; p.ID != 0 && p.Columns+len(indent) <= width {
+			out = append(out, indented(styled.PictureRows(p.ID, p.Columns, p.Rows), blanks(indent), blanks(indent))...)
+			continue
+		}
+		label := fmt.Sprintf("[image %d", n)
+		if p.Size != "" {
+			label += " · " + p.Size
+		}
+		out = append(out, row{sp(plain, indent), sp(dim, clean(label+"]"))}.Cut(width))
+	}
+	return out
+}
+
+// indent is before what is below a call.
+const indent = "         "
 
 // quiet reports whether a call needs no line: the list of steps is above the input.
 func quiet(c *view.Call) bool {
@@ -355,7 +387,7 @@ func callBody(c *view.Call, width int) []row {
 	r := c.Result.Result
 	switch {
 	case c.Denied():
-		return say(bad, deniedText(c)).Wrap(width, blanks("         "), blanks("         "))
+		return say(bad, deniedText(c)).Wrap(width, blanks(indent), blanks(indent))
 	case c.Diff() != "" && !r.IsError:
 		return diffItem(c.Diff())
 	case shell[c.Use.Name] && r.IsError:
@@ -376,7 +408,7 @@ var shell = map[string]bool{"Bash": true, "BashOutput": true}
 func below(k kind, lines []string) []row {
 	var out []row
 	for _, l := range lines {
-		out = append(out, append(blanks("         "), styled.Verbatim(k.kind, l)...))
+		out = append(out, append(blanks(indent), styled.Verbatim(k.kind, l)...))
 	}
 	return out
 }

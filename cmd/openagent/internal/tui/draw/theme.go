@@ -1,6 +1,7 @@
 package draw
 
 import (
+	"fmt"
 	"strings"
 
 	"github.com/openagent-go/agent/cmd/openagent/internal/tui/styled"
@@ -61,6 +62,9 @@ func (t Theme) style(s span) string { return render(t, row{s}) }
 func (t Theme) code(s span) string {
 	if t.Bare {
 		return ""
+	}
+	if n := s.Picture; n != 0 { // the terminal reads the number in the colour
+		return fmt.Sprintf("38;2;%d;%d;%d", n>>16&0xff, n>>8&0xff, n&0xff)
 	}
 	code := colourless[s.Kind]
 	if t.Colours {

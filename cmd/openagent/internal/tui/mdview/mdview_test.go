@@ -178,7 +178,7 @@ func FuzzView(f *testing.F) {
 		}
 		for _, r := range want {
 			if strings.ContainsFunc(r.Text(), unicode.IsControl) || frame.Width(r.Text()) != r.Width() && !strings.ContainsFunc(r.Text(), func(r rune) bool { return r > 0x7f }) {
-				t.Fatalf("%q: %q", src, r)
+				t.Fatalf("%q: %q", src, r.Text())
 			}
 			for _, span := range r {
 				if span.Text == "" {

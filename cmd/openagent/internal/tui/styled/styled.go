@@ -60,6 +60,10 @@ type Span struct {
 	Kind Kind
 	Attr Attr
 	Text string
+
+	// Picture is the number of a picture whose place the text is; 0: it is a text. See
+	// [PictureRows].
+	Picture uint32
 }
 
 // A Row is a line of the screen.
@@ -170,7 +174,7 @@ func (r Row) Add(s Span) Row {
 	if s.Text == "" {
 		return r
 	}
-	if n := len(r) - 1; n >= 0 && r[n].Kind == s.Kind && r[n].Attr == s.Attr {
+	if n := len(r) - 1; n >= 0 && r[n].Kind == s.Kind && r[n].Attr == s.Attr && r[n].Picture == s.Picture {
 		r[n].Text += s.Text
 		return r
 	}
@@ -272,7 +276,7 @@ func (r Row) Break(width int, rest Row) []Row {
 				used, filled = line.Width(), false
 				continue
 			}
-			line = line.Add(Span{s.Kind, s.Attr, head})
+			line = line.Add(Span{s.Kind, s.Attr, head, s.Picture})
 			used, filled = used+frame.Width(head), true
 			s.Text = s.Text[len(head):]
 		}
@@ -288,7 +292,7 @@ func (r Row) words(yield func(word, blanks Row) bool) {
 	for _, s := range r {
 		from, blank := 0, false // what is not in word or blanks yet
 		take := func(to int) {
-			part := Span{s.Kind, s.Attr, s.Text[from:to]}
+			part := Span{s.Kind, s.Attr, s.Text[from:to], s.Picture}
 			if blank {
 				blanks = blanks.Add(part)
 			} else {

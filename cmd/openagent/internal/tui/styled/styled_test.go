@@ -80,13 +80,13 @@ func TestClean(t *testing.T) {
 		t.Errorf("%q", got)
 	}
 	if got := Colour(highlight.New("go"), "\tx := \"\t\x1b\" // y\n"); got.Text() != "    x := \"  ␛\" // y" || len(got) != 4 {
-		t.Errorf("%q", got)
+		t.Errorf("%v", got)
 	}
 }
 
 func TestLetters(t *testing.T) {
 	got := Letters(Code, "\u0430pt install … \x1be\u0301")
-	want := Row{{Code, Underlined, "\u0430"}, {Code, 0, "pt install … ␛e"}, {Code, Underlined, "\u0301"}}
+	want := Row{{Kind: Code, Attr: Underlined, Text: "\u0430"}, {Kind: Code, Text: "pt install … ␛e"}, {Kind: Code, Attr: Underlined, Text: "\u0301"}}
 	if !slices.Equal(got, want) {
 		t.Errorf("%v, want %v", got, want)
 	}

@@ -22,6 +22,9 @@ type About struct {
 	// does.
 	Clusters bool
 
+	// Pictures says that the terminal shows pictures in the places of placeholders.
+	Pictures bool
+
 	// Cuts says that the terminal cuts lines when it gets narrower, instead of wrapping them
 	// again.
 	Cuts bool
@@ -60,6 +63,11 @@ func (a *About) learn(r reply) (write string) {
 	case versionReply:
 		a.Name = strings.ToValidUTF8(r.text, "")
 		a.Cuts = strings.HasPrefix(a.Name, "XTerm")
+		if hasPlaces(a.Name) {
+			return pictureQuestion
+		}
+	case pictureReply:
+		a.Pictures = hasPlaces(a.Name)
 	case attributesReply:
 		a.NoSync = !a.sync
 	}
@@ -104,7 +112,7 @@ func (t *Terminal) learn(replies []reply) {
 	defer t.state.Unlock()
 	for _, r := range replies {
 		if write := t.state.about.learn(r); write != "" && t.state.before != nil {
-			t.state.clusters = true
+			t.state.clusters = t.state.clusters || write == clustersOn
 			t.out.WriteString(write)
 		}
 	}

@@ -50,6 +50,7 @@ const (
 	modeReply replyKind = iota
 	backgroundReply
 	versionReply
+	pictureReply
 	attributesReply // the answer to the last question
 )
 

@@ -76,6 +76,9 @@ func long(s []byte) (n int, e any) {
 			if version, ok := bytes.CutPrefix(s[2:i], []byte(">|")); ok && s[1] == 'P' {
 				return i + 2, reply{kind: versionReply, text: string(version)}
 			}
+			if s[1] == '_' && string(s[2:i]) == pictureAnswer {
+				return i + 2, reply{kind: pictureReply}
+			}
 			return i + 2, nil
 		case s[i] == 0x1b: // another sequence: this one has no end
 			return i, nil

@@ -225,10 +225,13 @@ func TestAbout(t *testing.T) {
 	w.term.Close()
 	w.shows("\x1b[?2027l")
 	for text, want := range map[string]About{
-		"\x1bP>|XTerm(379)\x1b\\\x1b[?64c": {Name: "XTerm(379)", Cuts: true, NoSync: true},
-		"\x1b[?2026;0$y\x1b[?1;2c":         {NoSync: true},
-		"\x1b]11;rgb:ff/ff/fg\a":           {},
-		"\x1b]11;rgba:ff/ff/ff/ff\a":       {Background: Colour{255, 255, 255}, Known: true},
+		"\x1bP>|XTerm(379)\x1b\\\x1b[?64c":                 {Name: "XTerm(379)", Cuts: true, NoSync: true},
+		"\x1b[?2026;0$y\x1b[?1;2c":                         {NoSync: true},
+		"\x1b]11;rgb:ff/ff/fg\a":                           {},
+		"\x1bP>|kitty(0.36)\x1b\\\x1b_Gi=31;OK\x1b\\":      {Name: "kitty(0.36)", Pictures: true},
+		"\x1bP>|kitty(0.36)\x1b\\\x1b_Gi=31;ENODATA\x1b\\": {Name: "kitty(0.36)"},
+		"\x1bP>|WezTerm 1\x1b\\\x1b_Gi=31;OK\x1b\\":        {Name: "WezTerm 1"}, // it knows no placeholders
+		"\x1b]11;rgba:ff/ff/ff/ff\a":                       {Background: Colour{255, 255, 255}, Known: true},
 	} {
 		var a About
 		_, replies := (&Decoder{}).decode([]byte(text))

@@ -47,7 +47,10 @@ type (
 	// EditOutside opens the text in the person's editor. The program answers with Edited.
 	EditOutside struct{ Text string }
 	// LoadImage reads an image that was named in a paste. The program answers with Image.
-	LoadImage struct{ Path string }
+	LoadImage struct {
+		Path   string
+		Pasted string // as it is in the input
+	}
 	// CycleMode changes the permission mode to the next one.
 	CycleMode struct{}
 	// Picked is what the person chose in a picker.

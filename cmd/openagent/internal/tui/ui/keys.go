@@ -1,6 +1,8 @@
 package ui
 
 import (
+	"net/url"
+	"regexp"
 	"strings"
 	"time"
 
@@ -248,17 +250,29 @@ func (m Model) paste(p input.Paste) (Model, []Action) {
 	m = m.unsearch()
 	var actions []Action
 	if path, ok := imagePath(p.Text); ok {
-		actions = append(actions, LoadImage{path})
+		actions = append(actions, LoadImage{path, strings.TrimSpace(p.Text)})
 	}
 	m.Editor = m.Editor.Paste(p.Text)
 	m, more := m.complete()
 	return m, append(actions, more...)
 }
 
-// imagePath returns the path of an image if a paste is nothing else.
+// imagePath returns the path of an image if a paste is nothing else. A file that is dropped on a
+// terminal comes as a path in quotes or with backslashes, or as a URL.
 func imagePath(text string) (string, bool) {
-	path := strings.Trim(strings.TrimSpace(text), `'"`)
-	path = strings.ReplaceAll(strings.TrimPrefix(path, "file://"), `\ `, " ")
+	path := strings.TrimSpace(text)
+	rest, isURL := strings.CutPrefix(path, "file://")
+	switch {
+	case isURL:
+		var err error
+		if path, err = url.PathUnescape(strings.TrimPrefix(rest, "localhost")); err != nil {
+			return "", false
+		}
+	case len(path) > 1 && (path[0] == '"' || path[0] == '\'') && path[len(path)-1] == path[0]:
+		path = path[1 : len(path)-1]
+	default:
+		path = unescaped.ReplaceAllString(path, "$1")
+	}
 	if !strings.HasPrefix(path, "/") || strings.Contains(path, "\n") {
 		return "", false
 	}
@@ -270,21 +284,18 @@ func imagePath(text string) (string, bool) {
 	return "", false
 }
 
+// unescaped are characters behind the backslash of a shell.
+var unescaped = regexp.MustCompile(`\\(.)`)
+
 // image replaces the pasted path of an image by the image.
 func (m Model) image(d Image) Model {
 	if d.Failed {
 		return m
 	}
-	e := m.Editor
-	if at := strings.LastIndex(e.Text, d.Path); at >= 0 {
-		from, to := at, at+len(d.Path)
-		for _, q := range []string{`"`, `'`} {
-			if strings.HasSuffix(e.Text[:from], q) && strings.HasPrefix(e.Text[to:], q) {
-				from, to = from-1, to+1
-			}
+	if e := m.Editor; d.Pasted != "" {
+		if at := strings.LastIndex(e.Text, d.Pasted); at >= 0 {
+			m.Editor = e.change(at, at+len(d.Pasted), "", opOther).AddImage(d.Path, d.Note)
 		}
-		e = e.change(from, to, "", opOther)
-		m.Editor = e.AddImage(d.Path, d.Note)
 	}
 	return m
 }

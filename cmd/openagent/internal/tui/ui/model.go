@@ -82,11 +82,16 @@ type (
 	Submit struct{ Text string }
 	// Edited is the text as the person's editor left it.
 	Edited struct{ Text string }
-	// Image tells about an image that was pasted. Note is its size; with Failed the path stays
-	// a text.
+	// Image tells about an image that was pasted. Note is its size; with Failed what was pasted
+	// stays a text.
 	Image struct {
-		Path, Note string
-		Failed     bool
+		Path, Pasted, Note string
+		Failed             bool
+	}
+	// Pictures are the images in the result of a call. They come before it.
+	Pictures struct {
+		Call string // its id
+		List []Picture
 	}
 	// Watched says whether others see the session, by a word, and how many. "" means nobody can.
 	Watched struct {
@@ -111,6 +116,14 @@ type (
 	// Commands are those that begin with a slash.
 	Commands struct{ List []CommandInfo }
 )
+
+// A Picture is an image of a result.
+type Picture struct {
+	Size          string // in pixels, such as 1200×800; "": not known
+	ID            uint32 // the terminal knows it by this number; 0: it is only named
+	Columns, Rows int    // its cells
+	PNG           []byte // for the terminal, until it has it
+}
 
 // A CommandInfo describes a command.
 type CommandInfo struct {
@@ -169,6 +182,8 @@ type Model struct {
 	Width, Height int
 	Away          bool // the window is not focused
 	Now           time.Time
+
+	Pictures map[string][]Picture // by the id of the call
 
 	commands []CommandInfo
 	numbers  int // of messages
@@ -368,6 +383,11 @@ func (m Model) apply(data any) (Model, []Action) {
 		}
 	case ListKeys:
 		m.Keys = true
+	case Pictures:
+		if m.Pictures == nil {
+			m.Pictures = map[string][]Picture{}
+		}
+		m.Pictures[d.Call] = d.List
 	case Commands:
 		m.commands = d.List
 		if n := m.Menu; n.Kind == CommandMenu { // they are what the open menu offers

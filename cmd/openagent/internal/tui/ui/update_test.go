@@ -543,3 +543,40 @@ func TestStill(t *testing.T) {
 		t.Error(n)
 	}
 }
+
+// The path of an image that is pasted, or dropped on the terminal, becomes the image.
+func TestImagePaths(t *testing.T) {
+	for pasted, path := range map[string]string{
+		"/tmp/a.png":                   "/tmp/a.png",
+		`'/tmp/my pic.JPG' `:           "/tmp/my pic.JPG",
+		`/tmp/my\ pic\(1\).png`:        "/tmp/my pic(1).png",
+		"file:///tmp/my%20pic.webp":    "/tmp/my pic.webp",
+		"file://localhost/tmp/a.gif\n": "/tmp/a.gif",
+		"/tmp/a.png and more":          "",
+		"see /tmp/a.png":               "",
+		"/tmp/a.png\n/tmp/b.png":       "",
+		"file:///tmp/bad%zz.png":       "",
+		"https://example.com/a.png":    "",
+	} {
+		u := newUser().does(input.Paste{Text: "look: "})
+		u.actions = nil
+		u.does(input.Paste{Text: pasted})
+		var load LoadImage
+		for _, a := range u.actions {
+			if l, ok := a.(LoadImage); ok {
+				load = l
+			}
+		}
+		if load.Path != path {
+			t.Errorf("%q: %q, want %q", pasted, load.Path, path)
+		}
+		if path == "" {
+			continue
+		}
+		u.does(Image{Path: load.Path, Pasted: load.Pasted, Note: "1200×800"})
+		text, images := u.m.Editor.Content()
+		if strings.TrimSpace(text) != "look: [image 1 · 1200×800]" || len(images) != 1 || images[0] != path {
+			t.Errorf("%q: %q %q", pasted, text, images)
+		}
+	}
+}
