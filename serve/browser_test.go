@@ -86,6 +86,12 @@ func newBrowser(t *testing.T) *browser {
 		toBrowser.Close()
 		<-done
 		fromBrowser.Close()
+		for range 200 { // its processes may still write
+			if os.RemoveAll(home) == nil {
+				break
+			}
+			time.Sleep(10 * time.Millisecond)
+		}
 	})
 	var made struct{ TargetID string }
 	b.call("Target.createTarget", map[string]any{"url": "about:blank"}, &made)

@@ -40,7 +40,7 @@ type sessionView struct {
 	ID, Title, State, Model, Mode, Dir, Branch, Cost string
 	Version                                          uint64
 	Last                                             int64
-	Running, ReadOnly, Here, Lent                    bool
+	Running, ReadOnly, Here, Lent, Shares            bool
 	Since                                            time.Time // when the run began
 	Viewers                                          int
 	Earlier                                          int // items before the first one that is shown
@@ -305,7 +305,7 @@ func (s *Server) view(c *call, w window) (*sessionView, error) {
 		return nil, err
 	}
 	r := drawn()
-	v := &sessionView{ID: l.at.id, Title: r.Line(cmp.Or(info.Title, info.Prompt, info.Session)), State: string(info.State), ReadOnly: s.ReadOnly,
+	v := &sessionView{ID: l.at.id, Title: r.Line(cmp.Or(info.Title, info.Prompt, info.Session)), State: string(info.State), ReadOnly: s.ReadOnly, Shares: s.Shares != nil && !s.ReadOnly,
 		Dir: r.Line(homely(info.Dir)), Branch: r.Line(info.Branch)}
 	v.Running = info.State == session.StateRunning || info.State == session.StateWaiting
 	var failed error
@@ -355,6 +355,19 @@ func (s *Server) view(c *call, w window) (*sessionView, error) {
 	return v, nil
 }
 
+// firstShown returns the place of the first item that a page shows. A call does not come without its
+// answer.
+func firstShown(items []*view.Item) int {
+	first := max(0, len(items)-shown)
+	for first > 0 && first < len(items) {
+		if _, ok := items[first].Data.(*view.Call); !ok {
+			break
+		}
+		first--
+	}
+	return first
+}
+
 // turns draws the turns of a window.
 func (v *sessionView) turns(r *turns.Reader, state *view.State, w window) error {
 	items, first := state.Items, 0
@@ -362,13 +375,7 @@ func (v *sessionView) turns(r *turns.Reader, state *view.State, w window) error 
 		items = items[:min(w.before, len(items))]
 	}
 	if !w.all {
-		first = max(0, len(items)-shown)
-	}
-	for first > 0 && first < len(items) {
-		if _, ok := items[first].Data.(*view.Call); !ok {
-			break
-		}
-		first--
+		first = firstShown(items)
 	}
 	v.Earlier = first
 	for t := range r.Turns(v.ID, items[first:]) {

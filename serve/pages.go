@@ -10,15 +10,11 @@ import (
 	"net/http"
 	"net/url"
 	"strings"
-	"time"
 
-	"github.com/openagent-go/agent/event"
-	"github.com/openagent-go/agent/internal/markdown"
 	"github.com/openagent-go/agent/internal/sessionhtml"
 	"github.com/openagent-go/agent/internal/terminal"
 	"github.com/openagent-go/agent/internal/text"
 	"github.com/openagent-go/agent/permission"
-	"github.com/openagent-go/agent/session/view"
 	"github.com/openagent-go/agent/tool"
 )
 
@@ -127,85 +123,8 @@ func (s *Server) setCookie(c *call, cookie string) {
 	http.Redirect(c.w, c.r, "/", http.StatusSeeOther)
 }
 
-// An item is one of the view, as the page shows it.
-type item struct {
-	ID, Prompt, Meta, Notice        string
-	Queued, Open                    bool
-	Body                            template.HTML
-	Tool, About, Phase, Mark, Class string
-	Took, Input, Result             string
-	Diff                            []diffLine
-	Items                           []item
-}
-
-// A diffLine is a line of a diff.
-type diffLine struct{ Class, Text string }
-
 // maxText is the most of an input or a result that a page shows, in bytes.
 const maxText = 20 << 10
-
-// show returns an item as the page shows it.
-func show(it *view.Item) item {
-	out := item{ID: it.ID}
-	switch d := it.Data.(type) {
-	case *view.Prompt:
-		out.Prompt, out.Queued = clip(d.Message.Message.Text()), !d.Delivered
-		if !d.FromUser() {
-			out.Meta = "The program said"
-		}
-	case *view.Answer:
-		out.Meta = d.Model + " · " + it.Time.Local().Format(time.TimeOnly)
-		if d.Failed != nil {
-			out.Notice = "The model failed: " + text.OneLine(d.Failed.Message)
-			return out
-		}
-		out.Body = template.HTML(markdown.AppendHTML(nil, markdown.Parse(terminal.Text(d.Text())))) // which escapes
-	case *view.Call:
-		out.Tool, out.About, out.Phase = d.Use.Name, about(d.Input()), string(d.Phase)
-		out.Mark, out.Class = "◐", "doing"
-		if d.Result != nil {
-			out.Mark, out.Class = "✓", ""
-			out.Took = d.Result.Duration.Round(time.Millisecond).String()
-			out.Result = clip(d.Result.Result.Text())
-			if d.Result.Result.IsError || d.Denied() {
-				out.Mark, out.Class, out.Open = "✗", "bad", true
-			}
-		}
-		out.Input = clip(indented(d.Input()))
-		if diff := d.Diff(); diff != "" {
-			out.Diff, out.Input = diffLines(diff), ""
-		}
-		for _, inner := range d.Items {
-			out.Items = append(out.Items, show(inner))
-		}
-	case *view.Agent:
-		out.Tool, out.Phase, out.Mark = d.Start.Agent, "doing", "◐"
-		if d.End != nil {
-			out.Phase, out.Mark = "success", "✓"
-		}
-	case *view.Notice:
-		out.Notice = d.Text
-	case *view.End:
-		out.Notice = end(d)
-	}
-	return out
-}
-
-// end says how a run ended.
-func end(d *view.End) string {
-	s := fmt.Sprintf("%s · %s · %s", strings.ReplaceAll(string(d.Fact.Reason), "_", " "), text.Count(d.Fact.Turns, "turn"), text.Count(d.Calls, "call"))
-	if d.Denied > 0 {
-		s += fmt.Sprintf(", %d denied", d.Denied)
-	}
-	s += " · " + d.Fact.Duration.Round(100*time.Millisecond).String()
-	if d.Fact.CostUSD != nil {
-		s += fmt.Sprintf(" · $%.4f", *d.Fact.CostUSD)
-	}
-	if d.Fact.Message != "" && d.Fact.Reason != event.Completed {
-		s += " · " + text.OneLine(d.Fact.Message)
-	}
-	return s
-}
 
 // about returns the part of an input that says most.
 func about(input json.RawMessage) string {
@@ -220,15 +139,6 @@ func about(input json.RawMessage) string {
 	return ""
 }
 
-// indented returns JSON with a member in each line.
-func indented(raw json.RawMessage) string {
-	var out bytes.Buffer
-	if json.Indent(&out, raw, "", "  ") != nil {
-		return string(raw)
-	}
-	return out.String()
-}
-
 // clip shortens a text for a page, and makes characters visible that could hide or reorder others.
 func clip(s string) string {
 	s = terminal.Text(s)
@@ -236,21 +146,6 @@ func clip(s string) string {
 		return s
 	}
 	return strings.ToValidUTF8(s[:maxText], "") + fmt.Sprintf("\n… %d more bytes", len(s)-maxText)
-}
-
-func diffLines(diff string) []diffLine {
-	var lines []diffLine
-	for line := range strings.Lines(clip(diff)) {
-		d := diffLine{Text: strings.TrimSuffix(line, "\n")}
-		switch {
-		case strings.HasPrefix(line, "+"):
-			d.Class = "add"
-		case strings.HasPrefix(line, "-"):
-			d.Class = "del"
-		}
-		lines = append(lines, d)
-	}
-	return lines
 }
 
 // back sends the browser to the page of a session.

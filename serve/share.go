@@ -64,6 +64,7 @@ type share struct {
 	Expires  time.Time      `json:"expires"`
 	Password *sharePassword `json:"password,omitempty"`
 	Results  string         `json:"results,omitempty"` // "omit" leaves large ones out
+	Images   bool           `json:"images,omitempty"`
 }
 
 // A sharePassword is a password as a hash.

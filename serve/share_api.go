@@ -26,6 +26,7 @@ type shareRequest struct {
 	Lasts    string `json:"expires_in,omitempty"` // such as 90m; 24h if it is not given
 	Password string `json:"password,omitempty"`   // of 8 characters or more
 	Results  string `json:"results,omitempty"`    // fold or omit: large texts of calls are folded or left out
+	Images   bool   `json:"images,omitempty"`     // images are shown; nothing in them is hidden
 }
 
 const (
@@ -73,6 +74,7 @@ type shareInfo struct {
 	Expires  time.Time  `json:"expires"`
 	Password bool       `json:"password"`
 	Results  string     `json:"results"`
+	Images   bool       `json:"images"`
 	Viewers  []watching `json:"viewers"`
 }
 
@@ -85,7 +87,7 @@ const shareNotice = "Patterns can miss things. Read the page before you send the
 
 // shareOptions checks a request.
 func (s *Server) shareOptions(ctx context.Context, user string, in shareRequest) (share, error) {
-	sh := share{ID: random(64), User: user, Session: in.Session, From: max(in.From, 1), To: in.To, Results: in.Results}
+	sh := share{ID: random(64), User: user, Session: in.Session, From: max(in.From, 1), To: in.To, Results: in.Results, Images: in.Images}
 	if err := session.CheckID(in.Session); err != nil {
 		return sh, err
 	}
@@ -165,7 +167,7 @@ func (s *Server) previewShare(c *call, in shareRequest) (*sharePreview, error) {
 		at[name] = i
 		out.Rules = append(out.Rules, ruleUsed{Rule: name, Samples: []string{}})
 	}
-	r := &redactor{omit: sh.Results == omitResults, rules: rules.Noting(func(f sharetext.Found) {
+	r := &redactor{omit: sh.Results == omitResults, images: sh.Images, rules: rules.Noting(func(f sharetext.Found) {
 		u := &out.Rules[at[f.Rule]]
 		u.Count += f.Count
 		if line := around(f.Line); len(u.Samples) < 3 && line != "" && !slices.Contains(u.Samples, line) {
@@ -268,7 +270,7 @@ func (s *Server) createShare(c *call, code string) (*shareMade, error) {
 // shareInfo describes a share for its maker.
 func (s *Server) shareInfo(sh share) shareInfo {
 	info := shareInfo{ID: sh.ID, Session: sh.Session, From: sh.From, To: sh.To, Live: sh.To == 0, Role: "watch", Made: sh.Made, Expires: sh.Expires,
-		Password: sh.Password != nil, Results: foldResults, Viewers: []watching{}}
+		Password: sh.Password != nil, Results: foldResults, Images: sh.Images, Viewers: []watching{}}
 	if sh.Results != "" {
 		info.Results = sh.Results
 	}

@@ -12,8 +12,10 @@ import (
 
 	"github.com/openagent-go/agent/event"
 	"github.com/openagent-go/agent/internal/connlimit"
+	"github.com/openagent-go/agent/internal/sessionhtml"
 	"github.com/openagent-go/agent/internal/sharetext"
 	"github.com/openagent-go/agent/internal/text"
+	"github.com/openagent-go/agent/internal/turns"
 	"github.com/openagent-go/agent/session"
 	"github.com/openagent-go/agent/session/view"
 )
@@ -107,10 +109,10 @@ type feed struct {
 	lingerer *time.Timer
 }
 
-// A sharedItem is an item as a page shows it, kept until it changes.
+// A sharedItem is an item without secrets, kept until it changes.
 type sharedItem struct {
 	version uint64
-	shown   *item // nil: shares do not show it
+	shown   *view.Item // nil: shares do not show it
 }
 
 // A sharedAnswer is an answer that is being written.
@@ -394,15 +396,15 @@ type sharedView struct {
 	Live                bool
 	Expires             time.Time
 	Earlier             int
-	Items               []item
+	Turns               []shownTurn
 	Writing             string
 }
 
-// page returns the items that have changed since a version, the newest 200 or all.
-func (f *feed) page(since uint64, all bool) *sharedView {
+// page draws the turns that have changed since a version, of the newest 200 items or of all.
+func (f *feed) page(since uint64, all bool) (*sharedView, error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	r := &redactor{rules: f.rules, omit: f.share.Results == omitResults}
+	r := f.redactor()
 	v := &sharedView{Title: r.title(f.title), State: "idle", Version: f.view.Version, Live: f.share.To == 0, Expires: f.share.Expires}
 	switch {
 	case f.share.To != 0:
@@ -413,30 +415,41 @@ func (f *feed) page(since uint64, all bool) *sharedView {
 		v.State = "running"
 	}
 	items := f.view.Items
-	if first := len(items) - shown; first > 0 && !all {
-		v.Earlier, items = first, items[first:]
+	if !all {
+		v.Earlier = firstShown(items)
+		items = items[v.Earlier:]
 	}
+	var clean []*view.Item
 	for _, it := range items {
-		if since > 0 && it.Version <= since {
-			continue
-		}
 		kept, ok := f.items[it.ID]
 		if !ok || kept.version != it.Version {
-			kept = sharedItem{version: it.Version}
-			if shared := r.item(it); shared != nil {
-				made := shownShared(shared)
-				kept.shown = &made
-			}
+			kept = sharedItem{it.Version, r.item(it)}
 			f.items[it.ID] = kept
 		}
 		if kept.shown != nil {
-			v.Items = append(v.Items, *kept.shown)
+			clean = append(clean, kept.shown)
 		}
+	}
+	for t := range (&turns.Reader{Limit: maxText}).Turns("", clean) {
+		from := t.From()
+		if from.Version <= since {
+			continue
+		}
+		html, err := sessionhtml.HTML(t)
+		if err != nil {
+			return nil, err
+		}
+		v.Turns = append(v.Turns, shownTurn{from.Item, html})
 	}
 	for _, a := range f.writing {
 		v.Writing += a.text.Shown()
 	}
-	return v
+	return v, nil
+}
+
+// redactor makes the items that the share shows.
+func (f *feed) redactor() *redactor {
+	return &redactor{rules: f.rules, omit: f.share.Results == omitResults, images: f.share.Images}
 }
 
 // streamShare answers with a stream of a share.

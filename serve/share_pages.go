@@ -27,7 +27,7 @@ func previewByForm(s *Server, c *call) (any, error) {
 		return nil, err
 	}
 	f := c.r.PostForm
-	in := shareRequest{Session: f.Get("session"), Live: f.Get("live") != "", Lasts: f.Get("expires_in"), Password: f.Get("password"), Results: f.Get("results")}
+	in := shareRequest{Session: f.Get("session"), Live: f.Get("live") != "", Lasts: f.Get("expires_in"), Password: f.Get("password"), Results: f.Get("results"), Images: f.Get("images") != ""}
 	for name, to := range map[string]*int64{"from": &in.From, "to": &in.To} {
 		if given := f.Get(name); given != "" {
 			n, err := strconv.ParseInt(given, 10, 64)
@@ -75,7 +75,10 @@ func revokeByForm(s *Server, c *call) (any, error) {
 // sharedPage shows a share to whoever has its link.
 func sharedPage(s *Server, c *call) (any, error) {
 	err := s.shared(c, func(sh share, f *feed) error {
-		v := f.page(0, c.r.URL.Query().Get("all") != "")
+		v, err := f.page(0, c.r.URL.Query().Get("all") != "")
+		if err != nil {
+			return err
+		}
 		v.Token = c.r.PathValue("token")
 		return c.render(http.StatusOK, "share", v)
 	})
@@ -87,7 +90,11 @@ func sharedPart(s *Server, c *call) (any, error) {
 	since, err := c.number("since", 0)
 	if err == nil {
 		err = s.shared(c, func(_ share, f *feed) error {
-			return c.render(http.StatusOK, "share-part", f.page(uint64(max(since, 1)), false))
+			v, err := f.page(uint64(max(since, 1)), false)
+			if err != nil {
+				return err
+			}
+			return c.render(http.StatusOK, "share-part", v)
 		})
 	}
 	return nil, c.failShare(err, "")

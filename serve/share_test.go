@@ -27,6 +27,7 @@ import (
 	"github.com/openagent-go/agent/llm"
 	"github.com/openagent-go/agent/llm/llmtest"
 	"github.com/openagent-go/agent/session"
+	"github.com/openagent-go/agent/tool"
 )
 
 // sharing lets the users of a site share sessions.
@@ -836,5 +837,34 @@ func TestSharedStreams(t *testing.T) {
 			t.Error(got[len(got)-1].data)
 		}
 		r.close()
+	}
+}
+
+// Images and large results are shown only if the maker of a share wants it.
+func TestShareImagesAndResults(t *testing.T) {
+	big := tool.New(tool.Spec{Name: "big", Description: "Returns much.", ReadOnly: true}, func(context.Context, tool.Call, struct{}) (*tool.Result, error) {
+		return tool.Text(strings.Repeat("line of a result\n", 400)), nil
+	})
+	s := newSite(t, agent.Agent{Model: llmtest.Script(llmtest.Call(llmtest.Use("", "big", struct{}{})), llmtest.Say("one")), Tools: []tool.Tool{big}}, sharesIn(""))
+	const pixel = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNkYPhfDwAChwGA60e6kgAAAABJRU5ErkJggg=="
+	s.do("POST", "/v1/sessions", `{"session":"chat","text":"look","blocks":[{"type":"image","media_type":"image/png","data":"`+pixel+`"}]}`, 201, nil)
+	r := s.open("chat", 0)
+	r.until(t, isType("run_end"))
+	r.close()
+	for _, c := range []struct {
+		options        string
+		image, results bool
+	}{{``, false, true}, {`,"images":true`, true, true}, {`,"results":"omit"`, false, false}} {
+		made, shown := s.share(`{"session":"chat"` + c.options + `}`)
+		_, page, _ := s.strange("GET", made.Path)
+		if strings.Contains(page, pixel) != c.image || strings.Contains(page, "an image that is not shared") == c.image {
+			t.Errorf("%s: image %v: %s", c.options, !c.image, page)
+		}
+		if strings.Contains(page, "line of a result") != c.results || (shown.LeftOut > 0) == c.results {
+			t.Errorf("%s: results %v, %d left out", c.options, !c.results, shown.LeftOut)
+		}
+		if strings.Contains(page, "<details open") {
+			t.Errorf("a large result is open: %s", page)
+		}
 	}
 }

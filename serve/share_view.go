@@ -5,7 +5,6 @@ import (
 	"encoding/hex"
 	"encoding/json"
 	"fmt"
-	"strings"
 
 	"github.com/openagent-go/agent/event"
 	"github.com/openagent-go/agent/internal/fact"
@@ -25,28 +24,23 @@ const (
 // A redactor makes shared items of those of a session. It copies only what a share shows: what it does
 // not name stays out.
 type redactor struct {
-	rules *sharetext.Rules
-	omit  bool // large texts of calls are left out
-	left  int  // how many were
+	rules  *sharetext.Rules
+	omit   bool // large texts of calls are left out
+	left   int  // how many were
+	images bool // images are shown
 }
 
 // item returns an item without secrets, nil for one that shares do not show.
 func (r *redactor) item(it *view.Item) *view.Item {
-	sum := sha256.Sum256([]byte(it.ID)) // ids may have names of models and calls
-	out := &view.Item{ID: hex.EncodeToString(sum[:8]), Seq: it.Seq, Time: it.Time, Version: it.Version, Final: it.Final}
+	out := &view.Item{ID: opaque(it.ID), Seq: it.Seq, Time: it.Time, Version: it.Version, Final: it.Final}
 	switch d := it.Data.(type) {
 	case *view.Prompt:
 		if !d.FromUser() { // files, folders, the state of git
 			return nil
 		}
-		said := r.text(d.Message.Message.Text())
-		for _, b := range d.Message.Message.Content {
-			switch b.(type) {
-			case llm.Image, llm.Document:
-				said += "\n[an attachment that is not shared]"
-			}
-		}
-		out.Data = &view.Prompt{Message: event.UserMessage{Delivery: d.Message.Delivery, Message: llm.UserText(strings.TrimSpace(said))}, Delivered: d.Delivered, Dropped: d.Dropped}
+		content := llm.Blocks{llm.Text{Text: r.text(d.Message.Message.Text())}}
+		out.Data = &view.Prompt{Message: event.UserMessage{Delivery: d.Message.Delivery, Message: llm.Message{Role: llm.User, Content: append(content, r.attached(d.Message.Message.Content)...)}},
+			Delivered: d.Delivered, Dropped: d.Dropped}
 	case *view.Answer:
 		out.Data = r.answer(it, d)
 	case *view.Call:
@@ -72,6 +66,29 @@ func (r *redactor) item(it *view.Item) *view.Item {
 	return out
 }
 
+// opaque returns another id for an item: ids may have names of models and calls.
+func opaque(id string) string {
+	sum := sha256.Sum256([]byte(id))
+	return hex.EncodeToString(sum[:8])
+}
+
+// attached returns images, or words in their place.
+func (r *redactor) attached(content llm.Blocks) (out llm.Blocks) {
+	for _, b := range content {
+		switch b := b.(type) {
+		case llm.Image:
+			if r.images {
+				out = append(out, llm.Image{MediaType: r.text(b.MediaType), Data: b.Data})
+				continue
+			}
+			out = append(out, llm.Text{Text: "[an image that is not shared]"})
+		case llm.Document:
+			out = append(out, llm.Text{Text: "[a document that is not shared]"})
+		}
+	}
+	return out
+}
+
 // answer returns an answer without its thinking. The text of one that is not complete comes by the
 // stream.
 func (r *redactor) answer(it *view.Item, d *view.Answer) view.Data {
@@ -91,12 +108,13 @@ func (r *redactor) answer(it *view.Item, d *view.Answer) view.Data {
 
 // call returns a call with its input and its result.
 func (r *redactor) call(d *view.Call) *view.Call {
-	c := &view.Call{Use: llm.ToolUse{Name: r.text(d.Use.Name), Input: r.input(d.Input())}, Phase: event.ToolPhase(r.text(string(d.Phase))), Started: d.Started, Ended: d.Ended}
+	c := &view.Call{ID: "c" + opaque(d.ID), Use: llm.ToolUse{Name: r.text(d.Use.Name), Input: r.input(d.Input())}, Phase: event.ToolPhase(r.text(string(d.Phase))), Started: d.Started, Ended: d.Ended}
 	if d.Result != nil {
 		res := tool.Result{IsError: d.Result.Result.IsError, Content: llm.Blocks{llm.Text{Text: r.large(d.Result.Result.Text(), "result")}}}
 		if diff := d.Diff(); diff != "" {
 			res.Details, _ = json.Marshal(map[string]string{"diff": r.large(diff, "diff")})
 		}
+		res.Content = append(res.Content, r.attached(d.Result.Result.Content)...)
 		c.Result = &event.ToolResult{Result: res, Duration: d.Result.Duration}
 	}
 	if d.Denied() {
@@ -140,15 +158,6 @@ func (r *redactor) text(s string) string {
 	begin := r.rules.Stream()
 	begin.Write(s[:sharedText])
 	return begin.Shown() + fmt.Sprintf("\n[the rest of %d KB is not shared]", len(s)>>10)
-}
-
-// shownShared returns an item of a share as its page shows it. Large texts are folded.
-func shownShared(it *view.Item) item {
-	out := show(it)
-	if d, ok := it.Data.(*view.Call); ok && d.Result != nil && len(d.Result.Result.Text()) > foldedResult {
-		out.Open = false
-	}
-	return out
 }
 
 // title returns the title of a shared session.

@@ -184,11 +184,11 @@ func TestLiveInUI(t *testing.T) {
 	}
 }
 
-// In plain mode, --live does the same. With /live watch the browser cannot answer.
+// In plain lines, --live does the same. With /live watch the browser cannot answer.
 func TestLiveInLines(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
-	p := sitAt(t, llmtest.NewServer(t, callBash("touch made"), llmtest.Say("It is made now.")), dir, nil, []string{"--live"})
+	p := sitAt(t, llmtest.NewServer(t, callBash("touch made"), llmtest.Say("It is made now."), callBash("touch second"), llmtest.Say("As you wish.")), dir, nil, []string{"--live"})
 	p.sees(`opens this session in one browser`)
 	p.sees(`> `)
 	p.types("/live watch\n")
@@ -197,7 +197,7 @@ func TestLiveInLines(t *testing.T) {
 	lines := b.streams()
 	p.sees(`live: 1 viewer`)
 	p.types("make a file\n")
-	p.sees(`explains: `)
+	p.sees(`allow Bash\?`)
 	call := regexp.MustCompile(`"id":"(c[0-9.]+)"`).FindStringSubmatch(reads(t, lines, `"permission_request"`))
 	if call == nil {
 		t.Fatal("the stream does not name the call")
@@ -205,10 +205,24 @@ func TestLiveInLines(t *testing.T) {
 	if status := b.posts(b.page+"/calls/"+call[1], url.Values{"behavior": {"allow"}}); status != 403 {
 		t.Errorf("a browser that watches answers: %d", status)
 	}
+	p.thinks()
+	p.types("1\n")
+	p.sees(`It is made now`)
+	p.sees(`> `)
 	p.types("/live\n")
 	p.sees(`it may answer questions`)
-	p.answers("1\n")
-	p.sees(`It is made now`)
+	b = p.opens()
+	p.types("another file\n")
+	p.sees(`allow Bash\?`)
+	if status := b.posts(b.page+"/messages", url.Values{"text": {"look at the clock"}, "delivery": {"steer"}}); status != 200 {
+		t.Error("the browser cannot send a message to the run: ", status)
+	}
+	if status := b.posts(b.asked(), url.Values{"behavior": {"deny"}, "reason": {"not now"}}); status != 200 {
+		t.Error(status)
+	}
+	p.sees(`denied in the browser`)
+	p.sees(`look at the clock`)
+	p.sees(`As you wish`)
 	p.sees(`> `)
 	p.types("/quit\n")
 	if code := p.leaves(); code != 0 {

@@ -785,7 +785,6 @@ var rules = map[string][]string{
 		"internal/environ",
 		"internal/fact",
 		"internal/hookconst",
-		"internal/markdown",
 		"internal/redact",
 		"internal/sessionhtml",
 		"internal/plainfile",

@@ -165,7 +165,6 @@ func (c *Chat) converse(ctx context.Context, mode permission.Mode, args []string
 	if failed := c.slash.Live.Close(); failed != nil {
 		c.h.Warn("%v", failed)
 	}
-	c.stopChanges()
 	c.list.Close()
 	c.stop(ctx)
 	stopOpening()

@@ -230,16 +230,19 @@ func (c *Conversation) Confirm(ctx context.Context) (lines []string, err error) 
 	return []string{made.Link(address), "works until " + made.Until() + ends + "; /share revoke " + made.ID + " ends it"}, nil
 }
 
-// List lists the shares of the session.
+// List lists the shares of the session. Viewers of another process are not counted.
 func (c *Conversation) List(ctx context.Context) (lines []string, err error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	for _, sh := range c.shares(ctx) {
-		what := "until now"
+		parts := []string{sh.ID, "until now", "until " + sh.Until()}
 		if sh.Live {
-			what = "live"
+			parts[1] = "live"
 		}
-		lines = append(lines, strings.Join([]string{sh.ID, what, "until " + sh.Until(), cli.Plural(len(sh.Viewers), "viewer")}, "  "))
+		if c.server != nil {
+			parts = append(parts, cli.Plural(len(sh.Viewers), "viewer"))
+		}
+		lines = append(lines, strings.Join(parts, "  "))
 	}
 	return lines, nil
 }

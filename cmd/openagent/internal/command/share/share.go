@@ -166,7 +166,8 @@ func server(ctx context.Context, h *cli.IO, o *options, project, folder string, 
 	if err != nil {
 		return nil, err
 	}
-	return live.New(&serve.Server{Sessions: func(string) session.Store { return store }, Shares: shares}, slices.Clone(o.hosts)), nil
+	return live.New(&serve.Server{Sessions: func(string) session.Store { return store }, Shares: shares,
+		Watched: func(n int) { fmt.Fprintln(h.Err, cli.Plural(n, "viewer")) }}, slices.Clone(o.hosts)), nil
 }
 
 // manage lists the shares of the servers of the folder, or revokes one.
