@@ -227,22 +227,25 @@ func (l *live) begin(ctx context.Context, id, dir string, work func(context.Cont
 	if err := l.read(ctx); err != nil {
 		return false, err
 	}
-	before, err := l.lastFact(ctx)
-	if err != nil {
-		return false, err
-	}
 	if err := l.ending(ctx); err != nil {
 		return false, err
 	}
 	if err := l.claim(open, id); err != nil {
 		return false, err
 	}
-	begun, ended := make(chan struct{}), make(chan error, 1)
+	before, err := l.lastFact(ctx) // no other run adds facts from here to unclaim
+	if err != nil {
+		l.unclaim()
+		return false, err
+	}
+	begun, ended, added := make(chan struct{}), make(chan error, 1), false
 	l.mu.Lock()
 	l.begun = append(l.begun, beginning{before, begun})
 	l.mu.Unlock()
 	if !l.server.spawn(func() {
 		err := work(context.WithoutCancel(ctx), open)
+		after, failed := l.lastFact(context.WithoutCancel(ctx))
+		added = failed == nil && after > before
 		l.unclaim()
 		l.ended(err)
 		ended <- err
@@ -257,8 +260,7 @@ func (l *live) begin(ctx context.Context, id, dir string, work func(context.Cont
 		return false, ctx.Err()
 	case err = <-ended:
 	}
-	after, failed := l.lastFact(context.WithoutCancel(ctx))
-	if failed == nil && after > before {
+	if added {
 		return true, nil // its events tell how it ended
 	}
 	if errors.Is(err, session.ErrBusy) { // it is open elsewhere
