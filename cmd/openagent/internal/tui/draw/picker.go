@@ -243,7 +243,7 @@ func pickerFoot(t Theme, p *ui.Picker, width int, tight bool) block {
 	case p.Deleting:
 		b.add(t, row{sp(bad, "   delete "), sp(strong, "“"+middle(marked, max(width-30, 8))+"”"), sp(bad, "? ")}.Cut(width))
 		b.here, b.caret = true, frame.Caret{Line: 0, Byte: len(b.lines[0])}
-		b.add(t, hints(width, "y delete it for good", "another key keeps it"))
+		b.add(t, hints(width, "y deletes it for good", "other keys keep it"))
 	case p.Warn != "":
 		b.add(t, row{sp(warn, "   "+clean(p.Warn))}.Wrap(width, nil, blanks("   "))...)
 	case p.Tools && len(p.Items) == 0:
