@@ -103,3 +103,23 @@ func TestChatProjectCommands(t *testing.T) {
 		}
 	}
 }
+
+// Plain mode has the same commands. Its changes are lines.
+func TestPlainLooksAtTheSession(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	p := sitAtUI(t, dir, []string{"--plain", "--allowed-tools", "Bash(touch *) Edit(/made)"}, callBash("touch made; echo one > made"), llmtest.Say("Done."))
+	p.sees(`> `)
+	p.types("make it\r")
+	p.sees(`Done\.`)
+	p.sees(`done, 2 turns`)
+	p.types("/diff\r")
+	p.sees(`added\s+made`)
+	p.sees(`\+one`)
+	p.types("/permissions\r")
+	p.sees(`allow\s+Bash\(touch \*\)\s+--allowed-tools`)
+	p.types("/doctor\r")
+	p.sees(`ok\s+version\s+\(`)
+	p.types("\x04")
+	p.leaves()
+}

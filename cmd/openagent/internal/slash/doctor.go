@@ -2,7 +2,6 @@ package slash
 
 import (
 	"context"
-	"strings"
 
 	"github.com/openagent-go/agent/cmd/openagent/internal/doctor"
 	"github.com/openagent-go/agent/cmd/openagent/internal/term"
@@ -19,6 +18,6 @@ func (c *Commands) doctor(ctx context.Context) {
 		if !findings[i].OK {
 			colour = term.Red
 		}
-		c.Screen.Line(colour, "%s", h.OneLine(r[0]+"  "+r[1]+strings.Repeat(" ", max(13-len(r[1]), 1))+r[2]))
+		c.Screen.Line(colour, "%s  %-13s %s", r[0], r[1], h.OneLine(r[2]))
 	}
 }

@@ -61,9 +61,9 @@ func (c *Commands) listRules(ctx context.Context) error {
 	case n+len(mine) == 0:
 		c.Screen.Line(term.Dim, "no rules; only the mode decides. A rule can be given as --allow, or in a file: openagent help settings")
 	case len(mine) > 0 || len(recorded.Allow)+len(recorded.Ask)+len(recorded.Deny) > 0:
-		c.Screen.Line(term.Dim, "/permissions remove RULE removes a rule of this session; those of files are removed in their files")
+		c.Screen.Line(term.Dim, "/permissions remove RULE removes a rule of this session. Change the others where they come from")
 	default:
-		c.Screen.Line(term.Dim, "the rules are removed in their files")
+		c.Screen.Line(term.Dim, "change the rules where they come from")
 	}
 	return nil
 }
