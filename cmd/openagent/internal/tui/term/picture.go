@@ -2,30 +2,34 @@ package term
 
 import (
 	"encoding/base64"
+	"fmt"
 	"strconv"
 	"strings"
 )
 
-// withPlaces are terminals that show pictures in the places of placeholder letters (kitty graphics
-// protocol), by the beginnings of their names. Others answer to the protocol and know no
-// placeholders.
-var withPlaces = []string{"kitty", "ghostty"}
-
-// pictureQuestion asks whether the terminal takes pictures. Only terminals of withPlaces are asked:
-// others may show the question.
+// pictureQuestion asks whether the terminal takes pictures (kitty graphics protocol). Only terminals
+// that know placeholders are asked: others may show the question.
 const pictureQuestion = "\x1b_Gi=31,s=1,v=1,a=q,t=d,f=24;AAAA\x1b\\"
 
 // pictureAnswer is the answer of a terminal that does.
 const pictureAnswer = "Gi=31;OK"
 
-// hasPlaces reports whether a terminal of a name knows placeholders.
+// hasPlaces reports whether a terminal of a name shows pictures in the places of placeholder letters.
+// Other terminals with the protocol do not, nor does kitty before 0.28.
 func hasPlaces(name string) bool {
-	for _, n := range withPlaces {
-		if strings.HasPrefix(strings.ToLower(name), n) {
-			return true
-		}
+	name = strings.ToLower(name)
+	if strings.HasPrefix(name, "ghostty") {
+		return true
 	}
-	return false
+	version, ok := strings.CutPrefix(name, "kitty(")
+	if !ok {
+		return false
+	}
+	var major, minor int
+	if _, err := fmt.Sscanf(version, "%d.%d", &major, &minor); err != nil {
+		return false
+	}
+	return major > 0 || minor >= 28
 }
 
 // maxChunk is how much of a picture goes into one sequence.

@@ -16,8 +16,10 @@ func TestPicture(t *testing.T) {
 	if got := a.learn(reply{kind: versionReply, text: "ghostty 1.1"}); got != pictureQuestion {
 		t.Errorf("%q", got)
 	}
-	if got := a.learn(reply{kind: versionReply, text: "foot(1.20)"}); got != "" {
-		t.Errorf("%q", got)
+	for name, want := range map[string]string{"foot(1.20)": "", "kitty(0.26.5)": "", "kitty(0.28.0)": pictureQuestion, "kitty(1.0)": pictureQuestion, "kitty": ""} {
+		if got := a.learn(reply{kind: versionReply, text: name}); got != want {
+			t.Errorf("%s: %q", name, got)
+		}
 	}
 	png := bytes.Repeat([]byte("\x1b[2J\xff"), 2000)
 	var data strings.Builder

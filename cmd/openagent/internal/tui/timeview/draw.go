@@ -233,7 +233,7 @@ func (v *View) about() []styled.Row {
 	if s.What != "" {
 		first = append(first, styled.Clean(styled.Plain, "  "+s.What))
 	}
-	parts := []string{amount.Took(s.Took()), "at " + amount.Clock(v.t.Axis.At(s.Start)), s.Start.In(v.zone).Format("2 Jan 15:04:05")}
+	parts := []string{amount.Took(s.Took()), "at " + v.at(s.Start), s.Start.In(v.zone).Format("2 Jan 15:04:05")}
 	if s.Open {
 		parts[0] += " so far"
 	}
@@ -244,6 +244,14 @@ func (v *View) about() []styled.Row {
 		parts = append(parts, amount.Dollars(*s.CostUSD))
 	}
 	return []styled.Row{first, {{Kind: styled.Dim, Text: "  " + strings.Join(parts, " · ")}}}
+}
+
+// at is a place of the axis in words: exact while the session is short.
+func (v *View) at(t time.Time) string {
+	if v.t.Axis.Total < time.Minute {
+		return fmt.Sprintf("%.1f s", v.t.Axis.At(t).Seconds())
+	}
+	return amount.Clock(v.t.Axis.At(t))
 }
 
 // says is what a span is, before its name.
