@@ -27,8 +27,11 @@ type times struct {
 // The timeline is read again after this time at the earliest.
 const timesPause = 500 * time.Millisecond
 
-// timesRead says that the timeline was read, or why not.
-type timesRead struct{ err error }
+// timesRead brings the timeline, or says why not.
+type timesRead struct {
+	timeline timeline.Timeline
+	err      error
+}
 
 // showTimes opens the timeline.
 func (l *Loop) showTimes() {
@@ -54,7 +57,7 @@ func (t *times) read(l *Loop, pause time.Duration) {
 		if errors.Is(err, session.ErrNotFound) { // nothing is recorded yet
 			err = nil
 		}
-		return timesRead{err}
+		return timesRead{t.state.Timeline(time.Now()), err}
 	})
 }
 
@@ -65,7 +68,7 @@ func (t *times) update(l *Loop, in any) {
 			t.view.Update(timeview.Failed{Text: "reading the session: " + read.err.Error()})
 			return
 		}
-		t.view.Update(timeview.Opened{Timeline: t.state.Timeline(time.Now()), Zone: time.Local})
+		t.view.Update(timeview.Opened{Timeline: read.timeline, Zone: time.Local})
 		if t.again || l.Model.Running {
 			t.read(l, timesPause)
 		}
