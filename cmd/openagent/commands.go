@@ -44,6 +44,7 @@ const environmentHelp = `Environment variables (of several, the first that is se
   server    OPENAGENT_SERVE_TOKEN, the token for openagent attach
   home      OPENAGENT_HOME (default ~/.openagent); these variables override settings.json there and in the project: openagent config explain
   NO_COLOR  no colours
+  plain     ACCESSIBLE, or CLAUDE_AX_SCREEN_READER: conversations in plain mode, for screen readers, as --plain shows them
 `
 
 // helpTopics are the pages that belong to no command.

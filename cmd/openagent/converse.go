@@ -28,10 +28,10 @@ func converse(ctx context.Context, h *cli.IO, o *settings.Options, args []string
 		}
 		o = next
 	}
-	stderr := h.Err
+	stderr, typed := h.Err, chat.LinesOf(h)
 	for {
 		h.Err = stderr
-		c := chat.New(h, o.PlainMode(h))
+		c := chat.New(h, o.PlainMode(h), typed)
 		if err := converseIn(ctx, h, o, args, c); err != nil {
 			return err
 		}

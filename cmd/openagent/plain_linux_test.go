@@ -88,9 +88,9 @@ func TestPlainLines(t *testing.T) {
 	cmd := exec.Command(path, "--plain")
 	cmd.Dir = dir
 	cmd.Env = []string{"PATH=" + os.Getenv("PATH"), "HOME=" + t.TempDir(), "ANTHROPIC_API_KEY=sk-test-SECRETSECRET", "ANTHROPIC_BASE_URL=" + server.URL, "GOCOVERDIR=" + os.Getenv("GOCOVERDIR"), "GORACE=" + quickEnd}
-	cmd.Stdin = strings.NewReader("one\n/status\ntwo\n1\n")
+	cmd.Stdin = strings.NewReader("one\n/status\ntwo\n/clear\n1")
 	out, err := cmd.CombinedOutput()
-	if err != nil || !regexp.MustCompile(`(?s)> one\n.*The first\..*done, 1 turn.*model    claude-sonnet-4-6.*> two\n.*\* Bash touch denied \(denied: .*The second\..*> 1\n`).Match(out) {
+	if err != nil || !regexp.MustCompile(`(?s)> one\n.*The first\..*done, 1 turn.*model    claude-sonnet-4-6.*> two\n.*\* Bash touch denied \(denied: .*The second\..*/help lists commands.*> 1\n.*The third\.`).Match(out) {
 		t.Errorf("%v: %s", err, out)
 	}
 	if _, err := os.Stat(filepath.Join(dir, "denied")); err == nil {

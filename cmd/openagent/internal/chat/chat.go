@@ -33,8 +33,9 @@ type Chat struct {
 	files fileNames
 
 	front       front
-	screen      *screen            // the front of the terminal UI; nil in plain mode
-	plain       bool               // plain mode
+	screen      *screen // the front of the terminal UI; nil in plain mode
+	plain       bool    // plain mode
+	typed       func() *tui.LineReader
 	theme       draw.Theme         // of the goroutine of the loop
 	themed      bool               // the person chose the theme
 	stopChanges context.CancelFunc // ends the look at what rewinding changes; of the goroutine of the loop
@@ -64,10 +65,10 @@ type Chat struct {
 	more      bool // the person goes to the session next
 }
 
-// New returns a chat, in plain mode or in the terminal UI. Run starts it. Until then it keeps what
-// is written to stderr there.
-func New(h *cli.IO, plain bool) *Chat {
-	c := &Chat{h: h, plain: plain, over: make(chan struct{}), nobody: make(chan struct{}), opened: make(chan struct{}), questions: map[int]chan any{}, sent: map[string]int{}, onTheWay: map[int]chan struct{}{}, stopChanges: func() {}}
+// New returns a chat, in plain mode or in the terminal UI. typed is that of LinesOf. Run starts it.
+// Until then it keeps what is written to stderr there.
+func New(h *cli.IO, plain bool, typed func() *tui.LineReader) *Chat {
+	c := &Chat{h: h, plain: plain, typed: typed, over: make(chan struct{}), nobody: make(chan struct{}), opened: make(chan struct{}), questions: map[int]chan any{}, sent: map[string]int{}, onTheWay: map[int]chan struct{}{}, stopChanges: func() {}}
 	c.err = &redirect{to: h.Err}
 	h.Err = c.err
 	return c

@@ -5,7 +5,9 @@ import (
 	"context"
 	"errors"
 	"os"
+	"sync"
 
+	"github.com/openagent-go/agent/cmd/openagent/internal/cli"
 	"github.com/openagent-go/agent/cmd/openagent/internal/settings"
 	"github.com/openagent-go/agent/cmd/openagent/internal/streamjson"
 	"github.com/openagent-go/agent/cmd/openagent/internal/tui"
@@ -91,7 +93,7 @@ func (c *Chat) openLines(ctx context.Context) (*plainLines, error) {
 	l := &plainLines{}
 	theme := c.theme
 	theme.Bare = !theme.Colours
-	l.Console = &plain.Console{Theme: theme, Echo: h.InTerminal}
+	l.Console = &plain.Console{Theme: theme, Echo: h.InTerminal && h.OutTerminal}
 	l.Out = h.ColourOut()
 	l.Act = func(a ui.Action) { c.do(ctx, a) }
 	l.Columns = func() int {
@@ -115,11 +117,7 @@ func (c *Chat) openLines(ctx context.Context) (*plainLines, error) {
 	}
 	l.Console.Model, l.Console.Asked = ui.NewPlain(true), h.DiscardInput
 	l.Console.Model.Plain.Nobody = l.Prompts
-	r := bufio.NewReaderSize(h.In, 64<<10)
-	l.ReadLine = func() (string, error) {
-		line, err := streamjson.ReadLine(r, maxTyped)
-		return string(line), err
-	}
+	l.Reader = c.typed()
 	stop := func() bool {
 		l.Tell(input.Key{Code: 'c', Ctrl: true})
 		return true
@@ -129,6 +127,18 @@ func (c *Chat) openLines(ctx context.Context) (*plainLines, error) {
 }
 
 const maxTyped = 1 << 20 // bytes of a line
+
+// LinesOf returns what reads the lines of a program's input, for all its conversations. Nothing is
+// read before a conversation needs lines.
+func LinesOf(h *cli.IO) func() *tui.LineReader {
+	return sync.OnceValue(func() *tui.LineReader {
+		r := bufio.NewReaderSize(h.In, 64<<10)
+		return tui.NewLineReader(func() (string, error) {
+			line, err := streamjson.ReadLine(r, maxTyped)
+			return string(line), err
+		})
+	})
+}
 
 // terminalFiles returns the terminal of the program.
 func terminalFiles(c *Chat) (in, out *os.File, ok bool) {

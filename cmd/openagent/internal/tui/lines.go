@@ -19,9 +19,9 @@ type Lines struct {
 	Console *plain.Console
 	Out     io.Writer
 
-	// Terminal sends keys. If it is nil, lines come from ReadLine until that returns an error.
+	// Terminal sends keys. If it is nil, lines come from Reader.
 	Terminal *term.Terminal
-	ReadLine func() (string, error)
+	Reader   *LineReader
 	Prompts  bool // a line is only read when a prompt is expected
 
 	// Act carries out an action that concerns the session, as in Loop.
@@ -73,13 +73,12 @@ func (l *Lines) Run(ctx context.Context) (err error) {
 		l.update(data)
 	}
 	var keys <-chan []input.Input
-	lines, wanted := make(chan ui.Typed), make(chan struct{}, 1)
+	var lines <-chan ui.Typed
 	if l.Terminal != nil {
 		keys = l.Terminal.Inputs()
 	} else {
-		go l.readLines(work, lines, wanted)
+		lines = l.Reader.lines
 	}
-	want := true
 	timer := time.NewTimer(0)
 	defer timer.Stop()
 	for !l.over {
@@ -90,9 +89,8 @@ func (l *Lines) Run(ctx context.Context) (err error) {
 		if at := l.Console.Wake(); !at.IsZero() {
 			timer.Reset(time.Until(at))
 		}
-		if want && (!l.Prompts || l.Console.Model.Idle()) && len(l.told.ready) == 0 {
-			want = false
-			wanted <- struct{}{}
+		if lines != nil && (!l.Prompts || l.Console.Model.Idle()) && len(l.told.ready) == 0 {
+			l.Reader.want()
 		}
 		select {
 		case batch, ok := <-keys:
@@ -103,11 +101,13 @@ func (l *Lines) Run(ctx context.Context) (err error) {
 				l.update(in)
 			}
 		case line, ok := <-lines:
-			if want = ok; !ok {
+			if !ok {
 				lines = nil
 				l.update(ui.Ended{})
 				continue
 			}
+			l.Reader.wanting = false
+			line.Echoed = l.Console.Echo
 			l.update(line)
 		case <-l.told.ready:
 			for _, data := range l.told.take() {
@@ -133,28 +133,38 @@ func (l *Lines) Run(ctx context.Context) (err error) {
 	return nil
 }
 
-// readLines sends the lines of the input, each when it is wanted. The channel is closed at the end
-// of the input.
-func (l *Lines) readLines(ctx context.Context, lines chan<- ui.Typed, wanted <-chan struct{}) {
-	defer close(lines)
-	for {
-		select {
-		case <-wanted:
-		case <-ctx.Done():
-			return
-		}
-		line, err := l.ReadLine()
-		if line != "" || err == nil {
-			typed := ui.Typed{Text: strings.TrimRight(strings.ToValidUTF8(line, "\ufffd"), "\r\n"), At: time.Now(), Echoed: l.Console.Echo}
-			select {
-			case lines <- typed:
-			case <-ctx.Done():
+// A LineReader reads lines for one conversation after the other: a line that was wanted by one may
+// come when the next one has begun.
+type LineReader struct {
+	wanting bool // a line is wanted that has not come yet; of the goroutine of the conversation
+	wanted  chan struct{}
+	lines   chan ui.Typed // closed at the end of the input
+}
+
+// NewLineReader begins to read lines, each when it is wanted, until read returns an error. What
+// read returns with the error is a line too, unless it is empty.
+func NewLineReader(read func() (string, error)) *LineReader {
+	r := &LineReader{wanted: make(chan struct{}, 1), lines: make(chan ui.Typed)}
+	go func() {
+		defer close(r.lines)
+		for range r.wanted {
+			line, err := read()
+			if line != "" || err == nil {
+				r.lines <- ui.Typed{Text: strings.TrimRight(strings.ToValidUTF8(line, "\ufffd"), "\r\n"), At: time.Now()}
+			}
+			if err != nil {
 				return
 			}
 		}
-		if err != nil {
-			return
-		}
+	}()
+	return r
+}
+
+// want asks for the next line.
+func (r *LineReader) want() {
+	if !r.wanting {
+		r.wanting = true
+		r.wanted <- struct{}{}
 	}
 }
 

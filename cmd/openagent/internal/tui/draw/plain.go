@@ -80,7 +80,7 @@ func (p plainLook) past() (first int, said row) {
 	case p.m.Recalled.Messages > 0:
 		said = row{sp(dim, "(the end of a session of "+text.Count(p.m.Recalled.Messages, "message")+")")}
 	case first > 0:
-		said = row{sp(dim, "("+text.Count(first, "earlier item")+" before)")}
+		said = row{sp(dim, "("+text.Count(first, "earlier item")+")")}
 	}
 	return first, said
 }
@@ -251,6 +251,9 @@ func (p plainLook) call(c *view.Call) []row {
 	if r == nil || c.Denied() || c.Use.Name == "AskUser" && !r.Result.IsError {
 		return out
 	}
+	if p.width > 0 {
+		p.width = max(p.width-len(plainIndent), 10)
+	}
 	return append(out, indented(p.body(c), blanks(plainIndent), blanks(plainIndent))...)
 }
 
@@ -402,7 +405,7 @@ func PlainDoing(m ui.Model) string {
 
 // PlainCall is a call that runs, in a few words.
 func PlainCall(m ui.Model, c *view.Call) string {
-	said := c.Use.Name + " " + about(c.Input(), m.Facts.Dir)
+	said := c.Use.Name + " " + text.Runes(about(c.Input(), m.Facts.Dir), 60)
 	if agents := agentsOf(c); len(agents) > 0 && agents[0].End == nil {
 		said = "Agent " + agents[0].Start.Agent + " " + lastAction(m, agents[0])
 	}
@@ -413,7 +416,7 @@ func PlainCall(m ui.Model, c *view.Call) string {
 	if now = strings.TrimSpace(text.OneLine(now)); now != "" {
 		said += ": " + text.Runes(now, 120)
 	}
-	return text.Runes(strings.TrimSpace(text.OneLine(said)), 300)
+	return text.Runes(strings.TrimSpace(text.OneLine(said)), 200)
 }
 
 // PlainQuestion draws the first open question in plain mode, and how it is answered. Nothing of
@@ -425,7 +428,11 @@ func PlainQuestion(m ui.Model, width int, t Theme) []string {
 	case len(c.Ask) > 0:
 		out = p.ask(c)
 	case c.Write != nil && c.Writing == ui.WriteYes:
-		out = p.wrap(say(warn, "! "+c.Word()), 2)
+		why := c.Word()
+		if c.At == ui.LineAlways && c.Grave == "" {
+			why = strings.Join(c.Rules(), "  ") + ": " + why
+		}
+		out = p.wrap(say(warn, "! "+why), 2)
 	case c.Write == nil:
 		out = p.permission(c, len(m.Cards))
 	}
@@ -553,7 +560,7 @@ func (p plainLook) ask(c ui.Card) []row {
 // PlainMark is what stands before the text that a person writes; "": nothing is expected.
 func PlainMark(m ui.Model) string {
 	switch {
-	case m.Plain.Closed || !m.Mark.Head:
+	case m.Plain.Closed || !m.Mark.Head || m.Stopping && m.Editor.Empty():
 		return ""
 	case m.Search != nil:
 		return "search: "

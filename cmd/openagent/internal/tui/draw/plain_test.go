@@ -19,10 +19,11 @@ import (
 	"github.com/openagent-go/agent/internal/golden"
 )
 
-// playPlain plays a script in plain mode, on a terminal that is so wide, or on a dumb one, which
-// edits lines itself. A frame is what was written since the one before.
-func playPlain(t *testing.T, script string, width int) map[string]string {
-	c := &plain.Console{Model: ui.NewPlain(width == 0), Theme: draw.Theme{Bare: true}, Width: width, Edit: width > 0, Echo: true}
+// playPlain plays a script in plain mode, on a terminal that is so wide; on a dumb one, which edits
+// lines itself; or into a pipe, while a person types on a terminal. A frame is what was written
+// since the one before.
+func playPlain(t *testing.T, script string, width int, echo bool) map[string]string {
+	c := &plain.Console{Model: ui.NewPlain(width == 0), Theme: draw.Theme{Bare: true}, Width: width, Edit: width > 0, Echo: echo}
 	screen := plaintest.New(t)
 	line, shown := "", 0
 	told := func(now time.Time, data any) {
@@ -30,8 +31,10 @@ func playPlain(t *testing.T, script string, width int) map[string]string {
 			if line += k.Text; k.Code != input.Enter {
 				return
 			}
-			screen.Write([]byte(line + "\n"))
-			data, line = ui.Typed{Text: line, At: now, Echoed: true}, ""
+			if echo {
+				screen.Write([]byte(line + "\n"))
+			}
+			data, line = ui.Typed{Text: line, At: now, Echoed: echo}, ""
 		}
 		c.Update(now, data)
 		for b := c.Take(); len(b) > 0; b = c.Take() {
@@ -49,8 +52,8 @@ func playPlain(t *testing.T, script string, width int) map[string]string {
 
 func updating() bool { return flag.Lookup("update").Value.String() == "true" }
 
-// TestPlainScenarios plays testdata/plain/*.txtar: a script, and what stands on a terminal and on
-// a dumb one.
+// TestPlainScenarios plays testdata/plain/*.txtar: a script, and what stands on a terminal, on a
+// dumb one and in a pipe.
 func TestPlainScenarios(t *testing.T) {
 	files, err := filepath.Glob("testdata/plain/*.txtar")
 	if err != nil || len(files) == 0 {
@@ -67,8 +70,9 @@ func TestPlainScenarios(t *testing.T) {
 			for _, s := range []struct {
 				name  string
 				width int
-			}{{"terminal", 72}, {"dumb", 0}} {
-				frames := playPlain(t, script, s.width)
+				echo  bool
+			}{{"terminal", 72, true}, {"dumb", 0, true}, {"pipe", 0, false}} {
+				frames := playPlain(t, script, s.width, s.echo)
 				for _, f := range slices.Sorted(maps.Keys(frames)) {
 					out.Files = append(out.Files, txtar.File{Name: s.name + " " + f, Data: []byte(frames[f])})
 				}
@@ -84,7 +88,7 @@ func TestPlainDocs(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	frames := playPlain(t, string(a.Files[0].Data), 100)
+	frames := playPlain(t, string(a.Files[0].Data), 100, true)
 	before, _, _ := strings.Cut(frames["1"], "allow Bash?") // the next frame has the answer
 	golden.Tables(t, filepath.Join("..", "..", "..", "..", "..", "docs", "terminal.md"), map[string]string{"plain": "```text\n" + before + frames["2"] + "```\n"}, updating())
 }

@@ -28,8 +28,8 @@ type Console struct {
 	Width int // of the terminal; 0: lines are as long as their texts
 
 	// Edit says that keys come one by one, from a terminal in raw mode: the console shows the text
-	// that is being written. Else lines come whole, and with Echo from a person, who is shown when
-	// one is expected.
+	// that is being written. Else lines come whole. Echo says that the terminal shows them, so a
+	// mark stands before them.
 	Edit, Echo bool
 
 	// Asked, if set, is called before a question is written: to drop what was typed before it.
@@ -194,7 +194,7 @@ func (c *Console) Close(now time.Time) {
 
 // unmark goes to the next line if the terminal waits for a line.
 func (c *Console) unmark() {
-	if !c.Edit && c.mark != "" {
+	if !c.Edit && c.Echo && c.mark != "" {
 		c.line("")
 		c.mark = ""
 	}
@@ -274,7 +274,7 @@ func (c *Console) running() []*view.Call {
 	}
 	var out []*view.Call
 	for _, it := range s.Items[min(c.Model.Mark.Items, len(s.Items)):] {
-		if call, ok := it.Data.(*view.Call); ok && call.Result == nil && !call.Started.IsZero() && call.Phase != "asking" {
+		if call, ok := it.Data.(*view.Call); ok && call.Result == nil && !call.Started.IsZero() && call.Phase != "asking" && call.Use.Name != "AskUser" {
 			out = append(out, call)
 		}
 	}
@@ -291,6 +291,13 @@ func (c *Console) signs(now time.Time) {
 	if !c.run.Equal(m.Since) {
 		c.run, c.beat = m.Since, m.Since.Add(firstBeat)
 	}
+	due := !now.Before(c.beat)
+	for !now.Before(c.beat) {
+		c.beat = c.beat.Add(nextBeats)
+	}
+	if len(m.Cards) > 0 { // the person is asked, and knows
+		return
+	}
 	for _, call := range c.running() {
 		if c.told[call.ID] || now.Before(call.Started.Add(runTime)) {
 			continue
@@ -301,13 +308,7 @@ func (c *Console) signs(now time.Time) {
 		c.told[call.ID] = true
 		c.waits = append(c.waits, c.plain("(running: "+draw.PlainCall(m, call)+")"))
 	}
-	if now.Before(c.beat) {
-		return
-	}
-	for !now.Before(c.beat) {
-		c.beat = c.beat.Add(nextBeats)
-	}
-	if len(m.Cards) > 0 { // the person knows
+	if !due {
 		return
 	}
 	said := "still working, " + age(now.Sub(m.Since))
@@ -388,7 +389,12 @@ func (c *Console) show() {
 		text, caret := window(before, after, c.columns()-1-frame.Width(mark))
 		c.mark = mark
 		c.out = append(c.out, c.row.change(mark+text, frame.Width(mark)+caret)...)
-	case c.Echo && mark != "" && mark != c.mark:
+	case !c.Echo: // what is expected is a line of its own
+		if c.mark != mark && mark != "" && mark != "> " {
+			c.line(mark)
+		}
+		c.mark = mark
+	case mark != "" && mark != c.mark:
 		c.unmark()
 		c.out, c.mark = append(c.out, mark...), mark
 	}

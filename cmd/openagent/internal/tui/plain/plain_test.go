@@ -288,7 +288,7 @@ func TestRecall(t *testing.T) {
 	c.Update(now, ui.Facts{Version: "1", Model: "m"})
 	c.Update(now, ui.Recall{Events: events})
 	said := string(c.Take())
-	if !strings.HasPrefix(said, "openagent 1") || !strings.Contains(said, "(20 earlier items before)\r\n\r\n> prompt 20.\r\n") || strings.Contains(said, "prompt 19.") || !strings.Contains(said, "> prompt 29.\r\n> ") {
+	if !strings.HasPrefix(said, "openagent 1") || !strings.Contains(said, "(20 earlier items)\r\n\r\n> prompt 20.\r\n") || strings.Contains(said, "prompt 19.") || !strings.Contains(said, "> prompt 29.\r\n> ") {
 		t.Errorf("%q", said)
 	}
 }
