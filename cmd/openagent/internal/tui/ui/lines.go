@@ -9,7 +9,6 @@ import (
 
 	"github.com/openagent-go/agent/cmd/openagent/internal/tui/input"
 	"github.com/openagent-go/agent/internal/text"
-	"github.com/openagent-go/agent/llm"
 	"github.com/openagent-go/agent/session/view"
 )
 
@@ -341,7 +340,8 @@ func (m Model) skip(items []*view.Item) Model {
 		if !ok || !p.FromUser() || m.Plain.skipped[it.ID] {
 			continue
 		}
-		if i := slices.Index(m.Plain.echoed, firstText(p.Message.Message)); i >= 0 {
+		said := p.Message.Message.Text() // what the program adds follows what was typed
+		if i := slices.IndexFunc(m.Plain.echoed, func(typed string) bool { return strings.HasPrefix(said, typed) }); i >= 0 {
 			m.Plain.echoed = slices.Delete(slices.Clone(m.Plain.echoed), i, i+1)
 			if m.Plain.skipped == nil {
 				m.Plain.skipped = map[string]bool{}
@@ -350,16 +350,6 @@ func (m Model) skip(items []*view.Item) Model {
 		}
 	}
 	return m
-}
-
-// firstText is a message as the person wrote it: what the program adds follows.
-func firstText(m llm.Message) string {
-	for _, b := range m.Content {
-		if t, ok := b.(llm.Text); ok {
-			return t.Text
-		}
-	}
-	return ""
 }
 
 // plainChoice makes a question of a choice.
