@@ -103,3 +103,42 @@ func BenchmarkDelta(b *testing.B) {
 		})
 	}
 }
+
+// The page of a share of a session with 10,000 messages, at first and when somebody watches it, and a
+// preview of it.
+func BenchmarkShare(b *testing.B) {
+	s := benchSite(b)
+	s.Shares = new(Shares)
+	c := &call{r: httptest.NewRequest("GET", "/", nil)}
+	shown, err := s.previewShare(c, shareRequest{Session: "chat"})
+	if err != nil {
+		b.Fatal(err)
+	}
+	made, err := s.createShare(c, shown.Preview)
+	if err != nil {
+		b.Fatal(err)
+	}
+	b.Run("first", func(b *testing.B) {
+		for b.Loop() {
+			get(b, s, made.Path)
+			s.sharing.mu.Lock()
+			f := s.sharing.feeds[made.ID]
+			s.sharing.mu.Unlock()
+			f.over("measured")
+		}
+	})
+	b.Run("again", func(b *testing.B) {
+		for b.Loop() {
+			get(b, s, made.Path)
+		}
+	})
+	b.Run("preview", func(b *testing.B) {
+		for b.Loop() {
+			if _, err := s.previewShare(c, shareRequest{Session: "chat"}); err != nil {
+				b.Fatal(err)
+			}
+			clear(s.sharing.previews)
+		}
+	})
+	s.endShares()
+}

@@ -16,6 +16,7 @@ import (
 	"os/user"
 	"path/filepath"
 	"slices"
+	"strings"
 	"sync"
 	"time"
 
@@ -44,6 +45,7 @@ const (
 	maxShares      = 200                 // of all users
 	maxShareFile   = 1 << 20
 	minPassword    = 8
+	maxPassword    = 1000             // bytes
 	passwordRounds = 600_000          // of PBKDF2
 	previewTime    = 10 * time.Minute // in which a preview can be confirmed
 	maxPreviews    = 100
@@ -281,7 +283,8 @@ func (s *Server) shareRules() (*sharetext.Rules, error) {
 	}
 	o.Users = append(o.Users, os.Getenv("USER"), os.Getenv("LOGNAME"))
 	if name, err := os.Hostname(); err == nil {
-		o.Hosts = append(o.Hosts, name)
+		short, _, _ := strings.Cut(name, ".")
+		o.Hosts = append(o.Hosts, name, short)
 	}
 	rules, err := sharetext.New(o)
 	if err != nil {
@@ -307,7 +310,7 @@ func (s *Server) enter(sh share, password string) (cookie string, err error) {
 	if len(recent) >= maxGuesses {
 		return "", &Error{http.StatusTooManyRequests, "too_many_logins", "there were too many wrong passwords in the last minute", "wait a minute and try again"}
 	}
-	right := sh.Password.is(password)
+	right := len(password) <= maxPassword && sh.Password.is(password)
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if !right {

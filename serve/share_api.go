@@ -108,8 +108,8 @@ func (s *Server) shareOptions(ctx context.Context, user string, in shareRequest)
 		return sh, bad("results must be fold or omit")
 	case in.Password != "" && utf8.RuneCountInString(in.Password) < minPassword:
 		return sh, bad("the password must have %d characters or more", minPassword)
-	case len(in.Password) > 1000:
-		return sh, bad("the password must not have more than 1000 bytes")
+	case len(in.Password) > maxPassword:
+		return sh, bad("the password must not have more than %d bytes", maxPassword)
 	case in.From < 0 || in.To < 0:
 		return sh, bad("from and to must be numbers of facts")
 	case in.Live && in.To != 0:

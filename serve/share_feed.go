@@ -12,6 +12,7 @@ import (
 
 	"github.com/openagent-go/agent/event"
 	"github.com/openagent-go/agent/internal/connlimit"
+	"github.com/openagent-go/agent/internal/fact"
 	"github.com/openagent-go/agent/internal/sessionhtml"
 	"github.com/openagent-go/agent/internal/sharetext"
 	"github.com/openagent-go/agent/internal/text"
@@ -101,6 +102,7 @@ type feed struct {
 	title    string // not redacted
 	last     int64
 	items    map[string]sharedItem
+	begun    map[string]bool          // keys of model calls for answers; others write summaries, also of what is out of scope
 	writing  map[string]*sharedAnswer // by key of the model call
 	answers  int                      // names of answers
 	viewers  map[*viewer]watching
@@ -141,7 +143,7 @@ func (s *Server) feedOf(ctx context.Context, sh share) (*feed, error) {
 	}
 	f := b.feeds[sh.ID]
 	if f == nil {
-		f = &feed{share: sh, reader: newSharedReader(s.store(sh.User), sh), rules: rules, items: map[string]sharedItem{}, writing: map[string]*sharedAnswer{}, viewers: map[*viewer]watching{}}
+		f = &feed{share: sh, reader: newSharedReader(s.store(sh.User), sh), rules: rules, items: map[string]sharedItem{}, begun: map[string]bool{}, writing: map[string]*sharedAnswer{}, viewers: map[*viewer]watching{}}
 		f.over, f.lasts = func(reason string) { s.endFeed(f, reason) }, func() bool { return s.lasts(sh.ID) }
 		if b.feeds == nil {
 			b.feeds = map[string]*feed{}
@@ -151,6 +153,7 @@ func (s *Server) feedOf(ctx context.Context, sh share) (*feed, error) {
 	f.uses++
 	b.mu.Unlock()
 	f.opening.Do(func() { f.failed = f.open(context.WithoutCancel(ctx), s.spawn) })
+	f.use(rules)
 	err = f.failed
 	if err == nil {
 		err = f.reader.sameSession(ctx)
@@ -164,6 +167,16 @@ func (s *Server) feedOf(ctx context.Context, sh share) (*feed, error) {
 		return nil, err
 	}
 	return f, nil
+}
+
+// use makes the feed hide by rules that may have become more.
+func (f *feed) use(rules *sharetext.Rules) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.rules != rules {
+		f.rules = rules
+		clear(f.items)
+	}
 }
 
 // leaveFeed gives up the use of a feed. It ends some time after the last one has left.
@@ -288,6 +301,8 @@ func (f *feed) follow(ctx context.Context, after int64) {
 // fact takes a fact in. It is called with the lock.
 func (f *feed) fact(e event.Event) {
 	switch d := e.Data.(type) {
+	case fact.ModelStart:
+		f.begun[d.Key] = d.Call == "" && d.Compacts == ""
 	case event.AssistantMessage:
 		f.settle(d.Key)
 	case event.ModelFailed:
@@ -296,6 +311,7 @@ func (f *feed) fact(e event.Event) {
 		for key := range f.writing {
 			f.settle(key)
 		}
+		clear(f.begun)
 	case event.SessionNamed:
 		f.title = cmp.Or(d.Title, f.title)
 	}
@@ -308,6 +324,7 @@ func (f *feed) fact(e event.Event) {
 
 // settle forgets an answer that is on record: it is an item now. It is called with the lock.
 func (f *feed) settle(key string) {
+	delete(f.begun, key)
 	if a := f.writing[key]; a != nil {
 		delete(f.writing, key)
 		f.broadcast("text", sharedPiece{Answer: a.name, Restart: true})
@@ -316,6 +333,9 @@ func (f *feed) settle(key string) {
 
 // piece takes a piece of an answer in. It is called with the lock.
 func (f *feed) piece(d event.TextDelta) {
+	if !f.begun[d.Key] {
+		return
+	}
 	a := f.writing[d.Key]
 	if a == nil {
 		f.answers++

@@ -24,6 +24,7 @@ import (
 	"github.com/openagent-go/agent/internal/eventtable"
 	"github.com/openagent-go/agent/internal/fact"
 	"github.com/openagent-go/agent/internal/fill"
+	"github.com/openagent-go/agent/internal/sharetext"
 	"github.com/openagent-go/agent/llm"
 	"github.com/openagent-go/agent/llm/llmtest"
 	"github.com/openagent-go/agent/session"
@@ -865,6 +866,39 @@ func TestShareImagesAndResults(t *testing.T) {
 		}
 		if strings.Contains(page, "<details open") {
 			t.Errorf("a large result is open: %s", page)
+		}
+	}
+}
+
+// Pieces of a summary are not shown: it may tell what is out of scope. New secrets are hidden from the next
+// page on.
+func TestSharedSummaries(t *testing.T) {
+	rules := func(secrets ...string) *sharetext.Rules {
+		r, err := sharetext.New(sharetext.Options{Secrets: secrets})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return r
+	}
+	f := &feed{rules: rules(), items: map[string]sharedItem{}, begun: map[string]bool{}, writing: map[string]*sharedAnswer{}}
+	at := func(seq int64, d event.Data) { f.fact(event.Event{Seq: seq, Prev: seq - 1, Time: time.Now(), Data: d}) }
+	at(1, fact.ModelStart{Key: "summary", Compacts: "x"})
+	at(2, fact.ModelStart{Key: "answer", Model: "m"})
+	for _, key := range []string{"summary", "answer", "unknown"} {
+		f.piece(event.TextDelta{Key: key, Text: key + " text\n"})
+	}
+	if len(f.writing) != 1 || f.writing["answer"].text.Shown() != "answer text\n" {
+		t.Errorf("%v", f.writing)
+	}
+	at(3, event.AssistantMessage{Key: "answer", Response: llm.Response{Message: llm.Message{Role: llm.Assistant, Content: llm.Blocks{llm.Text{Text: "it is new-secret-value now"}}}}})
+	for _, c := range []struct {
+		rules *sharetext.Rules
+		want  string
+	}{{f.rules, "is new-secret-value now"}, {rules("new-secret-value"), "is *** now"}} {
+		f.use(c.rules)
+		v, err := f.page(0, true)
+		if err != nil || len(v.Turns) != 1 || !strings.Contains(string(v.Turns[0].HTML), c.want) {
+			t.Errorf("%+v %v", v, err)
 		}
 	}
 }
