@@ -32,6 +32,7 @@ type activeRun struct {
 	warned bool // about the budget
 	told   toldExecutor
 	over   atomic.Bool // the last fact is applied; anyone may read it
+	hide   func()      // ends what [activeRun.provide] began
 
 	// The outcome. Other goroutines read it once the run is done.
 	result *Result // for the caller
@@ -60,6 +61,7 @@ func (l *activeRun) begin(prompt bool, first []event.Fact) {
 			}
 		}
 	}
+	l.hide = l.provide()
 	l.Begin(ctx, closing, first, restart)
 }
 
@@ -210,6 +212,7 @@ func joinRules(a, b []permission.Rule) []permission.Rule { return slices.Concat(
 // Closed implements [driver.Host]. It sets the error of the run and frees the session for
 // the next one.
 func (l *activeRun) Closed() {
+	l.hide()
 	failed := l.Failed()
 	if failed != nil {
 		l.err = failed

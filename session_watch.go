@@ -22,8 +22,10 @@ import (
 // leave, keep the last sequence number, and continue with it later.
 //
 // Signals come too if the run is in this process and its Agent has the same session store.
-// The first [event.TextDelta] of an answer that you get has all of its text so far: see
-// its Restart. Facts and signals of a sub-agent come as [event.AgentEvent], as in
+// If you join in the middle of a run, you first get what is in flight: for each answer an
+// [event.TextDelta] with all of its text so far (see its Restart), for each call its last
+// [event.ToolProgress], and the open [event.PermissionRequest] and [event.UserQuestion]
+// signals. A question may come twice; its call has the same ID. Facts and signals of a sub-agent come as [event.AgentEvent], as in
 // [Session.Stream], in this process only. To get the facts of a sub-agent elsewhere, watch
 // its own session, which is stored in session.Under(store, id).
 //
@@ -64,6 +66,12 @@ type observer struct {
 	settled string    // key of the last answer that was yielded
 	behind  bool      // the store may have more facts
 
+	begun   bool          // what was in flight at the beginning is known
+	through int64         // the fact that then belongs behind
+	then    []event.Event // what is in flight there, not yielded yet
+
+	known map[string]bool // answers, by session and key, whose text was in flight at the beginning
+
 	waits   bool       // a goroutine waits for facts in the store
 	waiting int64      // after this one
 	stored  chan error // its result
@@ -75,6 +83,12 @@ func (w *observer) watch(ctx context.Context) error {
 	for {
 		if w.behind {
 			if err := w.catchUp(ctx); err != nil {
+				return err
+			}
+		}
+		if !w.begun {
+			w.begun = true
+			if err := w.join(ctx); err != nil {
 				return err
 			}
 		}
@@ -118,7 +132,10 @@ func (w *observer) fact(e event.Event) error {
 	case event.ModelFailed:
 		w.settled = d.Key
 	}
-	return w.emit(e)
+	if err := w.emit(e); err != nil {
+		return err
+	}
+	return w.joined()
 }
 
 // catchUp yields the facts that the store has after the last one. It reads the last one
@@ -156,7 +173,7 @@ func (w *observer) show(ctx context.Context, events []event.Event) error {
 		switch {
 		case e.Seq == 0 && w.late(e):
 		case e.Seq == 0:
-			if err := w.emit(e); err != nil {
+			if err := w.emit(w.restarted(e)); err != nil {
 				return err
 			}
 		case e.Seq == w.last+1:

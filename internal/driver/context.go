@@ -3,6 +3,7 @@ package driver
 import (
 	"context"
 	"log/slog"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -27,6 +28,14 @@ type Context struct {
 	span  executor.OpenSpan // span of the effect, begun by the tracing code
 	call  *event.Call       // that the effect is about; nil: none, or no reader
 	meter *metering.Call    // for the quota; nil: none, or no model call
+	shown lastShown
+}
+
+// lastShown is what an effect has shown last, for observers who come later.
+type lastShown struct {
+	mu     sync.Mutex
+	text   string       // of the answer so far
+	signal event.Signal // the last progress or question; nil: none
 }
 
 // A cancellable is a context with its end.
@@ -63,6 +72,12 @@ func (n *Context) warns(w quotawarning.Warning) {
 func (n *Context) Watched() bool { return n.run.events != nil || n.run.host.Observed() }
 
 func (n *Context) Show(sig event.Signal) {
+	switch sig.(type) {
+	case event.ToolProgress, event.PermissionRequest, event.UserQuestion:
+		n.shown.mu.Lock()
+		n.shown.signal = sig
+		n.shown.mu.Unlock()
+	}
 	if !n.muted.Load() {
 		n.run.show(event.Event{Session: n.run.x.Session, Data: sig, Call: n.call})
 	}
@@ -72,6 +87,9 @@ func (n *Context) Text(key, text, soFar string) {
 	if n.muted.Load() {
 		return
 	}
+	n.shown.mu.Lock()
+	n.shown.text = soFar
+	n.shown.mu.Unlock()
 	r := n.run
 	if r.events != nil && !r.events.AppendText(key, text) {
 		r.events.Put(event.Event{Session: r.x.Session, Data: event.TextDelta{Key: key, Text: text}})

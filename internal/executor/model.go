@@ -108,13 +108,13 @@ func (r *reply) take(ctx context.Context, d llm.Delta) {
 		r.text.WriteString(d.Text)
 	}
 	switch {
+	case u == nil && !thinking:
+		r.job.Signals.Text(r.effect.Key(), d.Text, r.text.String())
 	case !r.job.Signals.Watched():
 	case u != nil:
 		r.job.Signals.Show(event.ToolInputDelta{Key: r.effect.Key(), ID: u.ID, Tool: u.Name, Text: d.Text})
-	case thinking:
-		r.job.Signals.Show(event.ThinkingDelta{Key: r.effect.Key(), Text: d.Text})
 	default:
-		r.job.Signals.Text(r.effect.Key(), d.Text, r.text.String())
+		r.job.Signals.Show(event.ThinkingDelta{Key: r.effect.Key(), Text: d.Text})
 	}
 }
 
