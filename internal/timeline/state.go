@@ -218,7 +218,20 @@ func (s *State) modelEnd(e event.Event, key string, u llm.Usage, usd *float64, f
 	return sp
 }
 
+// modelBegan adds the span of a model call whose start is not among the facts: a program that gets
+// the facts without bookkeeping knows only how long the call took.
+func (s *State) modelBegan(e event.Event, key, model string, took time.Duration) {
+	if s.models[key] != nil {
+		return
+	}
+	sp := s.add(e, Model, model)
+	sp.Start, sp.Item = e.Time.Add(-max(took, 0)), key
+	s.endWaiting(sp.Start)
+	put(&s.models, key, sp)
+}
+
 func (s *State) answered(e event.Event, d event.AssistantMessage) {
+	s.modelBegan(e, d.Key, d.Model, d.Duration)
 	s.modelEnd(e, d.Key, d.Response.Usage, d.CostUSD, "", d.Key)
 	for i, u := range d.Response.Message.ToolUses() {
 		id := "c" + strconv.FormatInt(e.Seq, 10) + "." + strconv.Itoa(i)
@@ -230,6 +243,7 @@ func (s *State) answered(e event.Event, d event.AssistantMessage) {
 }
 
 func (s *State) modelFailed(e event.Event, d event.ModelFailed) {
+	s.modelBegan(e, d.Key, d.Model, d.Duration)
 	sp := s.modelEnd(e, d.Key, d.Usage, d.CostUSD, d.Message, "")
 	if d.Retry {
 		s.endWaiting(e.Time)

@@ -227,6 +227,26 @@ main rows 2 0-2 2-10
 `, a))
 }
 
+// Without bookkeeping, spans of the model begin as long before their ends as they took.
+func TestWithoutBookkeeping(t *testing.T) {
+	var j journal
+	j.add(0, prompt())
+	j.add(2, event.ModelFailed{Key: "k1", Model: "m", Message: "reset", Retry: true, Duration: 2 * time.Second})
+	m := answer("k2", use("u1", "Bash", `{"command":"ls"}`))
+	m.Duration = 3 * time.Second
+	a := j.add(8, m)
+	j.add(9, event.ToolStart{Call: fmt.Sprintf("c%d.0", a)})
+	j.add(10, event.ToolResult{Call: fmt.Sprintf("c%d.0", a)})
+	j.add(10, event.RunEnd{})
+	check(t, j.Timeline(now(10)), `
+main rows 1 0-10
+- model 0-2 row 0 m: reset FAILED [k1]
+- retry 2-5 row 0 m: reset [k1]
+- model 5-8 row 0 m [k2]
+- tool 9-10 row 0 Bash: ls [k2/u1]
+`)
+}
+
 // What a rewind took away is not on the timeline.
 func TestRewound(t *testing.T) {
 	var j journal
