@@ -249,13 +249,37 @@ func (m Model) paste(p input.Paste) (Model, []Action) {
 	}
 	m = m.unsearch()
 	var actions []Action
-	if path, ok := imagePath(p.Text); ok {
-		actions = append(actions, LoadImage{path, strings.TrimSpace(p.Text)})
+	for _, pasted := range dropped(p.Text) {
+		if path, ok := imagePath(pasted); ok {
+			actions = append(actions, LoadImage{path, pasted})
+		}
 	}
 	m.Editor = m.Editor.Paste(p.Text)
 	m, more := m.complete()
 	return m, append(actions, more...)
 }
+
+// dropped splits a paste into the paths of several images. A paste that is something else stays
+// whole.
+func dropped(text string) []string {
+	whole := []string{strings.TrimSpace(text)}
+	words := word.FindAllString(text, maxDropped+1)
+	if len(words) < 2 || len(words) > maxDropped {
+		return whole
+	}
+	for _, w := range words {
+		if _, ok := imagePath(w); !ok {
+			return whole
+		}
+	}
+	return words
+}
+
+// maxDropped is how many images may be dropped at once.
+const maxDropped = 20
+
+// word is a word of a command line: in quotes, or without blanks but those behind a backslash.
+var word = regexp.MustCompile(`'[^']*'|"[^"]*"|(?:\\.|[^\\\s])+`)
 
 // imagePath returns the path of an image if a paste is nothing else. A file that is dropped on a
 // terminal comes as a path in quotes or with backslashes, or as a URL.

@@ -530,6 +530,20 @@ func TestLateCommands(t *testing.T) {
 	}
 }
 
+// Several images may be dropped at once.
+func TestDroppedImages(t *testing.T) {
+	u := newUser().does(input.Paste{Text: `/tmp/a.png '/tmp/my b.png'` + "\n" + `/tmp/c\ d.gif `})
+	for _, a := range u.actions {
+		if l, ok := a.(LoadImage); ok {
+			u.does(Image{Path: l.Path, Pasted: l.Pasted, Note: "8×8"})
+		}
+	}
+	text, images := u.m.Editor.Content()
+	if fmt.Sprintf("%q", images) != `["/tmp/a.png" "/tmp/my b.png" "/tmp/c d.gif"]` || strings.Contains(text, "/tmp") {
+		t.Errorf("%q %q", images, text)
+	}
+}
+
 // Without animation, nothing but the clock moves.
 func TestStill(t *testing.T) {
 	u := newUser()
@@ -554,7 +568,6 @@ func TestImagePaths(t *testing.T) {
 		"file://localhost/tmp/a.gif\n": "/tmp/a.gif",
 		"/tmp/a.png and more":          "",
 		"see /tmp/a.png":               "",
-		"/tmp/a.png\n/tmp/b.png":       "",
 		"file:///tmp/bad%zz.png":       "",
 		"https://example.com/a.png":    "",
 	} {
