@@ -130,8 +130,8 @@ func (c *Chat) takeTerminal(ctx context.Context) error {
 
 // converse runs the conversation on a terminal.
 func (c *Chat) converse(ctx context.Context, mode permission.Mode, args []string) error {
-	if c.screen != nil {
-		defer c.screen.Terminal.Rescue()
+	if t := c.front.terminal(); t != nil {
+		defer t.Rescue()
 	}
 	c.list = &sessionlist.List{H: c.h, Here: c.s.Store, Dir: c.s.Project, Given: c.s.Options.SessionDir != "", Current: c.s.Session.ID, Tell: c.post}
 	c.post(c.facts(mode))

@@ -28,6 +28,8 @@ type front interface {
 	Run(ctx context.Context) error
 	// close shows the end of the conversation and gives the terminal back.
 	close() error
+	// terminal returns the terminal that the front has taken; nil: none.
+	terminal() *terminal.Terminal
 }
 
 // A screen is the terminal UI.
@@ -35,6 +37,8 @@ type screen struct {
 	tui.Loop
 	c *Chat
 }
+
+func (s *screen) terminal() *terminal.Terminal { return s.Terminal }
 
 func (s *screen) close() error {
 	width, _, err := s.Terminal.Size()
@@ -78,6 +82,8 @@ func (c *Chat) openScreen(ctx context.Context) (*screen, error) {
 
 // plainLines is plain mode.
 type plainLines struct{ tui.Lines }
+
+func (l *plainLines) terminal() *terminal.Terminal { return l.Terminal }
 
 func (l *plainLines) close() error {
 	if l.Terminal == nil {

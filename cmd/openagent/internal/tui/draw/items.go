@@ -137,13 +137,10 @@ func prose(p ui.Prose, from, width int) []row {
 }
 
 // settled draws the blocks of an answer from a number on that do not change any more.
-func settled(p ui.Prose, from, width int) []row { return parts(mdview.New(width), p.Parts, from) }
-
-// parts draws blocks from a number on.
-func parts(v *mdview.View, parts []markdown.Part, from int) []row {
+func settled(p ui.Prose, from, width int) []row {
 	var out []row
-	viewAt(v, parts, min(from, len(parts)))
-	for _, part := range parts[min(from, len(parts)):] {
+	v := viewAt(mdview.New(width), p.Parts, min(from, len(p.Parts)))
+	for _, part := range p.Parts[min(from, len(p.Parts)):] {
 		out = append(out, v.Part(part)...)
 	}
 	return out

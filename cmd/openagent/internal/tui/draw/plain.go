@@ -197,7 +197,14 @@ func (p plainLook) blocks(it *view.Item, blocks []markdown.Part, from int) []row
 }
 
 func (p plainLook) text(blocks []markdown.Part, from int) []row {
-	out := parts(mdview.NewPlain(p.prose()), blocks, from)
+	v := mdview.NewPlain(p.prose())
+	if from > 0 {
+		v.Continue()
+	}
+	var out []row
+	for _, b := range blocks[min(from, len(blocks)):] {
+		out = append(out, v.Part(b)...)
+	}
 	if from == 0 && len(out) > 0 {
 		out = append([]row{{}}, out...)
 	}

@@ -36,6 +36,9 @@ type View struct {
 // New returns a view of so many cells.
 func New(width int) *View { return &View{width: max(width, minProse)} }
 
+// Continue makes a view of NewPlain continue a text of which another one has drawn the beginning.
+func (v *View) Continue() { v.any = true }
+
 // NewPlain returns a view for places without styles, and for people who listen: headings have
 // their signs, code is indented or in backticks, and lines are drawn with - and |. Rows of text
 // are as long as the texts if width is 0.
@@ -192,7 +195,11 @@ func (v *View) sign(drawn, plain string) string {
 func (v *View) lines(s *highlight.Scanner, text string) []styled.Row {
 	var out []styled.Row
 	for line := range strings.Lines(text) {
-		out = append(out, styled.Join(styled.Row{{Text: v.sign("", "    ")}}, styled.Colour(s, line)))
+		if v.plain {
+			out = append(out, styled.Join(styled.Row{{Text: "    "}}, styled.Verbatim(styled.Plain, line)))
+		} else {
+			out = append(out, styled.Colour(s, line))
+		}
 	}
 	return out
 }
