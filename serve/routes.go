@@ -24,6 +24,7 @@ type route struct {
 	in, out      any // zero values of the bodies; nil: none
 	status       int // of a success; 0: 200
 	open         bool
+	fail         func(*call, *Error) // writes errors as another protocol does; nil: they are as usual
 }
 
 // A parameter is one of a query.
@@ -105,6 +106,8 @@ func (e endpoint) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		e.server.log().Error("a request failed", "route", e.pattern(), "error", err)
 	}
 	switch {
+	case err != nil && e.fail != nil:
+		e.fail(c, errorOf(err))
 	case err != nil && (e.page || e.path == "/login"):
 		e.failPage(c, err)
 	case err != nil:

@@ -92,6 +92,7 @@ type Server struct {
 	stats   statsCache
 	telling sync.Mutex // held while Watched is called
 	sharing sharing
+	heads   heads // of clients of Chat Completions
 
 	mu      sync.Mutex // guards the fields below
 	lives   map[place]*live
@@ -147,6 +148,9 @@ func (s *Server) prepare() {
 	s.cross = http.NewCrossOriginProtection()
 	s.routes = http.NewServeMux()
 	for _, at := range routes {
+		s.routes.Handle(at.pattern(), endpoint{s, at, false})
+	}
+	for _, at := range adapterRoutes {
 		s.routes.Handle(at.pattern(), endpoint{s, at, false})
 	}
 	for _, at := range pageRoutes {

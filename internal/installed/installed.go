@@ -48,6 +48,12 @@ func ClaudeSDK(t testing.TB) string {
 	return module(t, "claude", "@anthropic-ai/claude-agent-sdk/sdk.mjs")
 }
 
+// ChatModule returns a file of the npm packages of chat programs.
+func ChatModule(t testing.TB, file string) string {
+	t.Helper()
+	return module(t, "chat", file)
+}
+
 func module(t testing.TB, folder, file string) string {
 	t.Helper()
 	path := filepath.Join(Repository(t), ".cache", folder, "node_modules", filepath.FromSlash(file))

@@ -1,8 +1,9 @@
 #!/usr/bin/env bash
 # Installs the language servers that tests start into .cache/servers, the MCP servers
 # into .cache/mcp, a client of the Agent Client Protocol and the adapter that serves Claude
-# Code by it into .cache/acp, the Claude Agent SDK into .cache/claude, tmux into .cache/tmux and PostgreSQL
-# into .cache/postgres, where tests look for them. What is there already is left alone.
+# Code by it into .cache/acp, the Claude Agent SDK into .cache/claude, clients of chat protocols into
+# .cache/chat, tmux into .cache/tmux and PostgreSQL into .cache/postgres, where tests look for them.
+# What is there already is left alone.
 set -euo pipefail
 here=$(cd "$(dirname "$0")" && pwd)
 mkdir -p "$here/../../../.cache"
@@ -47,7 +48,7 @@ if ! command -v initdb >/dev/null && ! compgen -G '/usr/lib/postgresql/*/bin/ini
 	fi
 fi
 if ! command -v npm >/dev/null; then
-	echo "npm is not installed: no typescript-language-server, no MCP servers, no ACP client and no Claude Agent SDK" >&2
+	echo "npm is not installed: no typescript-language-server, no MCP servers, no ACP client, no Claude Agent SDK and no chat clients" >&2
 	[ "${CI:-}" != true ] # where everything is tested
 	exit
 fi
@@ -67,3 +68,4 @@ packages "$here/mcp" "$cache/mcp" @modelcontextprotocol/conformance
 # Without optional packages: they bring along Claude Code itself.
 packages "$here/acp" "$cache/acp" @agentclientprotocol/claude-agent-acp --omit=optional --legacy-peer-deps
 packages "$here/claude" "$cache/claude" @anthropic-ai/claude-agent-sdk --omit=optional --legacy-peer-deps
+packages "$here/chat" "$cache/chat" openai
