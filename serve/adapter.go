@@ -58,7 +58,7 @@ const (
 type telling struct {
 	prompt string // id of the prompt of the run: what comes before it is left out; "": nothing is
 	shown  map[string]*writing
-	calls  map[string]bool // calls and questions that were told
+	calls  map[string]bool // ids of calls, questions ("? "), results ("= ") and whole answers ("k ") that were told
 	last   int64           // number of the last fact
 }
 
@@ -73,6 +73,9 @@ func (t *telling) apply(e event.Event) (out []piece) {
 	}
 	switch d := e.Data.(type) {
 	case event.TextDelta:
+		if t.calls["k "+d.Key] {
+			return nil
+		}
 		w := t.writing(d.Key)
 		if d.Restart {
 			return rest(said, d.Key, &w.text, d.Text)
@@ -80,12 +83,16 @@ func (t *telling) apply(e event.Event) (out []piece) {
 		w.text = append(w.text, d.Text...)
 		return []piece{{kind: said, key: d.Key, text: d.Text}}
 	case event.ThinkingDelta:
+		if t.calls["k "+d.Key] {
+			return nil
+		}
 		w := t.writing(d.Key)
 		w.thinking = append(w.thinking, d.Text...)
 		return []piece{{kind: thought, key: d.Key, text: d.Text}}
 	case event.AssistantMessage:
 		return t.answer(e.Seq, d)
 	case event.ModelFailed:
+		t.once("k " + d.Key)
 		if t.shown[d.Key] != nil {
 			delete(t.shown, d.Key)
 			return []piece{{kind: withdrawn, key: d.Key, text: d.Message}}
@@ -98,7 +105,7 @@ func (t *telling) apply(e event.Event) (out []piece) {
 		if !t.calls[d.Call] && e.Call != nil {
 			out = t.call(d.Call, "", e.Call.Tool, e.Call.Input)
 		}
-		if t.calls[d.Call] {
+		if t.calls[d.Call] && t.once("= "+d.Call) {
 			out = append(out, piece{kind: returned, call: d.Call, text: d.Result.Text(), failed: d.Result.IsError || d.Fault != "", denied: d.Cause == "denied"})
 		}
 		return out
@@ -142,6 +149,7 @@ func (t *telling) answer(seq int64, d event.AssistantMessage) (out []piece) {
 	out = append(out, rest(thought, d.Key, &w.thinking, thinking.String())...)
 	out = append(out, rest(said, d.Key, &w.text, d.Response.Message.Text())...)
 	delete(t.shown, d.Key)
+	t.once("k " + d.Key)
 	for i, u := range d.Response.Message.ToolUses() {
 		out = append(out, t.call("c"+strconv.FormatInt(seq, 10)+"."+strconv.Itoa(i), d.Key, u.Name, u.Input)...)
 	}
@@ -222,14 +230,13 @@ type teller interface {
 	quiet() error
 }
 
-// tell begins a run and tells it until its end: what comes after the prompt with the given id, or, with
-// "", after a fact. It returns errNoEnd for a run without an end, and the error of begin.
-func (l *live) tell(ctx context.Context, prompt string, after int64, begin func() error, to teller) error {
+// tell begins a run and tells it until its end. It returns errNoEnd for a run without an end, and the
+// error of begin.
+func (l *live) tell(ctx context.Context, t *telling, begin func() error, to teller) error {
 	ctx, stop := context.WithCancel(ctx)
 	watching, halt := context.WithCancel(ctx)
 	joined, pieces, failed := make(chan struct{}), make(chan piece), make(chan error, 1)
 	over := !l.server.spawn(func() {
-		t := &telling{prompt: prompt, last: after}
 		failed <- l.watchRun(ctx, watchers.WithJoined(watching, func() { close(joined) }), t, pieces)
 	})
 	wait := func() {}
@@ -323,6 +330,31 @@ func (l *live) watchRun(ctx, watching context.Context, t *telling, to chan<- pie
 		}
 	}
 	return errNoEnd
+}
+
+// continued returns a telling of a run that waits, for a client that has its last answer.
+func (l *live) continued(ctx context.Context) (*telling, error) {
+	last, err := session.Last(ctx, l.store, l.at.id, 1, func(typ string) bool { return typ == "assistant_message" })
+	if err != nil {
+		return nil, err
+	}
+	if len(last) == 0 {
+		return nil, agent.ErrNoQuestion
+	}
+	t := &telling{last: last[0].Seq}
+	t.answer(last[0].Seq, last[0].Data.(event.AssistantMessage))
+	return t, nil
+}
+
+// answerAsk allows or denies a call for a client.
+func (l *live) answerAsk(c *call, id string, allow bool, reason string) error {
+	d := decision{Behavior: "deny", Reason: reason}
+	if allow {
+		d.Behavior = "allow"
+	}
+	c.r.SetPathValue("call", id)
+	_, err := l.server.decide(c, d)
+	return err
 }
 
 // stopAfter calls stop when a run is closed. The returned function waits for its goroutine, which ends
@@ -466,6 +498,11 @@ func promptOf(turns []turn, hasPast bool) (past []turn, in agent.Input) {
 	return turns[:n], in
 }
 
+// instructions puts instructions of a client before a prompt.
+func instructions(system, prompt string) string {
+	return "Instructions of the program that the user writes with:\n" + system + "\n\n" + prompt
+}
+
 // exists reports whether the session is on record.
 func (l *live) exists(ctx context.Context) (bool, error) {
 	_, err := session.Stat(ctx, l.store, l.at.id)
@@ -505,5 +542,8 @@ func init() {
 		{method: "POST", path: "/openai/v1/chat/completions", do: chatCompletions, fail: failChat},
 		{method: "GET", path: "/openai/v1/models", do: chatModels, fail: failChat},
 		{method: "GET", path: "/openai/v1/models/{model}", do: oneChatModel, fail: failChat},
+		{method: "POST", path: "/ai-sdk/chat", do: uiChat, fail: failUI},
+		{method: "GET", path: "/ai-sdk/chat/{id}/stream", do: uiResume, fail: failUI},
+		{method: "POST", path: "/agui", do: agui},
 	}
 }

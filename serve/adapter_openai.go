@@ -261,7 +261,7 @@ func chatCompletions(s *Server, c *call) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	err = o.l.tell(c.ctx(), o.in.ID, before, o.begin, o)
+	err = o.l.tell(c.ctx(), &telling{prompt: o.in.ID, last: before}, o.begin, o)
 	for _, t := range o.timers {
 		t.Stop()
 	}
@@ -338,7 +338,7 @@ func (o *completion) place() error {
 	c.r.SetPathValue("id", id)
 	_, o.in = promptOf(o.turns, has)
 	if system != "" && (!has || !own && known.system != o.system) {
-		o.in.Text = "Instructions of the program that the user writes with:\n" + system + "\n\n" + o.in.Text
+		o.in.Text = instructions(system, o.in.Text)
 	}
 	o.in.ID = session.NewID()
 	if o.req.Model != agentModel {

