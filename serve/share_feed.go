@@ -102,7 +102,7 @@ type feed struct {
 	title    string // not redacted
 	last     int64
 	items    map[string]sharedItem
-	begun    map[string]bool          // keys of model calls for answers; others write summaries, also of what is out of scope
+	side     map[string]bool          // keys of model calls for summaries, which may tell what is out of scope
 	writing  map[string]*sharedAnswer // by key of the model call
 	answers  int                      // names of answers
 	viewers  map[*viewer]watching
@@ -143,7 +143,7 @@ func (s *Server) feedOf(ctx context.Context, sh share) (*feed, error) {
 	}
 	f := b.feeds[sh.ID]
 	if f == nil {
-		f = &feed{share: sh, reader: newSharedReader(s.store(sh.User), sh), rules: rules, items: map[string]sharedItem{}, begun: map[string]bool{}, writing: map[string]*sharedAnswer{}, viewers: map[*viewer]watching{}}
+		f = &feed{share: sh, reader: newSharedReader(s.store(sh.User), sh), rules: rules, items: map[string]sharedItem{}, side: map[string]bool{}, writing: map[string]*sharedAnswer{}, viewers: map[*viewer]watching{}}
 		f.over, f.lasts = func(reason string) { s.endFeed(f, reason) }, func() bool { return s.lasts(sh.ID) }
 		if b.feeds == nil {
 			b.feeds = map[string]*feed{}
@@ -302,7 +302,9 @@ func (f *feed) follow(ctx context.Context, after int64) {
 func (f *feed) fact(e event.Event) {
 	switch d := e.Data.(type) {
 	case fact.ModelStart:
-		f.begun[d.Key] = d.Call == "" && d.Compacts == ""
+		if d.Call != "" || d.Compacts != "" {
+			f.side[d.Key] = true
+		}
 	case event.AssistantMessage:
 		f.settle(d.Key)
 	case event.ModelFailed:
@@ -311,7 +313,7 @@ func (f *feed) fact(e event.Event) {
 		for key := range f.writing {
 			f.settle(key)
 		}
-		clear(f.begun)
+		clear(f.side)
 	case event.SessionNamed:
 		f.title = cmp.Or(d.Title, f.title)
 	}
@@ -324,7 +326,6 @@ func (f *feed) fact(e event.Event) {
 
 // settle forgets an answer that is on record: it is an item now. It is called with the lock.
 func (f *feed) settle(key string) {
-	delete(f.begun, key)
 	if a := f.writing[key]; a != nil {
 		delete(f.writing, key)
 		f.broadcast("text", sharedPiece{Answer: a.name, Restart: true})
@@ -333,7 +334,7 @@ func (f *feed) settle(key string) {
 
 // piece takes a piece of an answer in. It is called with the lock.
 func (f *feed) piece(d event.TextDelta) {
-	if !f.begun[d.Key] {
+	if f.side[d.Key] { // none of today sends pieces
 		return
 	}
 	a := f.writing[d.Key]

@@ -880,11 +880,11 @@ func TestSharedSummaries(t *testing.T) {
 		}
 		return r
 	}
-	f := &feed{rules: rules(), items: map[string]sharedItem{}, begun: map[string]bool{}, writing: map[string]*sharedAnswer{}}
+	f := &feed{rules: rules(), items: map[string]sharedItem{}, side: map[string]bool{}, writing: map[string]*sharedAnswer{}}
 	at := func(seq int64, d event.Data) { f.fact(event.Event{Seq: seq, Prev: seq - 1, Time: time.Now(), Data: d}) }
 	at(1, fact.ModelStart{Key: "summary", Compacts: "x"})
 	at(2, fact.ModelStart{Key: "answer", Model: "m"})
-	for _, key := range []string{"summary", "answer", "unknown"} {
+	for _, key := range []string{"summary", "answer"} {
 		f.piece(event.TextDelta{Key: key, Text: key + " text\n"})
 	}
 	if len(f.writing) != 1 || f.writing["answer"].text.Shown() != "answer text\n" {
