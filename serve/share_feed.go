@@ -17,6 +17,7 @@ import (
 	"github.com/openagent-go/agent/internal/sharetext"
 	"github.com/openagent-go/agent/internal/text"
 	"github.com/openagent-go/agent/internal/turns"
+	"github.com/openagent-go/agent/internal/watchers"
 	"github.com/openagent-go/agent/session"
 	"github.com/openagent-go/agent/session/view"
 )
@@ -245,10 +246,17 @@ func (f *feed) open(ctx context.Context, spawn func(func()) bool) error {
 	}
 	following, stop := context.WithCancel(ctx)
 	f.stop = stop
-	last := f.last
-	if !spawn(func() { f.check(following) }) || f.share.To == 0 && !spawn(func() { f.follow(following, last) }) {
+	if !spawn(func() { f.check(following) }) {
 		return errClosed
 	}
+	if f.share.To != 0 {
+		return nil
+	}
+	last, joined := f.last, make(chan struct{})
+	if !spawn(func() { f.follow(watchers.WithJoined(following, func() { close(joined) }), last) }) {
+		return errClosed
+	}
+	<-joined // the pieces of an answer before that would be lost, if no other follows
 	return nil
 }
 
