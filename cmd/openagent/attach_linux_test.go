@@ -42,6 +42,19 @@ func TestAttach(t *testing.T) {
 	p.types("/budget\r")
 	p.sees(`does not work on a session of a server`)
 
+	p.types("/rewind\r")
+	p.sees(`go back to before`)
+	p.types("write b\r") // finds it
+	p.sees(`what goes back`)
+	p.sees(`b\.txt`)
+	p.types("\r")
+	p.sees(`went back: 1 file`)
+	p.sees(`continues from before`)
+	if _, err := os.Stat(f.dir + "/b.txt"); !os.IsNotExist(err) {
+		t.Errorf("b.txt is there: %v", err)
+	}
+	p.types("\x03") // the prompt that came back
+
 	address := strings.TrimPrefix(s.start.Address, "http://")
 	s.end(syscall.SIGKILL)
 	p.sees(`connection lost`)

@@ -3,21 +3,17 @@ package attached
 import (
 	"cmp"
 	"context"
-	"errors"
 	"fmt"
 	"path/filepath"
 	"slices"
-	"strconv"
 	"strings"
 
 	"github.com/openagent-go/agent/cmd/openagent/internal/cli"
 	"github.com/openagent-go/agent/cmd/openagent/internal/remote"
-	"github.com/openagent-go/agent/cmd/openagent/internal/rewind"
 	"github.com/openagent-go/agent/cmd/openagent/internal/settings"
 	"github.com/openagent-go/agent/cmd/openagent/internal/tui/draw"
 	"github.com/openagent-go/agent/cmd/openagent/internal/tui/ui"
 	"github.com/openagent-go/agent/cmd/openagent/internal/usage"
-	"github.com/openagent-go/agent/event"
 	"github.com/openagent-go/agent/internal/durable"
 	"github.com/openagent-go/agent/internal/engine"
 	"github.com/openagent-go/agent/internal/text"
@@ -35,7 +31,7 @@ var commands = []ui.CommandInfo{
 	{Name: "mode", Hint: "[MODE]", Help: "show or change the permission mode"},
 	{Name: "resume", Help: "continue an interrupted run"},
 	{Name: "rename", Hint: "[TITLE]", Help: "set the title of this session, or remove it"},
-	{Name: "rewind", Help: "let the conversation continue from before a prompt; files stay as they are"},
+	{Name: "rewind", Help: "go back to before a prompt: conversation, files or both"},
 	{Name: "agents", Help: "list the sub-agents of this session"},
 	{Name: "cost", Help: "show the cost of this session by model"},
 	{Name: "context", Help: "show what fills the model's context"},
@@ -132,6 +128,12 @@ func (v *View) picked(ctx context.Context, kind, value string) {
 		v.post(ui.Quit{})
 	case "prompt":
 		v.work.Go(func() {
+			if err := v.offerRewind(ctx, value); err != nil {
+				v.warn(err)
+			}
+		})
+	case "rewind":
+		v.work.Go(func() {
 			if err := v.rewind(ctx, value); err != nil {
 				v.warn(err)
 			}
@@ -195,44 +197,6 @@ func (v *View) offerSessions(ctx context.Context) error {
 	}
 	v.post(choice)
 	return nil
-}
-
-// offerPrompts opens the picker of prompts to go back to.
-func (v *View) offerPrompts(ctx context.Context) error {
-	list, err := rewind.ListPrompts(ctx, v.store, nil, v.id)
-	if err != nil {
-		return err
-	}
-	choice := ui.Choice{Kind: "prompt", Title: "go back to before (files stay as they are)"}
-	for _, p := range list {
-		choice.Items = append(choice.Items, ui.Item{Text: text.Runes(v.h.OneLine(p.Prompt), 200), Note: p.Time.Local().Format("2 Jan 15:04"), Value: strconv.FormatInt(p.Fact, 10)})
-	}
-	v.post(choice)
-	return nil
-}
-
-// rewind lets the conversation continue from before a prompt, which comes back into the input.
-func (v *View) rewind(ctx context.Context, fact string) error {
-	seq, err := strconv.ParseInt(fact, 10, 64)
-	if err != nil {
-		return err
-	}
-	for e, err := range v.store.Read(ctx, v.id, seq-1) {
-		if err != nil {
-			return err
-		}
-		d, ok := e.Data.(event.UserMessage)
-		if !ok || e.Seq != seq {
-			break
-		}
-		if err := v.c.Rewind(ctx, v.id, e.Prev); err != nil {
-			return err
-		}
-		v.say(ui.DimLine, "the conversation continues from before this prompt; files stay as they are")
-		v.post(ui.Draft{Text: d.Message.Text()})
-		return nil
-	}
-	return errors.New("this prompt is not there any more")
 }
 
 // cost shows the cost by model.

@@ -213,9 +213,15 @@ func (c *Client) Compact(ctx context.Context, id, instructions string) error {
 	return c.ask(ctx, http.MethodPost, at(id, "/compact"), map[string]string{"instructions": instructions}, nil)
 }
 
-// Rewind lets the conversation continue from an earlier fact.
-func (c *Client) Rewind(ctx context.Context, id string, fact int64) error {
-	return c.ask(ctx, http.MethodPost, at(id, "/rewind"), map[string]int64{"fact": fact}, nil)
+// A FileChange is a change that a rewind makes.
+type FileChange struct{ Path, Kind, Diff string }
+
+// Rewind brings the conversation, the files, or both back to what they were after a fact. A dry run
+// only says which files would change.
+func (c *Client) Rewind(ctx context.Context, id string, fact int64, what string, dry bool) ([]FileChange, error) {
+	var out struct{ Changes []FileChange }
+	err := c.ask(ctx, http.MethodPost, at(id, "/rewind"), map[string]any{"fact": fact, "what": what, "dry_run": dry}, &out)
+	return out.Changes, err
 }
 
 // Change changes a field of the session: title, mode or budget_usd.
