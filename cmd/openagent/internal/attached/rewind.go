@@ -4,28 +4,53 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
+	"slices"
 	"strconv"
 	"strings"
 
 	"github.com/openagent-go/agent/cmd/openagent/internal/remote"
-	"github.com/openagent-go/agent/cmd/openagent/internal/rewind"
 	"github.com/openagent-go/agent/cmd/openagent/internal/tui/ui"
 	"github.com/openagent-go/agent/event"
+	"github.com/openagent-go/agent/internal/fact"
 	"github.com/openagent-go/agent/internal/text"
 )
 
-// offerPrompts opens the picker of prompts to go back to.
+// offerPrompts opens the picker of prompts to go back to, the newest first.
 func (v *View) offerPrompts(ctx context.Context) error {
-	list, err := rewind.ListPrompts(ctx, v.store, nil, v.id)
-	if err != nil {
-		return err
+	var all []event.Event
+	for e, err := range v.store.Read(ctx, v.id, 0) {
+		if err != nil {
+			return err
+		}
+		all = append(all, e)
 	}
 	choice := ui.Choice{Kind: "prompt", Title: "go back to before"}
-	for _, p := range list {
-		choice.Items = append(choice.Items, ui.Item{Text: text.Runes(v.h.OneLine(p.Prompt), 200), Note: p.Time.Local().Format("2 Jan 15:04"), Value: strconv.FormatInt(p.Fact, 10)})
+	for _, e := range prompts(all) {
+		said := e.Data.(event.UserMessage).Message.Text()
+		choice.Items = append(choice.Items, ui.Item{Text: text.Runes(v.h.OneLine(said), 200), Note: e.Time.Local().Format("2 Jan 15:04"), Value: strconv.FormatInt(e.Seq, 10)})
+	}
+	if len(choice.Items) == 0 {
+		return errors.New("this session has no prompt to rewind to yet")
 	}
 	v.post(choice)
 	return nil
+}
+
+// prompts returns the prompts that count, the newest first: those that a rewind took away do not.
+// Facts that the agent keeps for itself are missing in all.
+func prompts(all []event.Event) (out []event.Event) {
+	next := int64(math.MaxInt64)
+	for _, e := range slices.Backward(all) {
+		if e.Seq > next {
+			continue // it was taken away
+		}
+		next = e.Prev
+		if d, ok := e.Data.(event.UserMessage); ok && d.Delivery == fact.AsPrompt {
+			out = append(out, e)
+		}
+	}
+	return out
 }
 
 // maxChanges is how many files the picker lists.
