@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"iter"
 	"net/http"
+	"strings"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -182,3 +183,25 @@ const audit = `(() => {
 	if (document.documentElement.scrollWidth > innerWidth) wrong.push("wider than the window: " + document.documentElement.scrollWidth);
 	return wrong.slice(0, 10).join("\n");
 })()`
+
+// The pages beside the conversation can be read by everybody, and break no policy.
+func TestViewsInBrowser(t *testing.T) {
+	b := newBrowser(t)
+	s, _ := workSite(t)
+	s.server.User = func(*http.Request) (string, error) { return "", nil } // the browser has no cookie yet
+	for scheme, width := range map[string]int{"light": 1200, "dark": 500} {
+		b.look(width, 900, scheme)
+		for _, path := range []string{"/", "/s/chat/timeline", "/s/chat/files?file=a.txt", "/s/chat/files?to=1", "/s/chat/events", "/stats", "/doctor", "/shares"} {
+			b.open(s.http.URL + path)
+			if got := b.eval(audit); got != "" {
+				t.Errorf("%s, %s, %d pixels wide: %s", path, scheme, width, got)
+			}
+			b.shoot(fmt.Sprintf("view%s-%s%d", strings.NewReplacer("/", "_", "?", "_").Replace(path), scheme, width))
+		}
+	}
+	// A bar of the timeline leads to its place in the conversation.
+	b.open(s.http.URL + "/s/chat/timeline")
+	b.eval(`document.querySelector("svg.chart a rect.tool").parentElement.dispatchEvent(new MouseEvent("click", {bubbles: true, cancelable: true}))`)
+	b.until(`location.pathname === "/s/chat" && document.querySelector("details[open]").id === location.hash.slice(1)`)
+	b.clean(s.http.URL)
+}
