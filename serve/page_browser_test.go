@@ -202,6 +202,6 @@ func TestViewsInBrowser(t *testing.T) {
 	// A bar of the timeline leads to its place in the conversation.
 	b.open(s.http.URL + "/s/chat/timeline")
 	b.eval(`document.querySelector("svg.chart a rect.tool").parentElement.dispatchEvent(new MouseEvent("click", {bubbles: true, cancelable: true}))`)
-	b.until(`location.pathname === "/s/chat" && document.querySelector("details[open]").id === location.hash.slice(1)`)
+	b.until(`location.pathname === "/s/chat" && document.querySelector("details[open]") && document.querySelector("details[open]").id === location.hash.slice(1)`)
 	b.clean(s.http.URL)
 }
