@@ -191,7 +191,7 @@ func TestViewsInBrowser(t *testing.T) {
 	s.server.User = func(*http.Request) (string, error) { return "", nil } // the browser has no cookie yet
 	for scheme, width := range map[string]int{"light": 1200, "dark": 500} {
 		b.look(width, 900, scheme)
-		for _, path := range []string{"/", "/s/chat/timeline", "/s/chat/files?file=a.txt", "/s/chat/files?to=1", "/s/chat/events", "/stats", "/doctor", "/shares"} {
+		for _, path := range []string{"/", "/s/chat/timeline", "/s/chat/files?file=a.txt", "/s/chat/files?to=1", "/s/chat/events", "/stats", "/doctor"} {
 			b.open(s.http.URL + path)
 			if got := b.eval(audit); got != "" {
 				t.Errorf("%s, %s, %d pixels wide: %s", path, scheme, width, got)
