@@ -106,6 +106,9 @@ func TestOlderItems(t *testing.T) {
 	s := newSite(t, agent.Agent{Model: llmtest.Script()})
 	longSession(t, s.store, 150) // 450 items
 	page := s.page("/s/chat")
+	if strings.Contains(page, "/shares?session=") {
+		t.Error("the page leads to shares, which this server does not have")
+	}
 	if !strings.Contains(page, "250 earlier items") || strings.Contains(page, ">prompt 82<") || !strings.Contains(page, ">prompt 149<") {
 		t.Error("the page does not have the newest 200 items alone")
 	}
