@@ -37,7 +37,6 @@ const (
 
 // A sessionView is what the page of a session shows.
 type sessionView struct {
-	CanShare                                         bool
 	ID, Title, State, Model, Mode, Dir, Branch, Cost string
 	Version                                          uint64
 	Last                                             int64
@@ -338,7 +337,7 @@ func (s *Server) view(c *call, w window) (*sessionView, error) {
 	l.mu.Unlock()
 	v.Writing = r.Text(v.Writing)
 	open := l.hosted.get()
-	v.Here, v.Lent, v.CanShare = open != nil, l.lent(), s.Shares != nil && !s.ReadOnly
+	v.Here, v.Lent = open != nil, l.lent()
 	if open != nil && v.Money != nil {
 		v.budget(open.Agent().Budget.USD)
 	}
