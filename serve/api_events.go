@@ -98,8 +98,8 @@ func (s *Server) admit() (func(), error) {
 		switch {
 		case n > 0 && s.closed:
 			return errClosed
-		case n > 0 && s.streams >= maxStreams:
-			return &Error{http.StatusTooManyRequests, "too_many_streams", "too many streams are open", "close some pages of this server"}
+		case n > 0 && s.streams >= s.streamLimit():
+			return &Error{http.StatusTooManyRequests, "too_many_streams", "too many streams are open", "close some pages of this server, or start it with a higher limit"}
 		}
 		s.streams += n
 		return nil

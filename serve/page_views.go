@@ -433,10 +433,10 @@ func doctorPage(s *Server, c *call) (any, error) {
 	}
 	add(fmt.Sprintf("open sessions: %d of %d", opened, s.limit()), full)
 	full = nil
-	if streams >= maxStreams {
-		full = errors.New("as many streams are open as this server allows: close pages")
+	if streams >= s.streamLimit() {
+		full = errors.New("as many streams are open as this server allows: raise MaxStreams, or close pages")
 	}
-	add(fmt.Sprintf("streams: %d of %d", streams, maxStreams), full)
+	add(fmt.Sprintf("streams: %d of %d", streams, s.streamLimit()), full)
 	add(fmt.Sprintf("runs: %d, of which %d did not complete", s.counts.runs.Load(), s.counts.failed.Load()), nil)
 	if s.Checks != nil {
 		for name, err := range s.Checks(c.ctx()) {

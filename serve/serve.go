@@ -77,6 +77,8 @@ type Server struct {
 	ReadOnly bool
 	// MaxSessions is how many sessions are open at a time. 0: 64.
 	MaxSessions int
+	// MaxStreams is how many streams of events are open at a time, without those of shares. 0: 64.
+	MaxStreams int
 	// Shares lets users share sessions with anybody who has a link. Nil: no session can be shared.
 	Shares *Shares
 	// Log gets a record of each request, message and decision, without secrets and contents.
@@ -126,7 +128,7 @@ type place struct{ user, id string }
 
 const (
 	defaultSessions = 64
-	maxStreams      = 64
+	maxStreams      = 64 // unless MaxStreams is set, and of shares
 	maxBody         = 10 << 20
 	minToken        = 32
 	linger          = time.Minute // a session stays open this long after its last run
@@ -239,3 +241,6 @@ func (s *Server) spawn(work func()) bool {
 
 // limit returns how many sessions may be open.
 func (s *Server) limit() int { return cmp.Or(s.MaxSessions, defaultSessions) }
+
+// streamLimit returns how many streams may be open.
+func (s *Server) streamLimit() int { return cmp.Or(s.MaxStreams, maxStreams) }

@@ -44,6 +44,7 @@ type options struct {
 	readOnly    bool
 	resume      bool
 	maxSessions int
+	maxStreams  int
 	grace       time.Duration
 }
 
@@ -81,6 +82,7 @@ func (o *options) flags() cli.Flags {
 		{Name: "read-only", Help: "show sessions, change nothing", Set: cli.SetTrue(&o.readOnly)},
 		{Name: "resume-all", Help: "continue the runs of this folder that have no end", Set: cli.SetTrue(&o.resume)},
 		{Name: "max-sessions", Arg: "N", Help: "sessions that are open at a time (default 64)", Set: cli.Count(&o.maxSessions)},
+		{Name: "max-streams", Arg: "N", Help: "streams of events that are open at a time (default 64)", Set: cli.Count(&o.maxStreams)},
 		{Name: "grace", Arg: "DURATION", Help: "time for tools to end after a signal (default 10s)", Set: cli.Duration(&o.grace)},
 	}
 	jobs := o.JobFlags()
@@ -192,7 +194,7 @@ func run(ctx context.Context, h *cli.IO, o *options) error {
 	log := settings.Logger(h, &o.Options)
 	store, open := session.Dir(path), &apps{h: h, flags: &o.Options, dir: dir, open: map[string]*app.App{}}
 	s := &serve.Server{Token: token, Sessions: func(string) session.Store { return store }, Agent: open.agent, Closed: open.close,
-		Restore: restore(h, store, path), Checks: checks(h), ReadOnly: o.readOnly, MaxSessions: o.maxSessions, Log: log}
+		Restore: restore(h, store, path), Checks: checks(h), ReadOnly: o.readOnly, MaxSessions: o.maxSessions, MaxStreams: o.maxStreams, Log: log}
 	if s.Shares, err = live.Shares(ctx, h, &o.Options, dir, path, true, open.secrets); err != nil {
 		return err
 	}
