@@ -30,6 +30,7 @@ type eventPage struct {
 const (
 	defaultPage = 1000
 	maxPage     = 10000
+	pageBytes   = 8 << 20 // of a page, unless its first fact is larger
 )
 
 // number returns a number of the query, or the default.
@@ -72,7 +73,7 @@ func sessionEvents(s *Server, c *call) (any, error) {
 
 // page reads facts from the store.
 func (s *Server) page(c *call, after int64, limit int, types []string) (any, error) {
-	p := eventPage{Events: []event.Event{}, Last: after}
+	p, bytes := eventPage{Events: []event.Event{}, Last: after}, 0
 	for e, err := range s.store(c.user).Read(c.ctx(), c.place().id, after) {
 		if err != nil {
 			return nil, err
@@ -81,7 +82,7 @@ func (s *Server) page(c *call, after int64, limit int, types []string) (any, err
 			p.Last = e.Seq
 			continue
 		}
-		if len(p.Events) == limit {
+		if bytes += len(factFrame(e).data); len(p.Events) == limit || len(p.Events) > 0 && bytes > pageBytes {
 			p.More = true
 			break
 		}

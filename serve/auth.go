@@ -100,6 +100,9 @@ func (s *Server) cookieName() string {
 	return "openagent_" + hex.EncodeToString(sum[:4])
 }
 
+// encrypted reports whether a browser reaches the server by encrypted connections.
+func (s *Server) encrypted(r *http.Request) bool { return s.Encrypted || r.TLS != nil }
+
 func unauthorized(message, hint string) *Error {
 	return &Error{http.StatusUnauthorized, "unauthorized", message, hint}
 }

@@ -77,6 +77,9 @@ func loginByCode(s *Server, c *call) (any, error) {
 	if s.User != nil {
 		return nil, &Error{http.StatusNotFound, "not_found", "this server has no logins of its own", "log in where you got the address"}
 	}
+	if c.r.Method == http.MethodHead { // the preview of a link must not use the code up
+		return nil, nil
+	}
 	cookie, err := s.login(c.r.URL.Query().Get("code"), "")
 	if err != nil {
 		return nil, err

@@ -118,7 +118,7 @@ func loginByToken(s *Server, c *call) (any, error) {
 
 // setCookie answers a login.
 func (s *Server) setCookie(c *call, cookie string) {
-	http.SetCookie(c.w, &http.Cookie{Name: s.cookieName(), Value: cookie, Path: "/", MaxAge: int(cookieTime.Seconds()), HttpOnly: true, SameSite: http.SameSiteStrictMode, Secure: c.r.TLS != nil})
+	http.SetCookie(c.w, &http.Cookie{Name: s.cookieName(), Value: cookie, Path: "/", MaxAge: int(cookieTime.Seconds()), HttpOnly: true, SameSite: http.SameSiteStrictMode, Secure: s.encrypted(c.r)})
 	s.log().Info("browser logged in")
 	http.Redirect(c.w, c.r, "/", http.StatusSeeOther)
 }

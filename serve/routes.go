@@ -9,6 +9,7 @@ import (
 	"mime"
 	"net/http"
 	"strings"
+	"time"
 
 	"github.com/openagent-go/agent"
 	"github.com/openagent-go/agent/internal/connlimit"
@@ -291,9 +292,24 @@ func (r *recorder) Write(b []byte) (int, error) {
 	if r.status == 0 {
 		r.status = http.StatusOK
 	}
+	r.hurry()
 	n, err := r.ResponseWriter.Write(b)
 	r.bytes += int64(n)
 	return n, err
+}
+
+// FlushError lets [http.ResponseController] send what was written. Then nothing is due.
+func (r *recorder) FlushError() error {
+	r.hurry()
+	out := http.NewResponseController(r.ResponseWriter)
+	err := out.Flush()
+	_ = out.SetWriteDeadline(time.Time{})
+	return err
+}
+
+// hurry bounds the time of a write: a client that reads nothing must not hold a connection.
+func (r *recorder) hurry() {
+	_ = http.NewResponseController(r.ResponseWriter).SetWriteDeadline(time.Now().Add(writeLimit)) // a writer without deadlines has none
 }
 
 // Unwrap lets [http.ResponseController] find the writer.

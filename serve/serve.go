@@ -79,6 +79,9 @@ type Server struct {
 	MaxSessions int
 	// MaxStreams is how many streams of events are open at a time, without those of shares. 0: 64.
 	MaxStreams int
+	// Encrypted says that a proxy in front of the server encrypts. Browsers then send the cookie of
+	// a login by encrypted connections only.
+	Encrypted bool
 	// Shares lets users share sessions with anybody who has a link. Nil: no session can be shared.
 	Shares *Shares
 	// Log gets a record of each request, message and decision, without secrets and contents.

@@ -132,7 +132,7 @@ func enterShare(s *Server, c *call) (any, error) {
 		if err != nil {
 			return nil, c.failShare(err, "")
 		}
-		http.SetCookie(c.w, &http.Cookie{Name: shareCookie(sh), Value: cookie, Path: "/share/", Expires: sh.Expires, HttpOnly: true, SameSite: http.SameSiteLaxMode, Secure: c.r.TLS != nil})
+		http.SetCookie(c.w, &http.Cookie{Name: shareCookie(sh), Value: cookie, Path: "/share/", Expires: sh.Expires, HttpOnly: true, SameSite: http.SameSiteLaxMode, Secure: s.encrypted(c.r)})
 	}
 	http.Redirect(c.w, c.r, "/share/"+token, http.StatusSeeOther)
 	return nil, nil

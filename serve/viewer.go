@@ -10,7 +10,7 @@ import (
 const (
 	maxQueue   = 256 << 10        // bytes that wait for a viewer
 	pingEvery  = 10 * time.Second // so that a page notices a dead connection
-	writeLimit = 30 * time.Second // for one write to a viewer
+	writeLimit = 30 * time.Second // for one write to a client
 )
 
 // A viewer is one stream. What comes for it waits in a queue. It never holds up the one who puts.
@@ -103,7 +103,6 @@ func (s *stream) write(f frame) error {
 	if f.seq > 0 && f.seq <= s.sent { // it came from the store
 		return nil
 	}
-	_ = s.out.SetWriteDeadline(time.Now().Add(writeLimit)) // a writer without deadlines has none
 	if _, err := s.w.Write(f.data); err != nil {
 		return err
 	}

@@ -25,7 +25,7 @@ import (
 const maxNames = 2200 +
 	61 + // package client
 	85 + // session/view
-	8 + // serve: what a program sets to share sessions, and to show one that it runs itself
+	10 + // serve: what a program sets to share sessions, to show one that it runs itself, and to be behind a proxy
 	125 // durable and durabletest; a Summary of package session as JSON
 
 // TestSurface holds the size of the public API.

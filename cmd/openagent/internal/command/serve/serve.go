@@ -194,7 +194,7 @@ func run(ctx context.Context, h *cli.IO, o *options) error {
 	log := settings.Logger(h, &o.Options)
 	store, open := session.Dir(path), &apps{h: h, flags: &o.Options, dir: dir, open: map[string]*app.App{}}
 	s := &serve.Server{Token: token, Sessions: func(string) session.Store { return store }, Agent: open.agent, Closed: open.close,
-		Restore: restore(h, store, path), Checks: checks(h), ReadOnly: o.readOnly, MaxSessions: o.maxSessions, MaxStreams: o.maxStreams, Log: log}
+		Restore: restore(h, store, path), Checks: checks(h), ReadOnly: o.readOnly, MaxSessions: o.maxSessions, MaxStreams: o.maxStreams, Encrypted: o.behindProxy, Log: log}
 	if s.Shares, err = live.Shares(ctx, h, &o.Options, dir, path, true, open.secrets); err != nil {
 		return err
 	}
