@@ -69,7 +69,7 @@ func (l *activeRun) begin(prompt bool, first []event.Fact) {
 //
 //go:noinline // called from many places: every program stays smaller
 func closingFacts(hooks []hook.Event) []event.Fact {
-	return []event.Fact{event.Resumed{Hooks: hooks}, fact.Stopped{Reason: event.Interrupted, Message: "interrupted; a new prompt followed"}}
+	return []event.Fact{event.Resumed{Hooks: hooks}, fact.Stopped{Reason: event.Interrupted, Message: fact.Superseded}}
 }
 
 // OwnEffect implements [driver.Host]. It asks tools for notices, and Toolsets for tools.

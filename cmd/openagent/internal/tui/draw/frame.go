@@ -119,8 +119,13 @@ func history(m ui.Model, width, height int, t Theme) (above []string, mark ui.Ma
 			}
 			return out
 		},
+		attempts: func(items []*view.Item) []row { return attemptRows(m, items, false, width) },
 	})
-	for i, it := range unfinished(m, mark) {
+	open := unfinished(m, mark)
+	if n := attempts(open); n > 0 && mark.Parts == 0 {
+		live, open = attemptRows(m, open[:n], true, width), open[n:]
+	}
+	for i, it := range open {
 		from := 0
 		if i == 0 {
 			from = mark.Parts
@@ -137,6 +142,9 @@ type look struct {
 	note   func(n ui.Note) []row
 	item   func(it *view.Item, from int) []row // of an answer the blocks from a number on
 	blocks func(it *view.Item, parts []markdown.Part, from int) []row
+
+	// attempts draws those of a call of the model that failed. nil: they are items like others.
+	attempts func(items []*view.Item) []row
 }
 
 // next returns the lines of what is final and not in the history yet, and the mark behind them.
@@ -171,6 +179,14 @@ func next(m ui.Model, t Theme, l look) (lines []string, mark ui.Mark) {
 		notes(mark.Items)
 		if !it.Final {
 			break
+		}
+		if n := attempts(items[mark.Items:]); l.attempts != nil && n > 0 && mark.Parts == 0 {
+			if trying(m, items[mark.Items+n:]) {
+				break
+			}
+			out(l.attempts(items[mark.Items : mark.Items+n])...)
+			mark.Items += n
+			continue
 		}
 		out(l.item(it, mark.Parts)...)
 		mark.Items, mark.Parts = mark.Items+1, 0

@@ -12,6 +12,7 @@ import (
 	"github.com/openagent-go/agent/cmd/openagent/internal/tui/styled"
 	"github.com/openagent-go/agent/cmd/openagent/internal/tui/ui"
 	"github.com/openagent-go/agent/event"
+	"github.com/openagent-go/agent/internal/fact"
 	"github.com/openagent-go/agent/internal/markdown"
 	"github.com/openagent-go/agent/internal/text"
 	"github.com/openagent-go/agent/llm"
@@ -113,7 +114,7 @@ func answerItem(m ui.Model, it *view.Item, a *view.Answer, from, width int) []ro
 	}
 	if f := a.Failed; f != nil {
 		k, said := warn, "! "+text.OneLine(f.Message)
-		if strings.HasSuffix(f.Message, "context canceled") { // the person stopped it
+		if cancelled(f) {
 			return out
 		}
 		if a.Text() != "" {
@@ -171,7 +172,8 @@ func thinking(said string, width int) []row {
 
 // noticeItem draws a line about the session. The program itself tells of changes of the mode.
 func noticeItem(n *view.Notice, width int) []row {
-	if _, ok := n.Event.(event.ModeChanged); ok {
+	switch n.Event.(type) {
+	case event.ModeChanged, event.Resumed: // the status line says that a run works
 		return nil
 	}
 	if n.Text == "" || n.Text == "checkpoint of the files" {
@@ -194,10 +196,12 @@ func endText(e *view.End) (k kind, parts []string) {
 	f := e.Fact
 	k, said := dim, "done"
 	switch {
+	case f.Reason == event.Interrupted && f.Message == fact.Superseded:
+		return warn, []string{"your message ended the run before: what waited for an answer was not done"}
 	case f.Reason == event.Interrupted:
 		k, said = warn, "stopped"
 	case f.Reason == event.Suspended:
-		k, said = warn, "paused until the question is answered: /resume"
+		k, said = warn, "paused: /resume asks again, a new message gives the call up"
 	case f.Reason != event.Completed && f.Reason != event.ToolEnded:
 		k, said = bad, "! the run ended: "+string(f.Reason)
 		if f.Message != "" && f.Message != string(f.Reason) {

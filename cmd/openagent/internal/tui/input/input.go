@@ -12,7 +12,10 @@
 //	}
 package input
 
-import "strings"
+import (
+	"strings"
+	"unicode"
+)
 
 // An Input is a Key, Paste, Resize or Focus.
 type Input interface{ input() }
@@ -34,6 +37,23 @@ type Key struct {
 	Text string
 
 	Alt, Ctrl, Shift bool
+
+	// AfterEsc says that the terminal sent Alt as an Esc before the key. The person may have
+	// pressed Esc and the key one after the other.
+	AfterEsc bool
+}
+
+// Apart returns the key of an Alt that may have been Esc, without it.
+func (k Key) Apart() Key {
+	k.Alt, k.AfterEsc = false, false
+	if !k.Ctrl && k.Code >= Space && k.Code < Backspace || k.Code >= 0xa0 && k.Code <= unicode.MaxRune {
+		r := k.Code
+		if k.Shift {
+			r = unicode.ToUpper(r)
+		}
+		k.Text = string(r)
+	}
+	return k
 }
 
 // A Paste is text that the terminal marked as pasted. Line ends are "\n". The text is not

@@ -92,7 +92,7 @@ func (d *Decoder) Flush() []input.Input {
 		return []input.Input{input.Key{Code: input.Esc}, input.Key{Code: input.Esc}}
 	case len(rest) == 2 && rest[1] < utf8.RuneSelf:
 		k := typed(rune(rest[1]))
-		k.Alt, k.Text = true, ""
+		k.Alt, k.Text, k.AfterEsc = true, "", true
 		return []input.Input{k}
 	}
 	return nil
@@ -104,6 +104,10 @@ func (d *Decoder) decode(read []byte) (in []input.Input, replies []reply) {
 		return in, nil
 	}
 	s := read
+	if string(d.rest) == "\x1b" && len(read) > 0 && !continues(read[0]) { // Esc, then another key
+		in = append(in, input.Key{Code: input.Esc})
+		d.rest = nil
+	}
 	if len(d.rest) > 0 {
 		s = append(d.rest, read...)
 		d.rest = nil
@@ -150,6 +154,10 @@ func (d *Decoder) decode(read []byte) (in []input.Input, replies []reply) {
 	}
 	return in, replies
 }
+
+// continues reports whether a byte behind an Esc of an earlier read may belong to a sequence. A
+// terminal sends Alt and a letter at once, so other bytes are keys of their own.
+func continues(c byte) bool { return strings.IndexByte("[O]P_^X", c) >= 0 }
 
 // pasted takes the bytes of a paste and returns those behind it, and whether it has ended.
 func (d *Decoder) pasted(s []byte) (rest []byte, done bool) {

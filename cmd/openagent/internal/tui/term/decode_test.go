@@ -113,7 +113,7 @@ func TestReplies(t *testing.T) {
 // A sequence that comes in parts is one. What it was, if the rest does not come, is clear
 // after a while.
 func TestParts(t *testing.T) {
-	for _, whole := range []string{"\x1b[A", "\x1b[1;5C", "\x1bOP", "\x1b[200~a\rb\x1b[201~", "语", "\x1b语", "\x1b]11;rgb:0/0/0\x1b\\", "\x1b[1089::99;5u"} {
+	for _, whole := range []string{"\x1b[A", "\x1b[1;5C", "\x1bOP", "\x1b[200~a\rb\x1b[201~", "语", "\x1b]11;rgb:0/0/0\x1b\\", "\x1b[1089::99;5u"} {
 		want := names((&Decoder{}).Decode([]byte(whole)))
 		for i := 1; i < len(whole); i++ {
 			d := &Decoder{}
@@ -124,6 +124,14 @@ func TestParts(t *testing.T) {
 			if d.Wait() != 0 {
 				t.Errorf("%q: something is left", whole)
 			}
+		}
+	}
+	for _, keys := range []string{"a", "语", "\r", "\x03", "\x1b[A", "\x1b"} { // Esc, then another key
+		d, after := &Decoder{}, &Decoder{}
+		in := append(append(d.Decode([]byte{0x1b}), d.Decode([]byte(keys))...), d.Flush()...)
+		want := "esc " + names(append(after.Decode([]byte(keys)), after.Flush()...))
+		if got := names(in); got != want {
+			t.Errorf("Esc and %q: %s, want %s", keys, got, want)
 		}
 	}
 	for bytes, want := range map[string]string{

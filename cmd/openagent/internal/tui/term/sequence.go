@@ -36,7 +36,7 @@ func escape(s []byte) (n int, e any) {
 				return 0, nil
 			}
 			if k, ok := e.(input.Key); ok {
-				k.Alt = true
+				k.Alt, k.AfterEsc = true, true
 				return n + 1, k
 			}
 		}
@@ -57,7 +57,7 @@ func escape(s []byte) (n int, e any) {
 		k = typed(r)
 		n = 1 + size
 	}
-	k.Alt, k.Text = true, ""
+	k.Alt, k.Text, k.AfterEsc = true, "", true
 	return n, k
 }
 

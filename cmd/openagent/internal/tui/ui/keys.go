@@ -3,6 +3,7 @@ package ui
 import (
 	"net/url"
 	"regexp"
+	"slices"
 	"strings"
 	"time"
 
@@ -11,6 +12,11 @@ import (
 
 // key applies a key.
 func (m Model) key(k input.Key) (Model, []Action) {
+	if k.AfterEsc && m.meansEsc(k) {
+		m, actions := m.key(input.Key{Code: input.Esc})
+		m, more := m.key(k.Apart())
+		return m, append(actions, more...)
+	}
 	name := k.String()
 	m.Hint = ""
 	if name != "ctrl+c" {
@@ -61,6 +67,22 @@ func (m Model) key(k input.Key) (Model, []Action) {
 	m, actions := m.inputKey(k)
 	m, more := m.complete()
 	return m, append(actions, more...)
+}
+
+// meansEsc reports whether a key with Alt was Esc and the key: while a question or a run waits
+// for Esc, unless Alt means something with the key.
+func (m Model) meansEsc(k input.Key) bool {
+	switch name := k.String(); {
+	case m.focused():
+		return true
+	case !m.Running || m.Stopping:
+		return false
+	case slices.Contains([]string{"alt+t", "alt+m", "alt+c", "alt+up", "alt+enter"}, name):
+		return false
+	case name == "alt+q" || edits[name] != nil:
+		return m.Editor.Empty()
+	}
+	return true
 }
 
 // inputKey applies a key to the input.
