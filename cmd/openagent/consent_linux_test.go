@@ -46,7 +46,7 @@ func TestRulesAreKept(t *testing.T) {
 	p.types("more\n")
 	p.sees(`allow Bash\?`)
 	p.answers("4\n")
-	p.sees("paused until the question is answered: /resume")
+	p.sees("paused: /resume asks again")
 	p.types("/quit\n")
 	p.leaves()
 }

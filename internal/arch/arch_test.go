@@ -922,6 +922,7 @@ var rules = map[string][]string{
 		"cmd/openagent/internal/tui/styled",
 		"cmd/openagent/internal/tui/ui",
 		"event",
+		"internal/fact",
 		"internal/markdown",
 		"llm",
 		"session/view",

@@ -52,7 +52,7 @@ type Chat struct {
 	noneLeft sync.Once  // closes nobody
 	commands sync.Mutex // commands run one after the other
 	running  atomic.Bool
-	runs     sync.WaitGroup
+	runs     runs
 
 	mu        sync.Mutex // guards what follows
 	questions map[int]chan any
@@ -69,6 +69,7 @@ type Chat struct {
 // Until then it keeps what is written to stderr there.
 func New(h *cli.IO, plain bool, typed func() *tui.LineReader) *Chat {
 	c := &Chat{h: h, plain: plain, typed: typed, over: make(chan struct{}), nobody: make(chan struct{}), opened: make(chan struct{}), questions: map[int]chan any{}, sent: map[string]int{}, onTheWay: map[int]chan struct{}{}, stopChanges: func() {}}
+	c.runs.front = func() front { return c.front }
 	c.err = &redirect{to: h.Err}
 	h.Err = c.err
 	return c

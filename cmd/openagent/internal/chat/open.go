@@ -32,6 +32,7 @@ func (c *Chat) open(ctx context.Context) error {
 // openPast opens an existing session while the person can write already.
 func (c *Chat) openPast(ctx context.Context) {
 	defer close(c.opened)
+	defer c.front.terminal().Rescue()
 	open, err := false, c.open(ctx)
 	if err == nil {
 		open, err = c.s.Session.CanResume(ctx)

@@ -157,6 +157,7 @@ func (c *Chat) start(ctx context.Context, events iter.Seq2[event.Event, error]) 
 	c.running.Store(true)
 	c.post(ui.Started{})
 	go func() {
+		defer c.front.terminal().Rescue()
 		if err := c.turn(ctx, events); err != nil {
 			c.say(ui.WarnLine, "! "+c.h.OneLine(err.Error()))
 		}

@@ -39,7 +39,7 @@ func (l *Loop) act(a ui.Action) {
 			l.remember(l.Memory.Remember(a.Text))
 		}
 	case ui.EditOutside:
-		text, err := edit(l.ctx, l.Terminal, l.Editor, a.Text)
+		text, err := edit(l.ctx, l.Terminal, l.signals, l.Editor, a.Text)
 		if err == nil {
 			l.update(ui.Edited{Text: text})
 		}
@@ -71,7 +71,7 @@ func (l *Loop) remember(err error) {
 const maxEdited = 8 << 20 // bytes of a text from an editor
 
 // edit lets the person change a text in their editor.
-func edit(ctx context.Context, t *term.Terminal, editorLine, text string) (edited string, err error) {
+func edit(ctx context.Context, t *term.Terminal, signals *term.Signals, editorLine, text string) (edited string, err error) {
 	f, err := os.CreateTemp("", "openagent-*.md") // for its owner alone
 	if err != nil {
 		return "", err
@@ -84,7 +84,7 @@ func edit(ctx context.Context, t *term.Terminal, editorLine, text string) (edite
 	cmd := editor(ctx, editorLine, f.Name())
 	err = t.Outside(func(in, out *os.File) error {
 		cmd.Stdin, cmd.Stdout, cmd.Stderr = in, out, out
-		return cmd.Run()
+		return signals.With(cmd.Run)
 	})
 	if err != nil {
 		return "", fmt.Errorf("%s: %w; set VISUAL or EDITOR to another editor", editorLine, err)

@@ -30,6 +30,7 @@ type forCover struct {
 // workFor works for a cover in a goroutine, which Run waits for, and gives it the result.
 func (l *Loop) workFor(ctx context.Context, c cover, work func(context.Context) any) {
 	l.work.Go(func() {
+		defer l.Terminal.Rescue()
 		if in := work(ctx); ctx.Err() == nil {
 			l.Tell(forCover{c, in})
 		}

@@ -119,6 +119,12 @@ func (l *Lines) Run(ctx context.Context) (err error) {
 			}
 		case <-l.signals.Resized:
 			l.Console.Resize(l.Columns())
+		case <-l.signals.Stopped:
+			if l.Terminal != nil {
+				l.act(ui.Suspend{})
+			} else if err := l.signals.Pause(); err != nil {
+				return err
+			}
 		case <-l.signals.Continued:
 			if l.Terminal != nil {
 				if err := l.Terminal.Retake(); err != nil {
@@ -211,7 +217,7 @@ func (l *Lines) act(a ui.Action) {
 		}
 		text := a.Text
 		l.outside(func() (err error) {
-			text, err = edit(l.ctx, l.Terminal, l.Editor, a.Text)
+			text, err = edit(l.ctx, l.Terminal, l.signals, l.Editor, a.Text)
 			return err
 		}, "editing the text")
 		if text != a.Text {

@@ -145,6 +145,8 @@ func (l *Loop) Run(ctx context.Context) (err error) {
 			if err := l.resized(); err != nil {
 				return err
 			}
+		case <-l.signals.Stopped:
+			l.act(ui.Suspend{})
 		case <-l.signals.Continued:
 			if err := l.Terminal.Retake(); err != nil {
 				return err

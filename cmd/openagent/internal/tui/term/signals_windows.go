@@ -7,7 +7,7 @@ import (
 )
 
 // A Signals tells of signals about the terminal. Windows has none.
-type Signals struct{ Resized, Continued chan os.Signal }
+type Signals struct{ Resized, Continued, Stopped chan os.Signal }
 
 // WatchSignals begins to receive signals.
 func WatchSignals() *Signals { return new(Signals) }
@@ -17,6 +17,12 @@ func (s *Signals) Stop() {}
 
 // Suspend does nothing: Windows does not stop programs.
 func (t *Terminal) Suspend(*Signals) error { return nil }
+
+// Pause does nothing: Windows does not stop programs.
+func (s *Signals) Pause() error { return nil }
+
+// With runs a program that has the terminal, such as an editor.
+func (s *Signals) With(run func() error) error { return run() }
 
 // Retake does nothing.
 func (t *Terminal) Retake() error { return nil }

@@ -169,9 +169,13 @@ func (t *Terminal) Close() error {
 // Rescue gives the terminal back if its goroutine panics, so that the panic is readable:
 //
 //	defer t.Rescue()
+//
+// t may be nil.
 func (t *Terminal) Rescue() {
 	if r := recover(); r != nil {
-		t.restore()
+		if t != nil {
+			t.restore()
+		}
 		panic(r)
 	}
 }
