@@ -24,10 +24,10 @@ func Lookalikes(s string) []string {
 			out = append(out, text)
 		}
 	}
-	for word := range strings.FieldsFuncSeq(s, func(r rune) bool { return !unicode.IsLetter(r) && !unicode.IsMark(r) && !unicode.IsDigit(r) }) {
-		latin := strings.ContainsFunc(word, func(r rune) bool { return unicode.Is(unicode.Latin, r) })
+	for word := range strings.FieldsFuncSeq(s, func(r rune) bool { return !inWord(r) }) {
+		latin := strings.ContainsFunc(word, isLatin)
 		for _, r := range word {
-			if styled(r) || latin && unicode.In(r, scripts...) {
+			if looksLike(r, latin) {
 				say(word, r)
 				break
 			}
@@ -44,3 +44,71 @@ func Lookalikes(s string) []string {
 // styled reports whether a character is a letter or digit in another style: full
 // width, or mathematical.
 func styled(r rune) bool { return 0xff10 <= r && r <= 0xff5a || 0x1d400 <= r && r <= 0x1d7ff }
+
+// Name returns a name or title of any origin: as [Visible] does, and letters of another script
+// within a Latin word, and those in another style, are escapes too. So nothing looks like another
+// name.
+func Name(s string) string {
+	if plainName(s) {
+		return s
+	}
+	s = Visible(s)
+	var b strings.Builder
+	for s != "" {
+		n := strings.IndexFunc(s, func(r rune) bool { return !inWord(r) })
+		if n < 0 {
+			n = len(s)
+		}
+		if n == 0 {
+			n = strings.IndexFunc(s, inWord)
+			if n < 0 {
+				n = len(s)
+			}
+			b.WriteString(s[:n])
+			s = s[n:]
+			continue
+		}
+		latin := strings.ContainsFunc(s[:n], isLatin)
+		for _, r := range s[:n] {
+			if looksLike(r, latin) {
+				fmt.Fprintf(&b, "\\u{%x}", r)
+			} else {
+				b.WriteRune(r)
+			}
+		}
+		s = s[n:]
+	}
+	return b.String()
+}
+
+// Mixed reports whether a text has letters that look like others, as [Name] shows them.
+func Mixed(s string) bool {
+	if plainName(s) {
+		return false
+	}
+	for word := range strings.FieldsFuncSeq(s, func(r rune) bool { return !inWord(r) }) {
+		latin := strings.ContainsFunc(word, isLatin)
+		if strings.ContainsFunc(word, func(r rune) bool { return looksLike(r, latin) }) {
+			return true
+		}
+	}
+	return false
+}
+
+// plainName reports whether a text has letters, digits and signs of ASCII only, and single blanks.
+func plainName(s string) bool {
+	for i := range len(s) {
+		if s[i] < ' ' || s[i] > '~' || s[i] == ' ' && i > 0 && s[i-1] == ' ' {
+			return false
+		}
+	}
+	return true
+}
+
+func inWord(r rune) bool { return unicode.IsLetter(r) || unicode.IsMark(r) || unicode.IsDigit(r) }
+
+func isLatin(r rune) bool { return unicode.Is(unicode.Latin, r) }
+
+// looksLike reports whether a letter looks like another one, in a word with Latin letters or
+// without.
+func looksLike(r rune, latin bool) bool { return styled(r) || latin && unicode.In(r, scripts...) }

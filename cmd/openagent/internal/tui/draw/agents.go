@@ -37,7 +37,7 @@ func agentItem(m ui.Model, a *view.Agent, result string, width int) []row {
 	default:
 		mark = sp(bad, "✗")
 	}
-	left := row{sp(plain, "  "), mark, sp(strong, " Agent  "), sp(accent, clean(a.Start.Agent)+" "), sp(dim, clean(did))}
+	left := row{sp(plain, "  "), mark, sp(strong, " Agent  "), sp(accent, name(a.Start.Agent)+" "), sp(dim, clean(did))}
 	return []row{callRow(left, strings.Join(notes, "  "), width)}
 }
 

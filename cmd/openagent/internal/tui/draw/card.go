@@ -100,16 +100,16 @@ func cutMiddle(rows []row, limit, width int) []row {
 func cardHead(c ui.Card, cards, width int) row {
 	left := row{sp(warn, "── ? ")}
 	if c.Agent != "" {
-		left = append(left, sp(accent, clean(c.Agent)+": "))
+		left = append(left, sp(accent, name(c.Agent)+": "))
 	}
-	name := c.Tool
+	title := c.Tool
 	if c.Head != "" {
-		name += " " + c.Head
+		title += " " + c.Head
 	}
 	if len(c.Ask) > 0 {
-		name = c.Current().Header
+		title = c.Current().Header
 	}
-	left = append(left, sp(strong, middle(clean(name), max(width/2, width-40))))
+	left = append(left, sp(strong, middle(name(title), max(width/2, width-40))))
 	if plus, minus := difftext.Count(c.Diff); plus+minus > 0 {
 		left = append(left, sp(good, fmt.Sprintf(" +%d", plus)), sp(bad, fmt.Sprintf(" −%d", minus)))
 	}
@@ -267,9 +267,9 @@ func askChoices(t Theme, b *block, c ui.Card, width int, at func()) string {
 				box = "● "
 			}
 		}
-		rest := []span{sp(plain, box+clean(o.Label))}
+		rest := []span{sp(plain, box+name(o.Label))}
 		if o.Description != "" {
-			rest = append(rest, sp(dim, "  "+clean(o.Description)))
+			rest = append(rest, sp(dim, "  "+name(o.Description)))
 		}
 		b.add(t, choice(c, i, width, rest...))
 		if c.Focus && c.At == i && c.Write == nil {

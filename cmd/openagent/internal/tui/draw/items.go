@@ -284,7 +284,7 @@ func callItem(m ui.Model, c *view.Call, width int) []row {
 			right = append(right, amount.Took(d))
 		}
 	}
-	left := row{sp(plain, "  "), mark, sp(strong, " "+clean(pad(c.Use.Name, 6))), sp(k, " "+clean(about(c.Input(), m.Facts.Dir)))}
+	left := row{sp(plain, "  "), mark, sp(strong, " "+pad(name(c.Use.Name), 6)), sp(k, " "+clean(about(c.Input(), m.Facts.Dir)))}
 	out := []row{callRow(left, strings.Join(right, "  "), width)}
 	return append(append(out, callBody(c, width)...), pictures(m, c, width)...)
 }

@@ -18,7 +18,7 @@ func menu(t Theme, m ui.Model, width, limit int) block {
 	items := m.Menu.Items[first:min(len(m.Menu.Items), first+limit)]
 	names := 0
 	for _, it := range items {
-		names = max(names, frame.Width(clean(it.Text+" "+it.Hint)))
+		names = max(names, frame.Width(name(it.Text)+" "+clean(it.Hint)))
 	}
 	names = min(names, max(width/2, 12))
 	for i, it := range items {
@@ -26,7 +26,7 @@ func menu(t Theme, m ui.Model, width, limit int) block {
 		if first+i == m.Menu.At {
 			mark, k = " ▸ ", strongAccent
 		}
-		r := row{sp(k, mark+middle(clean(it.Text), width-4))}
+		r := row{sp(k, mark+middle(name(it.Text), width-4))}
 		if it.Hint != "" {
 			r = append(r, sp(dim, " "+clean(it.Hint)))
 		}

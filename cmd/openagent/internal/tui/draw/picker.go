@@ -74,11 +74,11 @@ func pickerAbout(p *ui.Picker, width, limit int) []row {
 
 // pickerHead is the title of a picker and the text that is typed.
 func pickerHead(t Theme, p *ui.Picker, width int, tight bool) block {
-	title := row{sp(strong, clean(p.Title)), sp(plain, " ")}
+	title := row{sp(strong, name(p.Title)), sp(plain, " ")}
 	var b block
 	switch p.Form {
 	case ui.Numbered:
-		b.add(t, row{sp(strong, clean(p.Title))}.Wrap(width, nil, nil)...)
+		b.add(t, row{sp(strong, name(p.Title))}.Wrap(width, nil, nil)...)
 		if !tight {
 			b.add(t, row{})
 		}
@@ -98,7 +98,7 @@ func pickerHead(t Theme, p *ui.Picker, width int, tight bool) block {
 	if p.Scope != "" {
 		typed, _ := p.Query.Content()
 		used := title.Width() + frame.Width(clean(typed))
-		scope := row{sp(dim, clean(p.Scope))}
+		scope := row{sp(dim, name(p.Scope))}
 		if used+scope.Width()+3 <= width {
 			b.lines[0] += strings.Repeat(" ", width-used-scope.Width()) + render(t, scope)
 		}
@@ -132,14 +132,14 @@ func pickerItems(t Theme, p *ui.Picker, width, rows int) block {
 		if p.Form == ui.Numbered {
 			mark += fmt.Sprintf("%d  ", first+i+1)
 		}
-		r := row{sp(k, mark+clean(it.Text))}
+		r := row{sp(k, mark+name(it.Text))}
 		if len(it.Cells) > 0 {
 			r = r.Cut(text + 3).Pad(text + 3)
 			for c, w := range cells {
 				if w == 0 {
 					continue
 				}
-				cell := row{sp(dim, clean(cellOf(it, c)))}
+				cell := row{sp(dim, cellOf(it, c))}
 				r = append(r, append(row{sp(plain, "  ")}, cell.Cut(w).Pad(w)...)...)
 			}
 			b.add(t, r.Cut(width))
@@ -163,10 +163,13 @@ func pickerItems(t Theme, p *ui.Picker, width, rows int) block {
 }
 
 func cellOf(it ui.Item, n int) string {
-	if n < len(it.Cells) {
-		return it.Cells[n]
+	if n >= len(it.Cells) {
+		return ""
 	}
-	return ""
+	if marked := name(it.Cells[n]); strings.Contains(marked, `\u{`) {
+		return marked
+	}
+	return clean(it.Cells[n]) // with the blanks that align it
 }
 
 // columns returns the width of the items' texts, and those of the columns that have room
@@ -179,14 +182,14 @@ func columns(p *ui.Picker, width int) (text int, cells []int) {
 		near = near[from:min(from+2*measured, len(near))]
 	}
 	for _, it := range near {
-		text = max(text, frame.Width(clean(it.Text)))
+		text = max(text, frame.Width(name(it.Text)))
 		count = max(count, len(it.Cells))
 	}
 	left := width - len("   ") - min(text, max(minText, width/3))
 	for c := range count {
 		w := 0
 		for _, it := range near {
-			w = max(w, min(frame.Width(clean(cellOf(it, c))), maxCell))
+			w = max(w, min(frame.Width(cellOf(it, c)), maxCell))
 		}
 		if w > 0 {
 			w0 := w + 2
@@ -228,7 +231,7 @@ func pickerFoot(t Theme, p *ui.Picker, width int, tight bool) block {
 	var b block
 	marked := ""
 	if p.At < len(p.Found) {
-		marked = clean(p.Items[p.Found[p.At]].Text)
+		marked = name(p.Items[p.Found[p.At]].Text)
 	}
 	leave, choose := "esc back", "enter choose"
 	if p.Alone && !p.Back {

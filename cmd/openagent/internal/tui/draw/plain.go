@@ -67,7 +67,7 @@ func (p plainLook) head() []row {
 	if f.Branch != "" {
 		dir += " (" + f.Branch + ")"
 	}
-	parts := []string{"openagent " + f.Version, f.Model, dir, modeText(f.Mode)}
+	parts := []string{"openagent " + f.Version, name(f.Model), name(dir), modeText(f.Mode)}
 	return p.wrap(say(dim, strings.Join(parts, ", ")+". /help lists commands, ? lists keys."), 0)
 }
 
@@ -253,7 +253,7 @@ func (p plainLook) call(c *view.Call) []row {
 			notes = append(notes, amount.Took(r.Duration))
 		}
 	}
-	head := row{sp(k, "* "), sp(strong, clean(c.Use.Name)), sp(k, clean(strings.TrimRight(" "+about(c.Input(), p.m.Facts.Dir), " ")))}
+	head := row{sp(k, "* "), sp(strong, name(c.Use.Name)), sp(k, clean(strings.TrimRight(" "+about(c.Input(), p.m.Facts.Dir), " ")))}
 	out := p.wrap(noted(head, notes), 2)
 	if r == nil || c.Denied() || c.Use.Name == "AskUser" && !r.Result.IsError {
 		return out
@@ -367,7 +367,7 @@ func (p plainLook) agent(a *view.Agent, result string) []row {
 	if a.End != nil && a.End.Reason != event.Completed {
 		k = bad
 	}
-	head := row{sp(k, "* "), sp(strong, "Agent"), sp(accent, clean(" "+a.Start.Agent+" ")), sp(k, clean(said))}
+	head := row{sp(k, "* "), sp(strong, "Agent"), sp(accent, " "+name(a.Start.Agent)+" "), sp(k, clean(said))}
 	return p.wrap(noted(head, notes), 2)
 }
 
@@ -378,7 +378,7 @@ func PlainAgent(m ui.Model, a *view.Agent, names string, from, width int, t Them
 		return nil, from
 	}
 	p := plainLook{m, width}
-	names = strings.TrimPrefix(names+"/"+clean(a.Start.Agent), "/")
+	names = strings.TrimPrefix(names+"/"+name(a.Start.Agent), "/")
 	for upTo = from; upTo < len(a.View.Items) && a.View.Items[upTo].Final; upTo++ {
 		c, ok := a.View.Items[upTo].Data.(*view.Call)
 		if !ok || len(agentsOf(c)) > 0 || quiet(c) || c.Result == nil {
@@ -392,7 +392,7 @@ func PlainAgent(m ui.Model, a *view.Agent, names string, from, width int, t Them
 			}
 			notes = append(notes, clean(text.Runes(text.FirstLine(strings.TrimSpace(c.Result.Result.Text())), 200)))
 		}
-		r := row{sp(k, plainIndent+names+": "), sp(k, clean(c.Use.Name+" "+about(c.Input(), m.Facts.Dir)))}
+		r := row{sp(k, plainIndent+names+": "), sp(k, name(c.Use.Name)+clean(" "+about(c.Input(), m.Facts.Dir)))}
 		for _, x := range p.wrap(noted(r, notes), len(plainIndent)+2) {
 			lines = append(lines, render(t, x))
 		}
@@ -459,7 +459,7 @@ func (p plainLook) permission(c ui.Card, cards int) []row {
 	if c.Agent != "" {
 		head = append(head, sp(accent, clean(c.Agent)+": "))
 	}
-	head = append(head, sp(strong, clean(strings.TrimSpace(c.Tool+" "+c.Head))))
+	head = append(head, sp(strong, name(c.Tool+" "+c.Head)))
 	var notes []string
 	plus, minus := difftext.Count(c.Diff)
 	if plus > 0 {
@@ -555,7 +555,7 @@ func (p plainLook) ask(c ui.Card) []row {
 		out = append(out, lineRow(l))
 	}
 	for i, o := range q.Options {
-		r := row{sp(plain, fmt.Sprintf("  %d  %s", i+1, clean(o.Label)))}
+		r := row{sp(plain, fmt.Sprintf("  %d  %s", i+1, name(o.Label)))}
 		if o.Description != "" {
 			r = append(r, sp(dim, ": "+clean(o.Description)))
 		}
@@ -591,7 +591,7 @@ func PlainMark(m ui.Model) string {
 	case c.Write != nil:
 		return "run instead: "
 	}
-	return "allow " + clean(c.Tool) + "? 1 to 4, ? explains: "
+	return "allow " + name(c.Tool) + "? 1 to 4, ? explains: "
 }
 
 // PlainLine draws a line of the program.

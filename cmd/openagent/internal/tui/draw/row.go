@@ -41,6 +41,9 @@ func say(k kind, text string) row { return row{sp(k, clean(text))} }
 // clean makes a text of any origin fit for a row: nothing in it drives the terminal.
 func clean(text string) string { return styled.Clean(styled.Plain, text).Text }
 
+// name makes a name or title of any origin fit for a row, so that it looks like no other one.
+func name(text string) string { return styled.Label(text) }
+
 // blanks is a row that further rows of a text begin with.
 func blanks(text string) row { return row{sp(plain, text)} }
 

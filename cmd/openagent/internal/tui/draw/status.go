@@ -21,8 +21,8 @@ func head(m ui.Model, width int) row {
 	if f.Branch != "" {
 		dir += " (" + f.Branch + ")"
 	}
-	parts := []string{"openagent " + f.Version, f.Model, "", modeText(f.Mode)}
-	parts[2] = middle(clean(dir), max(12, width-say(dim, strings.Join(parts, " · ")).Width()))
+	parts := []string{"openagent " + f.Version, name(f.Model), "", modeText(f.Mode)}
+	parts[2] = middle(name(dir), max(12, width-say(dim, strings.Join(parts, " · ")).Width()))
 	return beside(say(dim, strings.Join(parts, " · ")), row{sp(dim, "/ commands  @ files")}, width)
 }
 
@@ -40,7 +40,7 @@ func modeText(mode string) string {
 	case "dontAsk":
 		return "denies what no rule allows"
 	}
-	return "mode " + mode
+	return "mode " + name(mode)
 }
 
 // rule is the line above the input: the list of steps, and the messages that wait.
@@ -214,5 +214,5 @@ func Title(m ui.Model) string {
 		mark = "●"
 	}
 	dir := m.Facts.Dir
-	return mark + " " + clean(dir[strings.LastIndexByte(dir, '/')+1:])
+	return mark + " " + name(dir[strings.LastIndexByte(dir, '/')+1:])
 }

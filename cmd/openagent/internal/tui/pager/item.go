@@ -201,7 +201,7 @@ func (d *drawing) call(c *view.Call) {
 			mark = styled.Span{Kind: styled.Bad, Text: "✗ "}
 		}
 	}
-	name := styled.Clean(styled.Plain, c.Use.Name)
+	name := styled.Span{Text: styled.Label(c.Use.Name)}
 	name.Attr = styled.Strong
 	head := styled.Row{name}
 	if r := c.Result; r != nil {
@@ -285,7 +285,7 @@ func textOf(value json.RawMessage) (string, bool) {
 }
 
 func (d *drawing) agent(a *view.Agent) {
-	head := "agent " + a.Start.Agent
+	head := "agent " + styled.Label(a.Start.Agent)
 	if a.End != nil {
 		head += ": " + string(a.End.Reason)
 		if a.End.Message != "" {

@@ -82,6 +82,12 @@ func Clean(k Kind, text string) Span {
 	return Span{Kind: k, Text: text}
 }
 
+// Label makes a text of a name or title of any origin: what nobody sees in it, and letters that look
+// like others, are escapes such as \u{430}.
+func Label(text string) string {
+	return terminal.Name(strings.NewReplacer("\t", " ", "\n", " ").Replace(strings.TrimSpace(text)))
+}
+
 // Letters makes a row of a text of any origin, in which letters outside ASCII are underlined:
 // they may look like others.
 func Letters(k Kind, text string) Row {
