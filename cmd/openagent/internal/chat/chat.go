@@ -52,7 +52,7 @@ type Chat struct {
 	noneLeft sync.Once  // closes nobody
 	commands sync.Mutex // commands run one after the other
 	running  atomic.Bool
-	runs     runs
+	runs     workers
 
 	mu        sync.Mutex // guards what follows
 	questions map[int]chan any
@@ -63,6 +63,20 @@ type Chat struct {
 	last      int64                 // number of the last fact that was shown
 	next      sessionlist.Chosen
 	more      bool // the person goes to the session next
+}
+
+// A workers is a group of goroutines. If one panics, it gives the terminal back first.
+type workers struct {
+	sync.WaitGroup
+	front func() front
+}
+
+// Go starts a goroutine of the group.
+func (w *workers) Go(work func()) {
+	w.WaitGroup.Go(func() {
+		defer w.front().terminal().Rescue()
+		work()
+	})
 }
 
 // New returns a chat, in plain mode or in the terminal UI. typed is that of LinesOf. Run starts it.
