@@ -39,7 +39,10 @@ func (l *Loop) act(a ui.Action) {
 			l.remember(l.Memory.Remember(a.Text))
 		}
 	case ui.EditOutside:
+		l.away.Store(true)
 		text, err := edit(l.ctx, l.Terminal, l.signals, l.Editor, a.Text)
+		l.away.Store(false)
+		l.update(ui.Uncovered{}) // a question that came meanwhile has to be seen first
 		if err == nil {
 			l.update(ui.Edited{Text: text})
 		}

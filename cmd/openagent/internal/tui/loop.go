@@ -15,6 +15,7 @@ import (
 	"context"
 	"errors"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/openagent-go/agent/cmd/openagent/internal/tui/frame"
@@ -56,6 +57,7 @@ type Loop struct {
 	Model ui.Model
 
 	told    queue
+	away    atomic.Bool // an editor has the terminal
 	signals *term.Signals
 	ctx     context.Context // of Run
 	over    bool
@@ -88,7 +90,14 @@ func SettleTime(getenv func(string) string) time.Duration {
 
 // Tell gives an input to the model: an event, or the result of an action. [Items] are shown on a
 // screen of their own. Any goroutine may call it, at any time; it does not wait.
-func (l *Loop) Tell(data any) { l.told.put(data) }
+//
+// A question rings the bell while an editor has the terminal, which shows nothing else.
+func (l *Loop) Tell(data any) {
+	l.told.put(data)
+	if _, ok := data.(ui.Pose); ok && l.away.Load() {
+		_ = l.Terminal.Bell() // the question waits in any case
+	}
+}
 
 // Run shows the UI until the person leaves or ctx ends. It returns nil if the person has
 // left. The terminal still belongs to the caller, who closes it.

@@ -212,6 +212,30 @@ func TestEditor(t *testing.T) {
 	}
 }
 
+// A question that comes while an editor has the terminal rings the bell at once.
+func TestQuestionDuringEditor(t *testing.T) {
+	dir := t.TempDir()
+	s := sit(t, t.TempDir())
+	script := filepath.Join(dir, "editor")
+	if err := os.WriteFile(script, []byte("#!/bin/sh\ncd '"+dir+"'\necho in the editor\nwhile [ ! -e go ]; do sleep 0.01; done\n"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	s.Editor = script
+	s.types("a text\x07") // ctrl+g
+	s.shows("in the editor")
+	if strings.Contains(s.all(), "\a") {
+		t.Error("the bell rings before the question")
+	}
+	s.Tell(ui.Pose{Question: ui.Question{ID: 1, Tool: "Bash"}})
+	s.shows("\a")
+	if err := os.WriteFile(filepath.Join(dir, "go"), nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	s.shows("> a text\r\n")
+	s.stop()
+	s.ends()
+}
+
 func TestResize(t *testing.T) {
 	s := sit(t, t.TempDir())
 	s.shows("status")

@@ -25,6 +25,13 @@ func (t *Terminal) Title(title string) error {
 	return err
 }
 
+// Bell rings the bell. Any goroutine may call it, also while another program has the terminal: the
+// bell changes nothing on the screen.
+func (t *Terminal) Bell() error {
+	_, err := t.out.WriteString(bell)
+	return err
+}
+
 // Notify tells a person who looks elsewhere: by a notification if the terminal is known to
 // have some, else by the bell.
 func (t *Terminal) Notify(title, body string) error {
