@@ -26,8 +26,6 @@ type front interface {
 	// Tell gives an input to the model; any goroutine may call it.
 	Tell(data any)
 	Run(ctx context.Context) error
-	// terminal is the terminal in raw mode, nil if there is none.
-	terminal() *terminal.Terminal
 	// close shows the end of the conversation and gives the terminal back.
 	close() error
 	// terminal returns the terminal that the front has taken; nil: none.
