@@ -16,11 +16,10 @@ import (
 
 // details are what a list does not tell about a session.
 type details struct {
-	facts    int64 // of the session when they were read
-	prompts  int
-	usd      float64
-	unpriced bool
-	end      event.EndReason // of the last run; "": none has ended
+	facts   int64 // of the session when they were read
+	prompts int
+	usd     float64
+	end     event.EndReason // of the last run; "": none has ended
 }
 
 // state is what a session does, in a word.
