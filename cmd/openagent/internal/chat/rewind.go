@@ -16,6 +16,7 @@ import (
 	"github.com/openagent-go/agent/cmd/openagent/internal/tui/ui"
 	"github.com/openagent-go/agent/internal/checkpoint"
 	"github.com/openagent-go/agent/internal/parts"
+	"github.com/openagent-go/agent/internal/terminal"
 	"github.com/openagent-go/agent/internal/text"
 )
 
@@ -69,7 +70,7 @@ func (c *Chat) prompts(list []rewind.PromptPlace, changes []string) ui.Choice {
 		if !p.Kept() {
 			said = "files " + p.Files
 		}
-		title := cmp.Or(text.Runes(c.h.OneLine(p.Prompt), 200), "(no text)")
+		title := cmp.Or(terminal.Name(text.Runes(c.h.OneLine(p.Prompt), 200)), "(no text)")
 		choice.Items = append(choice.Items, ui.Item{Text: fmt.Sprintf("%*d  %s", len(strconv.Itoa(len(list))), i+1, title),
 			Cells: []string{fmt.Sprintf("%-16s", said), sessionlist.When(p.Time, now)}, Value: strconv.FormatInt(p.Fact, 10)})
 	}

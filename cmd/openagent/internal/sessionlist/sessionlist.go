@@ -22,6 +22,7 @@ import (
 	"github.com/openagent-go/agent/cmd/openagent/internal/sessionstore"
 	"github.com/openagent-go/agent/cmd/openagent/internal/tui/ui"
 	"github.com/openagent-go/agent/internal/parts"
+	"github.com/openagent-go/agent/internal/terminal"
 	"github.com/openagent-go/agent/internal/text"
 	"github.com/openagent-go/agent/session"
 )
@@ -152,9 +153,9 @@ func (l *List) choice(warn string) ui.Choice {
 		}
 	}
 	for _, s := range l.listed {
-		where := s.info.Branch
+		where := terminal.Name(s.info.Branch)
 		if l.all {
-			if where = s.info.Dir; home != "" && strings.HasPrefix(where, home+"/") {
+			if where = terminal.Name(s.info.Dir); home != "" && strings.HasPrefix(where, home+"/") {
 				where = "~" + where[len(home):]
 			}
 			where = ending(where)
@@ -180,7 +181,7 @@ func ending(path string) string {
 
 // title is what a session is called.
 func (l *List) title(i session.Info) string {
-	return text.Runes(l.H.OneLine(cmp.Or(i.Title, i.Prompt, i.Session)), 200)
+	return terminal.Name(text.Runes(l.H.OneLine(cmp.Or(i.Title, i.Prompt, i.Session)), 200))
 }
 
 // Do carries out an action of the picker, and reports false for others. It may take a while.

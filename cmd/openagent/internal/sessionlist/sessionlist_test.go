@@ -94,7 +94,7 @@ func TestOffer(t *testing.T) {
 	if some, err := d.Offer(t.Context()); some || err != nil {
 		t.Errorf("without a session: %v %v", some, err)
 	}
-	for _, s := range []*agent.Session{d.speak("two", agent.Budget{}, "fix the \x1b[2J discount\nplease", "and the tests"), d.speak("limit", agent.Budget{USD: 0.001}, "import orders")} {
+	for _, s := range []*agent.Session{d.speak("two", agent.Budget{}, "fix the \x1b[2J disc\u043eunt\nplease", "and the tests"), d.speak("limit", agent.Budget{USD: 0.001}, "import orders")} {
 		if err := s.Close(); err != nil {
 			t.Fatal(err)
 		}
@@ -103,7 +103,7 @@ func TestOffer(t *testing.T) {
 		t.Fatal(some, err)
 	}
 	c := d.last()
-	if got := rows(c); len(got) != 2 || !strings.HasPrefix(got[0], "fix the ") || !strings.HasSuffix(got[0], "|done 2 prompts $0.02") || strings.Contains(got[0], "\x1b") || got[1] != "import orders|limit 1 prompt" {
+	if got := rows(c); len(got) != 2 || !strings.HasPrefix(got[0], "fix the ") || !strings.HasSuffix(got[0], "|done 2 prompts $0.02") || strings.ContainsAny(got[0], "\x1b\u043e") || got[1] != "import orders|limit 1 prompt" {
 		t.Errorf("%q", got)
 	}
 	value := c.Items[slices.IndexFunc(c.Items, func(it ui.Item) bool { return strings.HasPrefix(it.Text, "fix") })].Value
