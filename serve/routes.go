@@ -148,6 +148,10 @@ func (s *Server) serve(w http.ResponseWriter, r *http.Request) string {
 		writeError(w, err)
 		return "refused"
 	}
+	r, answered := s.cors(w, r)
+	if answered {
+		return "preflight"
+	}
 	s.mu.Lock()
 	closed := s.closed
 	s.mu.Unlock()

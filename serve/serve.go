@@ -73,6 +73,9 @@ type Server struct {
 	// "agents.example.com". Other Host headers are refused, so that no foreign page can reach the
 	// server by a name of its own. None: the address that a connection came to, or localhost.
 	Hosts []string
+	// Origins are the sites whose pages may use the API in a browser, such as "https://app.example.com".
+	// They need the token: cookies of their requests do not count, also for User. None: no other site may.
+	Origins []string
 	// ReadOnly refuses all requests that change something.
 	ReadOnly bool
 	// MaxSessions is how many sessions are open at a time. 0: 64.

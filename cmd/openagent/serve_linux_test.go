@@ -287,6 +287,10 @@ func TestServeRefusals(t *testing.T) {
 		{"belong together", "--tls-cert", "x"},
 		{"--read-only forbids", "--read-only", "--resume-all"},
 		{"HOST:PORT", "--listen", "4777"},
+		{"whole origin", "--cors", "*"},
+		{"whole origin", "--cors", "app.example.com"},
+		{"whole origin", "--cors", "https://*.example.com"},
+		{"whole origin", "--cors", "https://app.example.com/"},
 	} {
 		if out := f.run(cli.ExitUsage, "", append([]string{"serve"}, c[1:]...)...); !strings.Contains(out, c[0]) {
 			t.Errorf("%v: %s", c[1:], out)

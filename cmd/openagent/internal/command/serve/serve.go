@@ -10,7 +10,9 @@ import (
 	"log/slog"
 	"net"
 	"net/http"
+	"net/url"
 	"strconv"
+	"strings"
 	"sync"
 	"time"
 
@@ -39,6 +41,7 @@ type options struct {
 	listen      string
 	port        int
 	hosts       []string
+	origins     []string
 	cert, key   string
 	behindProxy bool
 	readOnly    bool
@@ -76,6 +79,7 @@ func (o *options) flags() cli.Flags {
 		{Name: "port", Arg: "PORT", Help: "port on this machine (default " + strconv.Itoa(defaultPort) + ")", Set: cli.Count(&o.port)},
 		{Name: "listen", Arg: "HOST:PORT", Help: "another address to listen on; outside of this machine it needs --tls-cert or --behind-proxy", Set: cli.Text(&o.listen)},
 		{Name: "host", Arg: "HOST,HOST", Help: "more names that browsers may use for the server", Set: cli.List(&o.hosts)},
+		{Name: "cors", Arg: "ORIGIN,ORIGIN", Help: "sites whose pages may use the API with the token, such as https://app.example.com", Set: cli.List(&o.origins)},
 		{Name: "tls-cert", Arg: "FILE", Help: "certificate, with --tls-key", Set: cli.Text(&o.cert)},
 		{Name: "tls-key", Arg: "FILE", Help: "key of the certificate", Set: cli.Text(&o.key)},
 		{Name: "behind-proxy", Help: "a proxy in front of the server encrypts", Set: cli.SetTrue(&o.behindProxy)},
@@ -104,6 +108,11 @@ func (o *options) check() error {
 	}
 	if o.readOnly && o.resume {
 		return cli.Usagef("--resume-all changes sessions, and --read-only forbids that")
+	}
+	for _, origin := range o.origins {
+		if u, err := url.Parse(origin); err != nil || u.Scheme != "https" && u.Scheme != "http" || u.Hostname() == "" || strings.Contains(origin, "*") || origin != strings.ToLower(u.Scheme+"://"+u.Host) {
+			return cli.Usagef("--cors %s: write a whole origin, such as https://app.example.com", cli.Clip(origin))
+		}
 	}
 	if o.listen == "" {
 		return nil
@@ -194,7 +203,7 @@ func run(ctx context.Context, h *cli.IO, o *options) error {
 	log := settings.Logger(h, &o.Options)
 	store, open := session.Dir(path), &apps{h: h, flags: &o.Options, dir: dir, open: map[string]*app.App{}}
 	s := &serve.Server{Token: token, Sessions: func(string) session.Store { return store }, Agent: open.agent, Closed: open.close,
-		Restore: restore(h, store, path), Checks: checks(h), ReadOnly: o.readOnly, MaxSessions: o.maxSessions, MaxStreams: o.maxStreams, Encrypted: o.behindProxy, Log: log}
+		Restore: restore(h, store, path), Checks: checks(h), ReadOnly: o.readOnly, MaxSessions: o.maxSessions, MaxStreams: o.maxStreams, Encrypted: o.behindProxy, Origins: o.origins, Log: log}
 	if s.Shares, err = live.Shares(ctx, h, &o.Options, dir, path, true, open.secrets); err != nil {
 		return err
 	}
