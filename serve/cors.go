@@ -6,10 +6,14 @@ import (
 	"strings"
 )
 
+// apiPaths are the beginnings of paths that are not pages.
+var apiPaths = []string{"/v1/", "/openai/v1/", "/ai-sdk/", "/agui"}
+
 // isForeign reports whether a request is one to the API by a page of an origin of Origins.
 func (s *Server) isForeign(r *http.Request) bool {
 	origin := r.Header.Get("Origin")
-	return origin != "" && origin != "null" && slices.Contains(s.Origins, origin) && strings.HasPrefix(r.URL.Path, "/v1/")
+	return origin != "" && origin != "null" && slices.Contains(s.Origins, origin) &&
+		slices.ContainsFunc(apiPaths, func(p string) bool { return strings.HasPrefix(r.URL.Path, p) })
 }
 
 // cors lets pages of the origins of Origins read answers of the API. It returns the request without

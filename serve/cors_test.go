@@ -42,6 +42,11 @@ func TestOrigins(t *testing.T) {
 		!strings.Contains(h.Get("Access-Control-Allow-Headers"), "Authorization") || !strings.Contains(h.Get("Access-Control-Allow-Methods"), "PATCH") {
 		t.Errorf("a preflight request: %d %v", status, h)
 	}
+	for _, at := range adapterRoutes {
+		if status, h := ask("OPTIONS", filled(at), own, preflight); status != 204 || h.Get("Access-Control-Allow-Origin") != own {
+			t.Errorf("a preflight request to %s: %d %v", at.path, status, h)
+		}
+	}
 	if status, h := ask("GET", "/v1/sessions", own); status != 200 || h.Get("Access-Control-Allow-Origin") != own {
 		t.Errorf("with the token: %d %v", status, h)
 	}
