@@ -21,6 +21,7 @@ func TestInstall(t *testing.T) {
 	if testing.Short() {
 		t.Skip("it builds the command from a module proxy")
 	}
+	t.Parallel()
 	version, proxy := published(t)
 	dir, bin := t.TempDir(), t.TempDir()
 	proxy.Go(t, dir, []string{"GOBIN=" + bin, "GOFLAGS=-modcacherw -trimpath"}, "install", commandModule+"@latest")
