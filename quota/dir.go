@@ -12,8 +12,8 @@ import (
 	"path/filepath"
 	"time"
 
-	"github.com/openagent-go/agent/internal/durable"
 	"github.com/openagent-go/agent/internal/plainfile"
+	"github.com/openagent-go/agent/internal/safefile"
 )
 
 // Dir returns a [Store] in a folder, for the processes of one machine. Each book has a file,
@@ -34,13 +34,13 @@ func (d dir) with(ctx context.Context, book string, do func(*ledger)) (err error
 	}
 	sum := sha256.Sum256([]byte(book))
 	path := filepath.Join(d.path, hex.EncodeToString(sum[:16])+".json")
-	lock, err := durable.Open(path+".lock", os.O_RDWR|os.O_CREATE)
+	lock, err := safefile.Open(path+".lock", os.O_RDWR|os.O_CREATE)
 	if err != nil {
 		return fmt.Errorf("locking the quota %s: %w", book, err)
 	}
 	defer func() { err = errors.Join(err, lock.Close()) }()
 	for {
-		held, err := durable.TryLock(lock, durable.Exclusive)
+		held, err := safefile.TryLock(lock, safefile.Exclusive)
 		if err != nil {
 			return fmt.Errorf("locking the quota %s: %w", book, err)
 		}
@@ -53,7 +53,7 @@ func (d dir) with(ctx context.Context, book string, do func(*ledger)) (err error
 		case <-time.After(lockPause):
 		}
 	}
-	defer func() { err = errors.Join(err, durable.Unlock(lock)) }()
+	defer func() { err = errors.Join(err, safefile.Unlock(lock)) }()
 	return change(path, book, do)
 }
 
@@ -73,7 +73,7 @@ func change(path, book string, do func(*ledger)) error {
 	do(&file.ledger)
 	changed, err := json.Marshal(file)
 	if err == nil && string(changed) != string(data) {
-		err = durable.Replacement{Temp: durable.TempName(path)}.Bytes(path, changed)
+		err = safefile.Replacement{Temp: safefile.TempName(path)}.Bytes(path, changed)
 	}
 	if err != nil {
 		return fmt.Errorf("writing the quota %s: %w", book, err)

@@ -11,8 +11,8 @@ import (
 	"syscall"
 	"time"
 
-	"github.com/openagent-go/agent/internal/durable"
 	"github.com/openagent-go/agent/internal/plainfile"
+	"github.com/openagent-go/agent/internal/safefile"
 )
 
 // A ghost keeps a path from being created: an empty folder that exists while the process
@@ -155,7 +155,7 @@ func (g *ghosts) hold(name string) (bool, error) {
 	} else if err != nil {
 		return false, err
 	}
-	if ok, _ := durable.TryLock(f, durable.Shared); !ok { // it is being removed
+	if ok, _ := safefile.TryLock(f, safefile.Shared); !ok { // it is being removed
 		return false, f.Close()
 	}
 	if held, err := f.Stat(); err != nil || !os.SameFile(held, info) || !exists(name) {
@@ -224,7 +224,7 @@ func removeAbandoned(p confinement) {
 // drop removes the ghosts that no other process holds and that are empty.
 func (g ghosts) drop() {
 	for _, f := range g {
-		if ok, _ := durable.TryLock(f, durable.Exclusive); ok {
+		if ok, _ := safefile.TryLock(f, safefile.Exclusive); ok {
 			held, err1 := f.Stat()
 			there, err2 := os.Lstat(f.Name())
 			if err1 == nil && err2 == nil && os.SameFile(held, there) && isGhost(there) {

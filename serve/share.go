@@ -20,9 +20,9 @@ import (
 	"sync"
 	"time"
 
-	"github.com/openagent-go/agent/internal/durable"
 	"github.com/openagent-go/agent/internal/environ"
 	"github.com/openagent-go/agent/internal/plainfile"
+	"github.com/openagent-go/agent/internal/safefile"
 	"github.com/openagent-go/agent/internal/sharetext"
 )
 
@@ -180,13 +180,13 @@ func (s *Server) changeShares(ctx context.Context, change func([]share) ([]share
 	if err := os.MkdirAll(filepath.Dir(name), 0o700); err != nil {
 		return fmt.Errorf("making the folder of shares: %w", err)
 	}
-	lock, err := durable.Open(name+".lock", os.O_RDWR|os.O_CREATE)
+	lock, err := safefile.Open(name+".lock", os.O_RDWR|os.O_CREATE)
 	if err != nil {
 		return fmt.Errorf("locking the shares: %w", err)
 	}
 	defer func() { err = errors.Join(err, lock.Close()) }()
 	for {
-		held, err := durable.TryLock(lock, durable.Exclusive)
+		held, err := safefile.TryLock(lock, safefile.Exclusive)
 		if err != nil {
 			return fmt.Errorf("locking the shares: %w", err)
 		}
@@ -199,7 +199,7 @@ func (s *Server) changeShares(ctx context.Context, change func([]share) ([]share
 		case <-time.After(5 * time.Millisecond):
 		}
 	}
-	defer func() { err = errors.Join(err, durable.Unlock(lock)) }()
+	defer func() { err = errors.Join(err, safefile.Unlock(lock)) }()
 	list, err := s.shares()
 	if err != nil {
 		return err
@@ -211,7 +211,7 @@ func (s *Server) changeShares(ctx context.Context, change func([]share) ([]share
 	if err != nil {
 		return err
 	}
-	if err := (durable.Replacement{Temp: durable.TempName(name)}).Bytes(name, data); err != nil {
+	if err := (safefile.Replacement{Temp: safefile.TempName(name)}).Bytes(name, data); err != nil {
 		return fmt.Errorf("keeping the shares: %w", err)
 	}
 	return nil

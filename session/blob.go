@@ -9,7 +9,7 @@ import (
 	"os"
 	"path/filepath"
 
-	"github.com/openagent-go/agent/internal/durable"
+	"github.com/openagent-go/agent/internal/safefile"
 )
 
 // loadBlob returns the content named hash, of at most limit bytes.
@@ -65,5 +65,5 @@ func storeBlob(d disk, folder string, b blob) error {
 	if old, err := readBlob(d, path, int64(len(b.data))); err == nil && bytes.Equal(old, b.data) {
 		return nil
 	}
-	return durable.Replacement{Temp: "part", Sync: durable.SyncContent, Disk: replacer{d}}.Bytes(path, b.data)
+	return safefile.Replacement{Temp: "part", Sync: safefile.SyncContent, Disk: replacer{d}}.Bytes(path, b.data)
 }

@@ -6,7 +6,7 @@ import (
 	"path/filepath"
 	"strings"
 
-	"github.com/openagent-go/agent/internal/durable"
+	"github.com/openagent-go/agent/internal/safefile"
 )
 
 // branchAt returns the branch that git has checked out in the folder dir or the nearest one
@@ -51,7 +51,7 @@ func branchOf(git string) string {
 
 // firstLine returns the first line of a small regular file, "" if there is none.
 func firstLine(name string) string {
-	f, err := durable.Open(name, os.O_RDONLY)
+	f, err := safefile.Open(name, os.O_RDONLY)
 	if err != nil {
 		return ""
 	}

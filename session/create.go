@@ -13,7 +13,7 @@ import (
 	"time"
 
 	"github.com/openagent-go/agent/event"
-	"github.com/openagent-go/agent/internal/durable"
+	"github.com/openagent-go/agent/internal/safefile"
 )
 
 // A maker makes sessions that are there whole or not at all, whenever the
@@ -256,7 +256,7 @@ func (d folderStore) vacant(ctx context.Context, id string) error {
 
 // putWhole writes a journal aside, and gives it its name when it is on the disk.
 func putWhole(d disk, lock *lock, path string, write func(io.Writer) error) error {
-	r := durable.Replacement{Temp: journalName + ".part", Sync: durable.SyncContent, Ready: lock.held, Disk: replacer{d}}
+	r := safefile.Replacement{Temp: journalName + ".part", Sync: safefile.SyncContent, Ready: lock.held, Disk: replacer{d}}
 	if err := r.Stream(path, write); err != nil {
 		return err
 	}

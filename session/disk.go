@@ -9,7 +9,7 @@ import (
 	"runtime"
 	"syscall"
 
-	"github.com/openagent-go/agent/internal/durable"
+	"github.com/openagent-go/agent/internal/safefile"
 )
 
 // A disk is the part of the file system whose failures a store must survive.
@@ -37,7 +37,7 @@ type file interface {
 type system struct{}
 
 func (system) open(name string, flag int) (file, error) {
-	f, err := durable.Open(name, flag)
+	f, err := safefile.Open(name, flag)
 	if err != nil {
 		return nil, err // not a nil *os.File in a file
 	}
@@ -48,12 +48,12 @@ func (system) rename(from, to string) error { return os.Rename(from, to) }
 
 func (system) link(from, to string) error { return os.Link(from, to) }
 
-func (system) syncFolder(name string) error { return durable.SyncFolder(name) }
+func (system) syncFolder(name string) error { return safefile.SyncFolder(name) }
 
-// replacer is a [disk] for [durable.Replacement].
+// replacer is a [disk] for [safefile.Replacement].
 type replacer struct{ disk }
 
-func (r replacer) Create(name string, _ fs.FileMode) (durable.File, error) {
+func (r replacer) Create(name string, _ fs.FileMode) (safefile.File, error) {
 	return r.open(name, os.O_WRONLY|os.O_CREATE|os.O_EXCL)
 }
 

@@ -14,8 +14,8 @@ import (
 	"path/filepath"
 
 	"github.com/openagent-go/agent/event"
-	"github.com/openagent-go/agent/internal/durable"
 	"github.com/openagent-go/agent/internal/fact"
+	"github.com/openagent-go/agent/internal/safefile"
 )
 
 // How much of a journal is read for a list, in bytes.
@@ -187,16 +187,16 @@ func (a *summary) derive(path string, journal io.ReaderAt) bool {
 // save writes the summary, so that the journal is not read again. It leaves a session alone
 // that someone writes.
 func (a *summary) save(d disk, folder string) {
-	f, err := durable.Open(filepath.Join(folder, lockName), os.O_RDWR)
+	f, err := safefile.Open(filepath.Join(folder, lockName), os.O_RDWR)
 	if err != nil {
 		return
 	}
 	defer f.Close()
-	if ok, err := durable.TryLock(f, durable.Exclusive); !ok || err != nil {
+	if ok, err := safefile.TryLock(f, safefile.Exclusive); !ok || err != nil {
 		return
 	}
 	_ = a.write(d, folder) // the journal is the truth
-	_ = durable.Unlock(f)
+	_ = safefile.Unlock(f)
 }
 
 // firstPrompt goes through the first facts to the first prompt.

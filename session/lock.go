@@ -6,7 +6,7 @@ import (
 	"os"
 	"time"
 
-	"github.com/openagent-go/agent/internal/durable"
+	"github.com/openagent-go/agent/internal/safefile"
 )
 
 // A lock keeps other writers out of a session.
@@ -19,7 +19,7 @@ type lock struct {
 // ErrBusy.
 func acquire(path string) (*lock, error) {
 	for range 100 {
-		f, err := durable.Open(path, os.O_RDWR|os.O_CREATE)
+		f, err := safefile.Open(path, os.O_RDWR|os.O_CREATE)
 		if err != nil {
 			return nil, err
 		}
@@ -48,7 +48,7 @@ const (
 // lockFile takes the lock of an open file or fails with ErrBusy.
 func lockFile(f *os.File) error {
 	for patience := lockPatience; ; patience -= lockPause {
-		ok, err := durable.TryLock(f, durable.Exclusive)
+		ok, err := safefile.TryLock(f, safefile.Exclusive)
 		switch {
 		case ok || err != nil:
 			return err
@@ -62,14 +62,14 @@ func lockFile(f *os.File) error {
 // held reports whether someone holds the lock file at path. It disturbs no writer: one that
 // takes the lock at this moment tries again.
 func held(path string) bool {
-	f, err := durable.Open(path, os.O_RDONLY)
+	f, err := safefile.Open(path, os.O_RDONLY)
 	if err != nil {
 		return false
 	}
 	defer f.Close()
-	ok, err := durable.TryLock(f, durable.Shared)
+	ok, err := safefile.TryLock(f, safefile.Shared)
 	if ok {
-		_ = durable.Unlock(f)
+		_ = safefile.Unlock(f)
 	}
 	return err == nil && !ok
 }
@@ -78,7 +78,7 @@ func held(path string) bool {
 // process may have made and locked a new one.
 func (l *lock) held() error { return same(l.file.Name(), l.info) }
 
-func (l *lock) release() error { return errors.Join(durable.Unlock(l.file), l.file.Close()) }
+func (l *lock) release() error { return errors.Join(safefile.Unlock(l.file), l.file.Close()) }
 
 // same returns ErrLost unless path leads to the file that was opened as info.
 func same(path string, info fs.FileInfo) error {

@@ -11,7 +11,7 @@ import (
 	"path/filepath"
 
 	"github.com/openagent-go/agent/event"
-	"github.com/openagent-go/agent/internal/durable"
+	"github.com/openagent-go/agent/internal/safefile"
 )
 
 // A migration turns the type and data of a record into those of the version
@@ -56,7 +56,7 @@ func rewrite(d disk, folder string, header Header, keep string, facts iter.Seq2[
 		}
 		return nil
 	}
-	return durable.Replacement{Temp: journalName + ".part", Ready: ready, Disk: replacer{d}}.Stream(path, func(w io.Writer) error {
+	return safefile.Replacement{Temp: journalName + ".part", Ready: ready, Disk: replacer{d}}.Stream(path, func(w io.Writer) error {
 		return writeAll(d, folder, w, header, facts)
 	})
 }

@@ -14,8 +14,8 @@ import (
 	"unicode/utf8"
 
 	"github.com/openagent-go/agent/event"
-	"github.com/openagent-go/agent/internal/durable"
 	"github.com/openagent-go/agent/internal/fact"
+	"github.com/openagent-go/agent/internal/safefile"
 )
 
 // summary is the Info of a session after its first Facts facts, which take up Size bytes of
@@ -117,7 +117,7 @@ func (a *summary) write(d disk, folder string) error {
 		return fmt.Errorf("the summary of the session has %d bytes; the limit is %d", len(data), summaryLimit)
 	}
 	// The journal is the truth, and the checksum tells a damaged summary.
-	r := durable.Replacement{Temp: summaryName + ".part", Sync: durable.SyncNone, Disk: replacer{d}}
+	r := safefile.Replacement{Temp: summaryName + ".part", Sync: safefile.SyncNone, Disk: replacer{d}}
 	return r.Bytes(filepath.Join(folder, summaryName), data)
 }
 

@@ -12,7 +12,7 @@ import (
 	"strconv"
 	"sync"
 
-	"github.com/openagent-go/agent/internal/durable"
+	"github.com/openagent-go/agent/internal/safefile"
 )
 
 // maxFile is the size in bytes of the largest file that Update changes.
@@ -191,7 +191,7 @@ func replace(root *os.Root, p place, data []byte, old fs.FileInfo) error {
 		root.Remove(temp)
 		return err
 	}
-	_ = durable.SyncFolderIn(root, folder) // the file is in place
+	_ = safefile.SyncFolderIn(root, folder) // the file is in place
 	return nil
 }
 

@@ -12,7 +12,7 @@ import (
 	"slices"
 	"strconv"
 
-	"github.com/openagent-go/agent/internal/durable"
+	"github.com/openagent-go/agent/internal/safefile"
 )
 
 // maxTotal is how many bytes the files of one UpdateAll may hold together.
@@ -364,7 +364,7 @@ func (t *transaction) clean() {
 		}
 		if at := (place{root: f.place.root, rel: filepath.Dir(f.rel)}); f.done && !folders[at] {
 			folders[at] = true
-			_ = durable.SyncFolderIn(f.root, at.rel) // the files are in place
+			_ = safefile.SyncFolderIn(f.root, at.rel) // the files are in place
 		}
 	}
 }

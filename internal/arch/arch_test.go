@@ -219,7 +219,7 @@ var rules = map[string][]string{
 	},
 	"internal/media": {"llm"},
 	"internal/gitworktree": {
-		"internal/durable",
+		"internal/safefile",
 		"internal/environ",
 		"internal/plainfile",
 		"internal/text",
@@ -488,7 +488,7 @@ var rules = map[string][]string{
 		"internal/quotawarning",
 		"llm",
 		"internal/metering",
-		"internal/durable",
+		"internal/safefile",
 		"internal/plainfile",
 		"internal/modelcall",
 	},
@@ -548,7 +548,7 @@ var rules = map[string][]string{
 		"internal/metering",
 	},
 	"internal/metering": {},
-	"internal/durable":  {},
+	"internal/safefile": {},
 	// Not session, and not the root: effects do not depend on the driver and the store.
 	"internal/executor": {
 		"internal/order",
@@ -1070,7 +1070,7 @@ var outside = map[string][]string{
 
 // everywhere lists the internal packages that every package may import. They import
 // nothing of the module.
-var everywhere = []string{"internal/durable", "internal/text", "internal/hookconst", "internal/llmconst"}
+var everywhere = []string{"internal/safefile", "internal/text", "internal/hookconst", "internal/llmconst"}
 
 func TestImports(t *testing.T) {
 	root := filepath.Join("..", "..")

@@ -28,7 +28,7 @@ var opensFiles = map[string]string{
 	"internal/httptape/*.go":                        "a helper of tests",
 	"cmd/openagent/internal/demo/*.go":              "files that the demo has just made",
 	"internal/plainfile/open.go":                    "the package that opens files for reading",
-	"internal/durable/open*.go":                     "folders to sync, and files of its own, without waiting for pipes",
+	"internal/safefile/open*.go":                    "folders to sync, and files of its own, without waiting for pipes",
 	"internal/config/file.go":                       "it opens without waiting, reads only regular files, and no more than a bound",
 }
 

@@ -15,7 +15,7 @@ import (
 
 	"github.com/aymanbagabas/go-udiff"
 
-	"github.com/openagent-go/agent/internal/durable"
+	"github.com/openagent-go/agent/internal/safefile"
 )
 
 const (
@@ -54,7 +54,7 @@ type Change struct {
 // place of an id stands for the present files. Trees that only one of the two checkpoints
 // has are left out. It fails like [Store.Find], and with a [*CorruptError].
 func (s *Store) Changes(ctx context.Context, session, from, to string) ([]Change, error) {
-	l, err := s.acquire(ctx, durable.Shared, "lock")
+	l, err := s.acquire(ctx, safefile.Shared, "lock")
 	if err != nil {
 		return nil, err
 	}

@@ -8,7 +8,7 @@ import (
 	"path/filepath"
 	"syscall"
 
-	"github.com/openagent-go/agent/internal/durable"
+	"github.com/openagent-go/agent/internal/safefile"
 )
 
 // A disk is the part of the file system that a store writes with and whose failures it must
@@ -24,7 +24,7 @@ type disk interface {
 type system struct{}
 
 func (system) open(path string, flag int) (io.WriteCloser, error) {
-	f, err := durable.Open(path, os.O_WRONLY|flag)
+	f, err := safefile.Open(path, os.O_WRONLY|flag)
 	if err != nil {
 		return nil, err // not a nil *os.File
 	}
@@ -115,7 +115,7 @@ func (w *stagedFile) commit(parts ...string) error {
 
 // read returns a file of the store of at most limit bytes.
 func (s *Store) read(limit int64, parts ...string) ([]byte, error) {
-	f, err := durable.Open(s.path(parts...), os.O_RDONLY)
+	f, err := safefile.Open(s.path(parts...), os.O_RDONLY)
 	if err != nil {
 		return nil, err
 	}

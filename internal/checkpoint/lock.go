@@ -9,7 +9,7 @@ import (
 	"os"
 	"time"
 
-	"github.com/openagent-go/agent/internal/durable"
+	"github.com/openagent-go/agent/internal/safefile"
 )
 
 // lockPause is the time between two tries to get a lock that another process holds.
@@ -20,7 +20,7 @@ type lock struct{ file *os.File }
 
 // acquire waits for the lock file at a path in the store, which is made if need
 // be, until ctx ends.
-func (s *Store) acquire(ctx context.Context, mode durable.Mode, parts ...string) (*lock, error) {
+func (s *Store) acquire(ctx context.Context, mode safefile.Mode, parts ...string) (*lock, error) {
 	for {
 		l, err := s.try(mode, parts...)
 		if l != nil || err != nil {
@@ -35,16 +35,16 @@ func (s *Store) acquire(ctx context.Context, mode durable.Mode, parts ...string)
 }
 
 // try returns nil if another process holds the lock.
-func (s *Store) try(mode durable.Mode, parts ...string) (*lock, error) {
+func (s *Store) try(mode safefile.Mode, parts ...string) (*lock, error) {
 	name := s.path(parts...)
 	if err := s.makeFolder(parts[:len(parts)-1]...); err != nil {
 		return nil, fmt.Errorf("making the folder of the checkpoints: %w", err)
 	}
-	f, err := durable.Open(name, os.O_RDWR|os.O_CREATE)
+	f, err := safefile.Open(name, os.O_RDWR|os.O_CREATE)
 	if err != nil {
 		return nil, fmt.Errorf("opening the lock of the checkpoints: %w", err)
 	}
-	got, err := durable.TryLock(f, mode)
+	got, err := safefile.TryLock(f, mode)
 	if err != nil {
 		return nil, errors.Join(fmt.Errorf("locking the checkpoints: %w", err), f.Close())
 	}
@@ -62,7 +62,7 @@ func (s *Store) try(mode durable.Mode, parts ...string) (*lock, error) {
 }
 
 func (l *lock) release() {
-	_ = durable.Unlock(l.file) // closing does it as well, if later
+	_ = safefile.Unlock(l.file) // closing does it as well, if later
 	_ = l.file.Close()
 }
 

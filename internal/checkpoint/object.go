@@ -9,7 +9,7 @@ import (
 	"io/fs"
 	"os"
 
-	"github.com/openagent-go/agent/internal/durable"
+	"github.com/openagent-go/agent/internal/safefile"
 )
 
 // A sum is the SHA-256 of an object, and its name.
@@ -141,7 +141,7 @@ func (f failing) Read(p []byte) (int, error) {
 // open returns a reader of an object. The reader fails with a [*CorruptError] at the end if
 // the content does not match its sum.
 func (s *Store) open(x object) (io.ReadCloser, error) {
-	f, err := durable.Open(s.path(x.place()...), os.O_RDONLY)
+	f, err := safefile.Open(s.path(x.place()...), os.O_RDONLY)
 	if err != nil {
 		if errors.Is(err, fs.ErrNotExist) {
 			err = &CorruptError{s.path(x.place()...), err}

@@ -12,7 +12,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/openagent-go/agent/internal/durable"
+	"github.com/openagent-go/agent/internal/safefile"
 )
 
 // pruneEvery is how often Take removes old checkpoints.
@@ -48,7 +48,7 @@ func (s *Store) Prune(ctx context.Context) (Pruned, error) {
 
 // prune leaves room bytes of the quota free and keeps one checkpoint, however large.
 func (s *Store) prune(ctx context.Context, room int64, keep point) (Pruned, error) {
-	l, err := s.acquire(ctx, durable.Exclusive, "lock")
+	l, err := s.acquire(ctx, safefile.Exclusive, "lock")
 	if err != nil {
 		return Pruned{}, err
 	}
@@ -63,7 +63,7 @@ func (s *Store) pruneWhenDue(ctx context.Context, keep point) {
 	if err != nil || g.bytes <= s.quota() && time.Since(g.counted).Abs() < pruneEvery {
 		return
 	}
-	l, err := s.try(durable.Exclusive, "lock")
+	l, err := s.try(safefile.Exclusive, "lock")
 	if l == nil || err != nil {
 		return
 	}

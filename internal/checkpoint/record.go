@@ -19,7 +19,7 @@ import (
 	"time"
 	"unicode/utf8"
 
-	"github.com/openagent-go/agent/internal/durable"
+	"github.com/openagent-go/agent/internal/safefile"
 )
 
 const (
@@ -187,7 +187,7 @@ func (s *Store) Fork(ctx context.Context, from, to string, through int64) error 
 	if s.absent() {
 		return nil
 	}
-	l, err := s.acquire(ctx, durable.Shared, "lock")
+	l, err := s.acquire(ctx, safefile.Shared, "lock")
 	if err != nil {
 		return err
 	}
@@ -216,7 +216,7 @@ func (s *Store) Drop(ctx context.Context, sessions ...string) error {
 	if len(sessions) == 0 || s.absent() {
 		return nil
 	}
-	l, err := s.acquire(ctx, durable.Exclusive, "lock")
+	l, err := s.acquire(ctx, safefile.Exclusive, "lock")
 	if err != nil {
 		return err
 	}

@@ -10,7 +10,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/openagent-go/agent/internal/durable"
+	"github.com/openagent-go/agent/internal/safefile"
 )
 
 // A Report describes the changes that a restore has made or would make.
@@ -104,7 +104,7 @@ func (r *restore) run(ctx context.Context) error {
 		return r.try(ctx)
 	}
 	for _, tree := range r.target.Trees {
-		l, err := r.store.acquire(ctx, durable.Exclusive, append(treeFolder(tree.Root), "lock")...)
+		l, err := r.store.acquire(ctx, safefile.Exclusive, append(treeFolder(tree.Root), "lock")...)
 		if err != nil {
 			return err
 		}
@@ -160,7 +160,7 @@ func (r *restore) before(ctx context.Context) (Checkpoint, error) {
 
 // try finds out what a restore would change.
 func (r *restore) try(ctx context.Context) error {
-	l, err := r.store.acquire(ctx, durable.Shared, "lock")
+	l, err := r.store.acquire(ctx, safefile.Shared, "lock")
 	if err != nil {
 		return err
 	}
@@ -187,7 +187,7 @@ func (r *Report) add(p *plan) {
 
 // apply brings the trees, now as described by tops, to the state of the checkpoint.
 func (r *restore) apply(ctx context.Context, tops []*node) error {
-	l, err := r.store.acquire(ctx, durable.Shared, "lock")
+	l, err := r.store.acquire(ctx, safefile.Shared, "lock")
 	if err != nil {
 		return err
 	}

@@ -12,7 +12,7 @@ import (
 	"time"
 	"unicode/utf8"
 
-	"github.com/openagent-go/agent/internal/durable"
+	"github.com/openagent-go/agent/internal/safefile"
 )
 
 // Take records the state of the working trees at roots: each file's bytes and permission
@@ -41,7 +41,7 @@ func (s *Store) Take(ctx context.Context, m Mark, roots ...string) (Checkpoint, 
 		}
 	}()
 	for _, root := range trees {
-		l, err := s.acquire(ctx, durable.Shared, append(treeFolder(root), "lock")...)
+		l, err := s.acquire(ctx, safefile.Shared, append(treeFolder(root), "lock")...)
 		if err != nil {
 			return Checkpoint{}, err
 		}
@@ -109,7 +109,7 @@ func (s *Store) take(ctx context.Context, c *Checkpoint, trees []string, pasts [
 // takeIfRoom takes c or fails with ErrQuota. It returns how many bytes the files
 // need in a store that has nothing else.
 func (s *Store) takeIfRoom(ctx context.Context, c *Checkpoint, trees []string, pasts []*past) (tops []*node, need int64, err error) {
-	l, err := s.acquire(ctx, durable.Shared, "lock")
+	l, err := s.acquire(ctx, safefile.Shared, "lock")
 	if err != nil {
 		return nil, 0, err
 	}

@@ -7,7 +7,7 @@ import (
 	"io"
 	"slices"
 
-	"github.com/openagent-go/agent/internal/durable"
+	"github.com/openagent-go/agent/internal/safefile"
 )
 
 // Damage is a missing or altered file of the store.
@@ -23,7 +23,7 @@ type Damage struct {
 // in order of path. It changes nothing: [Store.Prune] removes checkpoints that cannot be
 // read at all.
 func (s *Store) Verify(ctx context.Context) ([]Damage, error) {
-	l, err := s.acquire(ctx, durable.Shared, "lock")
+	l, err := s.acquire(ctx, safefile.Shared, "lock")
 	if err != nil {
 		return nil, err
 	}

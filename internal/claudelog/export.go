@@ -10,9 +10,9 @@ import (
 	"path/filepath"
 
 	"github.com/openagent-go/agent/event"
-	"github.com/openagent-go/agent/internal/durable"
 	"github.com/openagent-go/agent/internal/fact"
 	"github.com/openagent-go/agent/internal/redact"
+	"github.com/openagent-go/agent/internal/safefile"
 	"github.com/openagent-go/agent/session"
 )
 
@@ -75,7 +75,7 @@ func agents(ctx context.Context, path string, s session.Store, p parent, main se
 			return err
 		}
 		meta := file[:len(file)-len(".jsonl")] + ".meta.json"
-		if err := (durable.Replacement{}).Bytes(meta, append(data, '\n')); err != nil {
+		if err := (safefile.Replacement{}).Bytes(meta, append(data, '\n')); err != nil {
 			return err
 		}
 		if err := agents(ctx, path, session.Under(s, info.Session), parent{p.session, info.Session, calls}, main, hide); err != nil {
@@ -94,7 +94,7 @@ func write(ctx context.Context, path string, s session.Store, id string, l *Line
 	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
 		return nil, fmt.Errorf("making the folder of the session's file: %w", err)
 	}
-	return l.uses, durable.Replacement{}.Stream(path, func(w io.Writer) error {
+	return l.uses, safefile.Replacement{}.Stream(path, func(w io.Writer) error {
 		b := bufio.NewWriter(w)
 		put := func(lines []json.RawMessage) {
 			for _, line := range lines {

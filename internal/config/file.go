@@ -12,7 +12,7 @@ import (
 	"path/filepath"
 	"time"
 
-	"github.com/openagent-go/agent/internal/durable"
+	"github.com/openagent-go/agent/internal/safefile"
 )
 
 // A File is a file of settings.
@@ -128,7 +128,7 @@ func replace(path string, mode fs.FileMode, change func(old []byte) ([]byte, err
 	if old != nil && mode.Perm()&0o077 != 0 { // else it is private
 		mode = was.Perm()
 	}
-	return durable.Replacement{Mode: mode, Temp: durable.TempName(path)}.Bytes(path, data)
+	return safefile.Replacement{Mode: mode, Temp: safefile.TempName(path)}.Bytes(path, data)
 }
 
 // lock keeps other processes and goroutines from changing a file. What holds it
@@ -137,11 +137,11 @@ func lock(ctx context.Context, path string) (free func() error, err error) {
 	ctx, cancel := context.WithTimeout(ctx, lockTime)
 	defer cancel()
 	for {
-		f, err := durable.Open(path, os.O_RDWR|os.O_CREATE)
+		f, err := safefile.Open(path, os.O_RDWR|os.O_CREATE)
 		if err != nil {
 			return nil, fmt.Errorf("locking: %w", err)
 		}
-		ok, err := durable.TryLock(f, durable.Exclusive)
+		ok, err := safefile.TryLock(f, safefile.Exclusive)
 		if ok && current(f, path) {
 			return func() error { return freeFile(f) }, nil
 		}

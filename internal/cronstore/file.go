@@ -12,7 +12,7 @@ import (
 	"path/filepath"
 	"time"
 
-	"github.com/openagent-go/agent/internal/durable"
+	"github.com/openagent-go/agent/internal/safefile"
 	"github.com/openagent-go/agent/internal/text"
 )
 
@@ -74,7 +74,7 @@ func (f File) Update(ctx context.Context, fn func([]Job) ([]Job, error)) (err er
 	if err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, durable.Unlock(lock), lock.Close()) }()
+	defer func() { err = errors.Join(err, safefile.Unlock(lock), lock.Close()) }()
 	c, err := f.read()
 	if err != nil {
 		return err
@@ -89,7 +89,7 @@ func (f File) Update(ctx context.Context, fn func([]Job) ([]Job, error)) (err er
 
 // open opens the file; nil where there is none.
 func (f File) open() (*os.File, fs.FileInfo, error) {
-	file, err := durable.Open(f.Path, os.O_RDONLY)
+	file, err := safefile.Open(f.Path, os.O_RDONLY)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil, nil
 	}
@@ -156,7 +156,7 @@ func (f File) write(c content) error {
 		return fmt.Errorf("writing the schedule: the file would be larger than %d MB; remove jobs first", maxFile>>20)
 	}
 	// A claim that a crash undoes would be run twice, so the folder is synced too.
-	if err := (durable.Replacement{Temp: durable.TempName(f.Path)}).Bytes(f.Path, data); err != nil {
+	if err := (safefile.Replacement{Temp: safefile.TempName(f.Path)}).Bytes(f.Path, data); err != nil {
 		return fmt.Errorf("writing the schedule: %w", err)
 	}
 	return nil
@@ -165,12 +165,12 @@ func (f File) write(c content) error {
 // lock waits for the lock.
 func (f File) lock(ctx context.Context) (*os.File, error) {
 	name := f.Path + ".lock"
-	file, err := durable.Open(name, os.O_RDWR|os.O_CREATE)
+	file, err := safefile.Open(name, os.O_RDWR|os.O_CREATE)
 	if err != nil {
 		return nil, fmt.Errorf("locking the schedule: %w", err)
 	}
 	for patience := lockPatience; ; patience -= lockPause {
-		held, err := durable.TryLock(file, durable.Exclusive)
+		held, err := safefile.TryLock(file, safefile.Exclusive)
 		if held && err == nil {
 			return file, nil
 		}

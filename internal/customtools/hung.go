@@ -7,8 +7,8 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/openagent-go/agent/internal/durable"
 	"github.com/openagent-go/agent/internal/plainfile"
+	"github.com/openagent-go/agent/internal/safefile"
 )
 
 const (
@@ -63,5 +63,5 @@ func (s *Set) addHung(files []file) error {
 	if err != nil {
 		return err
 	}
-	return durable.Replacement{}.Bytes(s.Hung, data)
+	return safefile.Replacement{}.Bytes(s.Hung, data)
 }

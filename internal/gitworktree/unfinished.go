@@ -11,7 +11,7 @@ import (
 	"path/filepath"
 	"strings"
 
-	"github.com/openagent-go/agent/internal/durable"
+	"github.com/openagent-go/agent/internal/safefile"
 	"github.com/openagent-go/agent/internal/toolapi"
 )
 
@@ -53,12 +53,12 @@ func (w worktree) lockUnfinished(root *os.Root, name string) (*os.File, error) {
 		if info, err := root.Lstat(name); err == nil && !info.Mode().IsRegular() {
 			return nil, fmt.Errorf("%s is not a regular file; remove it", filepath.Join(w.From, name))
 		}
-		f, err := root.OpenFile(name, os.O_RDWR|os.O_CREATE|durable.OpenFlags, 0o644)
+		f, err := root.OpenFile(name, os.O_RDWR|os.O_CREATE|safefile.OpenFlags, 0o644)
 		if err != nil {
 			return nil, fmt.Errorf("recording that the worktree is being made: %w", err)
 		}
 		named := false
-		got, err := durable.TryLock(f, durable.Exclusive)
+		got, err := safefile.TryLock(f, safefile.Exclusive)
 		switch {
 		case err == nil && !got:
 			err = w.taken()
@@ -124,7 +124,7 @@ func removeUnfinished(ctx context.Context, root *os.Root, g git, w worktree) err
 // removeIfDead removes w if its maker has died and w was not used.
 func (w worktree) removeIfDead(ctx context.Context, root *os.Root, g git) (err error) {
 	name := w.folder() + unfinishedSuffix
-	f, err := root.OpenFile(name, os.O_RDWR|durable.OpenFlags, 0)
+	f, err := root.OpenFile(name, os.O_RDWR|safefile.OpenFlags, 0)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil // it is finished by now
 	}
@@ -137,7 +137,7 @@ func (w worktree) removeIfDead(ctx context.Context, root *os.Root, g git) (err e
 			err = errors.Join(err, f.Close())
 		}
 	}()
-	if got, err := durable.TryLock(f, durable.Exclusive); err != nil || !got {
+	if got, err := safefile.TryLock(f, safefile.Exclusive); err != nil || !got {
 		return err // its maker is running
 	}
 	if named, err := isNamed(root, name, f); err != nil || !named {

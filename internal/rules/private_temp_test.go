@@ -4,7 +4,7 @@ import (
 	"path/filepath"
 	"testing"
 
-	"github.com/openagent-go/agent/internal/durable"
+	"github.com/openagent-go/agent/internal/safefile"
 )
 
 // The temporary file of a private file has the same content, and is private too: a crash
@@ -12,7 +12,7 @@ import (
 func TestTemporaryFilesOfPrivateFilesArePrivate(t *testing.T) {
 	home := t.TempDir()
 	private := filepath.Join(home, "triggers.json")
-	temp := filepath.Join(home, durable.TempName(private))
+	temp := filepath.Join(home, safefile.TempName(private))
 	for name, mode := range map[string]Mode{"default": Default, "bypass": Bypass} {
 		p := Policy{Mode: mode, Private: []string{private}, Allow: []Rule{"Read", "Edit", "Bash"}}
 		for what, a := range map[string]Access{"Read": {Kind: ReadFile, Target: temp}, "Edit": {Kind: EditFile, Target: temp}, "Bash": {Kind: RunCommand, Target: "cat " + temp}} {

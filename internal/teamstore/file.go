@@ -13,7 +13,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/openagent-go/agent/internal/durable"
+	"github.com/openagent-go/agent/internal/safefile"
 )
 
 const (
@@ -95,13 +95,13 @@ func (l *lock) take(ctx context.Context) error {
 	wait, pause := time.Duration(0), lockPause
 	for {
 		if l.file == nil {
-			f, err := durable.Open(l.path, os.O_RDWR|os.O_CREATE)
+			f, err := safefile.Open(l.path, os.O_RDWR|os.O_CREATE)
 			if err != nil {
 				return fmt.Errorf("opening the lock: %w", err)
 			}
 			l.file = f
 		}
-		held, err := durable.TryLock(l.file, durable.Exclusive)
+		held, err := safefile.TryLock(l.file, safefile.Exclusive)
 		if err != nil {
 			return fmt.Errorf("locking %s: %w", l.path, err)
 		}
@@ -137,14 +137,14 @@ func (l *lock) current() bool {
 
 // release gives the lock back at once: closing alone would leave it with a child
 // process that was forked but has not come to its exec yet.
-func (l *lock) release() error { return durable.Unlock(l.file) }
+func (l *lock) release() error { return safefile.Unlock(l.file) }
 
 // close closes the file, and gives the lock back if it is held.
 func (l *lock) close() error {
 	if l.file == nil {
 		return nil
 	}
-	err := errors.Join(durable.Unlock(l.file), l.file.Close())
+	err := errors.Join(safefile.Unlock(l.file), l.file.Close())
 	l.file = nil
 	return err
 }

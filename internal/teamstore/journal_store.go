@@ -14,7 +14,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/openagent-go/agent/internal/durable"
+	"github.com/openagent-go/agent/internal/safefile"
 	"github.com/openagent-go/agent/internal/text"
 )
 
@@ -147,7 +147,7 @@ func (s *journalStore) catchUp() error {
 
 func (s *journalStore) open() error {
 	made := missing(s.path())
-	f, err := durable.Open(s.path(), os.O_RDWR|os.O_CREATE)
+	f, err := safefile.Open(s.path(), os.O_RDWR|os.O_CREATE)
 	if err != nil {
 		return fmt.Errorf("opening the journal of a space: %w", err)
 	}
@@ -156,7 +156,7 @@ func (s *journalStore) open() error {
 		return err
 	}
 	if made {
-		return durable.SyncFolder(s.folder)
+		return safefile.SyncFolder(s.folder)
 	}
 	return nil
 }
@@ -330,7 +330,7 @@ func (s *journalStore) do(a op, at time.Time) (*os.File, error) {
 // compact replaces the journal by one that holds only the present state. The lock is held.
 func (s *journalStore) compact(at time.Time) error {
 	var size int64
-	err := durable.Replacement{Temp: durable.TempName(s.path())}.Stream(s.path(), func(w io.Writer) (err error) {
+	err := safefile.Replacement{Temp: safefile.TempName(s.path())}.Stream(s.path(), func(w io.Writer) (err error) {
 		size, err = s.write(w, at)
 		return err
 	})
@@ -338,7 +338,7 @@ func (s *journalStore) compact(at time.Time) error {
 		s.base = max(s.base, s.size/2) // it is tried again when it has doubled
 		return err
 	}
-	f, err := durable.Open(s.path(), os.O_RDWR)
+	f, err := safefile.Open(s.path(), os.O_RDWR)
 	if err != nil {
 		return err // the next one to take the lock opens it
 	}

@@ -10,7 +10,7 @@ import (
 	"os"
 	"path/filepath"
 
-	"github.com/openagent-go/agent/internal/durable"
+	"github.com/openagent-go/agent/internal/safefile"
 )
 
 // aliveFolder has a file for each program that has running agents in a space. The
@@ -57,16 +57,16 @@ func (s *journalStore) lives(holder string) bool {
 	if raw, err := hex.DecodeString(holder); err != nil || len(raw) != 16 {
 		return false
 	}
-	f, err := durable.Open(filepath.Join(s.folder, aliveFolder, holder), os.O_RDWR)
+	f, err := safefile.Open(filepath.Join(s.folder, aliveFolder, holder), os.O_RDWR)
 	if err != nil {
 		return !errors.Is(err, fs.ErrNotExist)
 	}
 	defer f.Close()
-	free, err := durable.TryLock(f, durable.Exclusive)
+	free, err := safefile.TryLock(f, safefile.Exclusive)
 	if err != nil || !free {
 		return true
 	}
 	_ = os.Remove(f.Name())
-	_ = durable.Unlock(f)
+	_ = safefile.Unlock(f)
 	return false
 }

@@ -13,8 +13,8 @@ import (
 	"strings"
 	"sync"
 
-	"github.com/openagent-go/agent/internal/durable"
 	"github.com/openagent-go/agent/internal/plainfile"
+	"github.com/openagent-go/agent/internal/safefile"
 )
 
 // A Setting describes a setting that [Config] offers.
@@ -242,7 +242,7 @@ func writeSettings(path string, members map[string]json.RawMessage) error {
 	}
 	err = os.MkdirAll(filepath.Dir(path), 0o700)
 	if err == nil {
-		err = durable.Replacement{}.Bytes(path, append(data, '\n'))
+		err = safefile.Replacement{}.Bytes(path, append(data, '\n'))
 	}
 	if err != nil {
 		return fmt.Errorf("writing the settings in %s: %w", path, err)

@@ -12,7 +12,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/openagent-go/agent/internal/durable"
+	"github.com/openagent-go/agent/internal/safefile"
 )
 
 // A File keeps triggers in a JSON file of mode 0600, which several processes may share.
@@ -76,16 +76,16 @@ func (f *File) Update(ctx context.Context, id string, change func(*Record) (*Rec
 // lock keeps other processes from changing the file. Readers need no lock: the
 // file is replaced as a whole.
 func (f *File) lock(ctx context.Context) (unlock func() error, err error) {
-	file, err := durable.Open(f.Path+".lock", os.O_RDWR|os.O_CREATE)
+	file, err := safefile.Open(f.Path+".lock", os.O_RDWR|os.O_CREATE)
 	if err != nil {
 		return nil, fmt.Errorf("locking the triggers: %w", err)
 	}
 	ctx, cancel := context.WithTimeout(ctx, lockTime)
 	defer cancel()
 	for {
-		ok, err := durable.TryLock(file, durable.Exclusive)
+		ok, err := safefile.TryLock(file, safefile.Exclusive)
 		if ok {
-			return func() error { return errors.Join(durable.Unlock(file), file.Close()) }, nil
+			return func() error { return errors.Join(safefile.Unlock(file), file.Close()) }, nil
 		}
 		if err == nil {
 			select {
@@ -126,7 +126,7 @@ func (f *File) read() (map[string]Record, error) {
 }
 
 func readPrivate(path string) ([]byte, error) {
-	f, err := durable.Open(path, os.O_RDONLY)
+	f, err := safefile.Open(path, os.O_RDONLY)
 	if err != nil {
 		return nil, err
 	}
@@ -164,5 +164,5 @@ func (f *File) write(records map[string]Record) (err error) {
 	if len(data) > maxFile {
 		return fmt.Errorf("the file would be larger than %d bytes; remove triggers first", maxFile)
 	}
-	return durable.Replacement{Temp: durable.TempName(f.Path)}.Bytes(f.Path, append(data, '\n')) // under our lock
+	return safefile.Replacement{Temp: safefile.TempName(f.Path)}.Bytes(f.Path, append(data, '\n')) // under our lock
 }

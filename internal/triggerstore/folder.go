@@ -10,7 +10,7 @@ import (
 	"path/filepath"
 	"strings"
 
-	"github.com/openagent-go/agent/internal/durable"
+	"github.com/openagent-go/agent/internal/safefile"
 )
 
 // In returns the part of a store that belongs to a folder: the triggers whose Dir
@@ -70,18 +70,18 @@ func (f *File) Claim(dir string) (release func() error, err error) {
 		return nil, fmt.Errorf("making the folder of the triggers: %w", err)
 	}
 	sum := sha256.Sum256([]byte(dir))
-	file, err := durable.Open(f.Path+"."+hex.EncodeToString(sum[:8])+".lock", os.O_RDWR|os.O_CREATE)
+	file, err := safefile.Open(f.Path+"."+hex.EncodeToString(sum[:8])+".lock", os.O_RDWR|os.O_CREATE)
 	if err != nil {
 		return nil, fmt.Errorf("claiming the triggers of %s: %w", dir, err)
 	}
-	ok, err := durable.TryLock(file, durable.Exclusive)
+	ok, err := safefile.TryLock(file, safefile.Exclusive)
 	if !ok && err == nil {
 		err = ErrServed
 	}
 	if err != nil {
 		return nil, errors.Join(fmt.Errorf("claiming the triggers of %s: %w", dir, err), file.Close())
 	}
-	return func() error { return errors.Join(durable.Unlock(file), file.Close()) }, nil
+	return func() error { return errors.Join(safefile.Unlock(file), file.Close()) }, nil
 }
 
 // isFolder reports whether a path can be that of a trigger's folder.

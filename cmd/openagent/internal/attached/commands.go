@@ -14,8 +14,8 @@ import (
 	"github.com/openagent-go/agent/cmd/openagent/internal/tui/draw"
 	"github.com/openagent-go/agent/cmd/openagent/internal/tui/ui"
 	"github.com/openagent-go/agent/cmd/openagent/internal/usage"
-	"github.com/openagent-go/agent/internal/durable"
 	"github.com/openagent-go/agent/internal/engine"
+	"github.com/openagent-go/agent/internal/safefile"
 	"github.com/openagent-go/agent/internal/text"
 	"github.com/openagent-go/agent/permission"
 	"github.com/openagent-go/agent/session"
@@ -271,7 +271,7 @@ func (v *View) export(ctx context.Context, name string) error {
 	}
 	b, err := v.c.Export(ctx, v.id, format)
 	if err == nil {
-		err = durable.Replacement{}.Bytes(name, b)
+		err = safefile.Replacement{}.Bytes(name, b)
 	}
 	if err == nil {
 		v.say(ui.DimLine, "  wrote "+v.h.OneLine(name))

@@ -15,8 +15,8 @@ import (
 	"github.com/openagent-go/agent/cmd/openagent/internal/cli"
 	"github.com/openagent-go/agent/cmd/openagent/internal/tui/amount"
 	"github.com/openagent-go/agent/cmd/openagent/internal/tui/ui"
-	"github.com/openagent-go/agent/internal/durable"
 	"github.com/openagent-go/agent/internal/providers"
+	"github.com/openagent-go/agent/internal/safefile"
 	"github.com/openagent-go/agent/llm/catalog"
 	"github.com/openagent-go/agent/session/export"
 )
@@ -147,7 +147,7 @@ func (c *Chat) export(ctx context.Context, name string) {
 	case ".json":
 		write = export.JSON
 	}
-	err := durable.Replacement{}.Stream(name, func(w io.Writer) error {
+	err := safefile.Replacement{}.Stream(name, func(w io.Writer) error {
 		return write(ctx, w, c.s.Store, c.s.Session.ID, export.Options{Secrets: c.h.Secrets})
 	})
 	if err != nil {

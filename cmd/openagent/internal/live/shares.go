@@ -18,8 +18,8 @@ import (
 	"github.com/openagent-go/agent/cmd/openagent/internal/provider"
 	"github.com/openagent-go/agent/cmd/openagent/internal/settings"
 	"github.com/openagent-go/agent/internal/config"
-	"github.com/openagent-go/agent/internal/durable"
 	"github.com/openagent-go/agent/internal/plainfile"
+	"github.com/openagent-go/agent/internal/safefile"
 	"github.com/openagent-go/agent/internal/sharetext"
 	"github.com/openagent-go/agent/internal/text"
 	"github.com/openagent-go/agent/serve"
@@ -81,11 +81,11 @@ func Claim(h *cli.IO, sessions, address string) (release func(), err error) {
 	if err := os.MkdirAll(filepath.Dir(name), 0o700); err != nil {
 		return func() {}, fmt.Errorf("noting the address: %w", err)
 	}
-	f, err := durable.Open(name, os.O_RDWR|os.O_CREATE)
+	f, err := safefile.Open(name, os.O_RDWR|os.O_CREATE)
 	if err != nil {
 		return func() {}, fmt.Errorf("noting the address: %w", err)
 	}
-	held, err := durable.TryLock(f, durable.Exclusive)
+	held, err := safefile.TryLock(f, safefile.Exclusive)
 	if err == nil && held {
 		if err = f.Truncate(0); err == nil {
 			_, err = f.WriteString(address + "\n")
@@ -96,7 +96,7 @@ func Claim(h *cli.IO, sessions, address string) (release func(), err error) {
 		return func() {}, err
 	}
 	return func() {
-		_ = durable.Unlock(f)
+		_ = safefile.Unlock(f)
 		f.Close()
 	}, nil
 }
@@ -107,13 +107,13 @@ func Running(h *cli.IO, sessions string) string {
 	if err != nil {
 		return ""
 	}
-	f, err := durable.Open(name, os.O_RDWR)
+	f, err := safefile.Open(name, os.O_RDWR)
 	if err != nil {
 		return ""
 	}
 	defer f.Close()
-	if free, err := durable.TryLock(f, durable.Shared); err != nil || free {
-		_ = durable.Unlock(f)
+	if free, err := safefile.TryLock(f, safefile.Shared); err != nil || free {
+		_ = safefile.Unlock(f)
 		return ""
 	}
 	address, err := plainfile.ReadFile(name, 1<<10)

@@ -11,7 +11,7 @@ import (
 	"time"
 
 	"github.com/openagent-go/agent/cmd/openagent/internal/cli"
-	"github.com/openagent-go/agent/internal/durable"
+	"github.com/openagent-go/agent/internal/safefile"
 )
 
 // A Server runs on this machine.
@@ -56,11 +56,11 @@ func Announce(h *cli.IO, s Server) (*Announcement, error) {
 // that finds it free before it is locked removes the file.
 func take(name string) (*os.File, error) {
 	for range 100 {
-		f, err := durable.Open(name, os.O_RDWR|os.O_CREATE|os.O_TRUNC)
+		f, err := safefile.Open(name, os.O_RDWR|os.O_CREATE|os.O_TRUNC)
 		if err != nil {
 			return nil, err
 		}
-		locked, err := durable.TryLock(f, durable.Exclusive)
+		locked, err := safefile.TryLock(f, safefile.Exclusive)
 		if err != nil {
 			return nil, errors.Join(err, f.Close())
 		}
@@ -78,7 +78,7 @@ func take(name string) (*os.File, error) {
 
 // Close withdraws the announcement.
 func (a *Announcement) Close() error {
-	return errors.Join(os.Remove(a.file.Name()), durable.Unlock(a.file), a.file.Close())
+	return errors.Join(os.Remove(a.file.Name()), safefile.Unlock(a.file), a.file.Close())
 }
 
 func folderOf(h *cli.IO) (string, error) {
@@ -126,14 +126,14 @@ func each(folder string, do func(f *os.File, free bool)) error {
 		if !e.Type().IsRegular() || !strings.HasSuffix(e.Name(), ".json") {
 			continue
 		}
-		f, err := durable.Open(filepath.Join(folder, e.Name()), os.O_RDWR)
+		f, err := safefile.Open(filepath.Join(folder, e.Name()), os.O_RDWR)
 		if err != nil {
 			continue // it has just ended
 		}
-		free, err := durable.TryLock(f, durable.Shared)
+		free, err := safefile.TryLock(f, safefile.Shared)
 		do(f, free && err == nil)
 		if free {
-			_ = durable.Unlock(f)
+			_ = safefile.Unlock(f)
 		}
 		_ = f.Close()
 	}

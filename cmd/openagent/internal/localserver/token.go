@@ -13,8 +13,8 @@ import (
 	"strings"
 
 	"github.com/openagent-go/agent/cmd/openagent/internal/cli"
-	"github.com/openagent-go/agent/internal/durable"
 	"github.com/openagent-go/agent/internal/plainfile"
+	"github.com/openagent-go/agent/internal/safefile"
 )
 
 // tokenLength is the length of a token: 256 bits in hexadecimal digits.
@@ -42,7 +42,7 @@ func OpenToken(h *cli.IO) (path, token string, err error) {
 		}
 		return nil
 	}
-	if err := (durable.Replacement{Ready: there}).Bytes(path, []byte(hex.EncodeToString(bits)+"\n")); err != nil && !errors.Is(err, fs.ErrExist) {
+	if err := (safefile.Replacement{Ready: there}).Bytes(path, []byte(hex.EncodeToString(bits)+"\n")); err != nil && !errors.Is(err, fs.ErrExist) {
 		return "", "", cli.Usagef("storing the token: %w; set OPENAGENT_HOME to a writable folder", err)
 	}
 	token, err = ReadToken(path)

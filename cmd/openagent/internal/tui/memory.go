@@ -11,8 +11,8 @@ import (
 	"strings"
 	"time"
 
-	"github.com/openagent-go/agent/internal/durable"
 	"github.com/openagent-go/agent/internal/plainfile"
+	"github.com/openagent-go/agent/internal/safefile"
 )
 
 // A Memory keeps what a person has typed in a folder of files that only they can read:
@@ -112,7 +112,7 @@ func (m *Memory) shorten(path string) error {
 		b.Write(append(line, '\n'))
 	}
 	m.lines, m.bytes = len(entries), b.Len()
-	return durable.Replacement{Sync: durable.SyncNone}.Bytes(path, b.Bytes())
+	return safefile.Replacement{Sync: safefile.SyncNone}.Bytes(path, b.Bytes())
 }
 
 // SaveDraft keeps a text that was not sent yet. "" removes it.
@@ -125,16 +125,16 @@ func (m *Memory) SaveDraft(text string) error {
 			return err
 		}
 		name := filepath.Join(m.dir, fmt.Sprintf("draft-%d-%d", os.Getpid(), time.Now().UnixNano()))
-		f, err := durable.Open(name+".lock", os.O_RDWR|os.O_CREATE|os.O_EXCL)
+		f, err := safefile.Open(name+".lock", os.O_RDWR|os.O_CREATE|os.O_EXCL)
 		if err != nil {
 			return err
 		}
-		if ok, err := durable.TryLock(f, durable.Exclusive); !ok || err != nil {
+		if ok, err := safefile.TryLock(f, safefile.Exclusive); !ok || err != nil {
 			return errors.Join(err, f.Close())
 		}
 		m.lock, m.draft = f, name+".txt"
 	}
-	return durable.Replacement{Sync: durable.SyncNone}.Bytes(m.draft, []byte(text))
+	return safefile.Replacement{Sync: safefile.SyncNone}.Bytes(m.draft, []byte(text))
 }
 
 // dropDraft removes the draft of this program.
@@ -200,12 +200,12 @@ func (m *Memory) leftDraft() string {
 
 // free reports whether the program that locked a file has ended.
 func free(name string) bool {
-	f, err := durable.Open(name, os.O_RDWR)
+	f, err := safefile.Open(name, os.O_RDWR)
 	if err != nil {
 		return false
 	}
 	defer f.Close()
-	ok, err := durable.TryLock(f, durable.Exclusive)
+	ok, err := safefile.TryLock(f, safefile.Exclusive)
 	return ok && err == nil
 }
 

@@ -10,7 +10,7 @@ import (
 	"github.com/openagent-go/agent/cmd/openagent/internal/cli"
 	"github.com/openagent-go/agent/cmd/openagent/internal/sessionstore"
 	"github.com/openagent-go/agent/internal/claudelog"
-	"github.com/openagent-go/agent/internal/durable"
+	"github.com/openagent-go/agent/internal/safefile"
 	"github.com/openagent-go/agent/session"
 	"github.com/openagent-go/agent/session/export"
 )
@@ -92,7 +92,7 @@ func writeOut(ctx context.Context, h *cli.IO, file string, write func(io.Writer)
 // writeFile writes a file that only its owner can read. On failure the old file stays unchanged.
 func writeFile(name string, write func(io.Writer) error) error {
 	began := false
-	err := durable.Replacement{}.Stream(name, func(w io.Writer) error {
+	err := safefile.Replacement{}.Stream(name, func(w io.Writer) error {
 		began = true
 		return write(w)
 	})

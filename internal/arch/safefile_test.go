@@ -13,14 +13,14 @@ import (
 
 // home is the package that locks and replaces files. There once were five copies of
 // locks and nine of "write a temporary file and rename it", with different behaviour.
-const home = "internal/durable"
+const home = "internal/safefile"
 
 // locks are the system's functions that lock files.
 var locks = map[string]bool{"Flock": true, "FcntlFlock": true, "LockFileEx": true, "UnlockFileEx": true}
 
 // renames lists the other files that rename files, and why they do.
 var renames = map[string]string{
-	"session/disk.go":                                   "a step of durable.Replacement that tests let fail",
+	"session/disk.go":                                   "a step of safefile.Replacement that tests let fail",
 	"internal/checkpoint/disk.go":                       "a file that is written gets the hash of its content as its name; readers check the hash",
 	"internal/checkpoint/apply.go":                      "a restore stays in an os.Root and replaces only files that nobody has changed since",
 	"internal/checkpoint/sys_unix.go":                   "a restore moves files between open folders",
@@ -31,7 +31,7 @@ var renames = map[string]string{
 	"cmd/openagent/internal/automation/triggers_log.go": "a full log gets another name",
 }
 
-// Only internal/durable calls the system's file locks and, but for the listed files,
+// Only internal/safefile calls the system's file locks and, but for the listed files,
 // renames files.
 func TestDurable(t *testing.T) {
 	own := 0
@@ -46,7 +46,7 @@ func TestDurable(t *testing.T) {
 		case locks[function]:
 			t.Errorf("%s locks a file itself; use %s", file, home)
 		case renames[file] == "":
-			t.Errorf("%s renames a file itself; use durable.Replacement, or list it with a reason", file)
+			t.Errorf("%s renames a file itself; use safefile.Replacement, or list it with a reason", file)
 		}
 		delete(unused, file)
 	})

@@ -1,6 +1,6 @@
-// Package durable changes files that crashes and other processes must not damage: it locks
+// Package safefile changes files that crashes and other processes must not damage: it locks
 // them, replaces them as a whole and opens them without following links.
-package durable
+package safefile
 
 import "os"
 
