@@ -109,12 +109,16 @@ func (l *Loop) Run(ctx context.Context) (err error) {
 	l.ctx, l.signals = work, term.WatchSignals()
 	defer l.signals.Stop()
 	if l.Memory != nil {
-		past, draft := l.Memory.Load()
+		memory := l.Memory
+		past, draft := memory.Load()
 		l.update(ui.Past{Entries: past})
 		if draft != "" {
 			l.update(ui.Draft{Text: draft})
 		}
-		defer func() { err = errors.Join(err, l.Memory.Close()) }()
+		defer func() {
+			l.keep() // also if the terminal has gone
+			err = errors.Join(err, memory.Close())
+		}()
 	}
 	if err := l.resized(); err != nil {
 		return err
@@ -162,11 +166,9 @@ func (l *Loop) Run(ctx context.Context) (err error) {
 			}
 			l.dirty, l.urgent = true, true
 		case <-ctx.Done():
-			l.keep()
 			return ctx.Err()
 		}
 	}
-	l.keep()
 	return nil
 }
 

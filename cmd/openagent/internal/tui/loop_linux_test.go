@@ -187,6 +187,33 @@ func TestNextStart(t *testing.T) {
 	s.ends()
 }
 
+// A window that is closed loses nothing, whether or not the text was typed a moment before.
+func TestClosedWindow(t *testing.T) {
+	dir := t.TempDir()
+	s := sit(t, dir)
+	s.types("half a thought")
+	s.shows("half a thought")
+	s.closes()
+	s = sit(t, dir)
+	s.shows("half a thought")
+	s.types("\x03another") // clears it
+	s.shows("> another")
+	s.closes()
+	if _, draft := NewMemory(dir).Load(); draft != "another" {
+		t.Errorf("%q is offered next", draft)
+	}
+}
+
+// closes closes the window of the terminal.
+func (s *seat) closes() {
+	s.t.Helper()
+	s.control.Close()
+	s.Tell(ui.Output{Lines: []ui.Line{{Text: "ends the read, and so the window"}}})
+	if err := s.ends(); err == nil {
+		s.t.Error("the end of the terminal is no error")
+	}
+}
+
 func TestEditor(t *testing.T) {
 	s := sit(t, t.TempDir())
 	script := filepath.Join(t.TempDir(), "my editor")
