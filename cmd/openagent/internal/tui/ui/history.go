@@ -52,16 +52,27 @@ func (h History) show(e Editor, to int) (History, Editor, bool) {
 	if to < 0 || to > len(h.entries) {
 		return h, e, false
 	}
+	h = h.leave(e)
+	h.at = to
+	return h, e.recall(h.text(to)), true
+}
+
+// leave notes the text in the editor.
+func (h History) leave(e Editor) History {
 	h.changed = maps.Clone(h.changed)
 	if h.changed == nil {
 		h.changed = map[int]string{}
 	}
 	h.changed[h.at], _ = e.Content()
-	h.at = to
-	if text, ok := h.changed[to]; ok {
-		return h, e.recall(text), true
+	return h
+}
+
+// text returns an entry as it is shown: as it was left, unless it was cleared.
+func (h History) text(i int) string {
+	if text := h.changed[i]; text != "" || i == len(h.entries) {
+		return text
 	}
-	return h, e.recall(h.entries[to]), true
+	return h.entries[i]
 }
 
 // recall replaces the text by one of the history. A long one is a chip.
@@ -86,8 +97,8 @@ func (h History) search(s Search, before int) Search {
 	query, _ := s.Query.Content()
 	query = strings.ToLower(query)
 	for i := min(before, len(h.entries)) - 1; i >= 0; i-- {
-		if strings.Contains(strings.ToLower(h.entries[i]), query) {
-			s.Found, s.at = h.entries[i], i
+		if text := h.text(i); strings.Contains(strings.ToLower(text), query) {
+			s.Found, s.at = text, i
 			return s
 		}
 	}

@@ -113,6 +113,7 @@ func (m Model) inputKey(k input.Key) (Model, []Action) {
 		text, _ := m.Editor.Content()
 		return m, []Action{EditOutside{text}}
 	case "ctrl+r":
+		m.History = m.History.leave(m.Editor)
 		s := m.History.search(Search{}, len(m.History.entries))
 		m.Search = &s
 		return m, nil

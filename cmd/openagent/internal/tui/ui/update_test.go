@@ -243,6 +243,24 @@ func TestSearch(t *testing.T) {
 	}
 }
 
+// What the search shows is what enter puts into the input, for entries that were changed too.
+func TestSearchChanged(t *testing.T) {
+	past := Past{[]string{"steer A", "follow B"}}
+	for want, u := range map[string]*user{
+		"steer A":  newUser().does(past, "up up ctrl+u ctrl+r").types("steer"),
+		"steer AC": newUser().does(past, "up up").types("C").does("ctrl+r").types("steer"),
+		"steer AD": newUser().does(past, "up up").types("D").does("down ctrl+r").types("steer"),
+	} {
+		found := u.m.Search.Found
+		if u.does("enter"); found != want || u.m.Editor.Text != want {
+			t.Errorf("%q is shown and %q taken, want %q", found, u.m.Editor.Text, want)
+		}
+	}
+	if u := newUser().does(past, "up up ctrl+u down up"); u.m.Editor.Text != "steer A" {
+		t.Errorf("%q", u.m.Editor.Text)
+	}
+}
+
 func TestDraft(t *testing.T) {
 	u := newUser().types("half")
 	if got := took[SaveDraft](u); len(got) != 0 || u.m.Wake().IsZero() {
