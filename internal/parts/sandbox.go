@@ -73,14 +73,15 @@ func put(object map[string]any, path []string, value any) {
 const QuotasName = "quotas"
 
 // PrivatePaths returns the paths in the folder of the user's own files that no tool may read or
-// change: secrets, trust records, jobs, what is spent, and the sessions of all projects. Settings, instructions and
-// tools stay accessible; changes to them need permission.
+// change: secrets, trust records, jobs, what is spent, the token and the shares of servers, and the
+// sessions of all projects. Settings, instructions and tools stay accessible; changes to them need
+// permission.
 func PrivatePaths(home string) []string {
 	if home == "" {
 		return nil // nothing is stored
 	}
 	var out []string
-	for _, name := range []string{"triggers.json", "trust.json", "cron", "sessions", "checkpoints", QuotasName, LoginsName, KeysName} {
+	for _, name := range []string{"triggers.json", "trust.json", "cron", "sessions", "checkpoints", "serve", QuotasName, LoginsName, KeysName} {
 		out = append(out, filepath.Join(home, name))
 	}
 	return out
