@@ -114,7 +114,7 @@ func split(where string) (address, id string, err error) {
 	if err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" || u.User != nil || u.RawQuery != "" || u.Fragment != "" {
 		return "", "", cli.Usagef("%s is not the address of a server or a session, such as https://agents.example.com/s/ID", cli.Clip(where))
 	}
-	if name := u.Hostname(); u.Scheme == "http" && name != "localhost" && !net.ParseIP(name).IsLoopback() {
+	if ip := net.ParseIP(u.Hostname()); u.Scheme == "http" && u.Hostname() != "localhost" && !ip.IsLoopback() && !ip.IsUnspecified() {
 		return "", "", cli.Usagef("http to another machine would show your token to the network; use https, or a tunnel to this machine")
 	}
 	path := strings.TrimSuffix(u.Path, "/")
@@ -152,9 +152,15 @@ func local(h *cli.IO, tokenFile string) (*remote.Client, error) {
 	return client(h, servers[0].Address)
 }
 
-// client returns the client of a server on this machine. Before each request it makes sure that the
-// server still runs: its address could be another program's.
+// client returns the client of a server on this machine. Its address has to be one that a person could
+// type. Before each request it makes sure that the server still runs: its address could be another
+// program's.
 func client(h *cli.IO, address string) (*remote.Client, error) {
+	if plain, id, err := split(address); err != nil {
+		return nil, err
+	} else if plain != address || id != "" {
+		return nil, cli.Usagef("%s is not the address of a server; restart openagent serve", cli.Clip(address))
+	}
 	_, token, err := localserver.OpenToken(h)
 	if err != nil {
 		return nil, err
