@@ -175,20 +175,28 @@ func (s *Server) previewShare(c *call, in shareRequest) (*sharePreview, error) {
 		}
 	})}
 	var v view.State
+	var prompt string // the title of a session without a name
 	for e, err := range newSharedReader(s.store(c.user), sh).facts(c.ctx()) {
 		if err != nil {
 			return nil, err
 		}
 		if d, ok := e.Data.(event.SessionNamed); ok {
-			r.text(d.Title)
+			r.title(d.Title)
+		}
+		if first, ok := begins(e); ok && prompt == "" {
+			prompt = first
 		}
 		v.Apply(e)
 	}
 	for _, it := range v.Items {
+		if d, ok := it.Data.(*view.Prompt); ok && d.Message.Message.Text() == prompt {
+			prompt = "" // the item has it
+		}
 		if r.item(it) != nil {
 			out.Items++
 		}
 	}
+	r.title(prompt)
 	out.LeftOut = r.left
 	b := &s.sharing
 	b.mu.Lock()

@@ -19,6 +19,7 @@ import (
 const (
 	foldedResult = 4 << 10  // texts of calls above this are folded, or left out
 	sharedText   = 64 << 10 // the most of one text that a share looks at
+	titleRunes   = 80       // of the title of a share
 )
 
 // A redactor makes shared items of those of a session. It copies only what a share shows: what it does
@@ -160,22 +161,23 @@ func (r *redactor) text(s string) string {
 	return begin.Shown() + fmt.Sprintf("\n[the rest of %d KB is not shared]", len(s)>>10)
 }
 
-// title returns the title of a shared session.
+// title returns the title of a shared session: one line, cut after secrets are out, since the rules find no
+// part of one.
 func (r *redactor) title(title string) string {
 	if title == "" {
 		return "A session"
 	}
-	return terminal.Text(r.text(title))
+	return terminal.Text(text.Runes(text.OneLine(r.text(title)), titleRunes))
 }
 
 // has reports whether a share shows a fact.
 func (sh share) has(seq int64) bool { return seq >= sh.From && (sh.To == 0 || seq <= sh.To) }
 
-// begins reports whether a fact begins a run, for a title.
+// begins reports whether a fact begins a run, and returns the prompt, for a title.
 func begins(e event.Event) (string, bool) {
 	d, ok := e.Data.(event.UserMessage)
 	if !ok || d.Delivery != fact.AsPrompt {
 		return "", false
 	}
-	return text.Runes(text.OneLine(d.Message.Text()), 80), true
+	return d.Message.Text(), true
 }
