@@ -10,23 +10,44 @@ import (
 	"github.com/openagent-go/agent/cmd/openagent/internal/tui/ui"
 )
 
-// card draws the first open question in at most height lines. Its heading and its answers
-// always have room: descriptions are left out first, then the middle of its text. It reports
-// whether a part of the call itself, other than a diff, is left out.
-func card(t Theme, m ui.Model, width, height int) (b block, cut bool) {
+// A cardRoom says how much of the call of a card a frame shows.
+type cardRoom struct {
+	cut   bool // not enough of it
+	small bool // not even the heading, the answers and one line of the call
+}
+
+// enough is how many lines of a longer diff have to be on the screen.
+const enough = 8
+
+// card draws the first open question in at most height lines. Its heading and its answers have
+// room before the call: descriptions are left out first, then the middle of its text. A height
+// that has no room for them is told by the result.
+func card(t Theme, m ui.Model, width, height int) (block, cardRoom) {
 	c := m.Cards[0]
-	b.add(t, cardHead(c, len(m.Cards), width))
 	tight := height < roomy
-	foot := cardFoot(t, c, width, tight)
+	foot := cardFoot(t, c, width, height-2, tight)
+	if !tight && len(foot.lines)+3 > height {
+		tight = true
+		foot = cardFoot(t, c, width, height-2, tight)
+	}
 	room := height - len(foot.lines) - 1
 	if !tight {
 		room--
 	}
+	if room < 1 && len(c.Ask) == 0 {
+		return smallCard(t, m, width, height), cardRoom{cut: true, small: true}
+	}
+	var b block
+	b.add(t, cardHead(c, len(m.Cards), width))
 	body := cardBody(c, width, room)
-	cut = len(body) > room
+	if c.Diff != "" && title(c) != shownTitle(c, width) { // the name of the file
+		body = append(bodyRows(ui.Line{Text: title(c)}, width), body...)
+	}
+	from := len(body)
 	if c.Diff != "" {
 		body = append(body, indented(difftext.Rows(c.Diff, difftext.Options{Width: max(width-2, 10), Exact: true}), blanks("  "), blanks("  "))...)
 	}
+	to := len(body)
 	if len(c.Ask) > 0 {
 		body = nil
 		for _, r := range say(plain, c.Current().Text).Wrap(min(width-3, 100), nil, nil) {
@@ -43,8 +64,41 @@ func card(t Theme, m ui.Model, width, height int) (b block, cut bool) {
 		b.add(t, row{})
 	}
 	b.append(foot)
-	cut = cut || c.Diff == "" && len(body) > room
-	return b, cut && len(c.Ask) == 0
+	if len(c.Ask) > 0 || len(body) <= room {
+		return b, cardRoom{}
+	}
+	head, tail := kept(room)
+	seen := func(from, to int) int { // how many rows of a part are shown
+		return max(min(to, head)-from, 0) + max(to-max(from, len(body)-tail), 0)
+	}
+	return b, cardRoom{cut: c.Diff == "" || seen(0, from) < from || seen(from, to) < min(to-from, enough)}
+}
+
+// smallCard draws a permission question that has no room: what helps, and as much as fits of the
+// line that keys change, the heading and the other lines, in this order.
+func smallCard(t Theme, m ui.Model, width, height int) block {
+	c := m.Cards[0]
+	var b block
+	if height >= 3 {
+		b.add(t, cardHead(c, len(m.Cards), width))
+	}
+	if height >= 1 {
+		b.add(t, row{sp(warn, "   make the terminal larger, or ctrl+o")}.Cut(width))
+	}
+	if height < 2 {
+		return b
+	}
+	foot := cardFoot(t, c, width, 2, true)
+	at := 0
+	if foot.here {
+		at = foot.caret.Line
+	}
+	n := min(height-len(b.lines), len(foot.lines))
+	first := min(at, len(foot.lines)-n)
+	foot.lines = foot.lines[first : first+n]
+	foot.caret.Line -= first
+	b.append(foot)
+	return b
 }
 
 // cardBody returns the rows of the text of a question, without descriptions if there is no
@@ -89,11 +143,32 @@ func cutMiddle(rows []row, limit, width int) []row {
 	if len(rows) <= limit {
 		return rows
 	}
-	head := (limit - 1) / 2
-	tail := limit - 1 - head
+	head, tail := kept(limit)
 	cut := len(rows) - head - tail
 	out := append(rows[:head:head], row{sp(warn, fmt.Sprintf("   … %d lines are left out: ctrl+o …", cut))}.Cut(width))
 	return append(out, rows[len(rows)-tail:]...)
+}
+
+// kept is how many rows stay at the beginning and at the end if the middle is left out.
+func kept(limit int) (head, tail int) {
+	head = (limit - 1) / 2
+	return head, limit - 1 - head
+}
+
+// title names a card.
+func title(c ui.Card) string {
+	switch {
+	case len(c.Ask) > 0:
+		return c.Current().Header
+	case c.Head != "":
+		return c.Tool + " " + c.Head
+	}
+	return c.Tool
+}
+
+// shownTitle is the title in the heading, where a long one is shortened.
+func shownTitle(c ui.Card, width int) string {
+	return middle(name(title(c)), max(width/2, width-40))
 }
 
 // cardHead is the line that begins a card.
@@ -102,14 +177,7 @@ func cardHead(c ui.Card, cards, width int) row {
 	if c.Agent != "" {
 		left = append(left, sp(accent, name(c.Agent)+": "))
 	}
-	title := c.Tool
-	if c.Head != "" {
-		title += " " + c.Head
-	}
-	if len(c.Ask) > 0 {
-		title = c.Current().Header
-	}
-	left = append(left, sp(strong, middle(name(title), max(width/2, width-40))))
+	left = append(left, sp(strong, shownTitle(c, width)))
 	if plus, minus := difftext.Count(c.Diff); plus+minus > 0 {
 		left = append(left, sp(good, fmt.Sprintf(" +%d", plus)), sp(bad, fmt.Sprintf(" −%d", minus)))
 	}
@@ -148,8 +216,9 @@ func choice(c ui.Card, at int, width int, rest ...span) row {
 	return append(r, rest...).Cut(width)
 }
 
-// cardFoot draws the answers of a card and its hints.
-func cardFoot(t Theme, c ui.Card, width int, tight bool) block {
+// cardFoot draws the answers of a card and its hints. In a tight one, a text that the card asks
+// for stands in place of the answers, in at most limit lines.
+func cardFoot(t Theme, c ui.Card, width, limit int, tight bool) block {
 	var b block
 	at := func() { // the caret is at the marked line
 		b.here, b.caret = true, frame.Caret{Line: len(b.lines) - 1, Byte: 0}
@@ -166,9 +235,21 @@ func cardFoot(t Theme, c ui.Card, width int, tight bool) block {
 			b = block{}
 		}
 		var mark row
+		most := 4
+		if tight {
+			most = min(most, max(limit-1, 1))
+		}
 		switch c.Writing {
 		case ui.WriteYes:
-			for _, r := range say(warn, c.Word()+": type yes and enter").Wrap(width-3, nil, nil) {
+			const ask = ": type yes and enter"
+			why := say(warn, c.Word()+ask).Wrap(width-3, nil, nil)
+			if tight && len(why) > limit-2 {
+				why = []row{row{sp(warn, middle(clean(c.Word()), width-3-len(ask))+ask)}.Cut(width - 3)}
+			}
+			if tight {
+				most = 1
+			}
+			for _, r := range why {
 				b.add(t, append(row{sp(plain, "   ")}, r...))
 			}
 			mark = row{sp(warn, "   yes? ")}
@@ -179,7 +260,7 @@ func cardFoot(t Theme, c ui.Card, width int, tight bool) block {
 		default:
 			mark = row{sp(strong, "   your answer: ")}
 		}
-		line := editor(t, *c.Write, mark, width, 4)
+		line := editor(t, *c.Write, mark, width, most)
 		line.here = line.here && c.Focus
 		b.append(line)
 		hint = "enter send · esc back"

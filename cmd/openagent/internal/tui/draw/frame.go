@@ -26,8 +26,8 @@ func Frame(m ui.Model, width, height int, t Theme) (frame.Frame, ui.Painted) {
 	foot := bottom(m, width, height, t)
 	room := height - len(foot.lines)
 	if len(m.Cards) > 0 {
-		c, cut := card(t, m, width, room)
-		p.Card, p.Cut = m.Cards[0].ID, cut
+		c, fits := card(t, m, width, room)
+		p.Card, p.Cut, p.Small = m.Cards[0].ID, fits.cut, fits.small
 		c.append(foot)
 		if c.here && c.caret.Line < len(c.lines)-len(foot.lines) { // the card has the caret
 			foot.here = false

@@ -21,7 +21,8 @@ type Card struct {
 	Write   *Editor // text that the card asks for
 	Writing Writing // what the text is
 	Missed  bool    // enter was pressed on a text that is no answer
-	Cut     bool    // a part of the call is not on the screen
+	Cut     bool    // not enough of the call is on the screen
+	Small   bool    // the screen is too small to allow anything
 
 	Nth     int    // the question of a tool that is shown
 	Chosen  []bool // its options
@@ -169,9 +170,12 @@ func (m Model) painted(p Painted) Model {
 	if p.Ahead != nil {
 		m.Plain.ahead = append(m.Plain.ahead[:len(m.Plain.ahead):len(m.Plain.ahead)], p.Ahead...)
 	}
-	if len(m.Cards) > 0 && m.Cards[0].ID == p.Card && m.Cards[0].Write == nil && m.Cards[0].Cut != p.Cut {
+	if len(m.Cards) > 0 && m.Cards[0].ID == p.Card {
 		m.Cards = slices.Clone(m.Cards)
-		m.Cards[0].Cut = p.Cut
+		m.Cards[0].Small = p.Small
+		if m.Cards[0].Write == nil {
+			m.Cards[0].Cut = p.Cut
+		}
 	}
 	if len(m.Cards) > 0 && (m.Cards[0].Focus || m.Plain.On) && m.Cards[0].ID == p.Card && m.Cards[0].ready.IsZero() {
 		m.Cards = slices.Clone(m.Cards)
@@ -290,6 +294,8 @@ func (c Card) choose() (Card, []Action) {
 		return c, []Action{Decide{c.ID, Decision{Later: true}}}
 	case c.At == LineAlways && len(c.Widths) == 0:
 		return c, nil
+	case c.Small: // the card says so
+		return c, nil
 	case c.word() != "":
 		return c.write(WriteYes, ""), nil
 	}
@@ -333,6 +339,8 @@ func (c Card) writeKey(k input.Key) (Card, []Action) {
 		return c, nil
 	case c.Writing == WriteReason:
 		return c, []Action{Decide{c.ID, Decision{Reason: strings.TrimSpace(text)}}}
+	case c.Small: // the card says so
+		return c, nil
 	case c.Writing == WriteYes:
 		if strings.TrimSpace(text) == "yes" {
 			return c, []Action{Decide{c.ID, c.allow()}}
@@ -343,6 +351,9 @@ func (c Card) writeKey(k input.Key) (Card, []Action) {
 		if text = strings.TrimSpace(text); text == "" {
 			c.Missed = true
 			return c, nil
+		}
+		if text == c.Command && c.Cut { // it was not changed, nor seen
+			return c.move(LineOnce).write(WriteYes, ""), nil
 		}
 		return c, []Action{Decide{c.ID, Decision{Allow: true, Edited: text}}}
 	}

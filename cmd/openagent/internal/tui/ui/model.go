@@ -26,12 +26,14 @@ type (
 	// Tick means that the time of Model.Wake has come.
 	Tick struct{}
 	// Painted means that a frame is on the screen. Mark and Card are those of the frame. Cut
-	// says that the frame has no room for all of the call that the card asks about. Ahead are
-	// items behind the mark that are shown already, in plain mode.
+	// says that the frame has no room for enough of the call that the card asks about, and Small
+	// that it has none for the heading, the answers and a line of the call. Ahead are items
+	// behind the mark that are shown already, in plain mode.
 	Painted struct {
 		Mark  Mark
 		Card  int
 		Cut   bool
+		Small bool
 		Ahead []string
 	}
 	// Pose asks the person a question.
@@ -312,6 +314,10 @@ func (m Model) apply(data any) (Model, []Action) {
 		m, actions = m.paste(d)
 		m.lastKey = m.Now
 	case input.Resize:
+		if len(m.Cards) > 0 && (d.W != m.Width || d.H != m.Height) { // until the next frame
+			m.Cards = slices.Clone(m.Cards)
+			m.Cards[0].Cut = true
+		}
 		m.Width, m.Height = d.W, d.H
 	case input.Focus:
 		m.Away = !d.In
