@@ -9,7 +9,7 @@ import (
 	"github.com/openagent-go/agent/llm"
 )
 
-// maxWhat is how many characters of an input a span keeps.
+// maxWhat is how many characters of an input or a message a span keeps.
 const maxWhat = 200
 
 // what says in a line what a call does: by the most telling text of its input.

@@ -210,7 +210,7 @@ func (s *State) modelEnd(e event.Event, key string, u llm.Usage, usd *float64, f
 	sp.end(e.Time)
 	sp.Usage, sp.CostUSD = u, usd
 	if failed != "" {
-		sp.Failed, sp.What = true, text.OneLine(failed)
+		sp.Failed, sp.What = true, text.Runes(text.OneLine(failed), maxWhat)
 	}
 	if item != "" {
 		sp.Item = item
@@ -248,7 +248,7 @@ func (s *State) modelFailed(e event.Event, d event.ModelFailed) {
 	if d.Retry {
 		s.endWaiting(e.Time)
 		s.waiting = s.add(e, Retry, d.Model)
-		s.waiting.What = text.OneLine(d.Message)
+		s.waiting.What = text.Runes(text.OneLine(d.Message), maxWhat)
 		if sp != nil {
 			s.waiting.Item = sp.Item
 		}

@@ -14,8 +14,10 @@ import (
 	"net/url"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/openagent-go/agent/attach"
@@ -47,12 +49,14 @@ type View struct {
 	next   string     // session that the person goes to; "": none
 	work   sync.WaitGroup
 
-	ask      sync.Mutex // held while questions are read
-	sending  sync.Mutex // messages keep their order
-	flight   inflight   // of the goroutine that watches
-	running  bool       // likewise
-	lost     bool       // likewise
-	outdated bool       // likewise: the person knows that the server is newer
+	ask      sync.Mutex  // held while questions are read
+	asking   atomic.Bool // somebody waits for ask
+	sending  sync.Mutex  // messages keep their order
+	flight   inflight    // of the goroutine that watches
+	running  bool        // likewise
+	lost     bool        // likewise
+	short    bool        // not all of the past is shown
+	outdated bool        // likewise: the person knows that the server is newer
 
 	mu    sync.Mutex // guards the fields below
 	cards map[int]*card
@@ -65,7 +69,7 @@ type View struct {
 
 // New returns a view of a session. Run shows it.
 func New(h *cli.IO, c *remote.Client, info remote.Info) *View {
-	return &View{h: h, c: c, store: &remote.Store{Client: c}, info: info, id: info.Session, mode: info.Mode, flight: inflight{}, cards: map[int]*card{}, sent: map[string]int{}}
+	return &View{h: h, c: c, store: &remote.Store{Client: c}, info: info, id: info.Session, mode: info.Mode, short: info.Facts > recalled, flight: inflight{}, cards: map[int]*card{}, sent: map[string]int{}}
 }
 
 func (v *View) post(data any) { v.loop.Tell(data) }
@@ -81,8 +85,10 @@ func (v *View) say(kind ui.LineKind, said string) {
 
 func (v *View) warn(err error) { v.say(ui.WarnLine, "! "+v.h.OneLine(err.Error())) }
 
-// recalled is how many facts of the past are shown at once.
+// Of the past, so many facts are shown at once, and so many bytes.
 const recalled = 200
+
+var recalledBytes = 64 << 20
 
 // Run shows the session until the person leaves, or until a signal. next is the session that the
 // person goes to, "" if they have left.
@@ -117,14 +123,27 @@ func (v *View) Run(ctx context.Context) (next string, err error) {
 	return "", v.h.Show("openagent attach " + v.id + " shows this session again\n")
 }
 
-// past reads the end of what has happened.
+// past reads the end of what has happened: of very large facts only the last ones. What there is
+// more than the server has said comes as news.
 func (v *View) past(ctx context.Context) ([]event.Event, error) {
-	var events []event.Event
-	for e, err := range v.store.Read(ctx, v.id, max(0, v.info.Facts-recalled)) {
+	var facts []remote.Fact
+	size, count := 0, 0
+	for f, err := range v.store.Facts(ctx, v.id, max(0, v.info.Facts-recalled)) {
 		if err != nil {
 			return nil, err
 		}
-		events = append(events, e)
+		facts = append(facts, f)
+		for size += f.Size; size > recalledBytes && len(facts) > 1; facts = slices.Delete(facts, 0, 1) {
+			size -= facts[0].Size
+			v.short = true
+		}
+		if count++; count == 2*recalled {
+			break
+		}
+	}
+	events := make([]event.Event, len(facts))
+	for i, f := range facts {
+		events[i] = f.Event
 	}
 	return events, nil
 }
@@ -158,7 +177,7 @@ func (v *View) show(ctx context.Context, t *term.Terminal, past []event.Event) (
 	if len(past) > 0 {
 		after = past[len(past)-1].Seq
 		earlier := 0
-		if past[0].Seq > 1 && v.info.Facts > recalled {
+		if v.short {
 			earlier = int(v.info.Messages)
 		}
 		v.post(ui.Recall{Events: past, Messages: earlier})
@@ -170,14 +189,17 @@ func (v *View) show(ctx context.Context, t *term.Terminal, past []event.Event) (
 			v.post(ui.Quit{})
 		}
 	})
-	if after > 0 && v.info.Facts > recalled {
+	if after > 0 && v.short {
 		v.work.Go(func() { v.total(working, past[0].Seq) })
 	}
 	err = l.Run(ctx)
 	stop()
 	v.work.Wait()
-	if errors.Is(gone, context.Canceled) {
+	switch {
+	case errors.Is(gone, context.Canceled):
 		gone = nil
+	case errors.Is(gone, remote.ErrFull) && v.next == "": // from its end, so that the memory is free again
+		gone, v.next = nil, v.id
 	}
 	width, _, size := t.Size()
 	if size == nil {

@@ -35,8 +35,12 @@ func (c *card) kept() []permission.Suggestion {
 
 // questions brings the cards to the open questions of the server.
 func (v *View) questions(ctx context.Context) {
+	if v.asking.Swap(true) {
+		return // one who waits reads them
+	}
 	v.ask.Lock()
 	defer v.ask.Unlock()
+	v.asking.Store(false)
 	open, err := v.c.Pending(ctx, v.id)
 	if err != nil {
 		if ctx.Err() == nil && isRefusal(err) {

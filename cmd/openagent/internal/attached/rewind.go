@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/openagent-go/agent/cmd/openagent/internal/remote"
 	"github.com/openagent-go/agent/cmd/openagent/internal/tui/ui"
@@ -16,19 +17,21 @@ import (
 	"github.com/openagent-go/agent/internal/text"
 )
 
+// maxPrompts is how many prompts the picker lists.
+const maxPrompts = 1000
+
 // offerPrompts opens the picker of prompts to go back to, the newest first.
 func (v *View) offerPrompts(ctx context.Context) error {
-	var all []event.Event
+	var all heads
 	for e, err := range v.store.Read(ctx, v.id, 0) {
 		if err != nil {
 			return err
 		}
-		all = append(all, e)
+		all.add(e, v.h.OneLine)
 	}
 	choice := ui.Choice{Kind: "prompt", Title: "go back to before"}
-	for _, e := range prompts(all) {
-		said := e.Data.(event.UserMessage).Message.Text()
-		choice.Items = append(choice.Items, ui.Item{Text: text.Runes(v.h.OneLine(said), 200), Note: e.Time.Local().Format("2 Jan 15:04"), Value: strconv.FormatInt(e.Seq, 10)})
+	for _, p := range all.offered() {
+		choice.Items = append(choice.Items, ui.Item{Text: p.said, Note: p.at.Local().Format("2 Jan 15:04"), Value: strconv.FormatInt(p.seq, 10)})
 	}
 	if len(choice.Items) == 0 {
 		return errors.New("this session has no prompt to rewind to yet")
@@ -37,17 +40,49 @@ func (v *View) offerPrompts(ctx context.Context) error {
 	return nil
 }
 
-// prompts returns the prompts that count, the newest first: those that a rewind took away do not.
-// Facts that the agent keeps for itself are missing in all.
-func prompts(all []event.Event) (out []event.Event) {
-	next := int64(math.MaxInt64)
-	for _, e := range slices.Backward(all) {
-		if e.Seq > next {
+// heads are what the picker of prompts needs of a session. Facts that the agent keeps for itself are
+// missing.
+type heads struct {
+	links   [][2]int64 // number of each fact, and of the one before it
+	prompts []prompt   // the last ones, at least maxPrompts of them
+}
+
+// A prompt is one that the picker may offer.
+type prompt struct {
+	seq  int64
+	at   time.Time
+	said string // its beginning
+}
+
+// add takes in a fact. oneLine makes a text fit for the screen.
+func (h *heads) add(e event.Event, oneLine func(string) string) {
+	h.links = append(h.links, [2]int64{e.Seq, e.Prev})
+	d, ok := e.Data.(event.UserMessage)
+	if !ok || d.Delivery != fact.AsPrompt {
+		return
+	}
+	if len(h.prompts) == 2*maxPrompts {
+		h.prompts = slices.Delete(h.prompts, 0, maxPrompts)
+	}
+	h.prompts = append(h.prompts, prompt{e.Seq, e.Time, strings.Clone(text.Runes(oneLine(d.Message.Text()), 200))})
+}
+
+// offered returns the prompts that count, the newest first: those that a rewind took away do not.
+func (h *heads) offered() (out []prompt) {
+	next, i := int64(math.MaxInt64), len(h.prompts)-1
+	for _, link := range slices.Backward(h.links) {
+		seq := link[0]
+		for i >= 0 && h.prompts[i].seq > seq {
+			i--
+		}
+		if i < 0 || len(out) == maxPrompts {
+			break
+		}
+		if seq > next {
 			continue // it was taken away
 		}
-		next = e.Prev
-		if d, ok := e.Data.(event.UserMessage); ok && d.Delivery == fact.AsPrompt {
-			out = append(out, e)
+		if next = link[1]; h.prompts[i].seq == seq {
+			out = append(out, h.prompts[i])
 		}
 	}
 	return out

@@ -40,7 +40,8 @@ type Client struct {
 func (c *Client) Newer() bool { return c.newer.Load() }
 
 const (
-	maxAnswer    = 256 << 20 // bytes of an answer
+	maxAnswer    = 64 << 20  // bytes of an answer
+	maxExport    = 256 << 20 // bytes of an export
 	requestLimit = time.Minute
 )
 
@@ -134,14 +135,26 @@ func (c *Client) ask(ctx context.Context, method, path string, in, out any) erro
 		return err
 	}
 	defer res.Body.Close()
-	b, err := io.ReadAll(io.LimitReader(res.Body, maxAnswer))
+	b, err := c.body(res, maxAnswer)
 	if err != nil {
-		return fmt.Errorf("%s: reading the answer: %w", c.URL, err)
+		return err
 	}
 	if !strings.HasPrefix(res.Header.Get("Content-Type"), "application/json") || out != nil && json.Unmarshal(b, out) != nil {
 		return fmt.Errorf("%s %s: %w", method, c.URL+path, errForeign)
 	}
 	return nil
+}
+
+// body reads an answer of at most so many bytes.
+func (c *Client) body(res *http.Response, limit int64) ([]byte, error) {
+	b, err := io.ReadAll(io.LimitReader(res.Body, limit+1))
+	switch {
+	case err != nil:
+		return nil, fmt.Errorf("%s: reading the answer: %w", c.URL, err)
+	case int64(len(b)) > limit:
+		return nil, fmt.Errorf("%s: the answer is larger than %d MB", c.URL, limit>>20)
+	}
+	return b, nil
 }
 
 // Check returns an error if the server does not work, or has another API.
@@ -253,7 +266,7 @@ func (c *Client) Export(ctx context.Context, id, format string) ([]byte, error) 
 		return nil, err
 	}
 	defer res.Body.Close()
-	return io.ReadAll(io.LimitReader(res.Body, maxAnswer))
+	return c.body(res, maxExport)
 }
 
 // Context reads the size of the next request into out.

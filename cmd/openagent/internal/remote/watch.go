@@ -37,12 +37,21 @@ const (
 	maxEvent = 64 << 20         // bytes
 )
 
+// maxWatched is how much a watcher gets, who keeps what they see: bytes, and eventCost for each event.
+var maxWatched = 128 << 20
+
+const eventCost = 256
+
+// ErrFull is why Watch returns when it has told so much that the memory of a watcher could get full.
+var ErrFull = errors.New("the server has sent more than a screen can keep; show the session again")
+
 // waits are the times before the next tries.
 var waits = []time.Duration{time.Second, 3 * time.Second, 5 * time.Second, 10 * time.Second}
 
 // Watch tells the facts of a session after a fact, each once and in order, and then what happens.
 // When the connection breaks, it connects again and continues where it was. It returns when ctx
-// ends, and if trying again is of no use: the session was deleted, or the server refuses.
+// ends, and if trying again is of no use: the session was deleted, or the server refuses. It returns
+// [ErrFull] after very much.
 func (c *Client) Watch(ctx context.Context, id string, after int64, tell func(Update)) error {
 	s := &stream{c: c, last: after, tell: tell}
 	for failed := 0; ; {
@@ -51,7 +60,7 @@ func (c *Client) Watch(ctx context.Context, id string, after int64, tell func(Up
 			return ctx.Err()
 		}
 		var refused *Error
-		if errors.As(err, &refused) && refused.Status < http.StatusInternalServerError && refused.Status != http.StatusTooManyRequests || errors.Is(err, errDeleted) || errors.Is(err, errForeign) {
+		if errors.As(err, &refused) && refused.Status < http.StatusInternalServerError && refused.Status != http.StatusTooManyRequests || errors.Is(err, errDeleted) || errors.Is(err, errForeign) || errors.Is(err, ErrFull) {
 			return err
 		}
 		if s.connected {
@@ -82,6 +91,7 @@ type stream struct {
 	last      int64 // number of the last fact
 	tell      func(Update)
 	connected bool // a state has come on this connection
+	told      int  // how much was told, see maxWatched
 }
 
 // read reads one connection to its end.
@@ -110,6 +120,12 @@ func (s *stream) read(ctx context.Context, path string) error {
 			return cause(ctx, fmt.Errorf("reading the events of %s: %w", s.c.URL, err))
 		}
 		alive.Reset(silence)
+		if string(e.Type) != "ping" {
+			s.told += len(e.Data) + eventCost
+		}
+		if s.told > maxWatched {
+			return ErrFull
+		}
 		if err := s.take(string(e.Type), e.Data); err != nil {
 			return err
 		}

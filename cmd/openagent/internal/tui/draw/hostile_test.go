@@ -13,6 +13,7 @@ import (
 	"github.com/openagent-go/agent/cmd/openagent/internal/tui/ui"
 	"github.com/openagent-go/agent/event"
 	"github.com/openagent-go/agent/llm"
+	"github.com/openagent-go/agent/permission"
 	"github.com/openagent-go/agent/tool"
 )
 
@@ -70,7 +71,8 @@ func hostileModels(text string) []ui.Model {
 	typed := apply(m, input.Paste{Text: text}, input.Paste{Text: "/" + text})
 	queued := apply(m, input.Paste{Text: text + "x"}, input.Key{Code: input.Enter})
 	agents := apply(called, event.AgentStart{Key: "a", Call: c("2.0"), Session: text, Agent: text})
-	return []ui.Model{m, answering, called, asked, asks, failed, ended, picks, typed, queued, agents}
+	moded := apply(m, event.ModeChanged{Mode: permission.Mode(text)}, ui.Trouble{Text: text}, ui.Watched{Word: text, Viewers: 1})
+	return []ui.Model{m, moded, answering, called, asked, asks, failed, ended, picks, typed, queued, agents}
 }
 
 // Whatever a text is, and wherever it comes from: nothing in it drives the terminal, turns letters
@@ -114,7 +116,11 @@ func TestNamesLookLikeNoOther(t *testing.T) {
 			t.Errorf("model %d: the title is %q", i, Title(m))
 		}
 	}
-	fr, _ := Frame(hostileModels(fake)[2], 200, 40, Theme{})
+	fr, _ := Frame(hostileModels(fake)[1], 200, 40, Theme{})
+	if last := fr.Live[len(fr.Live)-1]; !strings.Contains(last, "mode "+marked) || !strings.Contains(last, marked+" · 1 viewer") {
+		t.Errorf("the status line is %q", last)
+	}
+	fr, _ = Frame(hostileModels(fake)[3], 200, 40, Theme{})
 	if all := strings.Join(fr.Live, "\n"); !strings.Contains(all, marked) {
 		t.Errorf("the name of a tool is not marked: %s", all)
 	}

@@ -128,7 +128,7 @@ func status(m ui.Model, width int) row {
 		add(accent, modeText(mode))
 	}
 	if w := m.Watched; w.Word != "" {
-		add(accent, w.Word+" · "+text.Count(w.Viewers, "viewer"))
+		add(accent, name(w.Word)+" · "+text.Count(w.Viewers, "viewer"))
 	}
 	for _, said := range numbers(m) { // as many as there is room for
 		if row(parts).Width()+len(" · ")+frame.Width(said) < width {
