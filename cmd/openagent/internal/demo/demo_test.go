@@ -12,6 +12,8 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"testing/synctest"
+	"time"
 	"unicode"
 
 	"github.com/openagent-go/agent/cmd/openagent/internal/cli"
@@ -178,6 +180,26 @@ func TestDemoFixAsks(t *testing.T) {
 			}
 		})
 	}
+}
+
+// Keys that were typed before a person can have read the question approve nothing.
+func TestDemoAnswerTooEarly(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		keyboard, typing := io.Pipe()
+		var out bytes.Buffer
+		v := newDemoView(&cli.IO{In: keyboard, Out: &out, Getenv: func(string) string { return "dumb" }}, &showing{})
+		v.reading = readingTime
+		go func() {
+			time.Sleep(readingTime / 2)
+			io.WriteString(typing, "y\n")
+			time.Sleep(readingTime)
+			io.WriteString(typing, "n\n")
+		}()
+		if yes, ok := v.ask(t.Context(), "Allow this? "); yes || !ok {
+			t.Errorf("%v, %v: %s", yes, ok, &out)
+		}
+		wantAll(t, out.String(), "Allow this? ", "Too early: read the change first")
+	})
 }
 
 // What the demo tells comes from the files and from the output of the tests.

@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"os"
 	"strings"
 	"time"
 
@@ -31,6 +32,8 @@ const (
 	demoBody   = 12  // lines shown of the output of a command
 
 	inStruck = "9" // crossed out
+
+	readingTime = 500 * time.Millisecond
 )
 
 // A demoView shows a demo to people, in colours where the terminal has them.
@@ -38,7 +41,8 @@ type demoView struct {
 	host    *cli.IO
 	scene   *showing
 	colours bool
-	asks    bool // a person is asked; else a rule says yes
+	asks    bool          // a person is asked; else a rule says yes
+	reading time.Duration // that a person needs to read a question: earlier answers do not count
 	answers chan permission.Decision
 
 	err       error  // of writing
@@ -64,11 +68,15 @@ type viewTimes struct {
 }
 
 func newDemoView(h *cli.IO, s *showing) *demoView {
-	return &demoView{
+	v := &demoView{
 		host: h, scene: s, asks: h.InTerminal && h.OutTerminal,
 		colours: h.Getenv("TERM") != "" && settings.Colours(h),
 		answers: make(chan permission.Decision), calls: streamjson.NewCalls(), decisions: map[string]permission.Decision{}, viewTimes: viewTimes{running: map[string]bool{}},
 	}
+	if _, ok := h.In.(*os.File); ok && v.asks {
+		v.reading = readingTime
+	}
+	return v
 }
 
 // decide answers a question about permission: the person's answer, which event
@@ -234,9 +242,8 @@ func (v *demoView) question(ctx context.Context, q event.PermissionRequest) {
 		v.body("nobody to ask: a rule of the demo says yes", term.Dim)
 		return
 	}
-	v.write(v.edge() + v.paint(term.Bold, "Allow this? [y/n] "))
 	start := time.Now()
-	yes, ok := v.ask(ctx)
+	yes, ok := v.ask(ctx, "Allow this? [y/n] ")
 	v.person += time.Since(start)
 	if !ok {
 		v.write("\n")
@@ -253,22 +260,29 @@ func (v *demoView) question(ctx context.Context, q event.PermissionRequest) {
 	}
 }
 
-// ask reads a yes or a no. The end of input is a no. It reports false when ctx ends first.
-func (v *demoView) ask(ctx context.Context) (yes, ok bool) {
+// ask asks for a yes or a no. The end of input is a no. It reports false when ctx ends first.
+// What was typed before a person can have read the question is no answer.
+func (v *demoView) ask(ctx context.Context, question string) (yes, ok bool) {
+	v.host.DiscardInput()
+	asked := time.Now()
 	for {
+		v.write(v.edge() + v.paint(term.Bold, question))
 		line, err := v.host.ReadLine(ctx)
+		question = "Please type y or n: "
 		switch answer := strings.ToLower(strings.TrimSpace(line)); {
 		case ctx.Err() != nil:
 			return false, false
 		case err != nil:
 			v.write("\n")
 			return false, true
+		case time.Since(asked) < v.reading:
+			question = "Too early: read the change first. Please type y or n: "
+			v.host.DiscardInput()
 		case answer == "y" || answer == "yes":
 			return true, true
 		case answer == "n" || answer == "no":
 			return false, true
 		}
-		v.write(v.edge() + v.paint(term.Bold, "Please type y or n: "))
 	}
 }
 
