@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/openagent-go/agent/cmd/openagent/internal/cli"
 	"github.com/openagent-go/agent/llm/llmtest"
@@ -67,6 +68,7 @@ func TestWelcomeLeft(t *testing.T) {
 	p.sees(`leave\): `)
 	p.types("1\n")
 	p.sees(`Allow this\? \[y/n\] `)
+	time.Sleep(time.Second) // the time that a person takes to read
 	p.types("y\n")
 	p.sees(`simulated`)
 	p.sees(`openagent needs a model`)
@@ -105,13 +107,14 @@ func TestWelcomeScreen(t *testing.T) {
 	p := sitDown(t, llmtest.NewServer(t), t.TempDir(), env, []string{"--log-level", "debug", "--trace", log})
 	p.sees(`openagent needs a model\. There is no API key for anthropic`)
 	p.sees(`esc leave`)
-	p.types("1")
+	p.types("1\r")
 	p.sees(`Allow this\? \[y/n\] `)
+	time.Sleep(time.Second) // the time that a person takes to read
 	p.types("y\n")
 	p.sees(`end of the simulated run`)
 	p.sees(`openagent needs a model`)
 	p.sees(`esc leave`)
-	p.types("4")
+	p.types("4\r")
 	p.sees(`command that prints the key:`)
 	p.types("exit 3\r")
 	p.sees(`the key command: `)
@@ -166,7 +169,7 @@ func TestWelcomeScreen(t *testing.T) {
 // conversation.
 func TestWelcomeScreenLeft(t *testing.T) {
 	t.Parallel()
-	for _, keys := range []string{"5", "\x1b", "\x03"} {
+	for _, keys := range []string{"5\r", "\x1b", "\x03"} {
 		p := sitDown(t, llmtest.NewServer(t), t.TempDir(), keylessEnv, nil)
 		p.sees(`openagent needs a model`)
 		p.sees(`esc leave`)
@@ -178,7 +181,7 @@ func TestWelcomeScreenLeft(t *testing.T) {
 	}
 	p := sitDown(t, llmtest.NewServer(t), t.TempDir(), append([]string{"OPENAGENT_HOME=" + t.TempDir()}, keylessEnv...), nil)
 	p.sees(`esc leave`)
-	p.types("4")
+	p.types("4\r")
 	p.sees(`command that prints the key:`)
 	p.types("echo sk-test-2\r")
 	p.sees("The command printed a key")
@@ -223,7 +226,7 @@ func TestWelcomeServer(t *testing.T) {
 	p = sitDown(t, llmtest.NewServer(t), t.TempDir(), append([]string{"OPENAGENT_HOME=" + t.TempDir()}, keylessEnv...), nil)
 	p.sees(`found Ollama with 2 models`)
 	p.sees(`esc leave`)
-	p.types("3")
+	p.types("3\r")
 	p.sees(`which model\?`)
 	p.sees(`qwen3:8b`)
 	p.types("llama\r")

@@ -34,6 +34,10 @@ func TestFrames(t *testing.T) {
 	for _, k := range input.Type("-more") {
 		key = append(key, k)
 	}
+	var typedKey []any // pasted in a terminal that does not tell pastes from keys
+	for _, k := range input.Type("sk-ant-a-key") {
+		typedKey = append(typedKey, k)
+	}
 	screens := []struct {
 		name   string
 		choice ui.Choice
@@ -43,6 +47,7 @@ func TestFrames(t *testing.T) {
 		{"first: found", first(h, "anthropic", found), keys(t, "down", "down")},
 		{"provider", whichProvider("openai"), nil},
 		{"provider: search", whichProvider("openai"), keys(t, "r", "o", "u", "t", "e")},
+		{"provider: typed key", whichProvider("openai"), typedKey},
 		{"provider: paste", whichProvider("openai"), key[:1]},
 		{"key", whichKey(anthropic), nil},
 		{"key: typed", whichKey(anthropic), key},

@@ -76,14 +76,14 @@ func pickerAbout(p *ui.Picker, width, limit int) []row {
 func pickerHead(t Theme, p *ui.Picker, width int, tight bool) block {
 	title := row{sp(strong, name(p.Title)), sp(plain, " ")}
 	var b block
-	switch p.Form {
-	case ui.Numbered:
+	switch {
+	case p.Form == ui.Numbered:
 		b.add(t, row{sp(strong, name(p.Title))}.Wrap(width, nil, nil)...)
 		if !tight {
 			b.add(t, row{})
 		}
 		return b
-	case ui.Hidden:
+	case p.Concealed():
 		dots := ui.Editor{}
 		if typed, _ := p.Query.Content(); typed != "" {
 			dots = dots.Insert(strings.Repeat("•", min(len([]rune(typed)), 40)))

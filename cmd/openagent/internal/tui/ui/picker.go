@@ -39,7 +39,7 @@ type Choice struct {
 	Tools bool // the person can look at items, rename and delete them, and ask for more
 	Alone bool // there is no conversation: closing the picker leaves the program
 	Back  bool // with Alone: closing it goes back to the question before
-	Wary  bool // a paste is not taken, because it may be a secret that belongs elsewhere
+	Wary  bool // a secret may be pasted that belongs elsewhere: it is neither taken nor shown
 }
 
 // A Form says how a picker takes its answer.
@@ -48,7 +48,7 @@ type Form int
 // The forms of pickers.
 const (
 	Searched Form = iota // what is typed narrows the list
-	Numbered             // a digit chooses an item
+	Numbered             // a digit marks an item
 	Entered              // the answer is a text
 	Hidden               // likewise, and the text is not shown
 )
@@ -101,6 +101,12 @@ func (p Picker) marked() Item {
 		return p.Items[p.Found[p.At]]
 	}
 	return Item{}
+}
+
+// Concealed reports whether dots stand for what was typed. A terminal that does not tell pastes
+// from keys types a secret into a wary list: what is in no item may be one.
+func (p Picker) Concealed() bool {
+	return p.Form == Hidden || p.Wary && len(p.Found) == 0
 }
 
 // find narrows the list to what was typed.
@@ -205,7 +211,6 @@ func (m Model) pickerKey(k input.Key) (Model, []Action) {
 		if p.Form == Numbered {
 			if len(name) == 1 && name[0] >= '1' && int(name[0]-'1') < len(p.Found) {
 				p.At = int(name[0] - '1')
-				return m.pick(p)
 			}
 			m.Picker = &p
 			return m, nil

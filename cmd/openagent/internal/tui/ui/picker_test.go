@@ -103,6 +103,19 @@ func TestAlone(t *testing.T) {
 	}
 }
 
+// A digit marks an item of a numbered list, and enter chooses it.
+func TestNumbered(t *testing.T) {
+	c := Choice{Kind: "welcome", Form: Numbered, Alone: true, Items: sessions().Items}
+	u := newUser().does(c, "2 9 x")
+	if got := took[Picked](u); len(got) != 0 || u.m.Picker.Busy {
+		t.Fatalf("%+v", got)
+	}
+	u.does("enter")
+	if got := took[Picked](u); len(got) != 1 || got[0].Value != "2" {
+		t.Fatalf("%+v", got)
+	}
+}
+
 // A space searches if something was typed before it.
 func TestLook(t *testing.T) {
 	u := newUser().does(sessions(), "space")
