@@ -61,8 +61,7 @@ func (l *Lines) Run(ctx context.Context) (err error) {
 			l.update(ui.Draft{Text: draft})
 		}
 		defer func() {
-			text, _ := l.Console.Model.Editor.Content()
-			l.remember(l.Memory.SaveDraft(text))
+			l.remember(l.Memory.SaveDraft(l.Console.Model.Unsent()))
 			if l.Memory != nil {
 				err = errors.Join(err, l.Memory.Close())
 			}

@@ -258,7 +258,6 @@ func (l *Loop) paint(now time.Time) error {
 // keep saves the text that was not sent.
 func (l *Loop) keep() {
 	if l.Memory != nil {
-		text, _ := l.Model.Editor.Content()
-		l.remember(l.Memory.SaveDraft(text))
+		l.remember(l.Memory.SaveDraft(l.Model.Unsent()))
 	}
 }

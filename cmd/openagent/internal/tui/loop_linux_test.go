@@ -187,6 +187,22 @@ func TestNextStart(t *testing.T) {
 	s.ends()
 }
 
+// A text on a card is offered at the next start.
+func TestCardAtNextStart(t *testing.T) {
+	dir := t.TempDir()
+	reason := ui.Editor{}.Set("it is too early")
+	s := sit(t, dir, func(l *Loop) {
+		l.Model.Cards = []ui.Card{{Question: ui.Question{ID: 1, Tool: "Bash"}, Focus: true, Write: &reason, Writing: ui.WriteReason}}
+	})
+	s.shows("status")
+	s.stop()
+	s.ends()
+	s = sit(t, dir)
+	s.shows("> it is too early")
+	s.stop()
+	s.ends()
+}
+
 // A window that is closed loses nothing, whether or not the text was typed a moment before.
 func TestClosedWindow(t *testing.T) {
 	dir := t.TempDir()

@@ -13,6 +13,8 @@ type Card struct {
 	Question
 	Focus bool      // the keyboard belongs to the card
 	ready time.Time // when keys may answer; zero: the card with the keyboard is not painted yet
+	lost  bool      // the keyboard went to the input
+	back  time.Time // until then tab means the card, which took the keyboard back; zero: it leaves the card
 
 	At      int     // the marked line
 	Width   int     // of the rule
@@ -120,14 +122,11 @@ func (m Model) settled(id int) (Model, []Action) {
 // rescue keeps what was written on a card. A reason or an answer was for the agent: it goes into
 // the input. Other texts are no messages: they go to the history.
 func (m Model) rescue(c Card) (Model, []Action) {
-	if c.Write == nil || c.Write.Empty() {
+	text := c.written()
+	if text == "" {
 		return m, nil
 	}
-	text, _ := c.Write.Content()
 	if c.Writing == WriteCommand || c.Writing == WriteYes {
-		if text == c.Command || c.Writing == WriteYes && strings.HasPrefix("yes", text) {
-			return m, nil
-		}
 		var actions []Action
 		m.History, actions = m.History.add(text)
 		m.Hint = "↑ in the input brings the text back"
@@ -151,13 +150,18 @@ func (m Model) attend() Model {
 	if len(m.Cards) == 0 || m.Cards[0].Focus || !m.canFocus() || m.Now.Before(m.lastKey.Add(quietTime)) {
 		return m
 	}
-	return m.focus(true)
+	m = m.focus(true)
+	if m.Cards[0].lost {
+		m.Cards[0].back = m.Now.Add(quietTime)
+	}
+	return m
 }
 
 // focus gives the keyboard to the first question, or takes it back.
 func (m Model) focus(on bool) Model {
 	m.Cards = slices.Clone(m.Cards)
-	m.Cards[0].Focus, m.Cards[0].ready = on, time.Time{}
+	c := &m.Cards[0]
+	c.Focus, c.ready, c.lost, c.back = on, time.Time{}, c.lost || !on, time.Time{}
 	return m
 }
 
@@ -193,6 +197,11 @@ func (m Model) ready() bool {
 // cardKey applies a key to the card that has the keyboard. It reports false for keys that
 // belong to the input.
 func (m Model) cardKey(k input.Key) (Model, []Action, bool) {
+	if k.Is(input.Tab, 0) && (!m.ready() || m.Now.Before(m.Cards[0].back)) {
+		m.Cards = slices.Clone(m.Cards)
+		m.Cards[0].back = time.Time{}
+		return m, nil, true
+	}
 	if !m.ready() {
 		return m.focus(false), nil, false
 	}
@@ -201,6 +210,7 @@ func (m Model) cardKey(k input.Key) (Model, []Action, bool) {
 		return m.focus(false), nil, true
 	}
 	c := m.Cards[0]
+	c.back = time.Time{}
 	if k.Text != "" && c.Write == nil && !c.means(k) { // a word for the agent begins
 		return m.focus(false), nil, false
 	}

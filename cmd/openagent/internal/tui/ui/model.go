@@ -252,9 +252,9 @@ func (m Model) Wake() time.Time {
 	if len(m.Cards) > 0 && !m.Cards[0].Focus && m.canFocus() && !m.Plain.On {
 		add(m.lastKey.Add(quietTime))
 	}
-	if m.Running && len(m.Cards) == 0 && !m.Plain.On {
+	if m.Running && !m.Plain.On {
 		step := frameTime
-		if m.Still {
+		if m.Still || len(m.Cards) > 0 {
 			step = time.Second // of the clock
 		}
 		add(m.Now.Add(step).Truncate(step))
@@ -429,7 +429,7 @@ func (m Model) draft() (Model, []Action) {
 	if !m.escaped.IsZero() && !m.Now.Before(m.escaped) {
 		m.escaped = time.Time{}
 	}
-	text, _ := m.Editor.Content()
+	text := m.Unsent()
 	switch {
 	case text == m.saved:
 		m.saveAt = time.Time{}

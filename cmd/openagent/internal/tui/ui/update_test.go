@@ -218,7 +218,7 @@ func TestMessageBeforeAnswer(t *testing.T) {
 	if !u.m.focused() {
 		t.Error("the question does not take the keyboard")
 	}
-	u.sees().waits(settleTime).does("tab").waits(time.Minute)
+	u.sees().waits(quietTime).does("tab").waits(time.Minute)
 	if u.m.focused() {
 		t.Error("a person who left the question is asked again")
 	}
