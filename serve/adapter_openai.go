@@ -152,26 +152,37 @@ func (r *chatRequest) option(name string) string {
 // A chatID names what a client's conversation is known by.
 type chatID [sha256.Size]byte
 
-// chatKey returns the id of a conversation of a user.
-func chatKey(user, person string, turns []turn) chatID {
+// chatKey returns the id of a conversation of a user. person names who it is of, if a client has
+// several. No two conversations write the same bytes: lists begin with their number of members, and
+// texts with their length.
+func chatKey(user string, person []string, turns []turn) chatID {
 	h := sha256.New()
-	add := func(b []byte) {
-		var n [8]byte
-		binary.BigEndian.PutUint64(n[:], uint64(len(b)))
-		h.Write(n[:])
-		h.Write(b)
+	number := func(n int) {
+		var b [8]byte
+		binary.BigEndian.PutUint64(b[:], uint64(n))
+		h.Write(b[:])
 	}
-	add([]byte(user))
-	add([]byte(person))
+	add := func(parts ...string) {
+		for _, p := range parts {
+			number(len(p))
+			h.Write([]byte(p))
+		}
+	}
+	add(user)
+	number(len(person))
+	add(person...)
+	number(len(turns))
 	for _, t := range turns {
-		add([]byte(t.role))
-		add([]byte(strings.TrimSpace(t.text)))
+		add(t.role, strings.TrimSpace(t.text))
+		number(len(t.blocks))
 		for _, b := range t.blocks {
 			switch b := b.(type) {
 			case llm.Image:
-				add(b.Data)
+				add("image", b.MediaType, string(b.Data))
 			case llm.Document:
-				add(b.Data)
+				add("document", b.MediaType, string(b.Data))
+			default:
+				add(fmt.Sprintf("%T", b), "", "")
 			}
 		}
 	}
@@ -185,7 +196,8 @@ const maxHeads = 10000
 type heads struct {
 	mu    sync.Mutex
 	m     map[chatID]head
-	order []chatID // the oldest first
+	order []chatID       // the oldest first
+	taken map[place]bool // sessions that a request continues
 }
 
 // A head is where a conversation is in its session.
@@ -218,6 +230,27 @@ func (h *heads) put(id chatID, at head) {
 	h.m[id] = at
 }
 
+// take reserves a session for one request: of clients that continue the same conversation at once, only
+// one continues its session. It reports false if another request has the session.
+func (h *heads) take(at place) bool {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if h.taken[at] {
+		return false
+	}
+	if h.taken == nil {
+		h.taken = map[place]bool{}
+	}
+	h.taken[at] = true
+	return true
+}
+
+func (h *heads) release(at place) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	delete(h.taken, at)
+}
+
 // A completion is a request while it is answered.
 type completion struct {
 	s      *Server
@@ -226,8 +259,12 @@ type completion struct {
 	req    chatRequest
 	in     agent.Input
 	turns  []turn
-	person string   // of a client with several, as it names them
-	system [32]byte // hash of its instructions
+	person []string // of a client with several, as it names them
+	client string   // its instructions
+	system [32]byte // their hash
+	known  head     // where the session of the conversation is
+	named  bool     // the client names the session
+	taken  bool     // that session is reserved for this request
 
 	begun    bool // the run has begun
 	out      eventStream
@@ -252,24 +289,23 @@ func chatCompletions(s *Server, c *call) (any, error) {
 		return nil, err
 	}
 	defer leave()
+	defer o.release()
 	if err := o.place(); err != nil {
 		return nil, err
 	}
-	o.l = s.live(c.place())
-	defer o.l.leave()
-	before, err := o.l.lastFact(c.ctx())
-	if err != nil {
-		return nil, err
-	}
-	err = o.l.tell(c.ctx(), &telling{prompt: o.in.ID, last: before}, o.begin, o)
-	for _, t := range o.timers {
-		t.Stop()
+	err = o.run()
+	for _, another := range []func() error{o.fork, o.restart} {
+		if err == nil || o.begun || o.named || errorOf(err).Code != "session_busy" {
+			break
+		}
+		if err = another(); err == nil {
+			err = o.run()
+		}
 	}
 	if err != nil && !o.begun {
 		return nil, err
 	}
 	if c.ctx().Err() != nil {
-		o.l.abandon(c.ctx(), o.in.ID)
 		return nil, broken(err)
 	}
 	if err == nil {
@@ -278,6 +314,34 @@ func chatCompletions(s *Server, c *call) (any, error) {
 		}
 	}
 	return o.finish(err)
+}
+
+// run runs the prompt in the session, and tells the client about it.
+func (o *completion) run() error {
+	ctx := o.c.ctx()
+	o.l = o.s.live(o.c.place())
+	defer o.l.leave()
+	before, err := o.l.lastFact(ctx)
+	if err != nil {
+		return err
+	}
+	err = o.l.tell(ctx, &telling{prompt: o.in.ID, last: before}, o.begin, o)
+	for _, t := range o.timers {
+		t.Stop()
+	}
+	if o.begun && ctx.Err() != nil {
+		o.l.abandon(ctx, o.in.ID)
+	}
+	o.release() // before the client learns of the end, and continues the conversation
+	return err
+}
+
+// release lets other requests continue the session.
+func (o *completion) release() {
+	if o.taken {
+		o.s.heads.release(place{o.c.user, o.known.session})
+		o.taken = false
+	}
 }
 
 // begin begins the run and the answer.
@@ -298,47 +362,59 @@ func (o *completion) begin() error {
 }
 
 // place finds the session of the conversation, and makes the prompt.
-func (o *completion) place() error {
-	var (
-		c        = o.c
-		id       = cmp.Or(c.r.Header.Get("X-Session-Id"), c.r.Header.Get("X-OpenWebUI-Chat-Id"), o.req.option("session_id"))
-		system   string
-		err      error
-		known    head
-		has, own bool // the session has the past; the client names it
-	)
-	if o.turns, system, err = o.req.turns(); err != nil {
+func (o *completion) place() (err error) {
+	c := o.c
+	id := cmp.Or(c.r.Header.Get("X-Session-Id"), c.r.Header.Get("X-OpenWebUI-Chat-Id"), o.req.option("session_id"))
+	if o.turns, o.client, err = o.req.turns(); err != nil {
 		return err
 	}
 	if n := len(o.turns); n == 0 || o.turns[n-1].role != "user" {
 		return bad("the last message must be the user's")
 	}
-	o.system = sha256.Sum256([]byte(system))
-	o.person = strings.Join([]string{o.req.User, o.req.SafetyID, c.r.Header.Get("X-OpenWebUI-User-Id")}, "\x00")
-	past, _ := promptOf(o.turns, true)
-	known, has = o.s.heads.get(chatKey(c.user, o.person, past))
-	has = has && len(past) > 0
-	switch {
-	case id != "":
+	o.system = sha256.Sum256([]byte(o.client))
+	o.person = personOf(&o.req, c.r.Header.Get("X-OpenWebUI-User-Id"), o.system)
+	if id != "" {
 		if err := session.CheckID(id); err != nil {
 			return err
 		}
-		own = true
+		o.named = true
 		l := o.s.live(place{c.user, id})
-		has, err = l.exists(c.ctx())
+		has, err := l.exists(c.ctx())
 		l.leave()
-	case has:
-		id, err = o.continued(known)
-	default:
-		id = session.NewID()
+		if err != nil {
+			return err
+		}
+		o.enter(id, has)
+		return nil
 	}
-	if err != nil {
-		return err
+	past, _ := promptOf(o.turns, true)
+	known, has := o.s.heads.get(chatKey(c.user, o.person, past))
+	if !has || len(past) == 0 {
+		return o.restart()
 	}
-	c.r.SetPathValue("id", id)
+	o.known = known
+	err = o.goOn()
+	if errors.Is(err, session.ErrNotFound) { // it was deleted
+		return o.restart()
+	}
+	return err
+}
+
+// personOf returns who a conversation is of, as the client says. If it names nobody, callers with
+// other instructions count as other people.
+func personOf(r *chatRequest, header string, system [32]byte) []string {
+	if r.User == "" && r.SafetyID == "" && header == "" {
+		return []string{string(system[:])}
+	}
+	return []string{r.User, r.SafetyID, header}
+}
+
+// enter makes a session the one of the request, and makes the prompt. has: the session has the past.
+func (o *completion) enter(id string, has bool) {
+	o.c.r.SetPathValue("id", id)
 	_, o.in = promptOf(o.turns, has)
-	if system != "" && (!has || !own && known.system != o.system) {
-		o.in.Text = instructions(system, o.in.Text)
+	if o.client != "" && (!has || !o.named && o.known.system != o.system) {
+		o.in.Text = instructions(o.client, o.in.Text)
 	}
 	o.in.ID = session.NewID()
 	if o.req.Model != agentModel {
@@ -347,24 +423,44 @@ func (o *completion) place() error {
 	if o.req.Format.Type == "json_schema" {
 		o.in.Output = o.req.Format.Schema.Schema
 	}
-	return nil
 }
 
-// continued returns the session that continues a conversation: its own, or a fork of it if the session
-// has gone another way since.
-func (o *completion) continued(at head) (string, error) {
-	ctx, store := o.c.ctx(), o.s.store(o.c.user)
-	latest, err := session.Last(ctx, store, at.session, 1, func(typ string) bool {
+// goOn continues the session of the conversation, or a fork of it if the session has gone another way
+// since, or if another request continues it.
+func (o *completion) goOn() error {
+	if !o.s.heads.take(place{o.c.user, o.known.session}) {
+		return o.fork()
+	}
+	o.taken = true
+	latest, err := session.Last(o.c.ctx(), o.s.store(o.c.user), o.known.session, 1, func(typ string) bool {
 		return typ == "user_message" || typ == "run_end" || typ == "rewound"
 	})
 	if err != nil {
-		return "", err
+		return err
 	}
-	if len(latest) == 1 && latest[0].Seq == at.fact {
-		return at.session, nil
+	if len(latest) != 1 || latest[0].Seq != o.known.fact {
+		return o.fork()
 	}
+	o.enter(o.known.session, true)
+	return nil
+}
+
+// fork continues the conversation in a fork of its session.
+func (o *completion) fork() error {
+	o.release()
 	id := session.NewID()
-	return id, session.Fork(ctx, store, at.session, id, at.fact)
+	if err := session.Fork(o.c.ctx(), o.s.store(o.c.user), o.known.session, id, o.known.fact); err != nil {
+		return err
+	}
+	o.enter(id, true)
+	return nil
+}
+
+// restart begins a new session, which has the past as a quotation.
+func (o *completion) restart() error {
+	o.release()
+	o.enter(session.NewID(), false)
+	return nil
 }
 
 // piece shows a piece of the run.
