@@ -106,8 +106,9 @@ type sharing struct {
 	entered  map[[32]byte]string    // shares whose password a browser knows, by its cookie
 	wrong    map[string][]time.Time // wrong passwords of the last minute, by share
 	streams  int                    // of all shares
-	rules    *sharetext.Rules       // made of the secrets below
-	secrets  []string               //
+	rules    *ruleSet               // made of the secrets below
+	secrets  []string               // all that were ever known: facts keep those of a session that was closed
+	known    map[string]bool        // of secrets
 	ended    bool                   // after Shutdown
 }
 
@@ -262,8 +263,14 @@ func (s *Server) revokeShare(ctx context.Context, user, id string) error {
 	return nil
 }
 
+// A ruleSet is the rules of a time. Later ones know more secrets, never fewer.
+type ruleSet struct {
+	*sharetext.Rules
+	known int // secrets
+}
+
 // shareRules returns what takes secrets out of shared texts.
-func (s *Server) shareRules() (*sharetext.Rules, error) {
+func (s *Server) shareRules() (*ruleSet, error) {
 	secrets := slices.Clone(environ.Secrets())
 	if s.Shares.Secrets != nil {
 		secrets = append(secrets, s.Shares.Secrets()...)
@@ -273,10 +280,20 @@ func (s *Server) shareRules() (*sharetext.Rules, error) {
 	}
 	s.sharing.mu.Lock()
 	defer s.sharing.mu.Unlock()
-	if s.sharing.rules != nil && slices.Equal(secrets, s.sharing.secrets) {
-		return s.sharing.rules, nil
+	b := &s.sharing
+	if b.known == nil {
+		b.known = map[string]bool{}
 	}
-	o := sharetext.Options{Secrets: secrets, Own: s.Shares.Rules}
+	for _, secret := range secrets {
+		if !b.known[secret] {
+			b.known[secret] = true
+			b.secrets = append(b.secrets, secret)
+		}
+	}
+	if b.rules != nil && b.rules.known == len(b.secrets) {
+		return b.rules, nil
+	}
+	o := sharetext.Options{Secrets: b.secrets, Own: s.Shares.Rules}
 	o.Home, _ = os.UserHomeDir()
 	if u, err := user.Current(); err == nil {
 		o.Users = append(o.Users, u.Username, u.Name)
@@ -290,8 +307,8 @@ func (s *Server) shareRules() (*sharetext.Rules, error) {
 	if err != nil {
 		return nil, fmt.Errorf("the rules of shares: %w", err)
 	}
-	s.sharing.rules, s.sharing.secrets = rules, secrets
-	return rules, nil
+	b.rules = &ruleSet{rules, len(b.secrets)}
+	return b.rules, nil
 }
 
 // enter checks a password, and returns the value of the cookie that replaces it.

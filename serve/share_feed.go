@@ -89,9 +89,9 @@ func beganAt(facts iter.Seq2[event.Event, error]) (time.Time, error) {
 type feed struct {
 	share  share
 	reader sharedReader
-	rules  *sharetext.Rules
-	over   func(reason string) // ends the feed
-	lasts  func() bool         // the share is still there
+	newest func() (*ruleSet, error) // the rules of now; called without the lock
+	over   func(reason string)      // ends the feed
+	lasts  func() bool              // the share is still there
 
 	uses int // guarded by the mutex of sharing
 
@@ -99,6 +99,7 @@ type feed struct {
 	failed  error // of opening
 
 	mu       sync.Mutex // guards the fields below
+	rules    *ruleSet
 	view     view.State
 	title    string // not redacted
 	last     int64
@@ -122,6 +123,7 @@ type sharedItem struct {
 type sharedAnswer struct {
 	name string
 	text *sharetext.Stream
+	held bool // nothing of it is shown until it is on record
 }
 
 // watching says who watches a share.
@@ -145,6 +147,7 @@ func (s *Server) feedOf(ctx context.Context, sh share) (*feed, error) {
 	f := b.feeds[sh.ID]
 	if f == nil {
 		f = &feed{share: sh, reader: newSharedReader(s.store(sh.User), sh), rules: rules, items: map[string]sharedItem{}, side: map[string]bool{}, writing: map[string]*sharedAnswer{}, viewers: map[*viewer]watching{}}
+		f.newest = s.shareRules
 		f.over, f.lasts = func(reason string) { s.endFeed(f, reason) }, func() bool { return s.lasts(sh.ID) }
 		if b.feeds == nil {
 			b.feeds = map[string]*feed{}
@@ -154,7 +157,9 @@ func (s *Server) feedOf(ctx context.Context, sh share) (*feed, error) {
 	f.uses++
 	b.mu.Unlock()
 	f.opening.Do(func() { f.failed = f.open(context.WithoutCancel(ctx), s.spawn) })
+	f.mu.Lock()
 	f.use(rules)
+	f.mu.Unlock()
 	err = f.failed
 	if err == nil {
 		err = f.reader.sameSession(ctx)
@@ -170,13 +175,17 @@ func (s *Server) feedOf(ctx context.Context, sh share) (*feed, error) {
 	return f, nil
 }
 
-// use makes the feed hide by rules that may have become more.
-func (f *feed) use(rules *sharetext.Rules) {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	if f.rules != rules {
-		f.rules = rules
-		clear(f.items)
+// use makes the feed hide by rules that may have become more. What is shown of a running answer may have
+// a new secret: it goes away until the answer is on record. It is called with the lock.
+func (f *feed) use(rules *ruleSet) {
+	if rules.known <= f.rules.known {
+		return
+	}
+	f.rules = rules
+	clear(f.items)
+	for _, a := range f.writing {
+		a.text, a.held = rules.Stream(), true
+		f.broadcast("text", sharedPiece{Answer: a.name, Restart: true})
 	}
 }
 
@@ -291,7 +300,13 @@ func (f *feed) follow(ctx context.Context, after int64) {
 			}
 			return
 		}
+		rules, err := f.newest()
+		if err != nil {
+			f.over("revoked")
+			return
+		}
 		f.mu.Lock()
+		f.use(rules)
 		if d, ok := e.Data.(event.TextDelta); ok {
 			f.piece(d)
 		} else {
@@ -351,7 +366,9 @@ func (f *feed) piece(d event.TextDelta) {
 		a = &sharedAnswer{name: "a" + strconv.Itoa(f.answers), text: f.rules.Stream()}
 		f.writing[d.Key] = a
 	} else if d.Restart {
-		a.text = f.rules.Stream()
+		a.text, a.held = f.rules.Stream(), false
+	} else if a.held {
+		return
 	}
 	add, restart := a.text.Write(d.Text)
 	if add != "" || restart || d.Restart {
@@ -478,7 +495,7 @@ func (f *feed) page(since uint64, all bool) (*sharedView, error) {
 
 // redactor makes the items that the share shows.
 func (f *feed) redactor() *redactor {
-	return &redactor{rules: f.rules, omit: f.share.Results == omitResults, images: f.share.Images}
+	return &redactor{rules: f.rules.Rules, omit: f.share.Results == omitResults, images: f.share.Images}
 }
 
 // streamShare answers with a stream of a share.

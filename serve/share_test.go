@@ -879,7 +879,7 @@ func TestSharedSummaries(t *testing.T) {
 		}
 		return r
 	}
-	f := &feed{rules: rules(), items: map[string]sharedItem{}, side: map[string]bool{}, writing: map[string]*sharedAnswer{}}
+	f := &feed{rules: &ruleSet{rules(), 0}, items: map[string]sharedItem{}, side: map[string]bool{}, writing: map[string]*sharedAnswer{}}
 	at := func(seq int64, d event.Data) { f.fact(event.Event{Seq: seq, Prev: seq - 1, Time: time.Now(), Data: d}) }
 	at(1, fact.ModelStart{Key: "summary", Compacts: "x"})
 	at(2, fact.ModelStart{Key: "answer", Model: "m"})
@@ -891,9 +891,9 @@ func TestSharedSummaries(t *testing.T) {
 	}
 	at(3, event.AssistantMessage{Key: "answer", Response: llm.Response{Message: llm.Message{Role: llm.Assistant, Content: llm.Blocks{llm.Text{Text: "it is new-secret-value now"}}}}})
 	for _, c := range []struct {
-		rules *sharetext.Rules
+		rules *ruleSet
 		want  string
-	}{{f.rules, "is new-secret-value now"}, {rules("new-secret-value"), "is *** now"}} {
+	}{{f.rules, "is new-secret-value now"}, {&ruleSet{rules("new-secret-value"), 1}, "is *** now"}} {
 		f.use(c.rules)
 		v, err := f.page(0, true)
 		if err != nil || len(v.Turns) != 1 || !strings.Contains(string(v.Turns[0].HTML), c.want) {

@@ -8,9 +8,11 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"maps"
 	"net"
 	"net/http"
 	"net/url"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -304,6 +306,7 @@ type apps struct {
 
 	mu   sync.Mutex
 	open map[string]*app.App // by session
+	old  map[string]bool     // secrets of the sessions that were closed: what they have on record may be shared later
 }
 
 // agent builds the agent of a session. The person who started the server chose its folder: sessions
@@ -323,14 +326,14 @@ func (a *apps) agent(ctx context.Context, at serve.Place) (*agent.Agent, error) 
 	return opened.Agent, nil
 }
 
-// secrets returns the secrets of the open sessions.
+// secrets returns the secrets of all sessions that were ever open.
 func (a *apps) secrets() (all []string) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	for _, opened := range a.open {
 		all = append(all, opened.Agent.Secrets...)
 	}
-	return all
+	return slices.AppendSeq(all, maps.Keys(a.old))
 }
 
 // close closes the agent of a session.
@@ -338,6 +341,14 @@ func (a *apps) close(at serve.Place) {
 	a.mu.Lock()
 	opened := a.open[at.ID]
 	delete(a.open, at.ID)
+	if opened != nil {
+		for _, secret := range opened.Agent.Secrets {
+			if a.old == nil {
+				a.old = map[string]bool{}
+			}
+			a.old[secret] = true
+		}
+	}
 	a.mu.Unlock()
 	if opened == nil {
 		return
