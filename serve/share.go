@@ -49,7 +49,9 @@ const (
 	passwordRounds = 600_000          // of PBKDF2
 	previewTime    = 10 * time.Minute // in which a preview can be confirmed
 	maxPreviews    = 100
-	maxGuesses     = 10 // wrong passwords of a share a minute
+	maxGuesses     = 10  // wrong passwords a minute, of a share and a client
+	maxAllGuesses  = 100 // of a share and all clients
+	maxWatching    = 16  // streams of a share
 	checkShares    = 5 * time.Second
 )
 
@@ -102,14 +104,20 @@ type sharing struct {
 	mu       sync.Mutex // guards the fields below
 	list     []share    // without a file
 	previews map[string]preview
-	feeds    map[string]*feed       // by share
-	entered  map[[32]byte]string    // shares whose password a browser knows, by its cookie
-	wrong    map[string][]time.Time // wrong passwords of the last minute, by share
-	streams  int                    // of all shares
-	rules    *ruleSet               // made of the secrets below
-	secrets  []string               // all that were ever known: facts keep those of a session that was closed
-	known    map[string]bool        // of secrets
-	ended    bool                   // after Shutdown
+	feeds    map[string]*feed    // by share
+	entered  map[[32]byte]string // shares whose password a browser knows, by its cookie
+	wrong    map[string][]guess  // wrong passwords of the last minute, by share
+	streams  int                 // of all shares
+	rules    *ruleSet            // made of the secrets below
+	secrets  []string            // all that were ever known: facts keep those of a session that was closed
+	known    map[string]bool     // of secrets
+	ended    bool                // after Shutdown
+}
+
+// A guess is a wrong password.
+type guess struct {
+	at     time.Time
+	client string // its address
 }
 
 // A preview is a share that its maker has not confirmed.
@@ -312,26 +320,32 @@ func (s *Server) shareRules() (*ruleSet, error) {
 }
 
 // enter checks a password, and returns the value of the cookie that replaces it.
-func (s *Server) enter(sh share, password string) (cookie string, err error) {
+func (s *Server) enter(sh share, client, password string) (cookie string, err error) {
 	b := &s.sharing
 	b.guess.Lock()
 	defer b.guess.Unlock()
 	now := time.Now()
 	b.mu.Lock()
-	recent := slices.DeleteFunc(b.wrong[sh.ID], func(t time.Time) bool { return now.Sub(t) > time.Minute })
+	recent := slices.DeleteFunc(b.wrong[sh.ID], func(g guess) bool { return now.Sub(g.at) > time.Minute })
 	if b.wrong == nil {
-		b.wrong = map[string][]time.Time{}
+		b.wrong = map[string][]guess{}
 	}
 	b.wrong[sh.ID] = recent
 	b.mu.Unlock()
-	if len(recent) >= maxGuesses {
+	own := 0
+	for _, g := range recent {
+		if g.client == client {
+			own++
+		}
+	}
+	if own >= maxGuesses || len(recent) >= maxAllGuesses {
 		return "", &Error{http.StatusTooManyRequests, "too_many_logins", "there were too many wrong passwords in the last minute", "wait a minute and try again"}
 	}
 	right := len(password) <= maxPassword && sh.Password.is(password)
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if !right {
-		b.wrong[sh.ID] = append(b.wrong[sh.ID], now)
+		b.wrong[sh.ID] = append(b.wrong[sh.ID], guess{now, client})
 		return "", unauthorized("the password is wrong", "ask the person who sent you the link")
 	}
 	if len(b.entered) >= maxCookies {

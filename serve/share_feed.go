@@ -93,7 +93,7 @@ type feed struct {
 	over   func(reason string)      // ends the feed
 	lasts  func() bool              // the share is still there
 
-	uses int // guarded by the mutex of sharing
+	uses, streams int // guarded by the mutex of sharing
 
 	opening sync.Once
 	failed  error // of opening
@@ -500,7 +500,7 @@ func (f *feed) redactor() *redactor {
 
 // streamShare answers with a stream of a share.
 func (s *Server) streamShare(c *call, f *feed) error {
-	quit, err := s.admitShared()
+	quit, err := s.admitShared(f)
 	if err != nil {
 		return err
 	}
@@ -520,15 +520,17 @@ func (s *Server) streamShare(c *call, f *feed) error {
 	}
 }
 
-// admitShared is admit for the stream of a share. Those do not take the place of the user's own.
-func (s *Server) admitShared() (func(), error) {
+// admitShared is admit for the stream of a share. Those do not take the place of the user's own, and those of
+// one share do not take all places of the others.
+func (s *Server) admitShared(f *feed) (func(), error) {
 	count := func(n int) error {
 		s.sharing.mu.Lock()
 		defer s.sharing.mu.Unlock()
-		if n > 0 && s.sharing.streams >= maxStreams {
+		if n > 0 && (s.sharing.streams >= maxStreams || f.streams >= maxWatching) {
 			return &Error{http.StatusTooManyRequests, "too_many_streams", "too many people watch", "try again later"}
 		}
 		s.sharing.streams += n
+		f.streams += n
 		return nil
 	}
 	if err := count(1); err != nil {

@@ -3,6 +3,7 @@ package serve
 import (
 	"errors"
 	"net/http"
+	"net/netip"
 	"strconv"
 
 	"github.com/openagent-go/agent/internal/terminal"
@@ -112,6 +113,20 @@ func (c *call) failShare(err error, said string) error {
 	return c.render(e.Status, "share-gone", e)
 }
 
+// clientOf returns the address of a client: behind a proxy, that of the proxy, since headers can be made up.
+// An IPv6 network of 64 bits is one client.
+func clientOf(r *http.Request) string {
+	at, err := netip.ParseAddrPort(r.RemoteAddr)
+	if err != nil {
+		return r.RemoteAddr
+	}
+	ip := at.Addr().Unmap().WithZone("")
+	if network, err := ip.Prefix(64); err == nil && ip.Is6() {
+		return network.String()
+	}
+	return ip.String()
+}
+
 // enterShare exchanges the password of a share for a cookie.
 func enterShare(s *Server, c *call) (any, error) {
 	c.w.Header().Set("X-Robots-Tag", "noindex, nofollow")
@@ -124,7 +139,7 @@ func enterShare(s *Server, c *call) (any, error) {
 		return nil, c.failShare(err, "")
 	}
 	if sh.Password != nil {
-		cookie, err := s.enter(sh, c.r.PostFormValue("password"))
+		cookie, err := s.enter(sh, clientOf(c.r), c.r.PostFormValue("password"))
 		var e *Error
 		if errors.As(err, &e) && e.Status == http.StatusUnauthorized {
 			return nil, c.failShare(errLocked, e.Message)

@@ -813,15 +813,21 @@ func TestSharedStreams(t *testing.T) {
 	own := s.open("chat", 0)
 	own.until(t, isType("run_end"))
 	own.close()
-	made, _ := s.share(`{"session":"chat","live":true}`)
 	var all []*reader
-	for range maxStreams {
-		r := s.watch(made.Path)
-		r.until(t, isNamed("state"))
-		all = append(all, r)
+	for range maxStreams / maxWatching {
+		made, _ := s.share(`{"session":"chat","live":true}`)
+		for range maxWatching {
+			r := s.watch(made.Path)
+			r.until(t, isNamed("state"))
+			all = append(all, r)
+		}
+		if status, _, _ := s.strange("GET", made.Path+"/events"); status != 429 {
+			t.Errorf("more than %d streams of a share: %d", maxWatching, status)
+		}
 	}
-	if status, _, _ := s.strange("GET", made.Path+"/events"); status != 429 {
-		t.Error(status)
+	another, _ := s.share(`{"session":"chat","live":true}`)
+	if status, _, _ := s.strange("GET", another.Path+"/events"); status != 429 {
+		t.Errorf("more than %d streams of all shares: %d", maxStreams, status)
 	}
 	own = s.open("chat", 0)
 	own.until(t, isNamed("state"))

@@ -30,7 +30,7 @@ func newViewer() *viewer { return &viewer{wake: make(chan struct{}, 1)} }
 func (v *viewer) put(f frame) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
-	if v.lags {
+	if v.lags || v.denied() {
 		return
 	}
 	if v.bytes+len(f.data) > maxQueue && len(v.queue) > 0 {
@@ -56,15 +56,21 @@ func (v *viewer) clear() {
 	v.queue, v.bytes, v.lags = nil, 0, false
 }
 
-// end ends the stream after what waits.
+// end ends the stream after what waits, and at once if the viewer may not see it any more.
 func (v *viewer) end(reason string) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	if v.gone == "" {
 		v.gone = reason
 	}
+	if v.denied() {
+		v.queue, v.bytes = nil, 0
+	}
 	v.tell()
 }
+
+// denied reports whether the viewer may not see what it watches any more. It is called with the lock.
+func (v *viewer) denied() bool { return v.gone == "revoked" || v.gone == "expired" }
 
 func (v *viewer) tell() {
 	select {
