@@ -26,6 +26,8 @@ type front interface {
 	// Tell gives an input to the model; any goroutine may call it.
 	Tell(data any)
 	Run(ctx context.Context) error
+	// model is the model of what is shown, for the goroutine of the front.
+	model() *ui.Model
 	// close shows the end of the conversation and gives the terminal back.
 	close() error
 	// terminal returns the terminal that the front has taken; nil: none.
@@ -39,6 +41,8 @@ type screen struct {
 }
 
 func (s *screen) terminal() *terminal.Terminal { return s.Terminal }
+
+func (s *screen) model() *ui.Model { return &s.Model }
 
 func (s *screen) close() error {
 	width, _, err := s.Terminal.Size()
@@ -84,6 +88,8 @@ func (c *Chat) openScreen(ctx context.Context) (*screen, error) {
 type plainLines struct{ tui.Lines }
 
 func (l *plainLines) terminal() *terminal.Terminal { return l.Terminal }
+
+func (l *plainLines) model() *ui.Model { return &l.Console.Model }
 
 func (l *plainLines) close() error {
 	if l.Terminal == nil {

@@ -99,7 +99,11 @@ func (c *Chat) offerAgents() {
 		if a.Background {
 			note = "in the background"
 		}
-		choice.Items = append(choice.Items, ui.Item{Text: c.h.OneLine(a.Name), Note: note, Value: "stop " + a.ID})
+		about := a.Name
+		if task := draw.Task(c.front.model().State, a.Call); task != "" {
+			about += ": " + task
+		}
+		choice.Items = append(choice.Items, ui.Item{Text: c.h.OneLine(about), Note: note, Value: "stop " + a.ID})
 	}
 	choice.Items = append(choice.Items, ui.Item{Text: "all of them", Value: "stop all"})
 	c.post(choice)

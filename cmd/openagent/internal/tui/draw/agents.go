@@ -27,7 +27,7 @@ func agentsOf(c *view.Call) []*view.Agent {
 }
 
 // agentItem draws the work of a sub-agent.
-func agentItem(m ui.Model, a *view.Agent, result string, width int) []row {
+func agentItem(m ui.Model, a *view.Agent, task, result string, width int) []row {
 	did, notes := agentText(m, a, result)
 	mark := sp(warn, spinner(m))
 	switch {
@@ -37,8 +37,50 @@ func agentItem(m ui.Model, a *view.Agent, result string, width int) []row {
 	default:
 		mark = sp(bad, "✗")
 	}
-	left := row{sp(plain, "  "), mark, sp(strong, " Agent  "), sp(accent, name(a.Start.Agent)+" "), sp(dim, clean(did))}
+	left := row{sp(plain, "  "), mark, sp(strong, " Agent  "), sp(accent, agentName(a, task)+" "), sp(dim, clean(did))}
 	return []row{callRow(left, strings.Join(notes, "  "), width)}
+}
+
+// taskOf is the description of the task that a call gives to a sub-agent.
+func taskOf(c *view.Call) string {
+	var in struct{ Description string }
+	if json.Unmarshal(c.Input(), &in) != nil {
+		return ""
+	}
+	return text.Runes(text.OneLine(in.Description), 40)
+}
+
+// Task is the description of the task of the sub-agent that a call of a session has started; "" if
+// there is none.
+func Task(s *view.State, call string) string {
+	if s == nil {
+		return ""
+	}
+	return findTask(s.Items, call)
+}
+
+func findTask(items []*view.Item, call string) string {
+	for _, it := range items {
+		c, ok := it.Data.(*view.Call)
+		switch {
+		case !ok:
+		case c.ID == call:
+			return taskOf(c)
+		default:
+			if task := findTask(c.Items, call); task != "" { // of a batch
+				return task
+			}
+		}
+	}
+	return ""
+}
+
+// agentName names a sub-agent by its name and its task, so that two of one kind can be told apart.
+func agentName(a *view.Agent, task string) string {
+	if task == "" {
+		return name(a.Start.Agent)
+	}
+	return name(a.Start.Agent) + ": " + clean(task)
 }
 
 // agentText says what a sub-agent does now, or what it said last, and what that took. Without
@@ -52,6 +94,8 @@ func agentText(m ui.Model, a *view.Agent, result string) (did string, notes []st
 		}
 	case a.End.Reason == event.Completed:
 		did = quoted(cmp.Or(lastText(a), result))
+	case a.End.Reason == event.Interrupted && (strings.HasSuffix(a.End.Message, "context canceled") || strings.HasSuffix(a.End.Message, "it was stopped")):
+		did = "stopped"
 	default:
 		did = string(a.End.Reason)
 		if a.End.Message != "" {

@@ -40,7 +40,7 @@ func item(m ui.Model, it *view.Item, from, width int) []row {
 	case *view.Call:
 		return callItem(m, d, width)
 	case *view.Agent:
-		return agentItem(m, d, "", width)
+		return agentItem(m, d, "", "", width)
 	case *view.Notice:
 		return noticeItem(d, width)
 	case *view.End:
@@ -252,8 +252,9 @@ func callItem(m ui.Model, c *view.Call, width int) []row {
 			said, _, _ = strings.Cut(c.Result.Result.Text(), "\n\n(agent id: ") // for the model
 			said = text.Runes(text.OneLine(said), 200)
 		}
+		task := taskOf(c)
 		for _, a := range agents {
-			out = append(out, agentItem(m, a, said, width)...)
+			out = append(out, agentItem(m, a, task, said, width)...)
 		}
 		return out
 	}

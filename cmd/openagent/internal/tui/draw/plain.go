@@ -110,7 +110,7 @@ func (p plainLook) item(it *view.Item, from int) []row {
 	case *view.Call:
 		return p.call(d)
 	case *view.Agent:
-		return p.agent(d, "")
+		return p.agent(d, "", "")
 	case *view.Notice:
 		if _, ok := d.Event.(event.ModeChanged); ok || d.Text == "" || d.Text == "checkpoint of the files" {
 			return nil
@@ -231,7 +231,7 @@ func (p plainLook) call(c *view.Call) []row {
 		}
 		var out []row
 		for _, a := range agents {
-			out = append(out, p.agent(a, said)...)
+			out = append(out, p.agent(a, taskOf(c), said)...)
 		}
 		return out
 	}
@@ -361,13 +361,13 @@ func todosOf(c *view.Call) []view.Todo {
 }
 
 // agent draws the work of a sub-agent.
-func (p plainLook) agent(a *view.Agent, result string) []row {
+func (p plainLook) agent(a *view.Agent, task, result string) []row {
 	said, notes := agentText(p.m, a, text.Runes(text.OneLine(result), 200))
 	k := plain
 	if a.End != nil && a.End.Reason != event.Completed {
 		k = bad
 	}
-	head := row{sp(k, "* "), sp(strong, "Agent"), sp(accent, " "+name(a.Start.Agent)+" "), sp(k, clean(said))}
+	head := row{sp(k, "* "), sp(strong, "Agent"), sp(accent, " "+agentName(a, task)+" "), sp(k, clean(said))}
 	return p.wrap(noted(head, notes), 2)
 }
 

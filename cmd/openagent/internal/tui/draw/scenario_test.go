@@ -215,6 +215,9 @@ func (s *stage) do(word, rest string) {
 	case "ended":
 		s.event(event.AgentEnd{Key: first, Session: first, Agent: first, Reason: event.Completed, Turns: 2, CostUSD: &cost, Duration: 1200 * time.Millisecond})
 		s.event(event.ToolResult{Call: s.call("1"), Result: tool.Result{Content: llm.Blocks{llm.Text{Text: more}}}})
+	case "stopped":
+		s.event(event.AgentEnd{Key: first, Session: first, Agent: first, Reason: event.Interrupted, Message: "context canceled", Turns: 1, Duration: time.Second})
+		s.event(event.ToolResult{Call: s.call("1"), Result: tool.Result{IsError: true, Content: llm.Blocks{llm.Text{Text: "stopped"}}}})
 	case "end":
 		reason := event.EndReason(first)
 		s.event(event.RunEnd{Reason: reason, Turns: 2, CostUSD: &cost, Duration: 3100 * time.Millisecond})
