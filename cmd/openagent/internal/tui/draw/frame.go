@@ -258,6 +258,7 @@ var keyHelp = [][2]string{
 	{"ctrl+o", "everything, with search"}, {"ctrl+t", "what took how long"}, {"ctrl+g", "your editor"},
 	{"shift+tab", "permission mode"}, {"ctrl+l, ctrl+z", "repaint, suspend"},
 	{"/ @ ! #", "command, file, shell, note"}, {"ctrl+d", "leave"},
+	{"alt+m, alt+t, alt+c", "model, show thinking, copy the answer"}, {"ctrl+a e b f k u w y, ctrl+_", "as in readline, undo"},
 }
 
 // keyRows is the list of keys.
