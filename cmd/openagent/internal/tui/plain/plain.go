@@ -41,16 +41,20 @@ type Console struct {
 	mark  string // that stands before the text of the input; without Edit, "": none is shown
 
 	lastKey time.Time
-	card    shown // the question that was written last, or waits
-	asks    int   // id of a question that waits to be written
-	written int   // id of a question in out
-	begun   bool  // something was taken
-	now     time.Time
-	closed  bool
-	run     time.Time
-	beat    time.Time       // of the next sign of life
-	told    map[string]bool // calls of which the person knows that they run
-	agents  map[*view.Agent]int
+	card    shown    // the question that was written last, or waits
+	asks    int      // id of a question that waits to be written
+	written int      // id of a question in out
+	posed   struct { // when the first question came
+		id int
+		at time.Time
+	}
+	begun  bool // something was taken
+	now    time.Time
+	closed bool
+	run    time.Time
+	beat   time.Time       // of the next sign of life
+	told   map[string]bool // calls of which the person knows that they run
+	agents map[*view.Agent]int
 }
 
 // shown is what a question shows: it is written again when that changes.
@@ -61,12 +65,13 @@ type shown struct {
 }
 
 const (
-	holdTime  = 5 * time.Second // after the last key: output waits
-	maxHeld   = 200             // lines
-	firstBeat = 30 * time.Second
-	nextBeats = time.Minute
-	runTime   = 2 * time.Second // after which a call is worth a line
-	minText   = 20              // cells for the text that is written
+	holdTime    = 5 * time.Second // after the last key: output waits
+	maxHeld     = 200             // lines
+	firstBeat   = 30 * time.Second
+	nextBeats   = time.Minute
+	runTime     = 2 * time.Second        // after which a call is worth a line
+	explainTime = 500 * time.Millisecond // that a question waits for the text before it
+	minText     = 20                     // cells for the text that is written
 )
 
 // Update applies an input and returns the actions that follow.
@@ -146,6 +151,9 @@ func (c *Console) Wake() time.Time {
 	}
 	if len(c.waits) > 0 {
 		add(c.lastKey.Add(holdTime))
+	}
+	if len(c.Model.Cards) > 0 && c.early(c.now) {
+		add(c.posed.at.Add(explainTime))
 	}
 	if c.Model.Running && len(c.Model.Cards) == 0 {
 		add(c.beat)
@@ -231,6 +239,12 @@ func (c *Console) collect(now time.Time) {
 		return
 	}
 	q := c.Model.Cards[0]
+	if c.posed.id != q.ID {
+		c.posed.id, c.posed.at = q.ID, now
+	}
+	if c.early(now) {
+		return
+	}
 	is := shown{id: q.ID, nth: q.Nth, write: q.Write != nil, writing: q.Writing}
 	if was := c.card; is != was {
 		c.card = is
@@ -241,6 +255,21 @@ func (c *Console) collect(now time.Time) {
 			c.waits, c.asks = append(c.waits, lines...), q.ID
 		}
 	}
+}
+
+// early reports whether the text that explains a question is on its way: the question waits for
+// it a moment.
+func (c *Console) early(now time.Time) bool {
+	q, s := c.Model.Cards[0], c.Model.State
+	if q.Agent != "" || s == nil || c.card.id == q.ID || !now.Before(c.posed.at.Add(explainTime)) {
+		return false
+	}
+	for _, it := range s.Items[min(c.Model.Mark.Items, len(s.Items)):] {
+		if a, ok := it.Data.(*view.Answer); ok && !it.Final && a.Failed == nil {
+			return true
+		}
+	}
+	return false
 }
 
 // children adds the lines of sub-agents.
