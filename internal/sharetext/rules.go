@@ -76,7 +76,7 @@ func New(o Options) (*Rules, error) {
 			}
 		}
 	}
-	r := &Rules{secrets: redact.New(secrets), byLine: len(o.Own) > 0}
+	r := &Rules{secrets: redact.New(encoded(secrets)), byLine: len(o.Own) > 0}
 	for _, s := range secrets {
 		if len(s) >= minSecret && strings.ContainsFunc(s, unicode.IsSpace) {
 			r.spaced = append(r.spaced, s, strings.Trim(text.QuoteJSON(s), `"`))
@@ -86,6 +86,7 @@ func New(o Options) (*Rules, error) {
 		{"passwords in addresses", hideAddresses},
 		{"headers with credentials", hideHeaders},
 		{"keys of services", hideKeys},
+		{"passwords of commands", hideCommands},
 		{ofNames, hideNamed},
 		{"values of variables", hideVariables},
 	}
@@ -146,7 +147,7 @@ func telling(names []string) []string {
 }
 
 // Text returns a text without what the rules find.
-func (r *Rules) Text(s string) string { return r.apply(text.Clean(s)) }
+func (r *Rules) Text(s string) string { return r.apply(visible(text.Clean(visible(s)))) }
 
 // A Found is what one rule finds in a line.
 type Found struct {
@@ -166,6 +167,7 @@ func (r *Rules) Noting(note func(Found)) *Rules {
 func (r *Rules) apply(s string) string {
 	s = r.literally(s)
 	s = hidePEM(s, r.note)
+	s, _ = hideBelow(s, r.named)
 	var out strings.Builder
 	out.Grow(len(s))
 	for line := range strings.Lines(s) {
@@ -313,6 +315,12 @@ func (r *Rules) JSON(raw json.RawMessage) json.RawMessage {
 	return redact.Plain(out)
 }
 
+// secretFlag reports whether a word is a flag whose value, in the next word, is a secret.
+func secretFlag(word string) bool {
+	name := strings.TrimLeft(visible(word), "-")
+	return strings.HasPrefix(word, "-") && !strings.ContainsAny(name, "= \t\r\n") && secretName(name)
+}
+
 // named notes a member with the name of a secret.
 func (r *Rules) named() {
 	if r.note != nil {
@@ -339,14 +347,22 @@ func (r *Rules) value(v any, secret bool) any {
 		}
 		return v
 	case []any:
+		flag := false // the element before is a flag with the name of a secret
 		for i := range v {
-			v[i] = r.value(v[i], secret)
+			word, _ := v[i].(string)
+			v[i] = r.value(v[i], secret || flag)
+			flag = secretFlag(word)
 		}
 		return v
 	case map[string]any:
+		pair := false // the value of this object is what another member names
+		for name, member := range v {
+			word, ok := member.(string)
+			pair = pair || ok && (strings.EqualFold(name, "name") || strings.EqualFold(name, "key")) && secretName(visible(word))
+		}
 		out := make(map[string]any, len(v))
 		for name, member := range v {
-			out[r.Text(name)] = r.value(member, secret || secretName(name))
+			out[r.Text(name)] = r.value(member, secret || secretName(visible(name)) || pair && strings.EqualFold(name, "value"))
 		}
 		return out
 	}

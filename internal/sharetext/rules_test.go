@@ -61,6 +61,15 @@ func TestText(t *testing.T) {
 		{"/homes and /home/janet", "/homes and ~"},
 		{"by JANE on build-box, -home-jane-src, janet, Jane Doe", "by [user] on [host], -home-[user]-src, janet, [user]"},
 		{"see PROJ-123 and PROJ-x", "see *** and PROJ-x"},
+		{"curl -s -u admin:tiger http://x && curl --user 'bob:lion' http://y", "curl -s -u *** http://x && curl --user *** http://y"},
+		{"mysql -u root -ptiger db; mysqldump -p'li on' x", "mysql -u root -p*** db; mysqldump -p*** x"},
+		{"mysql -u root -p db; mkdir -px", "mysql -u root -p db; mkdir -px"},
+		{"sk-ant-api03-abc\u200bDEF0123456789abcdef hunter2\u2060-hunter2", "*** ***"},
+		{"db:\n  password:\n    tiger lion\n\n    puma\n  user: bob", "db:\n  password:\n    ***\n\n    ***\n  user: bob"},
+		{" 1\tsecret: |\n 2\t  tiger\n 3\tnext: x", " 1\tsecret: ***\n 2\t  ***\n 3\tnext: x"},
+		{"api_key:\n  name: x\nplain:\n  y", "api_key:\n  name: x\nplain:\n  y"},
+		{"?q=correct+horse%20battery correct%20horse%20battery quo%22ted%5csecret", "?q=correct+horse%20battery *** ***"},
+		{"aHVudGVyMi1odW50ZXIy Omh1bnRlcjItaHVudGVyMg== YTpodW50ZXIyLWh1bnRlcjI6Yg==", "*** Om***g== YTp***I6Yg=="},
 	} {
 		got := r.Text(c.in)
 		if got != c.want {
@@ -84,6 +93,11 @@ func TestJSON(t *testing.T) {
 	r := rules(t)
 	got := string(r.JSON(json.RawMessage(`{"command":"echo hunter2\u002dhunter2","password":["a",{"b":"c"}],"pin":12345678901234567890,"hunter2-hunter2":true,"n":1.50}`)))
 	want := `{"***":true,"command":"echo ***","n":1.50,"password":["***",{"b":"***"}],"pin":12345678901234567890}`
+	if got != want {
+		t.Errorf("\n got %s\nwant %s", got, want)
+	}
+	got = string(r.JSON(json.RawMessage(`{"args":["--user","bob","--password","tiger","--password=x1","-v","y"],"env":[{"name":"DB_PASSWORD","value":"lion"},{"name":"HOME","value":"here"},{"key":"api_key","Value":"puma"}]}`)))
+	want = `{"args":["--user","bob","--password","***","--password=***","-v","y"],"env":[{"name":"DB_PASSWORD","value":"***"},{"name":"HOME","value":"here"},{"Value":"***","key":"***"}]}`
 	if got != want {
 		t.Errorf("\n got %s\nwant %s", got, want)
 	}
@@ -113,6 +127,12 @@ func secretTexts() map[string]string {
 		"build-box":             "on build-box at noon",
 		"Doe":                   "by Jane Doe, who",
 		"c2lnbmF0dXJlc2lnbmF0d": "t eyJhbGciOiJIUzI1NiJ9.eyJzdWIiOiIxMjM0NTY3ODkwIn0.c2lnbmF0dXJlc2lnbmF0dXJl.",
+		"l1ontamer":             "run curl -u admin:l1ontamer http://x now",
+		"pumas":                 "run mysql -u root -ppumas db",
+		"jaguarundi":            "a:\n  password:\n    cats jaguarundi\n    and jaguarundi\nb: c",
+		"m1odW50":               "basic OmZvb2h1bnRlcjItaHVudGVyMg== now",
+		"0123456789xyz":         "key sk-ant-api03-abc\u200bDEF0123456789xyz in use",
+		"battery":               "see http://x/?q=correct%20horse%20battery now",
 		"x0x0token":             "call --api-key x0x0token --verbose",
 	}
 }

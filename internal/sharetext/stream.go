@@ -3,6 +3,8 @@ package sharetext
 import (
 	"strings"
 	"unicode"
+
+	"github.com/openagent-go/agent/internal/text"
 )
 
 // A Stream hides a text that comes in pieces. It keeps the end of the text back until nothing that
@@ -23,7 +25,7 @@ func (s *Stream) Shown() string { return s.shown }
 // Write adds a piece. It returns what is released now: to be added to what was shown, or with restart in
 // its place.
 func (s *Stream) Write(piece string) (add string, restart bool) {
-	s.text += piece
+	s.text = visible(s.text + piece)
 	safe := s.rules.safe(s.text)
 	return s.release(s.text[:safe], safe)
 }
@@ -44,12 +46,18 @@ func (s *Stream) release(part string, safe int) (add string, restart bool) {
 	} else {
 		s.shown += add
 	}
-	if n := strings.LastIndexByte(part, '\n') + 1; n > 0 && !inPEM(part[:n]) {
+	if n := strings.LastIndexByte(part, '\n') + 1; n > 0 && !inPEM(part[:n]) && !below(part[:n]) {
 		if first := s.rules.Text(part[:n]); first+s.rules.Text(part[n:]) == hidden {
 			s.text, s.settled = s.text[n:], s.settled+len(first)
 		}
 	}
 	return add, restart
+}
+
+// below reports whether what follows a text may belong to a name of a secret in it.
+func below(s string) bool {
+	_, open := hideBelow(visible(text.Clean(s)), func() {})
+	return open
 }
 
 // safe returns how much of a text can be released: what follows cannot change it.
