@@ -119,7 +119,7 @@ func (s *Server) user(r *http.Request) (name, by string, err error) {
 	if given, ok := strings.CutPrefix(r.Header.Get("Authorization"), "Bearer "); ok && s.isToken(given) {
 		return "", "api", nil
 	}
-	if c, err := r.Cookie(s.cookieName()); err == nil && s.loggedIn(c.Value) {
+	if c, err := r.Cookie(s.cookieName()); err == nil && !s.isForPrograms(r) && s.loggedIn(c.Value) {
 		return "", "web", nil
 	}
 	return "", "", unauthorized("this server needs its token", "send it as Authorization: Bearer TOKEN, or log in with the address that the server prints")
@@ -161,13 +161,37 @@ func (s *Server) checkOrigin(r *http.Request) error {
 	return crossSite
 }
 
+// errForPrograms is the error of a login at an address that is for programs alone.
+var errForPrograms = unauthorized("browsers cannot log in at this address", "open the address that the server prints at its start")
+
+// isForPrograms reports whether a request is for a loopback address while browsers have a name of their
+// own. Cookies do not count there: a browser would send them to the servers at all ports of the address.
+// No answer tells the name, because a program of this machine that knew it could get the cookie too.
+func (s *Server) isForPrograms(r *http.Request) bool {
+	name, _ := splitHost(r.Host)
+	if addr, err := netip.ParseAddr(name); name != "localhost" && (err != nil || !addr.Unmap().IsLoopback()) {
+		return false
+	}
+	return slices.ContainsFunc(s.Hosts, func(h string) bool {
+		own, _ := splitHost(h)
+		return strings.HasSuffix(own, ".localhost")
+	})
+}
+
+// splitHost splits a host into its name, in lower case, and its port, which may be "".
+func splitHost(host string) (name, port string) {
+	host = strings.ToLower(host)
+	name, port, err := net.SplitHostPort(host)
+	if err != nil {
+		return strings.Trim(host, "[]"), ""
+	}
+	return name, port
+}
+
 // isHost reports whether a request is for a name of the server.
 func (s *Server) isHost(r *http.Request) bool {
 	host := strings.ToLower(r.Host)
-	name, port, err := net.SplitHostPort(host)
-	if err != nil {
-		name, port = strings.Trim(host, "[]"), ""
-	}
+	name, port := splitHost(host)
 	if len(s.Hosts) > 0 {
 		return slices.ContainsFunc(s.Hosts, func(h string) bool {
 			h = strings.ToLower(h)

@@ -80,6 +80,9 @@ func loginByCode(s *Server, c *call) (any, error) {
 	if c.r.Method == http.MethodHead { // the preview of a link must not use the code up
 		return nil, nil
 	}
+	if s.isForPrograms(c.r) {
+		return nil, errForPrograms
+	}
 	cookie, err := s.login(c.r.URL.Query().Get("code"), "")
 	if err != nil {
 		return nil, err

@@ -96,7 +96,7 @@ func (c *call) render(status int, name string, data any) error {
 // failPage answers a request for a page that failed.
 func (e endpoint) failPage(c *call, failed error) {
 	f := errorOf(failed)
-	if f.Status == http.StatusUnauthorized && e.server.User == nil {
+	if f.Status == http.StatusUnauthorized && e.server.User == nil && !e.server.isForPrograms(c.r) {
 		_ = c.render(f.Status, "login", "This server needs its token, or the address that it printed.")
 		return
 	}
@@ -107,6 +107,9 @@ func (e endpoint) failPage(c *call, failed error) {
 func loginByToken(s *Server, c *call) (any, error) {
 	if s.User != nil {
 		return nil, &Error{http.StatusNotFound, "not_found", "this server has no logins of its own", "log in where you got the address"}
+	}
+	if s.isForPrograms(c.r) {
+		return nil, errForPrograms
 	}
 	cookie, err := s.login("", c.r.PostFormValue("token"))
 	if err != nil {

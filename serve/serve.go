@@ -72,6 +72,10 @@ type Server struct {
 	// Hosts are the names that clients may use for the server, with or without a port, such as
 	// "agents.example.com". Other Host headers are refused, so that no foreign page can reach the
 	// server by a name of its own. None: the address that a connection came to, or localhost.
+	//
+	// A name below localhost among them is for browsers, such as "x-5e0c….localhost:4777". Browsers
+	// find this machine by it, and can then log in there, but not at loopback addresses: they send
+	// cookies of 127.0.0.1 to the servers at all its ports. Make it hard to guess.
 	Hosts []string
 	// Origins are the sites whose pages may use the API in a browser, such as "https://app.example.com".
 	// They need the token: cookies of their requests do not count, also for User. None: no other site may.

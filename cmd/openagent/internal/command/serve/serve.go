@@ -4,7 +4,9 @@ package serve
 
 import (
 	"context"
+	"crypto/sha256"
 	"crypto/tls"
+	"encoding/hex"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -176,6 +178,25 @@ func (o *options) names(all []net.Listener) []string {
 	return append(names, o.hosts...)
 }
 
+// forBrowsers returns the name and port that browsers use: a name that only this server and its user
+// know, because a browser sends cookies of 127.0.0.1 to the servers at all its ports. Browsers find this
+// machine by each name below localhost. "" if they come by another name: with a certificate, behind a
+// proxy, by an address that such names do not lead to, or if --host has a loopback address.
+func (o *options) forBrowsers(at *net.TCPAddr, token string) string {
+	loopback := func(host string) bool {
+		name, _, err := net.SplitHostPort(host)
+		if err != nil {
+			name = strings.Trim(host, "[]")
+		}
+		return strings.EqualFold(name, "localhost") || net.ParseIP(name).IsLoopback()
+	}
+	if o.cert != "" || o.behindProxy || slices.ContainsFunc(o.hosts, loopback) || !at.IP.Equal(net.IPv4(127, 0, 0, 1)) && !at.IP.Equal(net.IPv6loopback) {
+		return ""
+	}
+	sum := sha256.Sum256([]byte("name for browsers " + token))
+	return net.JoinHostPort("openagent-"+hex.EncodeToString(sum[:8])+".localhost", strconv.Itoa(at.Port))
+}
+
 // A Start is the line of JSON that the command writes with --output-format json.
 type Start struct {
 	Type      string `json:"type"` // "serve_start"
@@ -214,6 +235,10 @@ func run(ctx context.Context, h *cli.IO, o *options) error {
 		return err
 	}
 	s.Hosts = o.names(all)
+	own := o.forBrowsers(all[0].Addr().(*net.TCPAddr), token)
+	if own != "" {
+		s.Hosts = append(s.Hosts, own)
+	}
 	server := &http.Server{Handler: s, ReadHeaderTimeout: automation.HeaderTimeout, ReadTimeout: time.Minute, IdleTimeout: automation.IdleTimeout, MaxHeaderBytes: maxHeader,
 		ErrorLog: slog.NewLogLogger(log.Handler(), slog.LevelDebug)} // strangers can cause any number of errors
 	scheme := "http"
@@ -241,7 +266,11 @@ func run(ctx context.Context, h *cli.IO, o *options) error {
 	here, err := localserver.Announce(h, localserver.Server{Address: address, Dir: dir})
 	if err == nil {
 		defer here.Close()
-		err = start(h, o, s, address, tokenFile)
+		forBrowsers := address
+		if own != "" {
+			forBrowsers = scheme + "://" + own
+		}
+		err = start(h, o, s, address, forBrowsers, tokenFile)
 	}
 	if err == nil && o.resume {
 		n, failed := s.Resume(ctx, "")
@@ -289,13 +318,13 @@ func (o *options) certificate() (*tls.Certificate, error) {
 }
 
 // start tells where the server is. A person gets an address that logs one browser in.
-func start(h *cli.IO, o *options, s *serve.Server, address, tokenFile string) error {
+func start(h *cli.IO, o *options, s *serve.Server, address, forBrowsers, tokenFile string) error {
 	if o.Output == cli.FormatJSON {
 		return cli.ShowLine(h, Start{"serve_start", address, tokenFile})
 	}
 	return h.Show("Serving the sessions of this folder at " + address + ", until a signal.\n" +
-		"Open " + address + "/login?code=" + s.LoginCode() + " in a browser within a minute. It works once.\n" +
-		"Later, log in with the token in " + h.OneLine(tokenFile) + ". Programs send it as Authorization: Bearer.\n")
+		"Open " + forBrowsers + "/login?code=" + s.LoginCode() + " in a browser within a minute. It works once.\n" +
+		"Later, log in there with the token in " + h.OneLine(tokenFile) + ". Programs send it as Authorization: Bearer.\n")
 }
 
 // apps are the agents of the open sessions.
