@@ -45,6 +45,7 @@ type run struct {
 type call struct {
 	name, what, item string
 	batch            []llm.ToolUse
+	at               time.Time // when the model made it
 }
 
 // An Agent is an agent that the session has begun.
@@ -113,6 +114,7 @@ func (s *State) apply(e event.Event) {
 	case fact.Authorized:
 		s.decided(e, d.Call, d.Decision)
 	case fact.Answered:
+		s.wasAsked(e, d.Call)
 		s.decided(e, d.Call, d.Decision)
 	case event.ToolStart:
 		s.answer(e, d.Call, false)
@@ -238,7 +240,7 @@ func (s *State) answered(e event.Event, d event.AssistantMessage) {
 		if s.calls == nil {
 			s.calls = map[string]call{}
 		}
-		s.calls[id] = call{name: u.Name, what: what(u.Input), item: d.Key + "/" + u.ID, batch: parts(u.Input)}
+		s.calls[id] = call{name: u.Name, what: what(u.Input), item: d.Key + "/" + u.ID, batch: parts(u.Input), at: e.Time}
 	}
 }
 
@@ -261,9 +263,10 @@ func (s *State) about(sp *Span, id string) *Span {
 	if !ok { // a part of a batch
 		if i := strings.LastIndexByte(id, '.'); i > 0 {
 			n, err := strconv.Atoi(id[i+1:])
-			if batch := s.calls[id[:i]].batch; err == nil && n > 0 && n <= len(batch) {
+			whole := s.calls[id[:i]]
+			if batch := whole.batch; err == nil && n > 0 && n <= len(batch) {
 				u := batch[n-1]
-				c = call{name: u.Name, what: what(u.Input), item: id, batch: parts(u.Input)}
+				c = call{name: u.Name, what: what(u.Input), item: id, batch: parts(u.Input), at: whole.at}
 				s.calls[id] = c
 			}
 		}
@@ -285,6 +288,18 @@ func (s *State) decided(e event.Event, id string, d permission.Decision) {
 func (s *State) ask(e event.Event, id string) {
 	if s.asked[id] == nil {
 		put(&s.asked, id, s.about(s.add(e, You, ""), id))
+	}
+}
+
+// wasAsked adds the span of a question that was answered and whose beginning is not among the facts,
+// as in those without bookkeeping: the person was asked about a call when the model made it.
+func (s *State) wasAsked(e event.Event, id string) {
+	if s.asked[id] != nil {
+		return
+	}
+	s.ask(e, id)
+	if c := s.calls[id]; !c.at.IsZero() {
+		s.asked[id].Start = c.at
 	}
 }
 
