@@ -23,11 +23,12 @@ func TestServerWantsApproval(t *testing.T) {
 	t.Parallel()
 	s := sdk.NewServer(&sdk.Implementation{Name: "s", Version: "1"}, nil)
 	for name, meta := range map[string]sdk.Meta{
-		"none":   nil,
-		"always": {"openagent/needsApproval": true},
-		"never":  {"openagent/needsApproval": false},
-		"some":   {"openagent/needsApproval": map[string]any{"description": "it is large", "properties": map[string]any{"n": map[string]any{"minimum": 100}}}},
-		"broken": {"openagent/needsApproval": "yes"},
+		"none":    nil,
+		"always":  {"openagent/needsApproval": true},
+		"never":   {"openagent/needsApproval": false},
+		"some":    {"openagent/needsApproval": map[string]any{"description": "it is large", "properties": map[string]any{"n": map[string]any{"minimum": 100}}}},
+		"broken":  {"openagent/needsApproval": "yes"},
+		"endless": {"openagent/needsApproval": map[string]any{"$ref": "#"}},
 	} {
 		s.AddTool(&sdk.Tool{Name: name, Meta: meta, InputSchema: map[string]any{"type": "object"}}, func(context.Context, *sdk.CallToolRequest) (*sdk.CallToolResult, error) {
 			return &sdk.CallToolResult{}, nil
@@ -35,13 +36,13 @@ func TestServerWantsApproval(t *testing.T) {
 	}
 	all, _ := connect(t, map[string]mcp.Config{"s": onNetwork(t, s)})
 	found, err := all.Tools(t.Context())
-	if err != nil || len(found) != 5 {
+	if err != nil || len(found) != 6 {
 		t.Fatalf("%d tools, %v", len(found), err)
 	}
 	for _, f := range found {
 		small, large := toolrun.Approval(f, tool.Call{Input: json.RawMessage(`{"n":5}`)}), toolrun.Approval(f, tool.Call{Input: json.RawMessage(`{"n":500}`)})
 		name := strings.TrimPrefix(f.Spec().Name, "mcp__s__")
-		wantLarge := map[string]string{"always": "the tool asks for approval", "some": "it is large", "broken": "its server asks for approval in a form that cannot be read"}[name]
+		wantLarge := map[string]string{"always": "the tool asks for approval", "some": "it is large", "broken": "its server asks for approval in a form that cannot be read", "endless": "its server asks for approval in a form that cannot be read"}[name]
 		wantSmall := wantLarge
 		if name == "some" {
 			wantSmall = ""

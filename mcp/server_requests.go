@@ -5,6 +5,7 @@ package mcp
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"log/slog"
 	"net/url"
@@ -17,6 +18,7 @@ import (
 
 	"github.com/openagent-go/agent/internal/text"
 	"github.com/openagent-go/agent/internal/toolhost"
+	"github.com/openagent-go/agent/internal/toolschema"
 )
 
 const (
@@ -60,11 +62,18 @@ func (ses *session) elicit(ctx context.Context, server string, r *sdk.ElicitRequ
 	if w == nil || p == nil {
 		return declined, nil
 	}
+	var form *toolschema.Resolved
 	e := toolhost.Elicitation{Server: server, Message: text.Clean(p.Message), URL: p.URL, ID: text.Bytes(p.ElicitationID, maxLine)}
 	if p.URL == "" {
 		var err error
 		if e.Schema, err = json.Marshal(p.RequestedSchema); err != nil || len(e.Schema) > maxAsked {
 			return declined, nil
+		}
+		// The MCP library checks the answer by the schema, which would not end with every one.
+		if p.RequestedSchema != nil {
+			if form, err = toolschema.ResolveJSON(e.Schema); err != nil {
+				return declined, nil
+			}
 		}
 	} else if u, err := url.Parse(p.URL); err != nil || u.Host == "" || u.Scheme != "https" && u.Scheme != "http" || len(p.URL) > maxLine {
 		return declined, nil // only pages are shown to the person
@@ -82,6 +91,9 @@ func (ses *session) elicit(ctx context.Context, server string, r *sdk.ElicitRequ
 	if answer.Action == toolhost.Accepted && p.URL == "" {
 		res.Content = map[string]any{}
 		if len(answer.Content) > 0 && json.Unmarshal(answer.Content, &res.Content) != nil {
+			return declined, nil
+		}
+		if form != nil && errors.Is(form.Validate(res.Content), toolschema.ErrUnchecked) {
 			return declined, nil
 		}
 	}

@@ -46,6 +46,7 @@ func curious() *sdk.Server {
 	ask("form", &sdk.ElicitParams{Message: "Who are you?", RequestedSchema: json.RawMessage(`{"type":"object","properties":{
 		"name":{"type":"string","title":"Your name","minLength":2},"age":{"type":"integer","minimum":0},"colour":{"type":"string","enum":["r","g"],"enumNames":["red","green"]},
 		"news":{"type":"boolean","default":true},"pets":{"type":"array","items":{"type":"string","enum":["cat","dog","eel"]}},"note":{"type":"string"}},"required":["name","age"]}`)})
+	ask("endless", &sdk.ElicitParams{Message: "Who are you?", RequestedSchema: json.RawMessage(`{"type":"object","$ref":"#","properties":{"name":{"type":"string","title":"Your name"}}}`)})
 	ask("page", &sdk.ElicitParams{Mode: "url", Message: "Log in.", URL: "https://example.com/login", ElicitationID: "e1"})
 	ask("trick", &sdk.ElicitParams{Mode: "url", Message: "Log in.", URL: "javascript:alert(1)", ElicitationID: "e2"})
 	sdk.AddTool(server, &sdk.Tool{Name: "roots"}, func(ctx context.Context, r *sdk.CallToolRequest, _ nothing) (*sdk.CallToolResult, any, error) {
@@ -129,6 +130,7 @@ func TestElicitation(t *testing.T) {
 		{"a form, declined", "form", `{"action":"decline"}`, map[string]tool.Answer{"Who": no}, nil, 1},
 		{"a form, dismissed", "form", `{"action":"cancel"}`, map[string]tool.Answer{"Who": {}}, nil, 1},
 		{"a form, wrong again and again", "form", `{"action":"cancel"}`, wrong, nil, 1 + 6 + 2 + 2},
+		{"a form that is checked without end", "endless", `{"action":"decline"}`, filled, nil, 0},
 		{"nobody", "form", `{"action":"decline"}`, nil, nil, 0},
 		{"a page", "page", `{"action":"accept"}`, map[string]tool.Answer{"https://example.com/login": yes}, nil, 1},
 		{"no page", "trick", `{"action":"decline"}`, map[string]tool.Answer{"": yes}, nil, 0},

@@ -3,11 +3,10 @@ package tool
 import (
 	"cmp"
 	"encoding/json"
-	"fmt"
-
-	"github.com/google/jsonschema-go/jsonschema"
+	"errors"
 
 	"github.com/openagent-go/agent/internal/text"
+	"github.com/openagent-go/agent/internal/toolschema"
 )
 
 const (
@@ -46,21 +45,20 @@ func AskIf[In any](fn func(in In) string) func(Call) string {
 // for tools that are described in JSON. The schema true is for every call, false for none.
 // The reason for the person is the schema's description, if it has one.
 func AskMatching(schema json.RawMessage) (func(Call) string, error) {
-	var s jsonschema.Schema
-	if err := json.Unmarshal(schema, &s); err != nil {
-		return nil, fmt.Errorf("is not a JSON Schema: %w", err)
-	}
-	resolved, err := s.Resolve(nil)
+	resolved, err := toolschema.ResolveJSON(schema)
 	if err != nil {
-		return nil, fmt.Errorf("is not a JSON Schema: %w", err)
+		return nil, err
 	}
-	reason := cmp.Or(text.Bytes(text.OneLine(text.Clean(s.Description)), maxReason), noReason)
+	reason := cmp.Or(text.Bytes(text.OneLine(text.Clean(resolved.Description())), maxReason), noReason)
 	return func(call Call) string {
 		var input any
 		if err := json.Unmarshal(call.Input, &input); err != nil {
 			return "its input cannot be read: " + err.Error()
 		}
-		if resolved.Validate(input) != nil {
+		switch err := resolved.Validate(input); {
+		case errors.Is(err, toolschema.ErrUnchecked):
+			return "its input: " + err.Error()
+		case err != nil:
 			return ""
 		}
 		return reason

@@ -16,6 +16,8 @@ func TestAskMatching(t *testing.T) {
 		{`{"properties":{"n":{"minimum":100}},"required":["n"]}`, `{"n":99}`, ""},
 		{`{"properties":{"n":{"minimum":100}},"required":["n"]}`, `{}`, ""},
 		{`false`, `{`, "its input cannot be read: unexpected end of JSON input"},
+		{`{"anyOf":[{"properties":{"a":{"$ref":"#"}}},{"not":{"properties":{"a":{"$ref":"#"}}}}]}`, strings.Repeat(`{"a":`, 40) + `{}` + strings.Repeat(`}`, 40),
+			"its input: it cannot be checked: that takes more than 1000000 checks, because its schema refers to the same schemas in several ways; give less of it"},
 		{`{"description":"` + strings.Repeat("x", 300) + `"}`, `{}`, strings.Repeat("x", 197) + "…"},
 	} {
 		needs, err := tool.AskMatching(json.RawMessage(c.schema))
@@ -27,7 +29,7 @@ func TestAskMatching(t *testing.T) {
 			t.Errorf("%s, %s: got %q, want %q", c.schema, c.input, got, c.want)
 		}
 	}
-	for _, schema := range []string{``, `7`, `"yes"`, `{"type":7}`, `{"$ref":"#/nowhere"}`} {
+	for _, schema := range []string{``, `7`, `"yes"`, `{"type":7}`, `{"$ref":"#/nowhere"}`, `{"$ref":"#"}`, `{"$schema":"unknown"}`} {
 		if _, err := tool.AskMatching(json.RawMessage(schema)); err == nil {
 			t.Errorf("%q is taken for a schema", schema)
 		}

@@ -387,6 +387,7 @@ var rules = map[string][]string{
 		"llm",
 		"permission",
 		"internal/toolrun",
+		"internal/toolschema",
 		"internal/mcpnames",
 	},
 	"mcp/server": {
@@ -415,6 +416,7 @@ var rules = map[string][]string{
 		"internal/mcpauth",
 		"internal/toolrun",
 		"internal/toolhost",
+		"internal/toolschema",
 	},
 	"mcp/oauth": {"internal/mcpauth"},
 	"models": {
@@ -1031,7 +1033,6 @@ var rules = map[string][]string{
 // those below them stay light.
 var outside = map[string][]string{
 	"permission":          {},
-	"tool":                {"github.com/google/jsonschema-go/jsonschema"},
 	"internal/media":      {"golang.org/x/image/..."},
 	"tools":               {"github.com/aymanbagabas/go-udiff", "golang.org/x/net/html/charset"},
 	"tools/search":        {"golang.org/x/net/html/..."},
@@ -1044,7 +1045,7 @@ var outside = map[string][]string{
 	"internal/config":     {"golang.org/x/sys/..."},
 	"mcp":                 {"github.com/modelcontextprotocol/go-sdk/..."},
 	"mcp/server":          {"github.com/modelcontextprotocol/go-sdk/..."},
-	"internal/mcpserver":  {"github.com/modelcontextprotocol/go-sdk/...", "github.com/google/jsonschema-go/jsonschema"},
+	"internal/mcpserver":  {"github.com/modelcontextprotocol/go-sdk/..."},
 	"internal/mcpauth":    {"github.com/modelcontextprotocol/go-sdk/..."},
 	"internal/...":        {"golang.org/x/...", "github.com/bmatcuk/doublestar/v4", "github.com/JohannesKaufmann/html-to-markdown/v2/...", "github.com/goccy/go-yaml/..."},
 

@@ -10,9 +10,9 @@ import (
 	"log/slog"
 	"sync"
 
-	"github.com/google/jsonschema-go/jsonschema"
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 
+	"github.com/openagent-go/agent/internal/toolschema"
 	"github.com/openagent-go/agent/tool"
 )
 
@@ -79,6 +79,13 @@ func (c *Client) Ask(ctx context.Context, requests sdk.InputRequestMap) (sdk.Inp
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
+	for _, r := range requests {
+		if e, ok := r.(*sdk.ElicitParams); ok && e.RequestedSchema != nil {
+			if _, err := readForm(e.RequestedSchema); err != nil {
+				return nil, fmt.Errorf("asking the client: %w", err)
+			}
+		}
+	}
 	return c.ask(ctx, requests)
 }
 
@@ -132,16 +139,22 @@ func check(request sdk.InputRequest, answer sdk.InputResponse) error {
 	return nil
 }
 
-func checkForm(schema any, content map[string]any) error {
+// readForm reads the schema of a question. A bad one must not reach the MCP library, which
+// would check the answer by it.
+func readForm(schema any) (*toolschema.Resolved, error) {
 	data, err := json.Marshal(schema)
 	if err != nil {
-		return err
+		return nil, err
 	}
-	var s jsonschema.Schema
-	if err := json.Unmarshal(data, &s); err != nil {
-		return err
+	resolved, err := toolschema.ResolveJSON(data)
+	if err != nil {
+		return nil, fmt.Errorf("the schema of the question %w", err)
 	}
-	resolved, err := s.Resolve(nil)
+	return resolved, nil
+}
+
+func checkForm(schema any, content map[string]any) error {
+	resolved, err := readForm(schema)
 	if err != nil {
 		return err
 	}

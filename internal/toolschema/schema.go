@@ -58,7 +58,7 @@ func parseSchema(data []byte) (*jsonschema.Schema, error) {
 type Shape struct {
 	Schema json.RawMessage // as the model gets it
 	root   *node
-	full   *jsonschema.Resolved // set if the nodes do not cover the whole schema
+	full   *Resolved // set if the nodes do not cover the whole schema
 }
 
 // shapes holds a *Shape or an error for each Go type met, because inferring is
@@ -168,13 +168,13 @@ func compile(s *jsonschema.Schema) (*Shape, error) {
 	if s.Type != "object" {
 		return nil, notObject(s)
 	}
+	resolved, err := Resolve(s)
+	if err != nil {
+		return nil, err
+	}
 	data, err := json.Marshal(s)
 	if err != nil {
 		return nil, fmt.Errorf("cannot be encoded: %w", err)
-	}
-	resolved, err := s.Resolve(nil)
-	if err != nil {
-		return nil, fmt.Errorf("cannot be resolved: %w", err)
 	}
 	c := compiler{}
 	sh := &Shape{Schema: slices.Clip(data), root: c.node(s)}
