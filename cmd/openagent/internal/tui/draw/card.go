@@ -307,10 +307,15 @@ func permissionChoices(t Theme, b *block, c ui.Card, width int, at func()) strin
 				rest = []span{sp(plain, "later: the question waits, for you or somebody else")}
 			}
 		}
-		b.add(t, choice(c, i, width, rest...))
+		rows := []row{rest}
+		if i == ui.LineAlways && c.At == i && len(c.Widths) > 0 { // marked, it is shown whole: its end may be what allows the most
+			rows = row(rest).Break(max(width-6, 4), nil)
+		}
+		b.add(t, choice(c, i, width, rows[0]...))
 		if c.Focus && c.At == i && c.Write == nil {
 			at()
 		}
+		b.add(t, indented(rows[1:], blanks("      "), blanks("      "))...)
 	}
 	if len(c.Widths) > 1 {
 		hints = append(hints, "←→ wider, narrower")
