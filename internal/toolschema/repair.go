@@ -283,16 +283,19 @@ func convert(want, k kind, v []byte) ([]byte, bool) {
 	return nil, false
 }
 
+// kindWords are the words of kinds for people, in order.
+var kindWords = [...]struct {
+	kind kind
+	word string
+}{
+	{kindObject, "an object"}, {kindArray, "an array"}, {kindString, "a string"}, {kindFloat, "a number"},
+	{kindInt, "an integer"}, {kindBool, "true or false"}, {kindNull, "null"},
+}
+
 // String lists the kinds in words.
 func (k kind) String() string {
 	var words []string
-	for _, w := range []struct {
-		kind kind
-		word string
-	}{
-		{kindObject, "an object"}, {kindArray, "an array"}, {kindString, "a string"}, {kindFloat, "a number"},
-		{kindInt, "an integer"}, {kindBool, "true or false"}, {kindNull, "null"},
-	} {
+	for _, w := range kindWords[:] {
 		if k&w.kind != 0 && !(w.kind == kindInt && k&kindFloat != 0) {
 			words = append(words, w.word)
 		}
@@ -374,13 +377,19 @@ func (n *node) writeForm(b *strings.Builder) {
 	}
 }
 
+// kindOrder are the kinds by their names in JSON Schema, in the order in which they are listed.
+var kindOrder = [...]struct {
+	name string
+	kind kind
+}{{"object", kindObject}, {"array", kindArray}, {"string", kindString}, {"number", kindInt | kindFloat}, {"integer", kindInt}, {"boolean", kindBool}, {"null", kindNull}}
+
 // word names the kinds as JSON Schema does.
 func (k kind) word() string {
 	var words []string
-	for _, name := range []string{"object", "array", "string", "number", "integer", "boolean", "null"} {
-		if want := kindNames[name]; k&want == want {
-			words = append(words, name)
-			k &^= want // a number covers integers
+	for i := range kindOrder {
+		if o := &kindOrder[i]; k&o.kind == o.kind {
+			words = append(words, o.name)
+			k &^= o.kind // a number covers integers
 		}
 	}
 	return strings.Join(words, " | ")

@@ -1,11 +1,9 @@
 package toolschema
 
 import (
-	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
-	"maps"
 	"reflect"
 	"slices"
 
@@ -25,11 +23,32 @@ const (
 // ErrUnchecked is matched by the errors of values that would take too many checks.
 var ErrUnchecked = errors.New("it cannot be checked")
 
-// A Resolved is a schema that checks every value in bounded time and space.
+// A Resolved is a schema that checks every value in bounded time and space. It has few types of
+// maps and no generic helpers, because every program contains it.
 type Resolved struct {
-	full *jsonschema.Resolved
-	refs map[*jsonschema.Schema][]*jsonschema.Schema // what $ref and $dynamicRef may refer to
+	full  *jsonschema.Resolved
+	parts map[uintptr]*part // by the address of their schema
+	refs  bool              // some schema refers to another one
 }
+
+// A part is one of the schemas of a Resolved.
+type part struct {
+	schema *jsonschema.Schema
+	number uint64               // from 0
+	path   string               // for errors
+	refs   []*jsonschema.Schema // what $ref and $dynamicRef may refer to
+	state  int                  // see counting and counted
+	ways   int                  // ways through the schemas that check the same value
+	chain  int                  // the longest of them
+}
+
+// What is known of the ways of a part.
+const (
+	counting = 1
+	counted  = 2
+)
+
+func address(s *jsonschema.Schema) uintptr { return reflect.ValueOf(s).Pointer() }
 
 // ResolveJSON is [Resolve] of a schema of any kind of value.
 func ResolveJSON(schema []byte) (*Resolved, error) {
@@ -43,47 +62,73 @@ func ResolveJSON(schema []byte) (*Resolved, error) {
 // Description returns the description of the schema.
 func (r *Resolved) Description() string { return r.full.Schema().Description }
 
-// versions are those that the validator knows. It takes no value for right by another one.
-var versions = []string{"", "https://json-schema.org/draft/2020-12/schema", "http://json-schema.org/draft-07/schema#", "https://json-schema.org/draft-07/schema#"}
+// versions are those of JSON Schema that the validator knows. It takes no value for right by another
+// one.
+var versions = [...]string{draft2020, "", "http://json-schema.org/draft-07/schema#", "https://json-schema.org/draft-07/schema#"}
+
+const draft2020 = "https://json-schema.org/draft/2020-12/schema"
 
 // Resolve prepares a schema for checks. It refuses a schema that checks a value without end,
 // or in too many ways. The error goes on after the name of the schema.
 func Resolve(s *jsonschema.Schema) (*Resolved, error) {
-	if !slices.Contains(versions, s.Schema) {
-		return nil, fmt.Errorf("has the $schema %.100q, which is not known; leave it out or use %q", s.Schema, versions[1])
+	if !slices.Contains(versions[:], s.Schema) {
+		return nil, fmt.Errorf("has the $schema %.100q, which is not known; leave it out or use %q", s.Schema, draft2020)
 	}
-	if tooDeep(s, 0) {
+	r := &Resolved{parts: map[uintptr]*part{}}
+	var all []*part
+	if !r.collect(s, 0, &all) {
 		return nil, fmt.Errorf("has more than %d levels of schemas; name the inner ones in $defs and refer to them", maxDeep)
 	}
-	full, err := s.Resolve(nil)
-	if err != nil {
+	var err error
+	if r.full, err = s.Resolve(nil); err != nil {
 		return nil, fmt.Errorf("cannot be resolved: %w", err)
 	}
-	r := &Resolved{full: full}
-	all := slices.Collect(maps.Keys(family(s, map[*jsonschema.Schema]bool{})))
-	paths, err := r.link(all)
-	if err != nil {
+	if err := r.link(all); err != nil {
 		return nil, err
 	}
-	slices.SortFunc(all, func(a, b *jsonschema.Schema) int { return cmp.Compare(paths[a], paths[b]) })
-	c := counter{r: r, paths: paths, known: map[*jsonschema.Schema]count{}}
-	for _, s := range all {
-		if _, err := c.count(s, 1); err != nil {
-			return nil, err
+	at := ""
+	for _, n := range all {
+		if failed := r.count(n, 1); failed != nil && (err == nil || n.path < at) {
+			err, at = failed, n.path
 		}
+	}
+	if err != nil {
+		return nil, err
 	}
 	return r, nil
 }
 
 // Validate checks a value that was decoded from JSON.
 func (r *Resolved) Validate(v any) error {
-	if len(r.refs) > 0 { // else every schema checks every value at most once
-		m := meter{r: r, known: map[check]int{}}
-		if _, err := m.measure(check{r.full.Schema(), placeOf(v)}, 1); err != nil {
+	if r.refs { // else every schema checks every value at most once
+		m := meter{r: r, known: map[uint64]int{}}
+		if _, err := m.measure(r.full.Schema(), m.placeOf(v), 1); err != nil {
 			return err
 		}
 	}
 	return r.full.Validate(v)
+}
+
+// each calls do for the schemas of a list that are there.
+//
+//go:noinline // called from many places: every program stays smaller
+func each(list []*jsonschema.Schema, do func(*jsonschema.Schema)) {
+	for _, s := range list {
+		if s != nil {
+			do(s)
+		}
+	}
+}
+
+// eachMember calls do for the schemas of a map.
+//
+//go:noinline // as each
+func eachMember(members map[string]*jsonschema.Schema, do func(*jsonschema.Schema)) {
+	for _, s := range members {
+		if s != nil {
+			do(s)
+		}
+	}
 }
 
 // children calls do for each schema directly in s.
@@ -92,216 +137,199 @@ func children(s *jsonschema.Schema, do func(*jsonschema.Schema)) {
 	for i := range v.NumField() {
 		switch f := v.Field(i).Interface().(type) {
 		case *jsonschema.Schema:
-			if f != nil {
-				do(f)
-			}
+			each([]*jsonschema.Schema{f}, do)
 		case []*jsonschema.Schema:
-			for _, c := range f {
-				if c != nil {
-					do(c)
-				}
-			}
+			each(f, do)
 		case map[string]*jsonschema.Schema:
-			for _, c := range f {
-				if c != nil {
-					do(c)
-				}
-			}
+			eachMember(f, do)
 		}
 	}
 }
 
-func tooDeep(s *jsonschema.Schema, level int) (deep bool) {
+// collect makes parts of s and of all schemas in it. It reports false if they are nested too
+// deep.
+func (r *Resolved) collect(s *jsonschema.Schema, level int, all *[]*part) bool {
 	if level > maxDeep {
-		return true
+		return false
 	}
-	children(s, func(c *jsonschema.Schema) { deep = deep || tooDeep(c, level+1) })
-	return deep
-}
-
-// family adds s and all schemas in it.
-func family(s *jsonschema.Schema, all map[*jsonschema.Schema]bool) map[*jsonschema.Schema]bool {
-	all[s] = true
-	children(s, func(c *jsonschema.Schema) { family(c, all) })
-	return all
+	if r.parts[address(s)] == nil {
+		n := &part{schema: s, number: uint64(len(*all))}
+		r.parts[address(s)] = n
+		*all = append(*all, n)
+	}
+	ok := true
+	children(s, func(c *jsonschema.Schema) { ok = ok && r.collect(c, level+1, all) })
+	return ok
 }
 
 // link finds what the references refer to, and the places of schemas for errors. It takes
 // them from the validator itself, which does not publish them: a second reading of URIs,
 // anchors and pointers could differ from its own, and what it follows must be known.
-func (r *Resolved) link(all []*jsonschema.Schema) (paths map[*jsonschema.Schema]string, err error) {
+func (r *Resolved) link(all []*part) (err error) {
 	defer func() {
 		if v := recover(); v != nil { // the validator has changed
 			err = fmt.Errorf("cannot be checked for endless references: %v", v)
 		}
 	}()
-	byAddress, anchors := map[uintptr]*jsonschema.Schema{}, map[string][]*jsonschema.Schema{}
-	for _, s := range all {
-		byAddress[reflect.ValueOf(s).Pointer()] = s
-		if s.DynamicAnchor != "" {
-			anchors[s.DynamicAnchor] = append(anchors[s.DynamicAnchor], s)
-		}
-	}
-	paths = map[*jsonschema.Schema]string{}
-	r.refs = map[*jsonschema.Schema][]*jsonschema.Schema{}
+	linked := 0
 	infos := reflect.ValueOf(r.full).Elem().FieldByName("resolvedInfos")
 	for i := infos.MapRange(); i.Next(); {
-		s, info := byAddress[i.Key().Pointer()], i.Value().Elem()
-		paths[s] = info.FieldByName("path").String()
+		n, info := r.parts[i.Key().Pointer()], i.Value().Elem()
+		n.path = info.FieldByName("path").String()
+		linked++
 		target := func(field string) error {
-			to := byAddress[info.FieldByName(field).Pointer()]
+			to := r.parts[info.FieldByName(field).Pointer()]
 			if to == nil {
-				return fmt.Errorf("refers at %s to a schema that is not there; correct the reference", paths[s])
+				return fmt.Errorf("refers at %s to a schema that is not there; correct the reference", n.path)
 			}
-			r.refs[s] = append(r.refs[s], to)
+			n.refs = append(n.refs, to.schema)
 			return nil
 		}
-		if s.Ref != "" {
+		if n.schema.Ref != "" {
 			if err := target("resolvedRef"); err != nil {
-				return nil, err
+				return err
 			}
 		}
-		if s.DynamicRef == "" {
-			continue
+		if n.schema.DynamicRef != "" {
+			if anchor := info.FieldByName("dynamicRefAnchor").String(); anchor == "" {
+				if err := target("resolvedDynamicRef"); err != nil {
+					return err
+				}
+			} else {
+				for _, to := range all {
+					if to.schema.DynamicAnchor == anchor {
+						n.refs = append(n.refs, to.schema)
+					}
+				}
+			}
 		}
-		if anchor := info.FieldByName("dynamicRefAnchor").String(); anchor != "" {
-			r.refs[s] = append(r.refs[s], anchors[anchor]...)
-		} else if err := target("resolvedDynamicRef"); err != nil {
-			return nil, err
-		}
+		r.refs = r.refs || len(n.refs) > 0
 	}
-	if len(paths) != len(all) {
-		return nil, errors.New("cannot be checked for endless references: the validator knows other schemas")
-	}
-	return paths, nil
-}
-
-// inPlace calls do for each schema that checks the same value as s does.
-func (r *Resolved) inPlace(s *jsonschema.Schema, do func(*jsonschema.Schema) error) error {
-	next := slices.Concat(r.refs[s], s.AllOf, s.AnyOf, s.OneOf, []*jsonschema.Schema{s.Not, s.If, s.Then, s.Else},
-		slices.Collect(maps.Values(s.DependentSchemas)), slices.Collect(maps.Values(s.DependencySchemas)))
-	for _, n := range next {
-		if n == nil {
-			continue
-		}
-		if err := do(n); err != nil {
-			return err
-		}
+	if linked != len(all) {
+		return errors.New("cannot be checked for endless references: the validator knows other schemas")
 	}
 	return nil
 }
 
-// A count is of the schemas that check the same value from a schema on.
-type count struct{ ways, longest int }
-
-type counter struct {
-	r     *Resolved
-	paths map[*jsonschema.Schema]string
-	known map[*jsonschema.Schema]count // the zero count while it is under way
+// inPlace calls do for each schema that checks the same value as that of n does.
+func inPlace(n *part, do func(*jsonschema.Schema)) {
+	s := n.schema
+	each(n.refs, do)
+	each(s.AllOf, do)
+	each(s.AnyOf, do)
+	each(s.OneOf, do)
+	each([]*jsonschema.Schema{s.Not, s.If, s.Then, s.Else}, do)
+	eachMember(s.DependentSchemas, do)
+	eachMember(s.DependencySchemas, do)
 }
 
-func (c *counter) count(s *jsonschema.Schema, level int) (count, error) {
-	n, ok := c.known[s]
+// count counts the ways through the schemas that check the same value from n on.
+func (r *Resolved) count(n *part, level int) error {
 	switch {
-	case ok && n.ways == 0:
-		return n, fmt.Errorf("refers to itself at %s for the same value, so that a check would never end; "+
-			"refer to it only from properties, items or the like", c.paths[s])
-	case ok:
-		return n, nil
-	case level > maxInPlace:
-		return n, fmt.Errorf("has more than %d schemas for the same value, each below the other, at %s; make the chain shorter", maxInPlace, c.paths[s])
-	}
-	c.known[s] = count{}
-	n = count{1, 1}
-	err := c.r.inPlace(s, func(next *jsonschema.Schema) error {
-		m, err := c.count(next, level+1)
-		n.ways, n.longest = n.ways+m.ways, max(n.longest, m.longest+1)
-		switch {
-		case err != nil:
-			return err
-		case n.ways > maxWays:
-			return fmt.Errorf("checks the same value in more than %d ways at %s; refer to each schema fewer times", maxWays, c.paths[s])
-		case n.longest > maxInPlace:
-			return fmt.Errorf("has more than %d schemas for the same value, each below the other, at %s; make the chain shorter", maxInPlace, c.paths[s])
-		}
+	case n.state == counting:
+		return fmt.Errorf("refers to itself at %s for the same value, so that a check would never end; "+
+			"refer to it only from properties, items or the like", n.path)
+	case n.state == counted:
 		return nil
+	case level > maxInPlace:
+		return tooLong(n)
+	}
+	n.state, n.ways, n.chain = counting, 1, 1
+	var err error
+	inPlace(n, func(s *jsonschema.Schema) {
+		if err != nil {
+			return
+		}
+		next := r.parts[address(s)]
+		if err = r.count(next, level+1); err != nil {
+			return
+		}
+		n.ways, n.chain = n.ways+next.ways, max(n.chain, next.chain+1)
+		switch {
+		case n.ways > maxWays:
+			err = fmt.Errorf("checks the same value in more than %d ways at %s; refer to each schema fewer times", maxWays, n.path)
+		case n.chain > maxInPlace:
+			err = tooLong(n)
+		}
 	})
-	c.known[s] = n
-	return n, err
+	n.state = counted
+	return err
+}
+
+func tooLong(n *part) error {
+	return fmt.Errorf("has more than %d schemas for the same value, each below the other, at %s; make the chain shorter", maxInPlace, n.path)
 }
 
 // A place is a value in another one.
 type place struct {
-	members  map[string]*place
-	elements []*place
+	number uint64   // from 0
+	names  []string // of the members of an object
+	inside []*place // members by their names, or elements
 }
 
-func placeOf(v any) *place {
-	p := &place{}
+// A meter bounds the checks that a value takes, before it is checked.
+type meter struct {
+	r      *Resolved
+	places uint64
+	known  map[uint64]int // how many checks a place takes from a schema on, by both numbers
+}
+
+func (m *meter) placeOf(v any) *place {
+	p := &place{number: m.places}
+	m.places++
 	switch v := v.(type) {
 	case map[string]any:
-		p.members = make(map[string]*place, len(v))
 		for name, member := range v {
-			p.members[name] = placeOf(member)
+			p.names = append(p.names, name)
+			m.put(p, member)
 		}
 	case []any:
 		for _, e := range v {
-			p.elements = append(p.elements, placeOf(e))
+			m.put(p, e)
 		}
 	}
 	return p
 }
 
-// inner calls do for each check of a value in p that s may make.
+func (m *meter) put(p *place, v any) { p.inside = append(p.inside, m.placeOf(v)) }
+
+// inner calls do for each check of a value in p that s may make, also with nil for a schema
+// that is not there.
 func (p *place) inner(s *jsonschema.Schema, do func(*jsonschema.Schema, *place)) {
-	may := func(s *jsonschema.Schema, p *place) {
-		if s != nil {
-			do(s, p)
+	for i, at := range p.inside {
+		if p.names == nil {
+			do(itemOf(s.PrefixItems, i, s.Items), at)
+			do(itemOf(s.ItemsArray, i, s.AdditionalItems), at)
+			do(s.Contains, at)
+			do(s.UnevaluatedItems, at)
+			continue
 		}
-	}
-	for name, member := range p.members {
-		own := s.Properties[name]
-		may(own, member)
-		for _, of := range s.PatternProperties {
-			may(of, member)
-		}
+		own := s.Properties[p.names[i]]
+		do(own, at)
+		eachMember(s.PatternProperties, func(of *jsonschema.Schema) { do(of, at) })
 		if own == nil {
-			may(s.AdditionalProperties, member)
-			may(s.UnevaluatedProperties, member)
+			do(s.AdditionalProperties, at)
+			do(s.UnevaluatedProperties, at)
 		}
-		may(s.PropertyNames, &place{})
-	}
-	for i, element := range p.elements {
-		for _, tuple := range [][]*jsonschema.Schema{s.PrefixItems, s.ItemsArray} {
-			if i < len(tuple) {
-				may(tuple[i], element)
-			}
-		}
-		if i >= len(s.PrefixItems) {
-			may(s.Items, element)
-		}
-		if i >= len(s.ItemsArray) {
-			may(s.AdditionalItems, element)
-		}
-		may(s.Contains, element)
-		may(s.UnevaluatedItems, element)
+		do(s.PropertyNames, &place{number: nameOfMember})
 	}
 }
 
-// A check is of a value against a schema.
-type check struct {
-	schema *jsonschema.Schema
-	at     *place
+// itemOf returns the schema of element i: that of the tuple, or else the one of the rest.
+func itemOf(tuple []*jsonschema.Schema, i int, rest *jsonschema.Schema) *jsonschema.Schema {
+	if i < len(tuple) {
+		return tuple[i]
+	}
+	return rest
 }
 
-// A meter bounds the checks that a value takes, before it is checked.
-type meter struct {
-	r     *Resolved
-	known map[check]int // how many checks it takes
-}
+// nameOfMember is the number of the name of any member: nothing is in it.
+const nameOfMember = 1<<32 - 1
 
-func (m *meter) measure(c check, level int) (int, error) {
-	if n, ok := m.known[c]; ok {
+func (m *meter) measure(s *jsonschema.Schema, at *place, level int) (int, error) {
+	of := m.r.parts[address(s)]
+	key := at.number<<32 | of.number
+	if n, ok := m.known[key]; ok {
 		return n, nil
 	}
 	if level > maxLevels {
@@ -310,18 +338,18 @@ func (m *meter) measure(c check, level int) (int, error) {
 	n := 1
 	var failed error
 	add := func(s *jsonschema.Schema, at *place) {
-		if failed != nil {
+		if failed != nil || s == nil {
 			return
 		}
 		var more int
-		if more, failed = m.measure(check{s, at}, level+1); failed == nil {
+		if more, failed = m.measure(s, at, level+1); failed == nil {
 			if n += more; n > maxChecks {
 				failed = fmt.Errorf("%w: that takes more than %d checks, because its schema refers to the same schemas in several ways; give less of it", ErrUnchecked, maxChecks)
 			}
 		}
 	}
-	_ = m.r.inPlace(c.schema, func(s *jsonschema.Schema) error { add(s, c.at); return failed })
-	c.at.inner(c.schema, add)
-	m.known[c] = n
+	inPlace(of, func(s *jsonschema.Schema) { add(s, at) })
+	at.inner(s, add)
+	m.known[key] = n
 	return n, failed
 }

@@ -203,9 +203,14 @@ type node struct {
 // than the nodes can check.
 type compiler struct{ partial bool }
 
-var kindNames = map[string]kind{
-	"null": kindNull, "boolean": kindBool, "integer": kindInt, "number": kindInt | kindFloat,
-	"string": kindString, "array": kindArray, "object": kindObject,
+// kindNamed returns the kinds that a name in JSON Schema stands for, 0 for another name.
+func kindNamed(name string) (k kind) {
+	for i := range kindOrder {
+		if kindOrder[i].name == name {
+			k = kindOrder[i].kind
+		}
+	}
+	return k
 }
 
 func (c *compiler) node(s *jsonschema.Schema) *node {
@@ -214,7 +219,7 @@ func (c *compiler) node(s *jsonschema.Schema) *node {
 	}
 	n := &node{min: s.Minimum, max: s.Maximum, items: c.node(s.Items)}
 	for _, t := range append(slices.Clone(s.Types), s.Type) {
-		n.kinds |= kindNames[t]
+		n.kinds |= kindNamed(t)
 	}
 	n.names = slices.Clone(s.PropertyOrder)
 	for name := range s.Properties {
