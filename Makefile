@@ -12,9 +12,8 @@ VET := $(if $(filter true,$(CI)),-vet=off)
 export GOFLAGS := $(GOFLAGS) -trimpath
 # Black-box cases that are kept outside this repository. You do not need them.
 ACCEPTANCE ?= ../shared/acceptance/run.py
-# The command and the library: go.work makes one workspace of the two modules. The tests of the
-# command take longest, so they come first. Most tests wait more than they compute, so six run at a time.
-PACKAGES := ./cmd/openagent/... ./...
+# The library and the command: go.work makes one workspace of the two modules.
+PACKAGES := ./... ./cmd/openagent/...
 # The program that go tool would run. Within a workspace, go refuses -modfile.
 STATICCHECK = $$(GOWORK=off $(GO) tool -modfile=internal/devtools/go.mod -n staticcheck)
 
@@ -31,7 +30,7 @@ servers:
 	internal/devtools/servers/install.sh
 
 test: servers
-	$(GO) test $(RACE) $(VET) -shuffle=on -parallel 6 -timeout 30m $(PACKAGES)
+	$(GO) test $(RACE) $(VET) -shuffle=on -timeout 30m $(PACKAGES)
 	cd benchmarks && GOWORK=off $(GO) test $(VET) ./...
 	cd otel && GOWORK=off $(GO) test $(RACE) $(VET) ./...
 	cd otel/otlptest && GOWORK=off $(GO) test $(RACE) $(VET) ./...
