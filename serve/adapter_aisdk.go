@@ -73,7 +73,7 @@ type uiStream struct {
 	c    *call
 	out  eventStream
 	on   bool
-	id   string // of the message of the client; "": it goes on with the one that it has
+	id   string // of the message of the client; "": the message continues the one that the client has
 	part string // type of the open part; "": none
 	n    int    // of the part
 	key  string // of the answer in the open step; "": none is open

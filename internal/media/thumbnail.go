@@ -25,7 +25,7 @@ func Size(data []byte) (image.Point, error) {
 }
 
 // Thumbnail returns an image of any origin as a PNG with no side longer than so many pixels,
-// written anew: nothing but its pixels is left. It refuses images of more than 16 million pixels.
+// encoded again: nothing but its pixels is left. It refuses images of more than 16 million pixels.
 func Thumbnail(data []byte, side int) ([]byte, error) {
 	size, err := Size(data)
 	if err != nil {

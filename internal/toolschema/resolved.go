@@ -69,7 +69,7 @@ var versions = [...]string{draft2020, "", "http://json-schema.org/draft-07/schem
 const draft2020 = "https://json-schema.org/draft/2020-12/schema"
 
 // Resolve prepares a schema for checks. It refuses a schema that checks a value without end,
-// or in too many ways. The error goes on after the name of the schema.
+// or in too many ways. The error is written to follow the name of the schema.
 func Resolve(s *jsonschema.Schema) (*Resolved, error) {
 	if !slices.Contains(versions[:], s.Schema) {
 		return nil, fmt.Errorf("has the $schema %.100q, which is not known; leave it out or use %q", s.Schema, draft2020)

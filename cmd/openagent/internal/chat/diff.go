@@ -114,5 +114,5 @@ func (c *Chat) offerInit(ctx context.Context) {
 	}
 	c.post(ui.Choice{Kind: "init", Title: "AGENTS.md exists", Items: []ui.Item{
 		{Text: "improve it", Note: "keeps what is right in it", Value: "improve"},
-		{Text: "write it anew", Note: "from the project alone", Value: "overwrite"}}})
+		{Text: "replace it", Note: "from the project alone", Value: "overwrite"}}})
 }

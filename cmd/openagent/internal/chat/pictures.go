@@ -19,7 +19,7 @@ const (
 )
 
 // pictures prepares the images in the result of a call: their sizes, and what a terminal that shows
-// pictures gets. The data comes from tools: the pixels are read and written anew.
+// pictures gets. The data comes from tools: the pixels are decoded and encoded again.
 func (c *Chat) pictures(d event.ToolResult) {
 	var list []ui.Picture
 	for _, b := range d.Result.Content {

@@ -28,7 +28,7 @@ type Conversation struct {
 	Sessions string        // the folder of the sessions; "": they are not kept
 	Store    session.Store // nil: likewise
 	Session  *agent.Session
-	Status   func(Status)                  // is told of changes
+	Status   func(Status)                  // called after each change
 	Answered func(call, answer, by string) // a browser has answered a question
 
 	mu      sync.Mutex   // guards the fields below

@@ -42,7 +42,7 @@ func limit(t *testing.T, at *int, to int) {
 	t.Cleanup(func() { *at = before })
 }
 
-// Whatever a server sends as pages, a reading comes to its end, and a reader who keeps the facts
+// Reading comes to its end with any pages that a server sends, and a reader who keeps the facts
 // that belong together needs no more memory than allowed.
 func TestPagesOfAHostileServer(t *testing.T) {
 	limit(t, &maxFacts, 50)
@@ -101,7 +101,7 @@ func TestLargeSession(t *testing.T) {
 	}
 }
 
-// A watcher gets no more than a screen can keep, whatever is sent.
+// A watcher gets no more than a screen can keep, with anything that a server sends.
 func TestWatchOfAHostileServer(t *testing.T) {
 	limit(t, &maxWatched, 64<<10)
 	before := waits

@@ -43,11 +43,11 @@ func (c *Commands) init(ctx context.Context, how string) error {
 	case how != "" && how != "improve" && how != "overwrite":
 		return errors.New("write /init, /init improve or /init overwrite")
 	case exists && how == "":
-		return fmt.Errorf("%s exists; /init improve keeps what is right in it, /init overwrite writes it anew", instructionsFile)
+		return fmt.Errorf("%s exists; /init improve keeps what is right in it, /init overwrite replaces it", instructionsFile)
 	case exists && how == "improve":
 		task = "The file exists. Read it first. Keep what is right, correct what is wrong, add what is missing, and leave the rest as it is."
 	case exists:
-		task = "The file exists. Write it anew, from the project alone."
+		task = "The file exists. Replace it, from the project alone."
 	default:
 		task = "The file does not exist yet."
 	}
