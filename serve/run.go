@@ -22,7 +22,8 @@ type hosted struct {
 
 	mu    sync.Mutex    // guards the fields below
 	run   string        // id of the input that runs; "": none runs
-	done  chan struct{} // closed when that run is closed
+	begun chan struct{} // closed when the run is on record
+	done  chan struct{} // closed when that run is closed, also if it never began
 	timer *time.Timer
 	runs  sync.WaitGroup
 }
@@ -230,7 +231,8 @@ func (l *live) begin(ctx context.Context, id, dir string, work func(context.Cont
 	if err := l.ending(ctx); err != nil {
 		return false, err
 	}
-	if err := l.claim(open, id); err != nil {
+	begun, err := l.claim(open, id)
+	if err != nil {
 		return false, err
 	}
 	before, err := l.lastFact(ctx) // no other run adds facts from here to unclaim
@@ -238,7 +240,7 @@ func (l *live) begin(ctx context.Context, id, dir string, work func(context.Cont
 		l.unclaim()
 		return false, err
 	}
-	begun, ended, added := make(chan struct{}), make(chan error, 1), false
+	ended, added := make(chan error, 1), false
 	l.mu.Lock()
 	l.begun = append(l.begun, beginning{before, begun})
 	l.mu.Unlock()
@@ -274,26 +276,26 @@ func (l *live) begin(ctx context.Context, id, dir string, work func(context.Cont
 // errRuns is the error of claim if the run of the same input has begun meanwhile.
 var errRuns = errors.New("the input runs already")
 
-// claim notes that a run begins.
-func (l *live) claim(open *agent.Session, id string) error {
+// claim notes that a run begins. Whoever sees its first fact closes begun.
+func (l *live) claim(open *agent.Session, id string) (begun chan struct{}, err error) {
 	h := &l.hosted
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	switch {
 	case h.get() != open:
-		return &Error{http.StatusConflict, "session_busy", "the session was just closed", "send the request again"}
+		return nil, &Error{http.StatusConflict, "session_busy", "the session was just closed", "send the request again"}
 	case h.run == id:
-		return errRuns
+		return nil, errRuns
 	case h.run != "":
-		return session.ErrBusy
+		return nil, session.ErrBusy
 	}
 	l.mu.Lock()
 	l.over = false
 	l.mu.Unlock()
-	h.run, h.done = id, make(chan struct{})
+	h.run, h.begun, h.done = id, make(chan struct{}), make(chan struct{})
 	h.runs.Add(1)
 	l.server.counts.runs.Add(1)
-	return nil
+	return h.begun, nil
 }
 
 // unclaim notes the end of a run.
@@ -355,19 +357,43 @@ func (l *live) running() (*agent.Session, string) {
 
 // prompt starts a run for an input. known: the session has had it before.
 func (l *live) prompt(ctx context.Context, dir string, in agent.Input) (known bool, err error) {
-	if _, id := l.running(); id == in.ID {
-		return true, nil
+	for {
+		if known, err := l.runs(ctx, in.ID); known || err != nil {
+			return known, err
+		}
+		var recorded atomic.Bool // the input has a result
+		began, err := l.begin(ctx, in.ID, dir, func(ctx context.Context, open *agent.Session) error {
+			res, err := open.Do(ctx, in)
+			recorded.Store(res != nil)
+			return err
+		})
+		switch {
+		case errors.Is(err, errRuns):
+		case !began && recorded.Load():
+			return true, nil
+		default:
+			return false, err
+		}
 	}
-	var recorded atomic.Bool // the input has a result
-	began, err := l.begin(ctx, in.ID, dir, func(ctx context.Context, open *agent.Session) error {
-		res, err := open.Do(ctx, in)
-		recorded.Store(res != nil)
-		return err
-	})
-	if !began && recorded.Load() || errors.Is(err, errRuns) {
-		return true, nil
+}
+
+// runs reports whether the run of an input is on record and has no end yet. Another request may be
+// beginning it at this moment: then runs waits, because that request can still fail.
+func (l *live) runs(ctx context.Context, id string) (bool, error) {
+	l.hosted.mu.Lock()
+	run, begun, closed := l.hosted.run, l.hosted.begun, l.hosted.done
+	l.hosted.mu.Unlock()
+	if run != id {
+		return false, nil
 	}
-	return false, err
+	select {
+	case <-begun:
+		return true, nil
+	case <-closed:
+		return false, nil
+	case <-ctx.Done():
+		return false, ctx.Err()
+	}
 }
 
 // resume continues a run.

@@ -507,6 +507,52 @@ func TestSameMessageAtOnce(t *testing.T) {
 	}
 }
 
+// held is a store whose next Last, once hold is set, tells it and then waits for the end of its ctx.
+type held struct {
+	session.Store
+	hold atomic.Pointer[chan struct{}]
+}
+
+func (h *held) Last(ctx context.Context, id string, n int, keep func(string) bool) ([]event.Event, error) {
+	if entered := h.hold.Swap(nil); entered != nil {
+		close(*entered)
+		<-ctx.Done()
+		return nil, ctx.Err()
+	}
+	return h.Store.(session.LastReader).Last(ctx, id, n, keep)
+}
+
+// A message is not taken for known because another request, which then fails, is about to begin its
+// run: it would be lost.
+func TestMessageAfterBrokenRequest(t *testing.T) {
+	store := &held{Store: session.Dir(t.TempDir())}
+	s := newSite(t, agent.Agent{Model: llmtest.Script(llmtest.Say("one"), llmtest.Say("two")), Sessions: store})
+	s.do("POST", "/v1/sessions", `{"session":"chat","text":"hello"}`, 201, nil)
+	r := s.open("chat", 0)
+	defer r.close()
+	r.until(t, isType("run_end"))
+	const message = `{"id":"m","text":"more"}`
+	entered := make(chan struct{})
+	store.hold.Store(&entered)
+	ctx, breakOff := context.WithCancel(t.Context())
+	var requests sync.WaitGroup
+	requests.Go(func() {
+		if _, err := http.DefaultClient.Do(s.request("POST", "/v1/sessions/chat/messages", message).WithContext(ctx)); err == nil {
+			t.Error("the broken request got an answer")
+		}
+	})
+	<-entered
+	requests.Go(func() {
+		if status, body, _ := s.answer(s.request("POST", "/v1/sessions/chat/messages", message)); status != 202 || strings.Contains(body, "known") {
+			t.Errorf("%d %s", status, body)
+		}
+	})
+	time.Sleep(50 * time.Millisecond) // the second request comes while the first one is open
+	breakOff()
+	requests.Wait()
+	r.until(t, isType("run_end"))
+}
+
 // A run has not begun with a fact from before it, which the reader sees late. Otherwise a message that
 // cannot run would be accepted.
 func TestLateFact(t *testing.T) {
