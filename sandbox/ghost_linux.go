@@ -38,7 +38,7 @@ var ghostMu sync.Mutex
 func makeGhosts(p confinement) (g ghosts, kept []string, err error) {
 	ghostMu.Lock()
 	defer ghostMu.Unlock()
-	keep := func(name string, existing bool) error {
+	once := func(name string, existing bool) error {
 		first, err := firstMissing(name)
 		if err != nil {
 			return err
@@ -52,8 +52,20 @@ func makeGhosts(p confinement) (g ghosts, kept []string, err error) {
 			}
 			return nil
 		}
+		if err := g.make(first); err != nil {
+			return err
+		}
 		kept = append(kept, first)
-		return g.make(first)
+		return nil
+	}
+	keep := func(name string, existing bool) (err error) {
+		for range 100 {
+			// Another program may remove the folder of a ghost at this moment.
+			if err = once(name, existing); !errors.Is(err, fs.ErrNotExist) {
+				break
+			}
+		}
+		return err
 	}
 	for _, name := range p.ReadOnly {
 		if err == nil {

@@ -3,6 +3,7 @@ package sandbox
 import (
 	"bufio"
 	"bytes"
+	"context"
 	"errors"
 	"io"
 	"io/fs"
@@ -190,6 +191,30 @@ func TestGhosts(t *testing.T) {
 		})
 	}
 	all.Wait()
+}
+
+// A folder that another program makes and removes all the time does not fail the sandboxes that
+// protect a path in it.
+func TestGhostInFolderThatGoesAway(t *testing.T) {
+	dir := realDir(t)
+	ctx, stop := context.WithCancel(t.Context())
+	var other sync.WaitGroup
+	other.Go(func() {
+		for ctx.Err() == nil {
+			_ = os.Mkdir(dir+"/.git", 0o755)
+			_ = os.Remove(dir + "/.git")
+		}
+	})
+	for range 1000 {
+		g, _, err := makeGhosts(confinement{Write: []string{dir}, ReadOnly: []string{dir + "/.git/hooks/x"}})
+		if err != nil {
+			t.Error(err)
+			break
+		}
+		g.release()
+	}
+	stop()
+	other.Wait()
 }
 
 // A ghost that another process is still making is shared: it stays until the last holder
