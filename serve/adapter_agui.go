@@ -123,7 +123,7 @@ func agui(s *Server, c *call) (any, error) {
 		}
 	}
 	c.r.SetPathValue("id", a.in.Thread)
-	leave, err := s.admit()
+	leave, err := s.admit(c.user)
 	if err != nil {
 		return nil, err
 	}

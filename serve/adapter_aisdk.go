@@ -92,7 +92,7 @@ func uiChat(s *Server, c *call) (any, error) {
 		return nil, bad("there is no message")
 	}
 	c.r.SetPathValue("id", in.ID)
-	leave, err := s.admit()
+	leave, err := s.admit(c.user)
 	if err != nil {
 		return nil, err
 	}
@@ -234,7 +234,7 @@ func (u *uiStream) decided(l *live, m uiMessage) error {
 
 // uiResume answers with the stream of the run, from its beginning. Without a run there is no content.
 func uiResume(s *Server, c *call) (any, error) {
-	leave, err := s.admit()
+	leave, err := s.admit(c.user)
 	if err != nil {
 		return nil, err
 	}

@@ -284,7 +284,7 @@ func chatCompletions(s *Server, c *call) (any, error) {
 	if err := o.req.check(); err != nil {
 		return nil, err
 	}
-	leave, err := s.admit()
+	leave, err := s.admit(c.user)
 	if err != nil {
 		return nil, err
 	}

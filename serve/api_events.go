@@ -9,6 +9,7 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"time"
 
 	"github.com/openagent-go/agent"
 	"github.com/openagent-go/agent/event"
@@ -91,8 +92,8 @@ func (s *Server) page(c *call, after int64, limit int, types []string) (any, err
 	return p, nil
 }
 
-// admit counts a stream, for a caller who calls the returned function at its end.
-func (s *Server) admit() (func(), error) {
+// admit counts a stream of a user, for a caller who calls the returned function at its end.
+func (s *Server) admit(user string) (func(), error) {
 	count := func(n int) error {
 		s.mu.Lock()
 		defer s.mu.Unlock()
@@ -100,17 +101,22 @@ func (s *Server) admit() (func(), error) {
 		case n > 0 && s.closed:
 			return errClosed
 		case n > 0 && s.streams >= s.streamLimit():
-			return &Error{http.StatusTooManyRequests, "too_many_streams", "too many streams are open", "close some pages of this server, or start it with a higher limit"}
+			return tooMany("streams", time.Second, "too many streams are open", "close some pages of this server, or start it with a higher limit")
 		}
 		s.streams += n
 		return nil
 	}
+	if err := s.takeStream(user); err != nil {
+		return nil, err
+	}
 	if err := count(1); err != nil {
+		s.freeStream(user)
 		return nil, err
 	}
 	s.toldWatched()
 	return func() {
 		_ = count(-1)
+		s.freeStream(user)
 		s.toldWatched()
 	}, nil
 }
@@ -118,7 +124,7 @@ func (s *Server) admit() (func(), error) {
 // stream answers with the facts after the given one, what is in flight, and then all that comes. A
 // viewer that is too slow gets facts from the store again, and loses signals.
 func (s *Server) stream(c *call, after int64) error {
-	leave, err := s.admit()
+	leave, err := s.admit(c.user)
 	if err != nil {
 		return err
 	}
@@ -285,7 +291,7 @@ func (l *listViewers) tell(user string, change listChange) {
 
 // listEvents answers with a stream of changes of the list of sessions.
 func listEvents(s *Server, c *call) (any, error) {
-	leave, err := s.admit()
+	leave, err := s.admit(c.user)
 	if err != nil {
 		return nil, err
 	}

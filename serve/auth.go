@@ -75,7 +75,7 @@ func (s *Server) login(code, token string) (cookie string, err error) {
 	if (!known || now.After(end)) && !s.isToken(token) {
 		l.failed = slices.DeleteFunc(l.failed, func(t time.Time) bool { return now.Sub(t) > time.Minute })
 		if len(l.failed) >= maxLogins {
-			return "", &Error{http.StatusTooManyRequests, "too_many_logins", "there were too many failed logins in the last minute", "wait a minute and try again"}
+			return "", tooMany("logins", time.Minute, "there were too many failed logins in the last minute", "wait a minute and try again")
 		}
 		l.failed = append(l.failed, now)
 		return "", unauthorized("the login code is not valid any more", "take a new one: a code works once, for a minute")
@@ -116,11 +116,15 @@ func (s *Server) user(r *http.Request) (name, by string, err error) {
 		}
 		return name, name, nil
 	}
-	if given, ok := strings.CutPrefix(r.Header.Get("Authorization"), "Bearer "); ok && s.isToken(given) {
+	given, program := strings.CutPrefix(r.Header.Get("Authorization"), "Bearer ")
+	if program && s.isToken(given) {
 		return "", "api", nil
 	}
 	if c, err := r.Cookie(s.cookieName()); err == nil && !s.isForPrograms(r) && s.loggedIn(c.Value) {
 		return "", "web", nil
+	}
+	if program {
+		return "", "", s.wrongToken()
 	}
 	return "", "", unauthorized("this server needs its token", "send it as Authorization: Bearer TOKEN, or log in with the address that the server prints")
 }

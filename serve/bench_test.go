@@ -37,7 +37,7 @@ func longSession(b testing.TB, store session.Store, prompts int) {
 func benchSite(b *testing.B) *Server {
 	store := session.Dir(b.TempDir())
 	longSession(b, store, 5000)
-	return &Server{Token: testToken, Hosts: []string{"example.com"}, Sessions: func(string) session.Store { return store }, Agent: func(context.Context, Place) (*agent.Agent, error) { return nil, nil }}
+	return &Server{Token: testToken, UserRequests: 1e6, Hosts: []string{"example.com"}, Sessions: func(string) session.Store { return store }, Agent: func(context.Context, Place) (*agent.Agent, error) { return nil, nil }}
 }
 
 func get(b *testing.B, s *Server, path string) *httptest.ResponseRecorder {

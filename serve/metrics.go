@@ -49,6 +49,8 @@ func metrics(s *Server, c *call) (any, error) {
 	line("openagent_streams_open", "gauge", "Streams of events that are open.", int64(streams))
 	line("openagent_runs_total", "counter", "Runs that were started.", s.counts.runs.Load())
 	line("openagent_runs_failed_total", "counter", "Runs that did not complete.", s.counts.failed.Load())
+	fmt.Fprintf(&b, "# HELP openagent_refused_total Requests that a limit refused.\n# TYPE openagent_refused_total counter\n")
+	b.WriteString(strings.Join(s.usage.refusals(), ""))
 	fmt.Fprintf(&b, "# HELP openagent_requests_total Requests by route and status.\n# TYPE openagent_requests_total counter\n")
 	s.counts.mu.Lock()
 	var rows []string

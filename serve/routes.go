@@ -106,6 +106,7 @@ func (e endpoint) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if err != nil && errorOf(err).Status == http.StatusInternalServerError && c.ctx().Err() == nil {
 		e.server.log().Error("a request failed", "route", e.pattern(), "error", err)
 	}
+	e.server.noteRefusal(w, err)
 	switch {
 	case err != nil && e.fail != nil:
 		e.fail(c, errorOf(err))
@@ -122,6 +123,9 @@ func (e endpoint) answer(c *call) (any, error) {
 	if !e.open {
 		var err error
 		if c.user, c.by, err = e.server.user(c.r); err != nil {
+			return nil, err
+		}
+		if err := e.server.countRequest(c.user, c.by); err != nil {
 			return nil, err
 		}
 		connlimit.Admit(c.ctx())
@@ -161,7 +165,12 @@ func (s *Server) serve(w http.ResponseWriter, r *http.Request) string {
 	}
 	h, pattern := s.routes.Handler(r)
 	if pattern == "" {
-		if _, _, err := s.user(r); err != nil { // strangers do not learn which paths there are
+		user, by, err := s.user(r) // strangers do not learn which paths there are
+		if err == nil {
+			err = s.countRequest(user, by)
+		}
+		if err != nil {
+			s.noteRefusal(w, err)
 			writeError(w, err)
 			return "unknown"
 		}

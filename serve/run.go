@@ -122,7 +122,7 @@ func (s *Server) reserve() error {
 		}
 		s.mu.Unlock()
 		if !closeOne(all) {
-			return &Error{http.StatusTooManyRequests, "too_many_sessions", "too many sessions are open on this server", "wait for the end of a run"}
+			return tooMany("sessions", time.Second, "too many sessions are open on this server", "wait for the end of a run")
 		}
 	}
 }
@@ -221,6 +221,12 @@ func (l *live) begin(ctx context.Context, id, dir string, work func(context.Cont
 	if l.lent() {
 		return false, errLent
 	}
+	user := l.at.user
+	if l.hosted.get() == nil {
+		if err := l.server.mayRun(user); err != nil {
+			return false, err
+		}
+	}
 	open, err := l.open(ctx, dir)
 	if err != nil {
 		return false, err
@@ -231,6 +237,15 @@ func (l *live) begin(ctx context.Context, id, dir string, work func(context.Cont
 	if err := l.ending(ctx); err != nil {
 		return false, err
 	}
+	if err := l.server.takeRun(user); err != nil {
+		return false, err
+	}
+	started := false
+	defer func() {
+		if !started {
+			l.server.freeRun(user)
+		}
+	}()
 	begun, err := l.claim(open, id)
 	if err != nil {
 		return false, err
@@ -244,14 +259,15 @@ func (l *live) begin(ctx context.Context, id, dir string, work func(context.Cont
 	l.mu.Lock()
 	l.begun = append(l.begun, beginning{before, begun})
 	l.mu.Unlock()
-	if !l.server.spawn(func() {
+	if started = l.server.spawn(func() {
 		err := work(context.WithoutCancel(ctx), open)
 		after, failed := l.lastFact(context.WithoutCancel(ctx))
 		added = failed == nil && after > before
+		l.server.freeRun(user)
 		l.unclaim()
 		l.ended(err)
 		ended <- err
-	}) {
+	}); !started {
 		l.unclaim()
 		return false, errClosed
 	}

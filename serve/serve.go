@@ -86,6 +86,15 @@ type Server struct {
 	MaxSessions int
 	// MaxStreams is how many streams of events are open at a time, without those of shares. 0: 64.
 	MaxStreams int
+	// UserRequests is how many requests a second a user may send, and ten times as many at once.
+	// Programs with Token and browsers that are logged in have this limit each. 0: 100.
+	UserRequests int
+	// UserStreams is how many streams a user has open at a time. 0: half of MaxStreams, or with Token
+	// all of them.
+	UserStreams int
+	// UserRuns is how many runs of a user are at work at a time. 0: half of MaxSessions, or with Token
+	// as many.
+	UserRuns int
 	// Encrypted says that a proxy in front of the server encrypts. Browsers then send the cookie of
 	// a login by encrypted connections only.
 	Encrypted bool
@@ -100,6 +109,7 @@ type Server struct {
 	cross   *http.CrossOriginProtection
 	logins  logins
 	counts  counters
+	usage   usage
 	list    listViewers
 	stats   statsCache
 	telling sync.Mutex // held while Watched is called

@@ -57,7 +57,7 @@ func newSiteAt(t *testing.T, address string, a agent.Agent, change ...func(*Serv
 		a.Sessions = session.Dir(filepath.Join(t.TempDir(), "sessions"))
 	}
 	s := &site{t: t, store: a.Sessions, agent: &a}
-	s.server = &Server{Token: testToken, Sessions: func(string) session.Store { return a.Sessions }, Agent: func(context.Context, Place) (*agent.Agent, error) { return &a, nil }}
+	s.server = &Server{Token: testToken, UserRequests: 1e6, Sessions: func(string) session.Store { return a.Sessions }, Agent: func(context.Context, Place) (*agent.Agent, error) { return &a, nil }}
 	for _, c := range change {
 		c(s.server)
 	}

@@ -339,7 +339,7 @@ func (s *Server) enter(sh share, client, password string) (cookie string, err er
 		}
 	}
 	if own >= maxGuesses || len(recent) >= maxAllGuesses {
-		return "", &Error{http.StatusTooManyRequests, "too_many_logins", "there were too many wrong passwords in the last minute", "wait a minute and try again"}
+		return "", tooMany("share_logins", time.Minute, "there were too many wrong passwords in the last minute", "wait a minute and try again")
 	}
 	right := len(password) <= maxPassword && sh.Password.is(password)
 	b.mu.Lock()

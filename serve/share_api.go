@@ -208,7 +208,7 @@ func (s *Server) previewShare(c *call, in shareRequest) (*sharePreview, error) {
 		}
 	}
 	if len(b.previews) >= maxPreviews {
-		return nil, &Error{http.StatusTooManyRequests, "too_many_previews", "too many previews wait", "confirm them, or wait ten minutes"}
+		return nil, tooMany("previews", previewTime, "too many previews wait", "confirm them, or wait ten minutes")
 	}
 	if b.previews == nil {
 		b.previews = map[string]preview{}
@@ -331,6 +331,9 @@ func (s *Server) shared(c *call, do func(share, *feed) error) error {
 	if !s.mayWatch(sh, c.r) {
 		return errLocked
 	}
+	if err := s.countShared(sh.ID); err != nil {
+		return err
+	}
 	f, err := s.feedOf(c.ctx(), sh)
 	if err != nil {
 		return s.hideCause(err)
@@ -346,7 +349,7 @@ var errLocked = unauthorized("this page needs a password", "ask the person who s
 func (s *Server) hideCause(err error) error {
 	var e *Error
 	if errors.As(err, &e) {
-		return e
+		return err
 	}
 	if !errors.Is(err, session.ErrNotFound) {
 		s.log().Error("showing a share failed", "error", err)

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"iter"
-	"net/http"
 	"slices"
 	"strconv"
 	"sync"
@@ -527,7 +526,7 @@ func (s *Server) admitShared(f *feed) (func(), error) {
 		s.sharing.mu.Lock()
 		defer s.sharing.mu.Unlock()
 		if n > 0 && (s.sharing.streams >= maxStreams || f.streams >= maxWatching) {
-			return &Error{http.StatusTooManyRequests, "too_many_streams", "too many people watch", "try again later"}
+			return tooMany("share_streams", 10*time.Second, "too many people watch", "try again later")
 		}
 		s.sharing.streams += n
 		f.streams += n

@@ -83,7 +83,7 @@ func sharedPage(s *Server, c *call) (any, error) {
 		v.Token = c.r.PathValue("token")
 		return c.render(http.StatusOK, "share", v)
 	})
-	return nil, c.failShare(err, "")
+	return nil, s.failShare(c, err, "")
 }
 
 // sharedPart answers with what has changed since a version of the view.
@@ -98,14 +98,15 @@ func sharedPart(s *Server, c *call) (any, error) {
 			return c.render(http.StatusOK, "share-part", v)
 		})
 	}
-	return nil, c.failShare(err, "")
+	return nil, s.failShare(c, err, "")
 }
 
 // failShare answers with a page that tells nothing about the server.
-func (c *call) failShare(err error, said string) error {
+func (s *Server) failShare(c *call, err error, said string) error {
 	if err == nil {
 		return nil
 	}
+	s.noteRefusal(c.w, err)
 	if errors.Is(err, errLocked) {
 		return c.render(http.StatusUnauthorized, "share-password", struct{ Token, Said string }{c.r.PathValue("token"), said})
 	}
@@ -133,19 +134,19 @@ func enterShare(s *Server, c *call) (any, error) {
 	token := c.r.PathValue("token")
 	sh, err := s.shareOf(token)
 	if err != nil {
-		return nil, c.failShare(s.hideCause(err), "")
+		return nil, s.failShare(c, s.hideCause(err), "")
 	}
 	if err := c.form(); err != nil {
-		return nil, c.failShare(err, "")
+		return nil, s.failShare(c, err, "")
 	}
 	if sh.Password != nil {
 		cookie, err := s.enter(sh, clientOf(c.r), c.r.PostFormValue("password"))
 		var e *Error
 		if errors.As(err, &e) && e.Status == http.StatusUnauthorized {
-			return nil, c.failShare(errLocked, e.Message)
+			return nil, s.failShare(c, errLocked, e.Message)
 		}
 		if err != nil {
-			return nil, c.failShare(err, "")
+			return nil, s.failShare(c, err, "")
 		}
 		http.SetCookie(c.w, &http.Cookie{Name: shareCookie(sh), Value: cookie, Path: "/share/", Expires: sh.Expires, HttpOnly: true, SameSite: http.SameSiteLaxMode, Secure: s.encrypted(c.r)})
 	}

@@ -25,7 +25,7 @@ import (
 const maxNames = 2200 +
 	61 + // package client
 	85 + // session/view
-	11 + // serve: what a program sets to share sessions, to show one that it runs itself, to be behind a proxy, and for pages of other sites
+	14 + // serve: what a program sets to share sessions, to show one that it runs itself, to be behind a proxy, for pages of other sites, and to limit a user
 	125 // durable and durabletest; a Summary of package session as JSON
 
 // TestSurface holds the size of the public API.

@@ -57,6 +57,7 @@
 	};
 	const fetchPart = async (query) => {
 		const res = await fetch(path + "/part?" + query);
+		if (res.status === 429) { setTimeout(refresh, 2000); return null; }
 		if (!res.ok) { location.reload(); return null; }
 		const part = document.createElement("template");
 		part.innerHTML = await res.text();

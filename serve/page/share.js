@@ -29,6 +29,7 @@
 		waiting = 0;
 		try {
 			const res = await fetch(at + "/part?since=" + version);
+			if (res.status === 429) { setTimeout(refresh, 2000); return; }
 			if (!res.ok) { location.reload(); return; }
 			const part = document.createElement("template");
 			part.innerHTML = await res.text();

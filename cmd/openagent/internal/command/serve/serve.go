@@ -52,6 +52,8 @@ type options struct {
 	resume      bool
 	maxSessions int
 	maxStreams  int
+	maxRequests int
+	maxRuns     int
 	grace       time.Duration
 }
 
@@ -91,6 +93,8 @@ func (o *options) flags() cli.Flags {
 		{Name: "resume-all", Help: "continue the runs of this folder that have no end", Set: cli.SetTrue(&o.resume)},
 		{Name: "max-sessions", Arg: "N", Help: "sessions that are open at a time (default 64)", Set: cli.Count(&o.maxSessions)},
 		{Name: "max-streams", Arg: "N", Help: "streams of events that are open at a time (default 64)", Set: cli.Count(&o.maxStreams)},
+		{Name: "max-requests", Arg: "N", Help: "requests a second of programs, and as many of browsers (default 100)", Set: cli.Count(&o.maxRequests)},
+		{Name: "max-runs", Arg: "N", Help: "runs that are at work at a time (default: as many as sessions)", Set: cli.Count(&o.maxRuns)},
 		{Name: "grace", Arg: "DURATION", Help: "time for tools to end after a signal (default 10s)", Set: cli.Duration(&o.grace)},
 	}
 	jobs := o.JobFlags()
@@ -226,7 +230,7 @@ func run(ctx context.Context, h *cli.IO, o *options) error {
 	log := settings.Logger(h, &o.Options)
 	store, open := session.Dir(path), &apps{h: h, flags: &o.Options, dir: dir, open: map[string]*app.App{}}
 	s := &serve.Server{Token: token, Sessions: func(string) session.Store { return store }, Agent: open.agent, Closed: open.close,
-		Restore: restore(h, store, path), Checks: checks(h), ReadOnly: o.readOnly, MaxSessions: o.maxSessions, MaxStreams: o.maxStreams, Encrypted: o.behindProxy, Origins: o.origins, Log: log}
+		Restore: restore(h, store, path), Checks: checks(h), ReadOnly: o.readOnly, MaxSessions: o.maxSessions, MaxStreams: o.maxStreams, UserRequests: o.maxRequests, UserRuns: o.maxRuns, Encrypted: o.behindProxy, Origins: o.origins, Log: log}
 	if s.Shares, err = live.Shares(ctx, h, &o.Options, dir, path, true, open.secrets); err != nil {
 		return err
 	}
