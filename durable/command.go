@@ -1,6 +1,7 @@
 package durable
 
 import (
+	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -143,7 +144,7 @@ func marshal(c Command) ([]byte, error) {
 }
 
 // errUnknown is the error of a command that a newer program has sent.
-var errUnknown = errors.New("unknown command, probably of a newer program")
+var errUnknown = errors.New("unknown command, probably of a newer program; update the workers")
 
 // unmarshal reads what marshal wrote.
 func unmarshal(body []byte) (Command, error) {
@@ -156,7 +157,12 @@ func unmarshal(body []byte) (Command, error) {
 		return nil, fmt.Errorf("%w: %q", errUnknown, w.Type)
 	}
 	into := reflect.New(reflect.TypeOf(zero))
-	if err := json.Unmarshal(w.Data, into.Interface()); err != nil {
+	strict := json.NewDecoder(bytes.NewReader(w.Data))
+	strict.DisallowUnknownFields() // it may be one that restricts the command
+	if err := strict.Decode(into.Interface()); err != nil {
+		if json.Unmarshal(w.Data, into.Interface()) == nil {
+			return nil, fmt.Errorf("command %s, probably of a newer program: %w; update the workers", w.Type, err)
+		}
 		return nil, fmt.Errorf("command %s: %w", w.Type, err)
 	}
 	return into.Elem().Interface().(Command), nil

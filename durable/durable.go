@@ -40,8 +40,8 @@ type Backend interface {
 	// The store has [session.Nester], [session.Waiter] and [session.Stater].
 	Store(worker string, lost func()) session.Store
 
-	// Post puts a command into the inbox of a session, unless the inbox has one with its ID.
-	// The session may be new.
+	// Post puts a command into the inbox of a session, unless the inbox has one with its ID or
+	// had one in the last day: a command that is sent again counts once. The session may be new.
 	Post(ctx context.Context, session string, m Mail) error
 	// Inbox returns the commands of a session that are not settled, oldest first.
 	Inbox(ctx context.Context, session string) ([]Mail, error)

@@ -1,6 +1,7 @@
 package postgres
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"iter"
@@ -28,28 +29,24 @@ func (d *DB) Inbox(ctx context.Context, session string) ([]durable.Mail, error) 
 	return pgx.CollectRows(rows, pgx.RowToStructByPos[durable.Mail])
 }
 
-// Settle implements [durable.Backend].
+// Settle implements [durable.Backend]. The IDs are kept for a week.
 func (d *DB) Settle(ctx context.Context, session string, ids ...string) error {
-	_, err := d.pool.Exec(ctx, `DELETE FROM openagent.inbox WHERE session = $1 AND id = ANY($2) AND reason IS NULL`, session, ids)
+	_, err := d.pool.Exec(ctx, `UPDATE openagent.inbox SET reason = '', body = '', at = now() WHERE session = $1 AND id = ANY($2) AND reason IS NULL`, session, ids)
 	return err
 }
 
-// keepRejected is how long the reasons of rejected commands are kept.
-const keepRejected = 7 * 24 * time.Hour
+// keepSettled is how long the IDs of settled commands are kept, and the reasons of rejected ones.
+const keepSettled = 7 * 24 * time.Hour
 
 // Reject implements [durable.Backend]. The reason is kept for a week.
 func (d *DB) Reject(ctx context.Context, session, id, reason string) error {
-	_, err := d.pool.Exec(ctx, `UPDATE openagent.inbox SET reason = $3, body = '', at = now() WHERE session = $1 AND id = $2`, session, id, safeText(reason))
-	if err != nil {
-		return err
-	}
-	_, err = d.pool.Exec(ctx, `DELETE FROM openagent.inbox WHERE session = $1 AND reason IS NOT NULL AND at < now() - $2::interval`, session, keepRejected)
+	_, err := d.pool.Exec(ctx, `UPDATE openagent.inbox SET reason = $3, body = '', at = now() WHERE session = $1 AND id = $2`, session, id, cmp.Or(safeText(reason), "unknown reason"))
 	return err
 }
 
 // Rejected implements [durable.Backend].
 func (d *DB) Rejected(ctx context.Context, session, id string) (reason string, ok bool, err error) {
-	err = d.pool.QueryRow(ctx, `SELECT reason FROM openagent.inbox WHERE session = $1 AND id = $2 AND reason IS NOT NULL`, session, id).Scan(&reason)
+	err = d.pool.QueryRow(ctx, `SELECT reason FROM openagent.inbox WHERE session = $1 AND id = $2 AND reason <> ''`, session, id).Scan(&reason)
 	if errors.Is(err, pgx.ErrNoRows) {
 		return "", false, nil
 	}
@@ -62,7 +59,7 @@ func (d *DB) Keep(ctx context.Context, session, name string, m durable.Mail) err
 		_, err := d.pool.Exec(ctx, `DELETE FROM openagent.settings WHERE session = $1 AND name = $2`, session, name)
 		return err
 	}
-	_, err := d.pool.Exec(ctx, `WITH settled AS (DELETE FROM openagent.inbox WHERE session = $1 AND id = $4)
+	_, err := d.pool.Exec(ctx, `WITH settled AS (UPDATE openagent.inbox SET reason = '', body = '', at = now() WHERE session = $1 AND id = $4)
 		INSERT INTO openagent.settings VALUES ($1, $2, $3) ON CONFLICT (session, name) DO UPDATE SET body = $3`, session, name, string(m.Body), m.ID)
 	return err
 }
@@ -82,8 +79,11 @@ func (d *DB) Kept(ctx context.Context, session string) (map[string][]byte, error
 	return kept, err
 }
 
-// Unattended implements [durable.Backend].
+// Unattended implements [durable.Backend]. It also forgets commands that were settled long ago.
 func (d *DB) Unattended(ctx context.Context, age time.Duration) ([]string, error) {
+	if _, err := d.pool.Exec(ctx, `DELETE FROM openagent.inbox WHERE reason IS NOT NULL AND at < now() - $1::interval`, keepSettled); err != nil {
+		return nil, err
+	}
 	rows, err := d.pool.Query(ctx, `SELECT DISTINCT i.session FROM openagent.inbox i LEFT JOIN openagent.sessions s ON s.space = '' AND s.id = i.session
 		WHERE i.reason IS NULL AND i.at <= now() - $1::interval AND (s.lease IS NULL OR s.lease < now())`, age)
 	if err != nil {

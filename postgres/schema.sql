@@ -27,10 +27,12 @@ CREATE TABLE openagent.inbox (
 	session  text COLLATE "C" NOT NULL,  -- it need not exist yet
 	id       text COLLATE "C" NOT NULL,
 	body     text NOT NULL,
-	at       timestamptz NOT NULL DEFAULT now(),
-	reason   text,                       -- why the command was rejected; null: it is to be carried out
-	UNIQUE (session, id)
+	at       timestamptz NOT NULL DEFAULT now(), -- when it came; or when it was settled
+	reason   text,                       -- null: it is to be carried out; '': it was; else why it was rejected
+	UNIQUE (session, id)                 -- a command that is sent again counts once
 );
+CREATE INDEX inbox_open ON openagent.inbox (session, n) WHERE reason IS NULL;
+CREATE INDEX inbox_settled ON openagent.inbox (at) WHERE reason IS NOT NULL;
 
 CREATE TABLE openagent.settings (
 	session  text COLLATE "C" NOT NULL,

@@ -47,14 +47,27 @@ func Run(t *testing.T, virtual bool, open func(t *testing.T) Pair) {
 		"place":                 place,
 		"settings":              settings,
 		"interrupt before turn": interruptEarly,
+		"hour without workers":  hour,
+		"one lease":             oneLease,
+		"taken":                 taken,
+		"finished call":         finished,
+		"decided":               decided,
+		"bells":                 bells,
+		"twice":                 twice,
+		"newer":                 newer,
+		"flapping place":        flapping,
+		"deadly tool":           deadly,
+		"large":                 large,
+		"readers":               readers,
 	} {
 		t.Run(name, func(t *testing.T) {
 			if virtual {
-				synctest.Test(t, func(t *testing.T) { start(t, open(t), test) })
+				synctest.Test(t, func(t *testing.T) { start(t, open(t), time.Hour, test) })
 				return
 			}
 			t.Parallel()
-			start(t, open(t), test)
+			p := open(t)
+			start(t, p, 3*p.Beat, test)
 		})
 	}
 }
@@ -65,17 +78,24 @@ type suite struct {
 	pair   Pair
 	world  *world
 	client *durable.Client
+	away   time.Duration // an hour, or in real time as long as a test can wait
 	all    sync.WaitGroup
-	end    []func()
+
+	mu   sync.Mutex
+	end  []func() // let the workers end
+	over bool     // the test has ended
 }
 
-func start(t *testing.T, p Pair, test func(*suite)) {
+func start(t *testing.T, p Pair, away time.Duration, test func(*suite)) {
 	b, _ := p.Connect()
-	s := &suite{T: t, pair: p, world: &world{slow: p.Beat / 20, think: p.Beat / 40}, client: &durable.Client{Backend: b, Engine: p.Engine(b)}}
+	s := &suite{T: t, pair: p, away: away, world: &world{slow: p.Beat / 20, think: p.Beat / 40}, client: &durable.Client{Backend: b, Engine: p.Engine(b)}}
 	defer func() {
+		s.mu.Lock()
+		s.over = true
 		for _, end := range s.end {
 			end()
 		}
+		s.mu.Unlock()
 		s.all.Wait()
 	}()
 	test(s)
@@ -105,7 +125,11 @@ func (s *suite) worker(change func(*durable.Worker)) *process {
 		defer close(p.done)
 		s.pair.Work(drain, dead, w)
 	})
-	s.end = append(s.end, p.drain)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.end = append(s.end, p.drain); s.over {
+		p.drain()
+	}
 	return p
 }
 
@@ -140,15 +164,24 @@ func (s *suite) until(what string, holds func() bool) {
 	}
 }
 
-// facts returns the facts of a session, and holds that each call has one result.
-func (s *suite) facts(session string) (all []event.Event) {
+// read returns the facts of a session.
+func (s *suite) read(session string) (all []event.Event) {
 	s.Helper()
-	results, uses := map[string]int{}, 0
 	for e, err := range s.client.Backend.Store("", nil).Read(s.Context(), session, 0) {
 		if err != nil {
 			s.Fatalf("reading %s: %v", session, err)
 		}
 		all = append(all, e)
+	}
+	return all
+}
+
+// facts returns the facts of a session, and holds that each call has one result.
+func (s *suite) facts(session string) (all []event.Event) {
+	s.Helper()
+	all = s.read(session)
+	results, uses := map[string]int{}, 0
+	for _, e := range all {
 		switch f := e.Data.(type) {
 		case event.AssistantMessage:
 			uses += len(f.Response.Message.ToolUses())

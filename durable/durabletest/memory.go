@@ -26,6 +26,7 @@ type Memory struct {
 	mu       sync.Mutex
 	held     map[string]*memoryLog // sessions that are open
 	inbox    map[string][]mail
+	known    map[string]bool // commands that were ever posted
 	rejected map[string]string
 	kept     map[string]map[string][]byte
 	places   map[string]string
@@ -55,6 +56,7 @@ func (m *Memory) Connect() *Connection {
 	m.once.Do(func() {
 		m.store = session.Memory()
 		m.held, m.inbox, m.rejected, m.places = map[string]*memoryLog{}, map[string][]mail{}, map[string]string{}, map[string]string{}
+		m.known = map[string]bool{}
 		m.kept = map[string]map[string][]byte{}
 		m.notify, m.signals = map[string]map[chan struct{}]bool{}, map[string]map[chan event.Event]bool{}
 		if m.Lease == 0 {
@@ -106,11 +108,10 @@ func (c *Connection) locked(ctx context.Context, do func(m *Memory)) error {
 // Post implements [durable.Backend].
 func (c *Connection) Post(ctx context.Context, id string, m durable.Mail) error {
 	return c.locked(ctx, func(db *Memory) {
-		for _, other := range db.inbox[id] {
-			if other.ID == m.ID {
-				return
-			}
+		if db.known[id+"\n"+m.ID] {
+			return
 		}
+		db.known[id+"\n"+m.ID] = true
 		db.inbox[id] = append(db.inbox[id], mail{m, time.Now()})
 		for posted := range db.notify[id] {
 			select {

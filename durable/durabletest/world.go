@@ -19,10 +19,33 @@ import (
 // A world is what the tools of the tests change. Workers that die leave it as it is.
 type world struct {
 	mu    sync.Mutex
-	ran   map[string]int // executions by tool and call
-	slow  time.Duration  // time that each tool takes
-	think time.Duration  // time that each model call takes
-	wrong []string       // requests that no provider would take
+	ran   map[string]int  // executions by tool and call
+	slow  time.Duration   // time that each tool takes
+	think time.Duration   // time that each model call takes
+	wrong []string        // requests that no provider would take
+	first map[string]bool // what has happened once
+	// rule may answer in place of the model, for a turn after the given prompt. Nil: it never does.
+	rule func(prompt string, turn int) (step llmtest.Step, ok bool)
+	more func(session string) []tool.Tool // tools that only read, of one test
+}
+
+// once reports whether it is called for the first time with this name.
+func (w *world) once(name string) bool {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.first == nil {
+		w.first = map[string]bool{}
+	}
+	before := w.first[name]
+	w.first[name] = true
+	return !before
+}
+
+// happened reports whether once was called with this name.
+func (w *world) happened(name string) bool {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.first[name]
 }
 
 func (w *world) count(tool string, call string) {
@@ -78,7 +101,7 @@ func (w *world) tool(session string, spec tool.Spec) tool.Tool {
 // agent returns an agent with a tool of each class: lookup only reads, note may be repeated,
 // charge may not, and a person has to permit refund.
 func (w *world) agent(_ context.Context, at durable.Where) (durable.Hosted, error) {
-	return durable.Hosted{Agent: &agent.Agent{
+	a := &agent.Agent{
 		Program: "durabletest",
 		Model:   &llmtest.Model{Rule: w.answer},
 		Tools: []tool.Tool{
@@ -86,7 +109,14 @@ func (w *world) agent(_ context.Context, at durable.Where) (durable.Hosted, erro
 			w.tool(at.Session, tool.Spec{Name: "charge"}), w.tool(at.Session, tool.Spec{Name: "refund"}),
 		},
 		Permissions: permission.Policy{Allow: []permission.Rule{"lookup", "note", "charge"}},
-	}}, nil
+	}
+	if w.more != nil {
+		for _, t := range w.more(at.Session) {
+			a.Tools = append(a.Tools, t)
+			a.Permissions.Allow = append(a.Permissions.Allow, permission.Rule(t.Spec().Name))
+		}
+	}
+	return durable.Hosted{Agent: a}, nil
 }
 
 // answer plays the model. A prompt that names refund calls that tool. Others call lookup and
@@ -103,6 +133,12 @@ func (w *world) answer(r *llmtest.Request, _ int) llmtest.Step {
 		}
 	}
 	step := llmtest.Say("done: " + prompt)
+	if w.rule != nil {
+		if own, ok := w.rule(prompt, turn); ok {
+			own.Delay = w.think
+			return own
+		}
+	}
 	switch {
 	case strings.HasPrefix(prompt, "do refund"):
 		if turn == 0 {
