@@ -5,7 +5,7 @@
 	const main = $("main"), items = $("items"), live = $("live"), asks = $("asks"), said = $("said"), net = $("net"), news = $("news"), composer = $("composer");
 	const title = document.title;
 	let last = Number(body.dataset.last), version = Number(body.dataset.version), earlier = Number(body.dataset.earlier);
-	let source, heard = 0, waiting, loading = false, stale = false, fresh = 0;
+	let source, heard = 0, waiting, loading = false, stale = false, fresh = 0, running = "since" in $("status").dataset;
 
 	const say = (text) => { if (net) net.textContent = text; };
 	const box = () => getComputedStyle(main).overflowY === "auto" ? main : document.scrollingElement;
@@ -129,17 +129,43 @@
 		}
 	};
 	const show = (part) => {
-		const was = atEnd();
+		const was = atEnd(), seen = cards().map((c) => c.dataset.call), ran = running;
 		let added = 0;
+		running = part.dataset.running === "true";
 		version = Number(part.dataset.version);
 		for (const item of [...part.querySelector(".items").children]) added += turn(item);
 		for (const name of ["status", "mode", "cost", "left", "right", "buttons", "queue"]) swap(name, part);
 		questions(part);
-		if (composer) composer.text.placeholder = part.dataset.running === "true" ? "Steer: the agent reads it after its current step" : "Message; ctrl+enter sends it";
-		document.title = (asks.childElementCount ? "? " : part.dataset.running === "true" ? "● " : "") + title;
+		if (composer) composer.text.placeholder = running ? "Steer: the agent reads it after its current step" : "Message; ctrl+enter sends it";
+		document.title = (asks.childElementCount ? "? " : running ? "● " : "") + title;
+		if (cards().some((c) => !seen.includes(c.dataset.call))) notify("A question waits for you.");
+		else if (ran && !running) notify("The run has ended.");
 		clock();
 		follow(was, added);
 	};
+
+	// Notifications come only after the person has asked for them, and only for a page that nobody sees. It
+	// has no stream then, because a browser has few connections: it asks now and then.
+	const bell = $("notify"), bells = () => localStorage.getItem("notify") === "on" && Notification.permission === "granted";
+	const ring = () => { bell.hidden = false; bell.setAttribute("aria-pressed", bells()); };
+	const notify = (text) => {
+		if (!document.hidden || bell.hidden || !bells()) return;
+		try {
+			const note = new Notification(title, { body: text, tag: id, renotify: true });
+			note.onclick = () => { window.focus(); note.close(); };
+		} catch { say("this browser shows no notifications of pages"); }
+	};
+	if ("Notification" in window && isSecureContext) {
+		ring();
+		bell.addEventListener("click", async () => {
+			const off = bells();
+			if (!off && await Notification.requestPermission() !== "granted") { say("your browser blocks notifications of this page"); return; }
+			localStorage.setItem("notify", off ? "off" : "on");
+			ring();
+		});
+		addEventListener("storage", ring);
+		setInterval(() => { if (document.hidden && bells()) refresh(); }, 10000);
+	}
 
 	const older = async () => {
 		const line = $("more");
@@ -196,7 +222,7 @@
 		source.onerror = () => { say("not connected"); if (source.readyState === 2) setTimeout(connect, 3000); };
 	};
 	setInterval(() => { if (!document.hidden && Date.now() - heard > 25000) connect(); }, 5000);
-	document.addEventListener("visibilitychange", () => { if (document.hidden) { if (source) source.close(); } else connect(); });
+	document.addEventListener("visibilitychange", () => { if (document.hidden) { if (source) source.close(); } else { cards().forEach(guard); connect(); } });
 
 	const clock = () => {
 		const at = $("status"), since = at && Date.parse(at.dataset.since);
