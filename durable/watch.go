@@ -62,6 +62,9 @@ func (c *Client) Events(ctx context.Context, sessionID string, after int64) iter
 				if !settled.late(e.Data) && !yield(e, nil) {
 					return
 				}
+			case <-ctx.Done(): // the reader of facts may have left without a word
+				yield(event.Event{}, fmt.Errorf("durable: watching session %s: %w", sessionID, ctx.Err()))
+				return
 			}
 		}
 	}
