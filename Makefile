@@ -1,4 +1,5 @@
 # make demo   the main job: a real agent loop, no key, no network
+# make demo-cluster  three workers and a database of their own, and you kill workers; ARGS=-auto needs nobody
 # make test   all tests
 # make check  format, vet, staticcheck, tidy, other platforms
 
@@ -17,13 +18,17 @@ PACKAGES := ./... ./cmd/openagent/...
 # The program that go tool would run. Within a workspace, go refuses -modfile.
 STATICCHECK = $$(GOWORK=off $(GO) tool -modfile=internal/devtools/go.mod -n staticcheck)
 
-.PHONY: build demo servers test check acceptance bench
+.PHONY: build demo demo-cluster servers test check acceptance bench
 
 build:
 	$(GO) build -o $(BIN) ./cmd/openagent
 
 demo: build
 	$(BIN) demo
+
+demo-cluster:
+	cd postgres && GOWORK=off $(GO) build -o ../bin/demo-cluster ./examples/cluster
+	bin/demo-cluster $(ARGS)
 
 # Language and MCP servers that tests start, into .cache.
 servers:

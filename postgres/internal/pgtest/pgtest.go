@@ -36,7 +36,7 @@ var ErrNone = errors.New("no PostgreSQL on this machine: neither initdb in PATH,
 // Start starts a server. It fails with [ErrNone] if there is no PostgreSQL. Call Stop at the
 // end.
 func Start() (_ *Server, err error) {
-	bin, err := find()
+	bin, err := Find()
 	if err != nil {
 		return nil, err
 	}
@@ -131,6 +131,9 @@ func (s *Server) url(database string) string {
 	return "postgres:///" + database + "?" + url.Values{"host": {s.dir}, "user": {"postgres"}}.Encode()
 }
 
+// URL returns the connection string of a database that is empty at first.
+func (s *Server) URL() string { return s.url("postgres") }
+
 // Database makes an empty database, which is removed at the end of the test, and returns its
 // connection string.
 func (s *Server) Database(tb testing.TB) string {
@@ -154,8 +157,8 @@ func (s *Server) exec(tb testing.TB, statement string) {
 	}
 }
 
-// find returns the folder with the programs of PostgreSQL.
-func find() (string, error) {
+// Find returns the folder with the programs of PostgreSQL. It fails with [ErrNone] if there is none.
+func Find() (string, error) {
 	if path, err := exec.LookPath("initdb"); err == nil {
 		if path, err = filepath.EvalSymlinks(path); err == nil {
 			return filepath.Dir(path), nil
