@@ -2,8 +2,10 @@ package main
 
 import (
 	"bufio"
+	"context"
 	"encoding/json"
 	"io"
+	"net"
 	"net/http"
 	"net/http/cookiejar"
 	"net/url"
@@ -29,7 +31,7 @@ type browser struct {
 // opens logs a browser in with the last address on the screen.
 func (p *person) opens() *browser {
 	p.t.Helper()
-	all := regexp.MustCompile(`(http://127\.0\.0\.1:\d+)/login\?code=[0-9a-f]{64}`).FindAllStringSubmatch(p.all.String(), -1)
+	all := regexp.MustCompile(`(http://openagent-[0-9a-f]{16}\.localhost:\d+)/login\?code=[0-9a-f]{64}`).FindAllStringSubmatch(p.all.String(), -1)
 	if all == nil {
 		p.t.Fatalf("there is no address on the screen: %q", p.all.String())
 	}
@@ -37,7 +39,15 @@ func (p *person) opens() *browser {
 	if err != nil {
 		p.t.Fatal(err)
 	}
-	b := &browser{t: p.t, client: &http.Client{Jar: jar}, address: all[len(all)-1][1]}
+	// As browsers do, it finds this machine by each name below localhost.
+	find := func(ctx context.Context, network, address string) (net.Conn, error) {
+		_, port, err := net.SplitHostPort(address)
+		if err != nil {
+			return nil, err
+		}
+		return new(net.Dialer).DialContext(ctx, network, net.JoinHostPort("127.0.0.1", port))
+	}
+	b := &browser{t: p.t, client: &http.Client{Jar: jar, Transport: &http.Transport{DialContext: find}}, address: all[len(all)-1][1]}
 	res, err := b.client.Get(all[len(all)-1][0])
 	if err != nil {
 		p.t.Fatal(err)

@@ -12,8 +12,8 @@ import (
 	"net"
 	"net/http"
 	"slices"
-	"strconv"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -28,11 +28,12 @@ import (
 type Server struct {
 	Address string // "" if it does not listen
 
-	shares *serve.Server
-	page   atomic.Pointer[serve.Server] // nil: there is none
-	hosts  []string
-	http   *http.Server
-	ended  chan struct{}
+	browsers string // the address for them
+	shares   *serve.Server
+	page     atomic.Pointer[serve.Server] // nil: there is none
+	hosts    []string
+	http     *http.Server
+	serving  sync.WaitGroup
 }
 
 // New returns a server of shares that does not listen. Give it the names that browsers may use for it.
@@ -52,23 +53,29 @@ const inside = "inside..process"
 
 // Listen makes the server answer requests on this machine, at a free port if port is 0.
 func (s *Server) Listen(ctx context.Context, port int) error {
-	l, err := new(net.ListenConfig).Listen(ctx, "tcp", net.JoinHostPort("127.0.0.1", strconv.Itoa(port)))
+	all, err := Loopback(ctx, port)
 	if err != nil {
-		return cli.Usagef("listening: %w; choose another --port", err)
+		return cli.Usagef("%w; choose another --port", err)
 	}
-	at := l.Addr().(*net.TCPAddr)
-	s.hosts = append(slices.Clone(s.hosts), at.String(), net.JoinHostPort("localhost", strconv.Itoa(at.Port)))
-	s.shares.Hosts = append(s.shares.Hosts, s.hosts...)
+	at := all[0].Addr().(*net.TCPAddr)
 	s.Address = "http://" + at.String()
+	s.browsers = s.Address
+	own := NameForBrowsers(at.Port, s.shares.Token, s.hosts)
+	s.hosts = append(slices.Clone(s.hosts), Names(all)...)
+	if own != "" {
+		s.browsers, s.hosts = "http://"+own, append(s.hosts, own)
+	}
+	s.shares.Hosts = append(s.shares.Hosts, s.hosts...)
 	s.http = &http.Server{Handler: http.HandlerFunc(s.serve), ReadHeaderTimeout: automation.HeaderTimeout, ReadTimeout: time.Minute, IdleTimeout: automation.IdleTimeout, MaxHeaderBytes: 32 << 10,
 		ErrorLog: slog.NewLogLogger(slog.DiscardHandler, slog.LevelDebug)}
-	limited := connlimit.New(l, automation.MaxConnections)
-	limited.Server(s.http)
-	s.ended = make(chan struct{})
-	go func() {
-		defer close(s.ended)
-		_ = s.http.Serve(limited)
-	}()
+	for i, l := range all {
+		limited := connlimit.New(l, automation.MaxConnections)
+		limited.Server(s.http)
+		all[i] = limited
+	}
+	for _, l := range all {
+		s.serving.Go(func() { _ = s.http.Serve(l) })
+	}
 	return nil
 }
 
@@ -97,7 +104,7 @@ func (s *Server) Show(page *serve.Server) (end func() error) {
 const endTime = 5 * time.Second
 
 // Open returns the address that logs one browser in to the page.
-func (s *Server) Open() string { return s.Address + "/login?code=" + s.page.Load().LoginCode() }
+func (s *Server) Open() string { return s.browsers + "/login?code=" + s.page.Load().LoginCode() }
 
 // Close ends all streams, and stops listening.
 func (s *Server) Close() error {
@@ -110,7 +117,7 @@ func (s *Server) Close() error {
 	if s.http.Shutdown(ctx) != nil {
 		err = errors.Join(err, s.http.Close())
 	}
-	<-s.ended
+	s.serving.Wait()
 	return err
 }
 

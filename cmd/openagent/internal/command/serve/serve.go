@@ -4,9 +4,7 @@ package serve
 
 import (
 	"context"
-	"crypto/sha256"
 	"crypto/tls"
-	"encoding/hex"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -138,67 +136,33 @@ func (o *options) check() error {
 	return nil
 }
 
-// listeners listens on all addresses. Without --listen these are the IPv4 and the IPv6 loopback
-// address. One of the two may be missing on a machine.
+// listeners listens on all addresses: on both loopback addresses, or on another one.
 func (o *options) listeners(ctx context.Context) ([]net.Listener, error) {
-	addresses := []string{o.listen}
-	if o.listen == "" {
-		addresses = []string{net.JoinHostPort("127.0.0.1", strconv.Itoa(o.port)), net.JoinHostPort("::1", strconv.Itoa(o.port))}
+	port, both := o.port, o.listen == ""
+	if at, err := net.ResolveTCPAddr("tcp", o.listen); err == nil && live.IsLoopback(at.IP) {
+		port, both = at.Port, true
 	}
-	var (
-		all    []net.Listener
-		failed error
-	)
-	for i, address := range addresses {
-		l, err := new(net.ListenConfig).Listen(ctx, "tcp", address)
+	if both {
+		all, err := live.Loopback(ctx, port)
 		if err != nil {
-			failed = errors.Join(failed, err)
-			continue
+			return nil, cli.Usagef("%w; choose another --port", err)
 		}
-		all = append(all, l)
-		if o.port == 0 && i == 0 && len(addresses) > 1 { // the same free port for both
-			addresses[1] = net.JoinHostPort("::1", strconv.Itoa(l.Addr().(*net.TCPAddr).Port))
-		}
+		return all, nil
 	}
-	if len(all) == 0 || o.listen == "" && all[0].Addr().(*net.TCPAddr).IP.To4() == nil {
-		for _, l := range all {
-			l.Close()
-		}
-		return nil, cli.Usagef("listening: %w; choose another --port", failed)
+	l, err := new(net.ListenConfig).Listen(ctx, "tcp", o.listen)
+	if err != nil {
+		return nil, cli.Usagef("listening: %w; choose another --listen", err)
 	}
-	return all, nil
+	return []net.Listener{l}, nil
 }
 
-// names returns the names of the server for Host headers: its addresses, and those of --host.
-func (o *options) names(all []net.Listener) []string {
-	var names []string
-	for _, l := range all {
-		at := l.Addr().(*net.TCPAddr)
-		names = append(names, at.String())
-		if at.IP.IsLoopback() {
-			names = append(names, net.JoinHostPort("localhost", strconv.Itoa(at.Port)))
-		}
-	}
-	return append(names, o.hosts...)
-}
-
-// forBrowsers returns the name and port that browsers use: a name that only this server and its user
-// know, because a browser sends cookies of 127.0.0.1 to the servers at all its ports. Browsers find this
-// machine by each name below localhost. "" if they come by another name: with a certificate, behind a
-// proxy, by an address that such names do not lead to, or if --host has a loopback address.
+// forBrowsers returns the name and port that browsers use. "" if they come by another one: with a
+// certificate, behind a proxy, or by an address that names below localhost do not lead to.
 func (o *options) forBrowsers(at *net.TCPAddr, token string) string {
-	loopback := func(host string) bool {
-		name, _, err := net.SplitHostPort(host)
-		if err != nil {
-			name = strings.Trim(host, "[]")
-		}
-		return strings.EqualFold(name, "localhost") || net.ParseIP(name).IsLoopback()
-	}
-	if o.cert != "" || o.behindProxy || slices.ContainsFunc(o.hosts, loopback) || !at.IP.Equal(net.IPv4(127, 0, 0, 1)) && !at.IP.Equal(net.IPv6loopback) {
+	if o.cert != "" || o.behindProxy || !live.IsLoopback(at.IP) {
 		return ""
 	}
-	sum := sha256.Sum256([]byte("name for browsers " + token))
-	return net.JoinHostPort("openagent-"+hex.EncodeToString(sum[:8])+".localhost", strconv.Itoa(at.Port))
+	return live.NameForBrowsers(at.Port, token, o.hosts)
 }
 
 // A Start is the line of JSON that the command writes with --output-format json.
@@ -238,7 +202,7 @@ func run(ctx context.Context, h *cli.IO, o *options) error {
 	if err != nil {
 		return err
 	}
-	s.Hosts = o.names(all)
+	s.Hosts = append(live.Names(all), o.hosts...)
 	own := o.forBrowsers(all[0].Addr().(*net.TCPAddr), token)
 	if own != "" {
 		s.Hosts = append(s.Hosts, own)
