@@ -59,6 +59,7 @@ func Run(t *testing.T, virtual bool, open func(t *testing.T) Pair) {
 		"deadly tool":           deadly,
 		"large":                 large,
 		"readers":               readers,
+		"parity":                parity,
 	} {
 		t.Run(name, func(t *testing.T) {
 			if virtual {
