@@ -65,7 +65,8 @@ const (
 // Wake implements [durable.Engine].
 func (e Engine) Wake(ctx context.Context, sessionID string) error {
 	in := wake{Session: sessionID, Queue: e.Queue, Heartbeat: cmp.Or(e.Heartbeat, 10*time.Second)}
-	_, err := e.Client.SignalWithStartWorkflow(ctx, workflowID+e.Queue+"/"+sessionID, wakeSignal, nil, client.StartWorkflowOptions{TaskQueue: e.Queue}, workflowName, in)
+	_, err := e.Client.SignalWithStartWorkflow(ctx, workflowID+e.Queue+"/"+sessionID, wakeSignal, nil,
+		client.StartWorkflowOptions{TaskQueue: e.Queue, WorkflowTaskTimeout: stepTime}, workflowName, in)
 	return err
 }
 
@@ -106,7 +107,7 @@ func wakeUp(ctx workflow.Context, in wake) error {
 		if err != nil {
 			return err
 		}
-		if out.Outcome != durable.Yielded && out.Outcome != durable.Elsewhere && woken.Len() == 0 {
+		if out.Outcome != durable.Elsewhere && woken.Len() == 0 {
 			return nil
 		}
 	}
@@ -124,7 +125,9 @@ func unreachable(err error) bool {
 
 // Options of [Run]. The zero value has the defaults.
 type Options struct {
-	// Worker are options of the Temporal workers. WorkerStopTimeout is set by Run.
+	// Worker are options of the Temporal workers. WorkerStopTimeout is set by Run, and the
+	// default of StickyScheduleToStartTimeout is half a second: a workflow has a dozen events, so
+	// that it costs less to read them again than to wait for a worker that may have died.
 	Worker worker.Options
 }
 
@@ -133,6 +136,7 @@ type Options struct {
 // that place too. Engines must use the same queue.
 func Run(ctx context.Context, c client.Client, queue string, w *durable.Worker, o Options) error {
 	o.Worker.WorkerStopTimeout = cmp.Or(w.Grace, 30*time.Second) + 10*time.Second
+	o.Worker.StickyScheduleToStartTimeout = cmp.Or(o.Worker.StickyScheduleToStartTimeout, stickyTime)
 	queues := []string{queue}
 	if w.Place != "" {
 		queues = append(queues, placeQueue(queue, w.Place))
@@ -158,6 +162,13 @@ func Run(ctx context.Context, c client.Client, queue string, w *durable.Worker, 
 	background.Wait()
 	return nil
 }
+
+// stepTime is how long a step of a workflow may take. It takes a millisecond, unless it was given to
+// a worker that ends, which loses it.
+const stepTime = 2 * time.Second
+
+// stickyTime is how long the next step of a workflow waits for the worker that had the last one.
+const stickyTime = 500 * time.Millisecond
 
 func stopAll(all []worker.Worker) {
 	var stopping sync.WaitGroup
@@ -186,6 +197,15 @@ func sweep(ctx context.Context, c client.Client, queue string, w *durable.Worker
 	}
 }
 
+// errYielded is the error of a visit whose worker had to leave. The server then gives the activity
+// to another worker at once. A result would first go to the workflow, whose next step waits for
+// the worker that had the last one, which is the one that ends.
+var errYielded = temporal.NewApplicationErrorWithOptions("the worker had to leave the session; another one continues", "yielded",
+	temporal.ApplicationErrorOptions{NextRetryDelay: yieldPause})
+
+// yieldPause is the pause before another worker gets the session.
+const yieldPause = 10 * time.Millisecond
+
 // visit is the activity.
 func visit(ctx context.Context, w *durable.Worker, in wake) (report, error) {
 	beating, stop := context.WithCancel(ctx)
@@ -208,6 +228,9 @@ func visit(ctx context.Context, w *durable.Worker, in wake) (report, error) {
 	})
 	if errors.Is(err, agent.ErrConfig) || errors.Is(err, session.ErrCorrupt) {
 		return report{}, temporal.NewNonRetryableApplicationError(err.Error(), badAgent, err)
+	}
+	if err == nil && out == durable.Yielded {
+		return report{}, errYielded
 	}
 	if err != nil || out != durable.Elsewhere {
 		return report{Outcome: out}, err

@@ -2,17 +2,24 @@ package temporal
 
 import (
 	"context"
+	"errors"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/mock"
 	"go.temporal.io/api/enums/v1"
 	"go.temporal.io/sdk/activity"
+	"go.temporal.io/sdk/client"
+	"go.temporal.io/sdk/mocks"
 	sdk "go.temporal.io/sdk/temporal"
 	"go.temporal.io/sdk/testsuite"
 	"go.temporal.io/sdk/workflow"
 
+	"github.com/openagent-go/agent"
 	"github.com/openagent-go/agent/durable"
+	"github.com/openagent-go/agent/durable/durabletest"
+	"github.com/openagent-go/agent/llm/llmtest"
+	"github.com/openagent-go/agent/session"
 )
 
 // A step is one visit of a test: what the workflow asked for, and what it is told.
@@ -30,7 +37,7 @@ func TestWorkflow(t *testing.T) {
 	for name, steps := range map[string][]step{
 		"idle":              {{out: report{Outcome: durable.Idle}}},
 		"waiting":           {{out: report{Outcome: durable.Waiting}}},
-		"yielded":           {{out: report{Outcome: durable.Yielded}}, {out: report{Outcome: durable.Idle}}},
+		"yielded":           {{err: errYielded}, {out: report{Outcome: durable.Idle}}},
 		"woken meanwhile":   {{out: report{Outcome: durable.Idle}, woken: true}, {out: report{Outcome: durable.Idle}}},
 		"elsewhere":         {{out: report{Outcome: durable.Elsewhere, Place: "here"}}, {queue: "q@here", out: report{Outcome: durable.Idle}}},
 		"place moved again": {{out: report{Outcome: durable.Elsewhere, Place: "a"}}, {queue: "q@a", out: report{Outcome: durable.Elsewhere, Place: "b"}}, {out: report{Outcome: durable.Elsewhere, Place: "b"}}, {queue: "q@b", out: report{Outcome: durable.Idle}}},
@@ -66,4 +73,42 @@ func TestWorkflow(t *testing.T) {
 			}
 		})
 	}
+}
+
+// A worker that has to leave a session gives it to another one by an error that is tried again:
+// a result would wait for the worker that ends.
+func TestYield(t *testing.T) {
+	db := &durabletest.Memory{}
+	busy, err := db.Connect().Store("", nil).Open(t.Context(), "s", session.Header{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer busy.Close()
+	w := &durable.Worker{Backend: db.Connect(), Agent: func(context.Context, durable.Where) (durable.Hosted, error) {
+		return durable.Hosted{Agent: &agent.Agent{Model: llmtest.Script()}}, nil
+	}}
+	var suite testsuite.WorkflowTestSuite
+	env := suite.NewTestActivityEnvironment()
+	drain := make(chan struct{})
+	close(drain)
+	env.SetWorkerStopChannel(drain)
+	work := func(ctx context.Context, in wake) (report, error) { return visit(ctx, w, in) }
+	env.RegisterActivityWithOptions(work, activity.RegisterOptions{Name: activityName})
+	_, err = env.ExecuteActivity(activityName, wake{Session: "s", Queue: "q", Heartbeat: time.Second})
+	var application *sdk.ApplicationError
+	if !errors.As(err, &application) || application.NonRetryable() || application.NextRetryDelay() != yieldPause {
+		t.Errorf("a worker that ends returns %v", err)
+	}
+}
+
+// A step that a worker took along when it ended is given to another one soon.
+func TestStepTime(t *testing.T) {
+	c := &mocks.Client{}
+	c.On("SignalWithStartWorkflow", mock.Anything, "openagent/q/s", wakeSignal, nil, mock.MatchedBy(func(o client.StartWorkflowOptions) bool {
+		return o.TaskQueue == "q" && o.WorkflowTaskTimeout == stepTime
+	}), workflowName, mock.Anything).Return(nil, nil).Once()
+	if err := (Engine{Client: c, Queue: "q"}).Wake(t.Context(), "s"); err != nil {
+		t.Error(err)
+	}
+	c.AssertExpectations(t)
 }
