@@ -3,11 +3,14 @@ package postgres
 import (
 	"context"
 	"encoding/json"
+	"fmt"
 	"maps"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"time"
+	"unicode/utf8"
 
 	"github.com/jackc/pgx/v5"
 
@@ -20,9 +23,11 @@ const (
 	factsOf   = "f" // and a session with its space: it has new facts
 	mailOf    = "m" // and a session: it has a new command
 	wakeUp    = "w" // a session has work to do
-	signalsOf = "s" // and a session, a newline, and signals, a line each
+	signalsOf = "s" // and a session, and lines: a number, and signals
+	partOf    = "p" // and a session, and lines: a number, that of the part, 0 if it is the last one; and the part of a signal
 
-	maxPayload = 7900 // bytes; PostgreSQL takes 8,000
+	maxPayload = 7900    // bytes; PostgreSQL takes 8,000
+	maxSignal  = 1 << 20 // bytes of a signal; a longer one is not shown
 )
 
 // A hub sends notifications and receives them, with one connection for all listeners.
@@ -172,12 +177,18 @@ func (h *hub) receive(ctx context.Context) {
 
 // pass passes notifications on until the connection breaks.
 func (h *hub) pass(ctx context.Context, conn *pgx.Conn) {
+	var long longSignal
 	for {
 		n, err := conn.WaitForNotification(ctx)
 		if err != nil {
 			return
 		}
 		rest, signals := strings.CutPrefix(n.Payload, signalsOf)
+		if part, ok := strings.CutPrefix(n.Payload, partOf); ok {
+			if rest, signals = long.add(part); !signals {
+				continue
+			}
+		}
 		h.mu.Lock()
 		if signals {
 			h.show(rest)
@@ -186,6 +197,39 @@ func (h *hub) pass(ctx context.Context, conn *pgx.Conn) {
 		}
 		h.mu.Unlock()
 	}
+}
+
+// A longSignal is put together from the notifications of one statement. They come one after
+// the other, because those of a transaction do.
+type longSignal struct {
+	session string
+	parts   int
+	text    []byte
+}
+
+// add takes a part. It returns what a notification with the signal would be once it is whole.
+func (l *longSignal) add(payload string) (whole string, ok bool) {
+	name, rest, _ := strings.Cut(payload, "\n")
+	head, part, _ := strings.Cut(rest, "\n")
+	var first, number, left int
+	if n, err := fmt.Sscan(head, &first, &number, &left); n != 3 || err != nil {
+		return "", false // of a newer program
+	}
+	if number == 0 {
+		*l = longSignal{session: name}
+	}
+	if number != l.parts || name != l.session || len(l.text)+len(part) > maxSignal {
+		*l = longSignal{parts: -1}
+		return "", false
+	}
+	l.parts++
+	l.text = append(l.text, part...)
+	if left > 0 {
+		return "", false
+	}
+	whole = name + "\n" + string(l.text)
+	*l = longSignal{parts: -1}
+	return whole, true
 }
 
 // show gives signals to the viewers of their session. The caller holds the lock.
@@ -198,7 +242,7 @@ func (h *hub) show(payload string) {
 	for line := range strings.SplitSeq(lines, "\n") {
 		var e event.Event
 		if json.Unmarshal([]byte(line), &e) != nil {
-			continue // of a newer program
+			continue // the number, or of a newer program
 		}
 		for _, c := range viewers {
 			select {
@@ -217,23 +261,52 @@ func (h *hub) wakeAll() {
 	}
 }
 
-// payloads returns the notifications for signals. Signals that do not fit are left out.
+// payloads returns the notifications for signals, in their order. They differ in a number,
+// because PostgreSQL leaves out notifications that a statement has sent already.
 func payloads(session string, signals []event.Event) (out []string) {
-	head := signalsOf + session
-	b := []byte(head)
+	head := func() string { return signalsOf + session + "\n" + strconv.Itoa(len(out)) }
+	b := head()
+	flush := func() {
+		if len(b) > len(head()) {
+			out = append(out, b)
+			b = head()
+		}
+	}
 	for _, e := range signals {
 		line, err := json.Marshal(e)
-		if err != nil || len(head)+1+len(line) > maxPayload {
+		if err != nil || len(line) > maxSignal {
 			continue
 		}
 		if len(b)+1+len(line) > maxPayload {
-			out = append(out, string(b))
-			b = append(b[:0], head...)
+			flush()
 		}
-		b = append(append(b, '\n'), line...)
+		if len(b)+1+len(line) <= maxPayload {
+			b += "\n" + string(line)
+			continue
+		}
+		out = append(out, parts(session, len(out), string(line))...)
+		b = head()
 	}
-	if len(b) > len(head) {
-		out = append(out, string(b))
+	flush()
+	return out
+}
+
+// parts returns the notifications for a signal that does not fit into one. first is the number
+// of the first one in the statement.
+func parts(session string, first int, line string) (out []string) {
+	for len(line) > 0 {
+		head := fmt.Sprintf("%s%s\n%d %d ", partOf, session, first, len(out))
+		room := maxPayload - len(head) - len("0\n")
+		if room < utf8.UTFMax {
+			return nil
+		}
+		n, left := len(line), 0
+		if n > room {
+			for n, left = room, 1; !utf8.RuneStart(line[n]); n-- {
+			}
+		}
+		out = append(out, fmt.Sprintf("%s%d\n%s", head, left, line[:n]))
+		line = line[n:]
 	}
 	return out
 }

@@ -107,7 +107,7 @@ func (d *DB) SetPlace(ctx context.Context, session, place string) error {
 	return err
 }
 
-// Publish implements [durable.Backend]. A signal of more than 7,900 bytes is not shown.
+// Publish implements [durable.Backend]. A signal of more than 1 MB is not shown.
 func (d *DB) Publish(ctx context.Context, session string, signals []event.Event) error {
 	all := payloads(session, signals)
 	if len(all) == 0 {

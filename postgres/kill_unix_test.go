@@ -25,6 +25,7 @@ import (
 	"github.com/openagent-go/agent/permission"
 	"github.com/openagent-go/agent/postgres"
 	"github.com/openagent-go/agent/postgres/internal/pgtest"
+	"github.com/openagent-go/agent/session"
 	"github.com/openagent-go/agent/tool"
 )
 
@@ -62,6 +63,9 @@ func workProcess(url string) int {
 	return 0
 }
 
+// An agentOf makes the agent of a session. ran notes that a call runs.
+type agentOf func(session string, ran func(tool, call string) error) *agent.Agent
+
 // killedAgent returns an agent that looks something up, makes a note and charges twice.
 func killedAgent(session string, ran func(tool, call string) error) *agent.Agent {
 	type none struct{}
@@ -98,6 +102,39 @@ func killedAgent(session string, ran func(tool, call string) error) *agent.Agent
 	}}
 	return &agent.Agent{Program: "kills", Model: model, Permissions: permission.Policy{Mode: permission.Bypass}, Tools: []tool.Tool{
 		made(tool.Spec{Name: "lookup", ReadOnly: true}), made(tool.Spec{Name: "note", Idempotent: true}), made(tool.Spec{Name: "charge"})}}
+}
+
+// factCounts counts facts of a session.
+type factCounts struct{ resumed, unknown, calls int }
+
+// validFacts counts facts, and holds that each call has one result.
+func validFacts(t *testing.T, store session.Store, id string) (n factCounts) {
+	t.Helper()
+	results := map[string]int{}
+	for e, err := range store.Read(t.Context(), id, 0) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		switch f := e.Data.(type) {
+		case event.Resumed:
+			n.resumed++
+		case event.AssistantMessage:
+			n.calls += len(f.Response.Message.ToolUses())
+		case event.ToolResult:
+			if results[f.Call]++; f.Cause != "" {
+				n.unknown++
+			}
+		}
+	}
+	if len(results) != n.calls {
+		t.Errorf("%s: %d calls have %d results", id, n.calls, len(results))
+	}
+	for call, times := range results {
+		if times != 1 {
+			t.Errorf("%s: call %s has %d results", id, call, times)
+		}
+	}
+	return n
 }
 
 // startWorker starts a worker process.
@@ -169,35 +206,12 @@ func TestKilledProcesses(t *testing.T) {
 	if err != nil || most > 1 {
 		t.Errorf("a charge ran %d times, %v", most, err)
 	}
-	resumed, unknown, calls := 0, 0, 0
+	var sum factCounts
 	for i := range sessions {
-		results, wanted := map[string]int{}, 0
-		for e, err := range db.Store("", nil).Read(t.Context(), fmt.Sprint("s", i), 0) {
-			if err != nil {
-				t.Fatal(err)
-			}
-			switch f := e.Data.(type) {
-			case event.Resumed:
-				resumed++
-			case event.AssistantMessage:
-				wanted += len(f.Response.Message.ToolUses())
-			case event.ToolResult:
-				if results[f.Call]++; f.Cause != "" {
-					unknown++
-				}
-			}
-		}
-		calls += wanted
-		if len(results) != wanted {
-			t.Errorf("s%d: %d calls have %d results", i, wanted, len(results))
-		}
-		for call, n := range results {
-			if n != 1 {
-				t.Errorf("s%d: call %s has %d results", i, call, n)
-			}
-		}
+		n := validFacts(t, db.Store("", nil), fmt.Sprint("s", i))
+		sum.resumed, sum.unknown, sum.calls = sum.resumed+n.resumed, sum.unknown+n.unknown, sum.calls+n.calls
 	}
-	t.Logf("%d prompts, %d calls, %d charges; runs were resumed %d times; the outcome of %d calls is not known", len(sent), calls, charges, resumed, unknown)
+	t.Logf("%d prompts, %d calls, %d charges; runs were resumed %d times; the outcome of %d calls is not known", len(sent), sum.calls, charges, sum.resumed, sum.unknown)
 	for _, w := range workers { // and they end when they are asked to
 		_ = w.Process.Signal(syscall.SIGTERM)
 		if err := w.Wait(); err != nil {

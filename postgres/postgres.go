@@ -33,9 +33,9 @@ type Options struct {
 // A DB is a database with sessions. Its methods are safe for concurrent use.
 //
 // It makes its tables in the schema openagent. Connections are those of a pgxpool, so the
-// URL may have its parameters, such as pool_max_conns, which is 4 or the number of
-// processors by default: set about 24 for 64 busy sessions. One more connection listens to
-// notifications. It must not go through a pooler that gives each transaction another one.
+// URL may have its parameters. pool_max_conns is 24 by default, enough for 64 busy sessions;
+// connections are made when they are needed. One more connection listens to notifications.
+// It must not go through a pooler that gives each transaction another one.
 type DB struct {
 	pool  *pgxpool.Pool
 	lease time.Duration
@@ -52,12 +52,31 @@ var _ durable.Backend = (*DB)(nil)
 // Open connects to a database, and makes or changes its tables if they are of an older
 // version. url is a connection string as pgx takes it.
 func Open(ctx context.Context, url string, o Options) (*DB, error) {
-	if o.Lease < 0 {
-		return nil, errors.New("postgres: Options.Lease must not be negative")
+	config, err := configOf(url)
+	if err != nil {
+		return nil, err
 	}
+	return openWith(ctx, config, o)
+}
+
+// defaultConnections is the largest number of connections of a pool, unless the URL has one.
+const defaultConnections = 24
+
+// configOf returns the configuration of a pool.
+func configOf(url string) (*pgxpool.Config, error) {
 	config, err := pgxpool.ParseConfig(url)
 	if err != nil {
 		return nil, errURL(err)
+	}
+	if one, err := pgx.ParseConfig(url); err == nil && one.RuntimeParams["pool_max_conns"] == "" {
+		config.MaxConns = defaultConnections
+	}
+	return config, nil
+}
+
+func openWith(ctx context.Context, config *pgxpool.Config, o Options) (*DB, error) {
+	if o.Lease < 0 {
+		return nil, errors.New("postgres: Options.Lease must not be negative")
 	}
 	pool, err := pgxpool.NewWithConfig(ctx, config)
 	if err != nil {

@@ -6,7 +6,7 @@ CREATE TABLE openagent.sessions (
 	summary  text NOT NULL DEFAULT '{}', -- JSON of session.Summary
 	last     bigint NOT NULL DEFAULT 0,  -- number of the last fact
 	updated  bigint NOT NULL,            -- nanoseconds; a timestamptz has microseconds
-	epoch    bigint NOT NULL DEFAULT 0,  -- how often the session was opened
+	epoch    bigint NOT NULL DEFAULT 0,  -- greater each time that the session is opened
 	worker   text NOT NULL DEFAULT '',   -- that opened it, for people
 	lease    timestamptz,                -- until then it belongs to that worker; null: nobody has it open
 	UNIQUE (space, id)

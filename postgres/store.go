@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"iter"
+	"math/rand/v2"
 	"slices"
 	"strings"
 	"time"
@@ -74,11 +75,13 @@ func (s *store) open(ctx context.Context, id string, h session.Header) (*log, er
 	}
 	l := &log{store: s, id: id}
 	var summary []byte
+	// The epoch grows by a random step. A database that has lost its last commits, for example
+	// when a replica took over, must not give a number out again that a worker still has.
 	err = s.db.pool.QueryRow(ctx, `
-		INSERT INTO openagent.sessions AS s (space, id, header, updated, epoch, worker, lease) VALUES ($1, $2, $3, $4, 1, $5, now() + $6)
-		ON CONFLICT (space, id) DO UPDATE SET epoch = s.epoch + 1, worker = $5, lease = now() + $6 WHERE s.lease IS NULL OR s.lease < now()
+		INSERT INTO openagent.sessions AS s (space, id, header, updated, epoch, worker, lease) VALUES ($1, $2, $3, $4, $7, $5, now() + $6)
+		ON CONFLICT (space, id) DO UPDATE SET epoch = s.epoch + $7, worker = $5, lease = now() + $6 WHERE s.lease IS NULL OR s.lease < now()
 		RETURNING n, epoch, last, header, summary`,
-		s.space, id, header, h.Created.UnixNano(), s.worker, s.db.lease).Scan(&l.n, &l.epoch, &l.last, &header, &summary)
+		s.space, id, header, h.Created.UnixNano(), s.worker, s.db.lease, 1+rand.Int64N(1<<32)).Scan(&l.n, &l.epoch, &l.last, &header, &summary)
 	if errors.Is(err, pgx.ErrNoRows) {
 		return nil, fmt.Errorf("%s: %w", id, session.ErrBusy)
 	}
