@@ -4,6 +4,7 @@ package postgres_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"strings"
 	"sync"
@@ -17,6 +18,7 @@ import (
 	"github.com/openagent-go/agent/llm/llmtest"
 	"github.com/openagent-go/agent/postgres"
 	"github.com/openagent-go/agent/session"
+	"github.com/openagent-go/agent/team"
 )
 
 // pooled returns an empty database with connections for 64 busy sessions.
@@ -165,4 +167,75 @@ func BenchmarkPrompt(b *testing.B) {
 			b.Fatal(end.Reason, err)
 		}
 	}
+}
+
+// BenchmarkTeam adds a task in one program, reads it in another, claims tasks in eight programs
+// with one connection pool, and sends mail that another program takes.
+func BenchmarkTeam(b *testing.B) {
+	db := pooled(b)
+	one, two := db.Team(), db.Team()
+	defer one.Close()
+	defer two.Close()
+	add := func(b *testing.B, space string) {
+		if _, err := one.AddTask(b.Context(), space, team.Task{Subject: "x"}); err != nil {
+			b.Fatal(err)
+		}
+	}
+	b.Run("add", func(b *testing.B) {
+		space := "add"
+		for i := 0; b.Loop(); i++ {
+			if i%1000 == 0 { // a space holds 10,000
+				space = fmt.Sprint("add", i, time.Now().UnixNano())
+			}
+			add(b, space)
+		}
+	})
+	b.Run("read", func(b *testing.B) {
+		add(b, "read")
+		for b.Loop() {
+			if _, err := two.Task(b.Context(), "read", "task_1"); err != nil {
+				b.Fatal(err)
+			}
+		}
+	})
+	b.Run("claim 8", func(b *testing.B) {
+		space := fmt.Sprint("claim", time.Now().UnixNano())
+		n := min(b.N, 5000)
+		for range n {
+			add(b, space)
+		}
+		var all sync.WaitGroup
+		b.ResetTimer()
+		for i := range 8 {
+			all.Go(func() {
+				store := db.Team()
+				for {
+					_, err := store.Claim(b.Context(), space, fmt.Sprint("w", i), time.Hour)
+					if errors.Is(err, team.ErrNone) {
+						return
+					}
+					if err != nil {
+						b.Error(err)
+						return
+					}
+				}
+			})
+		}
+		all.Wait()
+		b.ReportMetric(float64(n)/b.Elapsed().Seconds(), "claims/s")
+	})
+	b.Run("mail", func(b *testing.B) {
+		space := fmt.Sprint("mail", time.Now().UnixNano())
+		if _, err := one.CreateTeam(b.Context(), space, "red", "lead", []string{"ann"}, ""); err != nil {
+			b.Fatal(err)
+		}
+		for b.Loop() {
+			if _, err := one.Send(b.Context(), space, team.Message{From: "lead", To: "ann", Content: "x"}); err != nil {
+				b.Fatal(err)
+			}
+			if err := two.Take(b.Context(), space, "ann", func([]team.Message) error { return nil }); err != nil {
+				b.Fatal(err)
+			}
+		}
+	})
 }

@@ -4,6 +4,8 @@ import (
 	"context"
 
 	"github.com/jackc/pgx/v5"
+
+	"github.com/openagent-go/agent/team"
 )
 
 // OpenTraced is Open, with a tracer that sees the statements of the pool.
@@ -24,3 +26,6 @@ func MaxConns(url string) (int32, error) {
 	}
 	return config.MaxConns, nil
 }
+
+// LedgerOf returns the ledger of a database's teams.
+func LedgerOf(d *DB) team.Ledger { return &ledger{d} }

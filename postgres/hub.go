@@ -25,6 +25,8 @@ const (
 	wakeUp    = "w" // a session has work to do
 	signalsOf = "s" // and a session, and lines: a number, and signals
 	partOf    = "p" // and a session, and lines: a number, that of the part, 0 if it is the last one; and the part of a signal
+	teamOf    = "t" // and a space: somebody has written to its tasks, teams and mail
+	lockOf    = "l" // and a name: this lock is free
 
 	maxPayload = 7900    // bytes; PostgreSQL takes 8,000
 	maxSignal  = 1 << 20 // bytes of a signal; a longer one is not shown
@@ -38,7 +40,7 @@ type hub struct {
 	due  chan struct{} // capacity one: there is something to send
 
 	mu        sync.Mutex
-	changed   map[string]bool // sessions with new facts that nobody was notified of
+	changed   map[string]bool // payloads of notifications that are to be sent
 	listeners map[string]map[chan struct{}]bool
 	viewers   map[string]map[chan event.Event]bool
 }
@@ -94,10 +96,13 @@ func (h *hub) view(session string) (<-chan event.Event, func()) {
 }
 
 // appended notifies those who wait for facts of a session, here and elsewhere.
-func (h *hub) appended(name string) {
+func (h *hub) appended(name string) { h.tell(factsOf + name) }
+
+// tell notifies those who listen to a name, here and elsewhere.
+func (h *hub) tell(name string) {
 	h.mu.Lock()
 	h.changed[name] = true
-	h.wake(factsOf + name)
+	h.wake(name)
 	h.mu.Unlock()
 	select {
 	case h.due <- struct{}{}:
@@ -119,7 +124,7 @@ func (h *hub) wake(name string) {
 // the appends: a NOTIFY lets all commits of a database wait for one another.
 const sendEvery = 5 * time.Millisecond
 
-// send sends the notifications about new facts.
+// send sends the notifications of tell.
 func (h *hub) send(ctx context.Context) {
 	for {
 		select {
@@ -128,10 +133,7 @@ func (h *hub) send(ctx context.Context) {
 		case <-h.due:
 		}
 		h.mu.Lock()
-		var payloads []string
-		for name := range h.changed {
-			payloads = append(payloads, factsOf+name)
-		}
+		payloads := slices.Collect(maps.Keys(h.changed))
 		clear(h.changed)
 		h.mu.Unlock()
 		_ = h.notify(ctx, payloads...) // readers look again after a second

@@ -40,6 +40,7 @@ type DB struct {
 	pool  *pgxpool.Pool
 	lease time.Duration
 	hub   *hub
+	locks *locks
 
 	mu      sync.Mutex
 	held    map[*log]struct{} // sessions that are open
@@ -87,7 +88,7 @@ func openWith(ctx context.Context, config *pgxpool.Config, o Options) (*DB, erro
 		pool.Close()
 		return nil, fmt.Errorf("postgres: preparing the tables: %w", err)
 	}
-	d.hub = newHub(d)
+	d.hub, d.locks = newHub(d), newLocks(d)
 	return d, nil
 }
 
@@ -110,22 +111,47 @@ func (d *DB) Close() {
 		stop()
 		<-renewed
 	}
+	d.locks.close()
 	d.hub.close()
 	d.pool.Close()
 }
 
 // migrations are the steps from an empty database to the tables of this version. They are
 // only appended to.
-var migrations = []string{schema}
+var migrations = []string{schema, schema2}
 
 //go:embed schema.sql
 var schema string
 
-// errNewer is the error of a database that a newer program has changed.
-var errNewer = errors.New("the tables are of a newer version of the program; update this one")
+//go:embed schema_2.sql
+var schema2 string
 
-// migrate makes the tables. Several processes may do it at once.
+// checkVersion returns an error if a newer program has changed the tables.
+func checkVersion(version int) error {
+	if version <= len(migrations) {
+		return nil
+	}
+	return fmt.Errorf("the tables have version %d, and this program knows versions up to %d; update the program", version, len(migrations))
+}
+
+const versionQuery = `SELECT coalesce(max(version), 0) FROM openagent.version`
+
+// migrate makes the tables. Several processes may do it at once. It changes nothing, and waits
+// for nobody, if they are of this version.
 func (d *DB) migrate(ctx context.Context) error {
+	var made bool
+	if err := d.pool.QueryRow(ctx, `SELECT to_regclass('openagent.version') IS NOT NULL`).Scan(&made); err != nil {
+		return err
+	}
+	if made {
+		var version int
+		if err := d.pool.QueryRow(ctx, versionQuery).Scan(&version); err != nil {
+			return err
+		}
+		if version == len(migrations) {
+			return nil
+		}
+	}
 	return pgx.BeginFunc(ctx, d.pool, func(tx pgx.Tx) error {
 		if _, err := tx.Exec(ctx, `SELECT pg_advisory_xact_lock(hashtext('openagent'))`); err != nil {
 			return err
@@ -137,11 +163,11 @@ func (d *DB) migrate(ctx context.Context) error {
 			return err
 		}
 		var version int
-		if err := tx.QueryRow(ctx, `SELECT coalesce(max(version), 0) FROM openagent.version`).Scan(&version); err != nil {
+		if err := tx.QueryRow(ctx, versionQuery).Scan(&version); err != nil {
 			return err
 		}
-		if version > len(migrations) {
-			return errNewer
+		if err := checkVersion(version); err != nil {
+			return err
 		}
 		for i, step := range migrations[version:] {
 			if _, err := tx.Exec(ctx, step); err != nil {

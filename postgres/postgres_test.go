@@ -26,6 +26,18 @@ func TestMain(m *testing.M) {
 	if url := os.Getenv(workerVar); url != "" {
 		os.Exit(workProcess(url))
 	}
+	if url := os.Getenv(memberVar); url != "" {
+		os.Exit(memberProcess(url, os.Getenv(memberNameVar)))
+	}
+	if url := os.Getenv(openerVar); url != "" {
+		db, err := postgres.Open(context.Background(), url, postgres.Options{})
+		if err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			os.Exit(1)
+		}
+		db.Close()
+		os.Exit(0)
+	}
 	os.Exit(func() int {
 		s, err := pgtest.Start()
 		switch {

@@ -1,3 +1,5 @@
+-- Version 1. Databases have these tables: a change is a step of its own, in a new file.
+
 CREATE TABLE openagent.sessions (
 	n        bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
 	space    text COLLATE "C" NOT NULL,  -- '' for sessions; of a sub-agent's: the ids above it, each with a slash
@@ -31,8 +33,6 @@ CREATE TABLE openagent.inbox (
 	reason   text,                       -- null: it is to be carried out; '': it was; else why it was rejected
 	UNIQUE (session, id)                 -- a command that is sent again counts once
 );
-CREATE INDEX inbox_open ON openagent.inbox (session, n) WHERE reason IS NULL;
-CREATE INDEX inbox_settled ON openagent.inbox (at) WHERE reason IS NOT NULL;
 
 CREATE TABLE openagent.settings (
 	session  text COLLATE "C" NOT NULL,

@@ -277,7 +277,8 @@ func (s *store) Delete(ctx context.Context, id string) error {
 				return err
 			}
 		}
-		return nil
+		_, err = tx.Exec(ctx, `DELETE FROM openagent.spaces WHERE space = $1`, id)
+		return err
 	})
 	if errors.Is(err, errNotDeleted) {
 		if _, err = s.number(ctx, id); err == nil {

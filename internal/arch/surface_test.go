@@ -26,7 +26,8 @@ const maxNames = 2200 +
 	61 + // package client
 	85 + // session/view
 	14 + // serve: what a program sets to share sessions, to show one that it runs itself, to be behind a proxy, for pages of other sites, and to limit a user
-	125 // durable and durabletest; a Summary of package session as JSON
+	125 + // durable and durabletest; a Summary of package session as JSON
+	8 // team: a ledger that keeps a team elsewhere
 
 // TestSurface holds the size of the public API.
 func TestSurface(t *testing.T) {

@@ -22,6 +22,8 @@ const DefaultLease = time.Minute
 type Leases struct {
 	List Tasks
 	For  time.Duration // 0: DefaultLease
+	// Now returns the time that the list goes by in a space. Nil: that of this program.
+	Now func(ctx context.Context, space string) (time.Time, error)
 
 	mu   sync.Mutex
 	held map[task]string // their owners
@@ -53,7 +55,14 @@ func (l *Leases) Tasks(ctx context.Context, space string, f Filter) ([]Task, err
 func (l *Leases) AddTask(ctx context.Context, space string, t Task) (Task, error) {
 	leased := t.Status == InProgress && t.LeaseUntil.IsZero()
 	if leased {
-		t.LeaseUntil = time.Now().Add(l.lease())
+		now := time.Now()
+		if l.Now != nil {
+			var err error
+			if now, err = l.Now(ctx, space); err != nil {
+				return Task{}, err
+			}
+		}
+		t.LeaseUntil = now.Add(l.lease())
 	}
 	made, err := l.List.AddTask(ctx, space, t)
 	if err == nil && leased {

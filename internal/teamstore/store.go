@@ -43,9 +43,9 @@ func (s *Store) Close() error {
 	return errors.Join(errs...)
 }
 
-// A leased is a Dir whose tasks are [Leases].
+// A leased is what is shared, with tasks that are [Leases].
 type leased struct {
-	*Dir
+	Shared
 	leases *Leases
 }
 
@@ -64,4 +64,11 @@ func Open(path, in string, log *slog.Logger) *Store {
 	d := &Dir{Path: path, In: in, Log: log}
 	l := &Leases{List: d}
 	return NewStore(leased{d, l}, l.Close, d.Close)
+}
+
+// OpenLedger returns the Store of a [LedgerStore] with [Leases].
+func OpenLedger(ledger Ledger) *Store {
+	s := &LedgerStore{Ledger: ledger}
+	l := &Leases{List: s, Now: s.now}
+	return NewStore(leased{s, l}, l.Close, s.Close)
 }
