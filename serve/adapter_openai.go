@@ -5,7 +5,6 @@ import (
 	"crypto/sha256"
 	"errors"
 	"net/http"
-	"strings"
 	"time"
 
 	"github.com/openagent-go/agent"
@@ -38,14 +37,12 @@ type completion struct {
 	named  bool     // the client names the session
 	taken  bool     // that session is reserved for this request
 
-	begun    bool // the run has begun
-	out      eventStream
-	streams  bool
-	answer   strings.Builder // what the client has got as the answer
-	gap      bool            // the next text is of another answer of the model
-	thinking strings.Builder
-	timers   []*time.Timer
-	end      *event.RunEnd
+	begun   bool // the run has begun
+	out     eventStream
+	streams bool
+	answer  chatAnswer // that the client has got
+	timers  []*time.Timer
+	end     *event.RunEnd
 }
 
 func chatCompletions(s *Server, c *call) (any, error) {
@@ -161,6 +158,9 @@ func (o *completion) place() (err error) {
 	}
 	past, _ := promptOf(o.turns, true)
 	known, has := o.s.heads.get(chatKey(c.user, o.person, past))
+	if !has {
+		known, has = o.recall(past)
+	}
 	if !has || len(past) == 0 {
 		return o.restart()
 	}
@@ -176,16 +176,17 @@ func (o *completion) place() (err error) {
 func (o *completion) enter(id string, has bool) {
 	o.c.r.SetPathValue("id", id)
 	_, o.in = promptOf(o.turns, has)
-	if o.client != "" && (!has || !o.named && o.known.system != o.system) {
+	if o.client != "" && (!has || !o.named && o.known.system != mark(o.system)) {
 		o.in.Text = instructions(o.client, o.in.Text)
 	}
-	o.in.ID = session.NewID()
+	o.in.ID = o.promptID()
 	if o.req.Model != agentModel {
 		o.in.Model = o.req.Model
 	}
 	if o.req.Format.Type == "json_schema" {
 		o.in.Output = o.req.Format.Schema.Schema
 	}
+	o.answer.tools, o.answer.schema = o.req.option("tools"), o.in.Output != nil
 }
 
 // goOn continues the session of the conversation, or a fork of it if the session has gone another way
@@ -211,7 +212,7 @@ func (o *completion) goOn() error {
 // fork continues the conversation in a fork of its session.
 func (o *completion) fork() error {
 	o.release()
-	id := session.NewID()
+	id := session.NewID() + o.sessionMark()
 	if err := session.Fork(o.c.ctx(), o.s.store(o.c.user), o.known.session, id, o.known.fact); err != nil {
 		return err
 	}
@@ -222,7 +223,7 @@ func (o *completion) fork() error {
 // restart begins a new session, which has the past as a quotation.
 func (o *completion) restart() error {
 	o.release()
-	o.enter(session.NewID(), false)
+	o.enter(session.NewID()+o.sessionMark(), false)
 	return nil
 }
 

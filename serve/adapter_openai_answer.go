@@ -17,42 +17,98 @@ import (
 	"github.com/openagent-go/agent/tool"
 )
 
-// piece shows a piece of the run.
-func (o *completion) piece(p piece) (bool, error) {
+// A chatAnswer is an answer as a client gets it, made of the pieces of a run.
+type chatAnswer struct {
+	tools  string // how calls are told: "none", "text", or else with the reasoning
+	schema bool   // only what satisfies the schema of the request is the answer
+
+	text, thinking strings.Builder
+	gap            bool // the next text is of another answer of the model
+}
+
+// add adds a piece, and returns what it adds to the text and to the reasoning.
+func (a *chatAnswer) add(p piece) (shown, thinking string) {
 	switch p.kind {
 	case said:
-		if o.in.Output != nil { // only the last answer satisfies the schema
-			return true, nil
+		if !a.schema {
+			return a.say(p.text), ""
 		}
-		return true, o.say(p.text)
 	case thought:
-		return true, o.think(p.text)
+		return "", a.think(p.text)
 	case answered, withdrawn:
-		o.gap = o.answer.Len() > 0
-		return true, nil
+		a.gap = a.text.Len() > 0
 	case called:
-		return true, o.line(p.tool + " " + text.Runes(compactJSON(p.input), 200))
+		return a.line(p.tool + " " + text.Runes(compactJSON(p.input), 200))
 	case returned:
 		if p.failed || p.denied {
-			return true, o.line("failed: " + text.Runes(text.OneLine(p.text), 200))
+			return a.line("failed: " + text.Runes(text.OneLine(p.text), 200))
 		}
+	case ended:
+		return a.say(string(p.end.Output)), ""
+	}
+	return "", ""
+}
+
+// say adds text.
+func (a *chatAnswer) say(s string) string {
+	if s == "" {
+		return ""
+	}
+	if a.gap {
+		s, a.gap = "\n\n"+s, false
+	}
+	a.text.WriteString(s)
+	return s
+}
+
+// line adds a line about a call.
+func (a *chatAnswer) line(s string) (shown, thinking string) {
+	switch {
+	case a.tools == "none":
+		return "", ""
+	case a.tools == "text" && !a.schema:
+		a.gap = a.gap || a.text.Len() > 0
+		shown = a.say("> " + s)
+		a.gap = true
+		return shown, ""
+	}
+	return "", a.think("\n" + s + "\n")
+}
+
+// think adds reasoning.
+func (a *chatAnswer) think(s string) string {
+	a.thinking.WriteString(s)
+	return s
+}
+
+// piece shows a piece of the run.
+func (o *completion) piece(p piece) (bool, error) {
+	shown, thinking := o.answer.add(p)
+	switch p.kind {
 	case asks:
 		o.timers = append(o.timers, time.AfterFunc(questionTime, func() { o.nobody(p) }))
-		return true, o.line(fmt.Sprintf("waits %d minutes for an answer of a person on /s/%s: %s: %s", questionTime/time.Minute, o.l.at.id, p.tool, text.Runes(text.OneLine(p.text), 200)))
+		shown, thinking = o.answer.line(o.waits(p))
 	case ended:
 		o.end = &p.end
-		if p.end.Output != nil {
-			if err := o.say(string(p.end.Output)); err != nil {
-				return false, err
-			}
+		whole := append(slices.Clone(o.turns), turn{role: "assistant", text: o.answer.text.String()})
+		if runError(p.end) == nil && o.answer.text.Len() > 0 {
+			o.s.heads.put(chatKey(o.c.user, o.person, whole), head{o.l.at.id, p.seq, mark(o.system)})
 		}
-		whole := append(slices.Clone(o.turns), turn{role: "assistant", text: o.answer.String()})
-		if runError(p.end) == nil && o.answer.Len() > 0 {
-			o.s.heads.put(chatKey(o.c.user, o.person, whole), head{o.l.at.id, p.seq, o.system})
-		}
-		return false, nil
 	}
-	return true, nil
+	for name, added := range map[string]string{"content": shown, "reasoning_content": thinking} {
+		if added == "" {
+			continue
+		}
+		if err := o.chunk(map[string]any{name: added}, nil); err != nil {
+			return false, err
+		}
+	}
+	return p.kind != ended, nil
+}
+
+// waits tells that a person is asked.
+func (o *completion) waits(p piece) string {
+	return fmt.Sprintf("waits %d minutes for an answer of a person on /s/%s: %s: %s", questionTime/time.Minute, o.l.at.id, p.tool, text.Runes(text.OneLine(p.text), 200))
 }
 
 // nobody answers a question that no person has answered in time.
@@ -84,37 +140,6 @@ func (o *completion) nobody(p piece) {
 	o.s.log().Warn("a question without an answer could not be denied", "session", o.l.at.id, "error", err)
 }
 
-// say adds text to the answer.
-func (o *completion) say(s string) error {
-	if o.gap {
-		s, o.gap = "\n\n"+s, false
-	}
-	o.answer.WriteString(s)
-	return o.chunk(map[string]any{"content": s}, nil)
-}
-
-// line adds a line about a call to the reasoning.
-func (o *completion) line(s string) error {
-	switch o.req.option("tools") {
-	case "none":
-		return nil
-	case "text":
-		if o.in.Output == nil {
-			o.gap = o.gap || o.answer.Len() > 0
-			err := o.say("> " + s)
-			o.gap = true
-			return err
-		}
-	}
-	return o.think("\n" + s + "\n")
-}
-
-// think adds text to the reasoning.
-func (o *completion) think(s string) error {
-	o.thinking.WriteString(s)
-	return o.chunk(map[string]any{"reasoning_content": s}, nil)
-}
-
 func (o *completion) quiet() error {
 	if o.streams {
 		return o.out.quiet()
@@ -139,9 +164,9 @@ func (o *completion) finish(err error) (any, error) {
 		if err != nil {
 			return nil, err
 		}
-		message := map[string]any{"role": "assistant", "content": o.answer.String(), "refusal": nil}
-		if o.thinking.Len() > 0 {
-			message["reasoning_content"] = strings.TrimSpace(o.thinking.String())
+		message := map[string]any{"role": "assistant", "content": o.answer.text.String(), "refusal": nil}
+		if o.answer.thinking.Len() > 0 {
+			message["reasoning_content"] = strings.TrimSpace(o.answer.thinking.String())
 		}
 		return map[string]any{"id": o.id(), "object": "chat.completion", "created": now().Unix(), "model": cmp.Or(o.req.Model, agentModel), "usage": usageOf(o.end.Usage),
 			"choices": []any{map[string]any{"index": 0, "message": message, "logprobs": nil, "finish_reason": finishReason(o.end.Reason)}}}, nil

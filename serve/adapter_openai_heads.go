@@ -65,8 +65,8 @@ type heads struct {
 // A head is where a conversation is in its session.
 type head struct {
 	session string
-	fact    int64    // the end of its last run
-	system  [32]byte // hash of the client's instructions that it knows
+	fact    int64  // the end of its last run
+	system  string // mark of the client's instructions that it knows
 }
 
 func (h *heads) get(id chatID) (head, bool) {
