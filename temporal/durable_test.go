@@ -50,7 +50,7 @@ func TestServer(t *testing.T) {
 				go func() {
 					defer close(ended)
 					defer c.Close()
-					if err := temporal.Run(stop, c, queue, w, temporal.Options{}); err != nil {
+					if err := temporal.Run(stop, c, queue, w, temporal.Options{}); err != nil && dead.Err() == nil {
 						t.Error(err)
 					}
 				}()

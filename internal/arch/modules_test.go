@@ -33,6 +33,7 @@ func TestModuleFiles(t *testing.T) {
 		"otel/otlptest/go.mod":              required,
 		"postgres/go.mod":                   required,
 		"temporal/go.mod":                   required,
+		"postgres/temporaltest/go.mod":      required,
 		"cmd/openagent/registry/agent.json": `"version": "([^"]+)"`,
 	} {
 		if v := find(name, pattern); strings.TrimPrefix(v, "v") != strings.TrimPrefix(version, "v") {

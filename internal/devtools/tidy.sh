@@ -5,7 +5,7 @@ cd "$(dirname "$0")/../.."
 go=${GO:-go}
 export GOWORK=off
 
-for module in . internal/devtools benchmarks otel otel/otlptest postgres temporal; do
+for module in . internal/devtools benchmarks otel otel/otlptest postgres temporal postgres/temporaltest; do
 	(cd "$module" && "$go" mod tidy "$@")
 done
 
