@@ -1080,7 +1080,7 @@ func TestImports(t *testing.T) {
 		if err != nil {
 			return err
 		}
-		if d.IsDir() && (d.Name() == "testdata" || strings.HasPrefix(d.Name(), ".") && len(d.Name()) > 2 || d.Name() == "devtools" || d.Name() == "benchmarks" || d.Name() == "otel" || d.Name() == "postgres" || d.Name() == "temporal") {
+		if d.IsDir() && (d.Name() == "testdata" || strings.HasPrefix(d.Name(), ".") && len(d.Name()) > 2 || d.Name() == "devtools" || d.Name() == "benchmarks" || d.Name() == "otel" || d.Name() == "postgres" || d.Name() == "temporal" || d.Name() == "a2a") {
 			return fs.SkipDir
 		}
 		if !strings.HasSuffix(file, ".go") || strings.HasSuffix(file, "_test.go") {

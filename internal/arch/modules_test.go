@@ -34,6 +34,7 @@ func TestModuleFiles(t *testing.T) {
 		"postgres/go.mod":                   required,
 		"temporal/go.mod":                   required,
 		"postgres/temporaltest/go.mod":      required,
+		"a2a/go.mod":                        required,
 		"cmd/openagent/registry/agent.json": `"version": "([^"]+)"`,
 	} {
 		if v := find(name, pattern); strings.TrimPrefix(v, "v") != strings.TrimPrefix(version, "v") {
