@@ -6,6 +6,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -17,6 +18,7 @@ import (
 	"github.com/openagent-go/agent/llm"
 	"github.com/openagent-go/agent/llm/llmtest"
 	"github.com/openagent-go/agent/postgres"
+	"github.com/openagent-go/agent/quota"
 	"github.com/openagent-go/agent/session"
 	"github.com/openagent-go/agent/team"
 )
@@ -165,6 +167,37 @@ func BenchmarkPrompt(b *testing.B) {
 		n++
 		if end, err := client.Prompt(b.Context(), fmt.Sprint("s", n), "", "go"); err != nil || end.Reason != event.Completed {
 			b.Fatal(end.Reason, err)
+		}
+	}
+}
+
+// BenchmarkQuota reserves the cost of calls and settles it, with so many workers at once, for
+// one user and for as many users.
+func BenchmarkQuota(b *testing.B) {
+	for _, workers := range []int{1, 64} {
+		for _, users := range slices.Compact([]int{1, workers}) {
+			b.Run(fmt.Sprintf("%d workers, users %d", workers, users), func(b *testing.B) {
+				store := pooled(b).Quota()
+				b.ResetTimer()
+				var all sync.WaitGroup
+				for w := range workers {
+					all.Go(func() {
+						for n := w; n < b.N; n += workers {
+							r := quota.Reservation{Book: fmt.Sprint("user ", w%users), ID: fmt.Sprint(n), Least: 0.001, Most: 0.01, Limit: 1e6, Expires: time.Now().Add(time.Hour)}
+							if got, err := store.Reserve(b.Context(), r); err != nil || got.Granted <= 0 {
+								b.Error(got, err)
+								return
+							}
+							if err := store.Settle(b.Context(), r.Book, r.ID, 0.002); err != nil {
+								b.Error(err)
+								return
+							}
+						}
+					})
+				}
+				all.Wait()
+				b.ReportMetric(float64(b.N)/b.Elapsed().Seconds(), "reservations/s")
+			})
 		}
 	}
 }

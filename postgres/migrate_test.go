@@ -15,21 +15,20 @@ import (
 	"github.com/openagent-go/agent/event"
 	"github.com/openagent-go/agent/internal/plainfile"
 	"github.com/openagent-go/agent/postgres"
-	"github.com/openagent-go/agent/postgres/internal/pgtest"
 )
 
 // openerVar makes this program open the database that it names, once.
 const openerVar = "TEST_OPENER"
 
 // query returns the rows of a query, each as a line.
-func query(t testing.TB, url, sql string, args ...any) []string {
+func query(t testing.TB, url, statement string, args ...any) []string {
 	t.Helper()
 	conn, err := pgx.Connect(t.Context(), url)
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer conn.Close(t.Context())
-	rows, err := conn.Query(t.Context(), sql, args...)
+	rows, err := conn.Query(t.Context(), statement, args...)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -38,22 +37,9 @@ func query(t testing.TB, url, sql string, args ...any) []string {
 		return strings.TrimSuffix(fmt.Sprintln(values...), "\n"), err
 	})
 	if err != nil {
-		t.Fatalf("%s: %v", sql, err)
+		t.Fatalf("%s: %v", statement, err)
 	}
 	return lines
-}
-
-// execute runs statements.
-func execute(t testing.TB, url, sql string) {
-	t.Helper()
-	conn, err := pgx.Connect(t.Context(), url)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer conn.Close(t.Context())
-	if _, err := conn.Exec(t.Context(), sql); err != nil {
-		t.Fatal(err)
-	}
 }
 
 // schemaOf describes all that the schema openagent has.
@@ -72,15 +58,12 @@ func schemaOf(t testing.TB, url string) []string {
 // A database of the first version gets the tables of this one and keeps what it has, when ten
 // processes open it at once.
 func TestMigrate(t *testing.T) {
-	if server == nil {
-		t.Skip(pgtest.ErrNone)
-	}
 	dump, err := plainfile.ReadFile("testdata/version_1.sql", 1<<20)
 	if err != nil {
 		t.Fatal(err)
 	}
-	old, fresh := server.Database(t), server.Database(t)
-	execute(t, old, string(dump))
+	old, fresh := database(t), database(t)
+	sql(t, admin(t, old), string(dump))
 	connect(t, fresh, postgres.Options{})
 	var all []*exec.Cmd
 	var outs []*strings.Builder
@@ -122,12 +105,9 @@ func TestMigrate(t *testing.T) {
 
 // A program refuses tables of a newer version, and changes nothing.
 func TestNewerVersion(t *testing.T) {
-	if server == nil {
-		t.Skip(pgtest.ErrNone)
-	}
-	url := server.Database(t)
+	url := database(t)
 	connect(t, url, postgres.Options{})
-	execute(t, url, `INSERT INTO openagent.version VALUES (1000)`)
+	sql(t, admin(t, url), `INSERT INTO openagent.version VALUES (1000)`)
 	before := schemaOf(t, url)
 	_, err := postgres.Open(t.Context(), url, postgres.Options{})
 	if err == nil || !strings.Contains(err.Error(), "the tables have version 1000, and this program knows versions up to ") || !strings.HasSuffix(err.Error(), "; update the program") {

@@ -118,13 +118,16 @@ func (d *DB) Close() {
 
 // migrations are the steps from an empty database to the tables of this version. They are
 // only appended to.
-var migrations = []string{schema, schema2}
+var migrations = []string{schema, schema2, schema3}
 
 //go:embed schema.sql
 var schema string
 
 //go:embed schema_2.sql
 var schema2 string
+
+//go:embed schema_3.sql
+var schema3 string
 
 // checkVersion returns an error if a newer program has changed the tables.
 func checkVersion(version int) error {

@@ -29,6 +29,9 @@ func TestMain(m *testing.M) {
 	if url := os.Getenv(memberVar); url != "" {
 		os.Exit(memberProcess(url, os.Getenv(memberNameVar)))
 	}
+	if url := os.Getenv(payerVar); url != "" {
+		os.Exit(payerProcess(url))
+	}
 	if url := os.Getenv(openerVar); url != "" {
 		db, err := postgres.Open(context.Background(), url, postgres.Options{})
 		if err != nil {

@@ -13,7 +13,6 @@ import (
 	"time"
 
 	"github.com/openagent-go/agent/postgres"
-	"github.com/openagent-go/agent/postgres/internal/pgtest"
 	"github.com/openagent-go/agent/team"
 )
 
@@ -58,12 +57,9 @@ func memberProcess(url, name string) int {
 // TestKilledMembers kills members of a team in the middle of their work. Each task is done in
 // the end, and the leader hears of each once.
 func TestKilledMembers(t *testing.T) {
-	if server == nil {
-		t.Skip(pgtest.ErrNone)
-	}
 	t.Parallel()
 	const tasks, members, kills = 150, 3, 6
-	url := server.Database(t)
+	url := database(t)
 	store := connect(t, url, postgres.Options{Lease: killBeat}).Team()
 	defer store.Close()
 	var names []string

@@ -12,7 +12,6 @@ import (
 	"github.com/openagent-go/agent/internal/teamstore"
 	"github.com/openagent-go/agent/internal/teamtest"
 	"github.com/openagent-go/agent/postgres"
-	"github.com/openagent-go/agent/postgres/internal/pgtest"
 )
 
 // inSpaces is a ledger with spaces of its own within another one.
@@ -43,10 +42,7 @@ func (l inSpaces) Locked(ctx context.Context, name string) (bool, error) {
 
 // TestTeam tests the rules of tasks, teams and mail in a database.
 func TestTeam(t *testing.T) {
-	if server == nil {
-		t.Skip(pgtest.ErrNone)
-	}
-	db := connect(t, server.Database(t)+"&pool_max_conns=16", postgres.Options{})
+	db := connect(t, database(t)+"&pool_max_conns=16", postgres.Options{})
 	var n atomic.Int64
 	teamtest.Run(t, func(t *testing.T, clock *teamtest.Clock) teamtest.Store {
 		apart := inSpaces{postgres.LedgerOf(db), fmt.Sprint("t", n.Add(1), "/")}
@@ -57,10 +53,7 @@ func TestTeam(t *testing.T) {
 }
 
 func TestLedger(t *testing.T) {
-	if server == nil {
-		t.Skip(pgtest.ErrNone)
-	}
-	url := server.Database(t)
+	url := database(t)
 	teamtest.RunLedger(t, func(t *testing.T) (teamstore.Ledger, func()) {
 		db := connect(t, url, postgres.Options{Lease: time.Second})
 		return postgres.LedgerOf(db), db.Close
@@ -69,10 +62,7 @@ func TestLedger(t *testing.T) {
 
 // TestSharedTeam tests stores of several programs on one database.
 func TestSharedTeam(t *testing.T) {
-	if server == nil {
-		t.Skip(pgtest.ErrNone)
-	}
-	url := server.Database(t)
+	url := database(t)
 	teamtest.RunShared(t, func(t *testing.T) (teamtest.Store, func()) {
 		db := connect(t, url, postgres.Options{Lease: time.Second})
 		return &teamstore.LedgerStore{Ledger: postgres.LedgerOf(db)}, db.Close

@@ -40,7 +40,29 @@ type Account struct {
 
 // Balance returns what was spent and is reserved in the present period.
 func (a *Account) Balance(ctx context.Context) (Balance, error) {
-	return a.Store.Balance(ctx, a.book(time.Now()))
+	now, err := a.now(ctx)
+	if err != nil {
+		return Balance{}, err
+	}
+	return a.Store.Balance(ctx, a.book(now))
+}
+
+// A clock is a Store with a time of its own, which says the period for all processes.
+type clock interface {
+	Now(ctx context.Context) (time.Time, error)
+}
+
+// now returns the time that says the period.
+func (a *Account) now(ctx context.Context) (time.Time, error) {
+	c, ok := a.Store.(clock)
+	if !ok {
+		return time.Now(), nil
+	}
+	now, err := c.Now(ctx)
+	if err != nil {
+		return now, fmt.Errorf("reading the clock of the quota of %s: %w", a.Key, err)
+	}
+	return now, nil
 }
 
 func (a *Account) book(now time.Time) string {
@@ -108,8 +130,12 @@ func (a *Account) reserve(ctx context.Context, r Reservation) (Reservation, Bala
 	}
 	giveUp := time.Now().Add(wait)
 	for pause := firstPoll; ; pause = min(2*pause, slowestPoll) {
+		day, err := a.now(ctx)
+		if err != nil {
+			return r, Balance{}, err
+		}
 		now := time.Now()
-		r.Book, r.Expires = a.book(now), now.Add(expiry)
+		r.Book, r.Expires = a.book(day), now.Add(expiry)
 		var settled <-chan struct{} // taken before the try, so that no end is missed
 		if n, ok := a.Store.(notifier); ok {
 			settled, pause = n.settled(r.Book), slowestPoll // reservations may expire

@@ -49,7 +49,8 @@ func (e *ExhaustedError) Error() string {
 func (e *ExhaustedError) Is(target error) bool { return target == ErrExhausted }
 
 // A Store keeps the books of accounts. Each call is atomic, also between processes. It is
-// safe for concurrent use.
+// safe for concurrent use. If it has a method Now(context.Context) (time.Time, error), the
+// period of an account is that of its time instead of the program's.
 type Store interface {
 	// Reserve reserves the cost of a call, as much of it as fits. Nothing is reserved
 	// (Granted is 0) if less than r.Least fits. Reserving an id again changes nothing and
@@ -82,6 +83,12 @@ type Balance struct {
 
 // Day is the period of a calendar day in UTC.
 func Day(now time.Time) string { return now.UTC().Format("2006-01-02") }
+
+// DayIn returns the period of a calendar day in a place, such as that of
+// time.LoadLocation("Europe/Berlin").
+func DayIn(place *time.Location) func(now time.Time) string {
+	return func(now time.Time) string { return now.In(place).Format("2006-01-02") }
+}
 
 // Month is the period of a calendar month in UTC.
 func Month(now time.Time) string { return now.UTC().Format("2006-01") }

@@ -3,18 +3,16 @@ package quota_test
 import (
 	"context"
 	"errors"
-	"fmt"
-	"math/rand/v2"
 	"os"
 	"os/exec"
 	"strconv"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
 	"github.com/openagent-go/agent"
 	"github.com/openagent-go/agent/event"
+	"github.com/openagent-go/agent/internal/quotatest"
 	"github.com/openagent-go/agent/llm"
 	"github.com/openagent-go/agent/llm/llmtest"
 	"github.com/openagent-go/agent/quota"
@@ -24,80 +22,19 @@ func stores(t *testing.T) map[string]quota.Store {
 	return map[string]quota.Store{"memory": quota.Memory(), "dir": quota.Dir(t.TempDir())}
 }
 
-func reservation(id string, least, most float64) quota.Reservation {
-	return quota.Reservation{Book: "b", ID: id, Least: least, Most: most, Limit: 1, Expires: time.Now().Add(time.Hour), Expected: least}
-}
-
-// A store reserves what fits, settles it, and lets reservations of the dead expire.
 func TestStore(t *testing.T) {
-	for name, s := range stores(t) {
-		want := func(step string, got quota.Balance, err error, want quota.Balance) {
-			t.Helper()
-			if err != nil || fmt.Sprintf("%.3f", got) != fmt.Sprintf("%.3f", want) {
-				t.Errorf("%s: %s: got %+v, %v, want %+v", name, step, got, err, want)
-			}
-		}
-		ctx := t.Context()
-		b, err := s.Reserve(ctx, reservation("1", 0.1, 0.7))
-		want("first", b, err, quota.Balance{Reserved: 0.7, Granted: 0.7})
-		b, err = s.Reserve(ctx, reservation("1", 0.1, 0.7))
-		want("again", b, err, quota.Balance{Reserved: 0.7, Granted: 0.7})
-		b, err = s.Reserve(ctx, reservation("2", 0.1, 0.7))
-		want("part", b, err, quota.Balance{Reserved: 1, Granted: 0.3})
-		b, err = s.Reserve(ctx, reservation("3", 0.1, 0.7))
-		want("none", b, err, quota.Balance{Reserved: 1})
-		if err := s.Settle(ctx, "b", "1", 0.2); err != nil {
-			t.Fatal(err)
-		}
-		b, err = s.Balance(ctx, "b")
-		want("settled", b, err, quota.Balance{Spent: 0.2, Reserved: 0.3})
-		dead := reservation("4", 0.1, 0.5)
-		dead.Expires = time.Now()
-		b, err = s.Reserve(ctx, dead)
-		want("dead", b, err, quota.Balance{Spent: 0.2, Reserved: 0.8, Granted: 0.5})
-		b, err = s.Balance(ctx, "b")
-		want("expired", b, err, quota.Balance{Spent: 0.3, Reserved: 0.3})
-		b, err = s.Balance(ctx, "other")
-		want("other book", b, err, quota.Balance{})
-	}
-}
-
-// Any order of reserving and settling keeps what is spent and reserved within the limit, as
-// long as no call costs more than was granted to it.
-func TestOrders(t *testing.T) {
-	for name, s := range stores(t) {
-		rounds := 400
-		if name == "dir" {
-			rounds = 40 // each one syncs files
-		}
-		var wg sync.WaitGroup
-		for worker := range 4 {
-			wg.Go(func() {
-				r := rand.New(rand.NewPCG(uint64(worker), 1))
-				open := map[string]float64{}
-				for n := range rounds {
-					id := fmt.Sprint(worker, "/", n)
-					b, err := s.Reserve(t.Context(), reservation(id, 0.001+r.Float64()/50, 0.03+r.Float64()/10))
-					if err != nil || b.Spent+b.Reserved > 1+1e-9 {
-						t.Errorf("%s: %+v, %v", name, b, err)
-						return
-					}
-					if b.Granted > 0 {
-						open[id] = b.Granted
-					}
-					for id, granted := range open {
-						if r.IntN(2) > 0 {
-							delete(open, id)
-							if err := s.Settle(t.Context(), "b", id, granted*r.Float64()/10); err != nil {
-								t.Error(err)
-							}
-						}
-					}
-				}
-			})
-		}
-		wg.Wait()
-	}
+	t.Run("memory", func(t *testing.T) {
+		quotatest.Run(t, 4, 400, func(*testing.T) func() quota.Store {
+			s := quota.Memory()
+			return func() quota.Store { return s }
+		})
+	})
+	t.Run("dir", func(t *testing.T) {
+		quotatest.Run(t, 4, 40, func(t *testing.T) func() quota.Store { // each round syncs files
+			path := t.TempDir()
+			return func() quota.Store { return quota.Dir(path) }
+		})
+	})
 }
 
 func priced(rule func(*llmtest.Request, int) llmtest.Step) *llmtest.Model {

@@ -485,6 +485,7 @@ var rules = map[string][]string{
 		"llm",
 		"internal/pace",
 	},
+	"internal/quotatest":    {"quota"},
 	"internal/quotawarning": {},
 	"quota": {
 		"internal/quotawarning",

@@ -27,7 +27,8 @@ const maxNames = 2200 +
 	85 + // session/view
 	14 + // serve: what a program sets to share sessions, to show one that it runs itself, to be behind a proxy, for pages of other sites, and to limit a user
 	125 + // durable and durabletest; a Summary of package session as JSON
-	8 // team: a ledger that keeps a team elsewhere
+	8 + // team: a ledger that keeps a team elsewhere
+	1 // quota: days of other places than UTC
 
 // TestSurface holds the size of the public API.
 func TestSurface(t *testing.T) {
