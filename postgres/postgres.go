@@ -86,6 +86,9 @@ func openWith(ctx context.Context, config *pgxpool.Config, o Options) (*DB, erro
 	d := &DB{pool: pool, lease: cmp.Or(o.Lease, 10*time.Second), held: map[*log]struct{}{}}
 	if err := d.migrate(ctx); err != nil {
 		pool.Close()
+		if unreachable := new(pgconn.ConnectError); errors.As(err, &unreachable) {
+			return nil, fmt.Errorf("postgres: connecting to the database: %w; check its address, that the server runs, and the password in PGPASSWORD or ~/.pgpass", err)
+		}
 		return nil, fmt.Errorf("postgres: preparing the tables: %w", err)
 	}
 	d.hub, d.locks = newHub(d), newLocks(d)

@@ -16,7 +16,6 @@ import (
 	"github.com/openagent-go/agent/cmd/openagent/internal/sessionstore"
 	"github.com/openagent-go/agent/cmd/openagent/internal/settings"
 	"github.com/openagent-go/agent/cmd/openagent/internal/welcome"
-	"github.com/openagent-go/agent/session"
 )
 
 // converse runs conversations on a terminal: the person may go from one session to another.
@@ -95,11 +94,11 @@ func pick(ctx context.Context, h *cli.IO, o *settings.Options) (*settings.Option
 	if err != nil {
 		return nil, err
 	}
-	path, err := sessionstore.SessionsDir(h, o.SessionDir, dir)
+	store, err := sessionstore.Open(ctx, h, o.Place(), dir)
 	if err != nil {
 		return nil, err
 	}
-	list := &sessionlist.List{H: h, Here: session.Dir(path), Dir: dir, Given: o.SessionDir != "", Alone: true}
+	list := &sessionlist.List{H: h, Here: store, Dir: dir, Given: sessionstore.OfAllFolders(store, o.Place()), Alone: true}
 	choose := list.Choose
 	if !o.PlainMode(h) {
 		choose = func(ctx context.Context) (sessionlist.Chosen, bool, error) { return dialog.Session(ctx, h, list) }

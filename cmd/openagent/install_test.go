@@ -77,12 +77,13 @@ func TestLibraryModules(t *testing.T) {
 	}
 }
 
-// published returns a proxy with the library and the command, in the version of the library that
+// published returns a proxy with the library, its store for PostgreSQL and the command, in the version of the library that
 // the command requires.
 func published(t *testing.T) (version string, proxy *outside.Proxy) {
 	t.Helper()
 	version, proxy = outside.Required(t, "cmd/openagent"), outside.NewProxy(t)
 	proxy.Publish(t, "", version)
+	proxy.Publish(t, "postgres", version)
 	proxy.Publish(t, "cmd/openagent", version)
 	return version, proxy
 }

@@ -8,6 +8,7 @@ import (
 
 	"github.com/openagent-go/agent/cmd/openagent/internal/app"
 	"github.com/openagent-go/agent/cmd/openagent/internal/cli"
+	"github.com/openagent-go/agent/cmd/openagent/internal/sessionstore"
 )
 
 func main() {
@@ -18,6 +19,7 @@ func main() {
 func execute(h *cli.IO, args []string) int {
 	ctx, stop := cli.WatchSignals(context.Background(), h)
 	defer stop()
+	defer sessionstore.Close(h)
 	ctx = app.WithHookDepth(ctx, h)
 	return h.Exit(ctx, root(h).Execute(ctx, args, func(page string) error { return h.Show(h.Wrap(page)) }))
 }

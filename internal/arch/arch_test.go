@@ -845,6 +845,7 @@ var rules = map[string][]string{
 		"hook",
 		"internal/connlimit",
 		"internal/front",
+		"postgres", // the sessions of --store
 		"serve",
 		"internal/media",
 		"internal/parts",

@@ -28,13 +28,14 @@ func TestModuleFiles(t *testing.T) {
 	required := `^(?:require)?\s*` + regexp.QuoteMeta(module) + ` (v\S+)$`
 	version := find("cmd/openagent/go.mod", required)
 	for name, pattern := range map[string]string{
-		"go.work":                           `^replace ` + regexp.QuoteMeta(module) + ` (v\S+) => \./$`,
+		"go.work":                           `^\s` + regexp.QuoteMeta(module) + ` (v\S+) => \./$`,
 		"otel/go.mod":                       required,
 		"otel/otlptest/go.mod":              required,
 		"postgres/go.mod":                   required,
 		"temporal/go.mod":                   required,
 		"postgres/temporaltest/go.mod":      required,
 		"a2a/go.mod":                        required,
+		"cmd/openagent/go.mod":              `^\s*` + regexp.QuoteMeta(module) + `/postgres (v\S+)$`,
 		"cmd/openagent/registry/agent.json": `"version": "([^"]+)"`,
 	} {
 		if v := find(name, pattern); strings.TrimPrefix(v, "v") != strings.TrimPrefix(version, "v") {

@@ -189,6 +189,7 @@ var keys = append([]Key{
 	{Name: "fileCheckpointingEnabled", Type: Bool, Doc: "save files before a prompt changes them, so that you can restore them", Default: json.RawMessage("true")},
 	{Name: "checkpointQuotaMB", Type: Whole, Doc: "how many megabytes of saved files to keep, for all projects together", Default: json.RawMessage("1024")},
 	{Name: "checkpointMaxAgeDays", Type: Whole, Doc: "how many days to keep saved files", Default: json.RawMessage("30")},
+	{Name: "store", Type: Text, Doc: "the database that holds the sessions, such as postgres://user@host/database; not set: a folder for each project; see sessions.md", Env: []string{"OPENAGENT_STORE"}, Flag: "store", secret: true},
 	{Name: "claude_sessions", Type: Bool, Doc: "write each session where listSessions of the Claude Agent SDKs finds it, after every prompt; without it, only sessions that such an SDK drives; see sessions.md"},
 	{Name: "share.redact", Type: Texts, Doc: "regular expressions; what they match within a line is hidden when you share a session, see serve.md", Joined: true, Restricts: true},
 	{Name: "projectContext", Type: Bool, Doc: "give the model AGENTS.md and CLAUDE.md, yours and the project's, and the state of git", Default: json.RawMessage("true")},

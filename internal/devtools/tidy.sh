@@ -10,15 +10,15 @@ for module in . internal/devtools benchmarks otel otel/otlptest postgres tempora
 done
 
 # The file of cmd/openagent has no replace line, because go install refuses one. A copy with such
-# a line finds the library here, where its version need not be published.
+# lines finds the library here, where its version need not be published.
 copy=$(mktemp -d)
 trap 'rm -rf "$copy"' EXIT
 library=github.com/openagent-go/agent
 cp cmd/openagent/go.mod cmd/openagent/go.sum "$copy"
-"$go" mod edit -replace "$library=$PWD" "$copy/go.mod"
+"$go" mod edit -replace "$library=$PWD" -replace "$library/postgres=$PWD/postgres" "$copy/go.mod"
 cd cmd/openagent
 "$go" mod tidy -modfile="$copy/go.mod" "$@"
 if [ $# = 0 ]; then
-	"$go" mod edit -dropreplace "$library" "$copy/go.mod"
+	"$go" mod edit -dropreplace "$library" -dropreplace "$library/postgres" "$copy/go.mod"
 	cp "$copy/go.mod" "$copy/go.sum" .
 fi

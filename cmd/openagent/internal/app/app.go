@@ -76,11 +76,9 @@ func Open(ctx context.Context, h *cli.IO, o *settings.Options, ask AskFunc, host
 	}
 	b := Build{Person: ask != nil || o.PromptTool == settings.AskByStdio || o.AskTool != "", Ask: here, Tell: true}
 	if !o.Ephemeral {
-		path, err := sessionstore.SessionsDir(h, o.SessionDir, dir)
-		if err != nil {
+		if b.Sessions, err = sessionstore.Open(ctx, h, o.Place(), dir); err != nil {
 			return nil, err
 		}
-		b.Sessions = session.Dir(path)
 	}
 	if here || o.Input == cli.FormatStream && !o.Driven() {
 		b.ServerWait = -1 // later prompts can use the servers

@@ -29,11 +29,10 @@ func ChooseSession(ctx context.Context, h *cli.IO, o *settings.Options, project 
 		}
 		return ChosenSession{Store: session.Memory(), ID: o.ID}, nil
 	}
-	path, err := sessionstore.SessionsDir(h, o.SessionDir, project)
+	dir, err := sessionstore.Open(ctx, h, o.Place(), project)
 	if err != nil {
 		return ChosenSession{}, err
 	}
-	dir := session.Dir(path)
 	c := ChosenSession{Store: dir, ID: o.ID}
 	if o.ID != "" {
 		if err := checkNew(ctx, o, dir); err != nil {

@@ -30,11 +30,10 @@ func OpenHosted(ctx context.Context, h *cli.IO, flags *settings.Options, in Host
 	if err != nil {
 		return nil, err
 	}
-	path, err := sessionstore.SessionsDir(h, s.Options.SessionDir, in.Dir)
-	if err != nil {
+	if s.Store, err = sessionstore.Open(ctx, h, s.Options.Place(), in.Dir); err != nil {
 		return nil, err
 	}
-	s.Store, s.Existing = session.Dir(path), in.Existing
+	s.Existing = in.Existing
 	defer s.CloseOnError(&err)
 	if err := s.build(ctx, h, Build{Person: true, Tell: true, Sessions: s.Store, Servers: in.Servers}); err != nil {
 		return nil, err

@@ -41,7 +41,7 @@ type ToolsOptions struct {
 
 // RunFlags are the run flags that commands about tools also accept.
 var RunFlags = []string{"cwd", "add-dir", "plugin-dir", "permission-mode", "dangerously-skip-permissions", "allowed-tools", "disallowed-tools", "sandbox",
-	"settings", "setting-sources", "timeout", "session-dir"}
+	"settings", "setting-sources", "timeout", "session-dir", "store"}
 
 // SessionFlags are the flags that select a command's sessions.
 func (o *ToolsOptions) SessionFlags() cli.Flags {

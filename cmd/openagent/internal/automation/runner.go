@@ -20,7 +20,6 @@ import (
 	"github.com/openagent-go/agent/event"
 	"github.com/openagent-go/agent/internal/coding"
 	"github.com/openagent-go/agent/internal/cronstore"
-	"github.com/openagent-go/agent/session"
 	"github.com/openagent-go/agent/tool"
 )
 
@@ -69,11 +68,9 @@ func (r *Runner) setup(ctx context.Context, dir string) (*app.App, error) {
 	}
 	b := app.Build{Without: []coding.Part{coding.Team}}
 	if !o.Ephemeral {
-		path, err := sessionstore.SessionsDir(r.Host, o.SessionDir, dir)
-		if err != nil {
+		if b.Sessions, err = sessionstore.Open(ctx, r.Host, o.Place(), dir); err != nil {
 			return nil, err
 		}
-		b.Sessions = session.Dir(path)
 	}
 	s, err := app.New(ctx, r.Host, o, p, dir, r.Schedule, b)
 	if err != nil {

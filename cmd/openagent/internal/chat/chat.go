@@ -12,6 +12,7 @@ import (
 	"github.com/openagent-go/agent/cmd/openagent/internal/app"
 	"github.com/openagent-go/agent/cmd/openagent/internal/cli"
 	"github.com/openagent-go/agent/cmd/openagent/internal/sessionlist"
+	"github.com/openagent-go/agent/cmd/openagent/internal/sessionstore"
 	"github.com/openagent-go/agent/cmd/openagent/internal/settings"
 	"github.com/openagent-go/agent/cmd/openagent/internal/slash"
 	"github.com/openagent-go/agent/cmd/openagent/internal/term"
@@ -148,7 +149,7 @@ func (c *Chat) converse(ctx context.Context, mode permission.Mode, args []string
 	if t := c.front.terminal(); t != nil {
 		defer t.Rescue()
 	}
-	c.list = &sessionlist.List{H: c.h, Here: c.s.Store, Dir: c.s.Project, Given: c.s.Options.SessionDir != "", Current: c.s.Session.ID, Tell: c.post}
+	c.list = &sessionlist.List{H: c.h, Here: c.s.Store, Dir: c.s.Project, Given: sessionstore.OfAllFolders(c.s.Store, c.s.Options.Place()), Current: c.s.Session.ID, Tell: c.post}
 	c.post(c.facts(mode))
 	c.post(ui.Commands{List: c.commandList()})
 	c.runs.Go(func() { c.followServers(ctx) })

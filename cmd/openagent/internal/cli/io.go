@@ -34,6 +34,8 @@ type IO struct {
 	// Interrupted, if set, is called on an interrupt. It reports whether it handled the interrupt.
 	Interrupted atomic.Pointer[func() bool]
 	Limits      *ratelimit.Limiters // nil: none
+	// Databases are shared by all that runs in this process. Package sessionstore fills it.
+	Databases *sync.Map
 	// Distrusted holds the files that the user refused to trust, so that no later session of this
 	// process asks again. Package settings fills it.
 	Distrusted sync.Map
@@ -41,7 +43,7 @@ type IO struct {
 
 // NewIO returns the streams and the environment of the process.
 func NewIO() *IO {
-	h := &IO{In: os.Stdin, Out: os.Stdout, Err: os.Stderr, Getenv: os.Getenv, Managed: config.ManagedFile(), Limits: new(ratelimit.Limiters),
+	h := &IO{In: os.Stdin, Out: os.Stdout, Err: os.Stderr, Getenv: os.Getenv, Managed: config.ManagedFile(), Limits: new(ratelimit.Limiters), Databases: new(sync.Map),
 		InTerminal: term.IsTerminal(os.Stdin), OutTerminal: term.IsTerminal(os.Stdout), ErrTerminal: term.IsTerminal(os.Stderr)}
 	if h.OutTerminal {
 		h.colour, h.Out = h.Out, terminal.NewWriter(h.Out)
@@ -56,7 +58,7 @@ func NewIO() *IO {
 // Fork returns an IO for one of several sessions of the program. It writes to stderr alone and has
 // its own secrets.
 func (h *IO) Fork() *IO {
-	return &IO{In: strings.NewReader(""), Out: h.Err, Err: h.Err, Getenv: h.Getenv, Secrets: slices.Clone(h.Secrets), Managed: h.Managed, Limits: h.Limits}
+	return &IO{In: strings.NewReader(""), Out: h.Err, Err: h.Err, Getenv: h.Getenv, Secrets: slices.Clone(h.Secrets), Managed: h.Managed, Limits: h.Limits, Databases: h.Databases}
 }
 
 // ColourOut is stdout for callers that write their own escape sequences. They must sanitize the

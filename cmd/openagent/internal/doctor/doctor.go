@@ -11,6 +11,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"strings"
 	"time"
 
@@ -75,7 +76,20 @@ func Examine(ctx context.Context, h *cli.IO, dir string) []Finding {
 		examineCache(ctx, h),
 		{Name: "terminal", OK: true, Detail: fmt.Sprintf("stdin %s, stdout %s, TERM=%s", terminalWord(h.InTerminal), terminalWord(h.OutTerminal), cmp.Or(h.Getenv("TERM"), "not set"))},
 	}
+	if address, source, err := (settings.Place{}).Database(h, dir); address != "" && err == nil {
+		list = slices.Insert(list, 4, examineStore(ctx, h, address, source))
+	}
 	return list
+}
+
+// examineStore connects to the database of the sessions.
+func examineStore(ctx context.Context, h *cli.IO, address, source string) Finding {
+	const name = "store"
+	db, err := sessionstore.Database(ctx, h, address, source)
+	if err != nil {
+		return Finding{Name: name, OK: false, Detail: err.Error()}
+	}
+	return Finding{Name: name, OK: true, Detail: fmt.Sprintf("sessions are kept in the database %v (%s)", db, source)}
 }
 
 func terminalWord(yes bool) string {
@@ -292,7 +306,7 @@ func examineContext(ctx context.Context, h *cli.IO, dir string) Finding {
 // examineCache reports the prompt cache in the last session of this folder.
 func examineCache(ctx context.Context, h *cli.IO) Finding {
 	const name = "prompt cache"
-	stores, err := sessionstore.Stores(h, "", false)
+	stores, err := sessionstore.Stores(ctx, h, settings.Place{}, false)
 	if err != nil {
 		return Finding{Name: name, OK: true, Detail: fmt.Sprintf("the sessions cannot be found: %v", err)}
 	}

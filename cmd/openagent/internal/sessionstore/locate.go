@@ -13,26 +13,36 @@ import (
 )
 
 // Stores are the stores that the flags speak of: one, or those of all projects.
-func Stores(h *cli.IO, dir string, all bool) ([]session.Store, error) {
-	if all && dir == "" {
-		return Projects(h)
-	}
+func Stores(ctx context.Context, h *cli.IO, at settings.Place, all bool) ([]session.Store, error) {
 	project, err := settings.WorkingDir()
 	if err != nil {
 		return nil, err
 	}
-	path, err := SessionsDir(h, dir, project)
-	return []session.Store{session.Dir(path)}, err
+	store, err := Open(ctx, h, at, project)
+	if err != nil {
+		return nil, err
+	}
+	if all && !OfAllFolders(store, at) {
+		return Projects(h)
+	}
+	return []session.Store{store}, nil
+}
+
+// OfAllFolders reports whether a store of a place has the sessions of all folders, and not those of a
+// project alone.
+func OfAllFolders(store session.Store, at settings.Place) bool {
+	_, ok := store.(*database)
+	return ok || at.Dir != ""
 }
 
 // Locate finds a session in the store that the flags name, else in any project. The id may be the
 // beginning of one, see [FullID]. Locate returns the whole id.
-func Locate(ctx context.Context, h *cli.IO, dir, id string) (session.Store, string, error) {
-	stores, err := Stores(h, dir, false)
+func Locate(ctx context.Context, h *cli.IO, at settings.Place, id string) (session.Store, string, error) {
+	stores, err := Stores(ctx, h, at, false)
 	if err != nil {
 		return nil, "", err
 	}
-	if dir == "" {
+	if !OfAllFolders(stores[0], at) {
 		others, _ := Projects(h) // a store that cannot be listed is skipped
 		stores = append(stores, others...)
 	}

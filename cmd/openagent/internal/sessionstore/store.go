@@ -13,6 +13,7 @@ import (
 	"strings"
 
 	"github.com/openagent-go/agent/cmd/openagent/internal/cli"
+	"github.com/openagent-go/agent/cmd/openagent/internal/settings"
 	"github.com/openagent-go/agent/event"
 	"github.com/openagent-go/agent/internal/claudelog"
 	"github.com/openagent-go/agent/session"
@@ -76,6 +77,9 @@ func Find(ctx context.Context, h *cli.IO, shown string, store session.Store, id 
 	_, err = session.Stat(ctx, store, id)
 	if !errors.Is(err, session.ErrNotFound) {
 		return id, err
+	}
+	if OfAllFolders(store, settings.Place{}) {
+		return "", cli.Usagef("%s: there is no session %s in the database; openagent sessions list shows those there", shown, id)
 	}
 	others, _ := Projects(h) // a store that cannot be listed is skipped
 	if id, err = FullID(ctx, id, others...); err != nil {

@@ -52,7 +52,7 @@ type Options struct {
 	Latest, Fork      bool
 	ResumeAt, ID      string
 	Ephemeral         bool
-	SessionDir        string
+	SessionDir, store string
 	Effort            string
 	Thinking          int
 	cache             string
@@ -147,7 +147,6 @@ func (o *Options) Flags() cli.Flags {
 		{Name: "resume-at", Aliases: []string{"resume-session-at"}, Arg: "MESSAGE_ID", Help: "with --resume or --continue: continue from this message", Set: cli.Text(&o.ResumeAt)},
 		{Name: "session-id", Arg: "ID", Help: "id of the new session", Set: cli.Text(&o.ID)},
 		{Name: "no-session-persistence", Help: "keep the session in memory only", Set: cli.SetTrue(&o.Ephemeral)},
-		{Name: "session-dir", Arg: "DIR", Path: true, Help: "folder that holds the sessions", Set: cli.Text(&o.SessionDir)},
 		{Name: "effort", Arg: cli.Choice(Efforts), Words: Efforts, Help: "depth of the model's thinking", Set: effort(&o.Effort)},
 		{Name: "max-thinking-tokens", Arg: "N", Help: "depth of the model's thinking, in tokens", Set: orNone(&o.noThinking, cli.Count(&o.Thinking))},
 		{Name: "prompt-cache", Arg: cli.Choice(cacheWords), Words: cacheWords, Help: "time that the provider keeps the prompt (default 5m)", Set: cli.OneOf(&o.cache, cacheWords)},
@@ -166,7 +165,7 @@ func (o *Options) Flags() cli.Flags {
 		{Name: "log-format", Arg: cli.Choice(logFormats), Words: logFormats, Help: "format of the log", Set: cli.OneOf(&o.logFormat, logFormats)},
 		{Name: "trace", Arg: "FILE", Path: true, Help: "append the spans of the run to a file, one JSON object per line, without content", Set: cli.Text(&o.Trace)},
 		{Name: "debug", Help: "the same as --log-level debug", Set: cli.SetTrue(&o.debug)},
-	}, o.claudeFlags()...)
+	}, append(placeFlags(&o.SessionDir, &o.store), o.claudeFlags()...)...)
 }
 
 // pick lets the person choose the session.
@@ -192,7 +191,8 @@ func (o *Options) Check() error {
 		{o.Fork && o.Resume == "" && !o.Latest && !o.Pick, "--fork-session needs --resume ID or --continue"},
 		{o.ResumeAt != "" && o.Resume == "" && !o.Latest, "--resume-at needs --resume ID or --continue"},
 		{o.ID != "" && (o.Resume != "" || o.Latest || o.Pick) && !o.Fork, "--session-id is for new sessions; with --resume or --continue add --fork-session"},
-		{o.SessionDir != "" && o.Ephemeral && o.Resume == "" && !o.Latest && !o.Pick, "use --session-dir or --no-session-persistence, not both"},
+		{(o.SessionDir != "" || o.store != "") && o.Ephemeral && o.Resume == "" && !o.Latest && !o.Pick, "use --no-session-persistence, or --session-dir or --store, not both"},
+		{o.SessionDir != "" && o.store != "", "use --session-dir or --store, not both"},
 		{o.bypass && o.Mode != "" && o.Mode != string(permission.Bypass), "use --dangerously-skip-permissions or --permission-mode " + o.Mode + ", not both"},
 		{o.Agent != "" && o.System != "", "use --agent or --system-prompt, not both; --append-system-prompt adds to the instructions of an agent"},
 		{o.Partial && o.Output != cli.FormatStream, "--include-partial-messages needs --output-format stream-json"},

@@ -73,6 +73,7 @@ func (o *Options) given() []config.Given {
 		{"fastMode", o.Fast, o.Fast},
 		{"no_animation", o.Still, o.Still},
 		{"max_thinking_tokens", o.Thinking > 0, o.Thinking},
+		{storeKey, o.store != "", o.store},
 	} {
 		if !f.there {
 			continue

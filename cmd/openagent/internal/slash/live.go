@@ -8,15 +8,15 @@ import (
 
 	"github.com/openagent-go/agent/cmd/openagent/internal/cli"
 	"github.com/openagent-go/agent/cmd/openagent/internal/live"
-	"github.com/openagent-go/agent/cmd/openagent/internal/sessionstore"
 	"github.com/openagent-go/agent/cmd/openagent/internal/term"
+	"github.com/openagent-go/agent/internal/sessiondir"
 )
 
 // PrepareLive makes /live and /share work. status is told whether others can see the session.
 func (c *Commands) PrepareLive(status func(live.Status)) {
 	folder := ""
 	if !c.App.Options.Ephemeral {
-		folder, _ = sessionstore.SessionsDir(c.H, c.App.Options.SessionDir, c.App.Project)
+		folder = sessiondir.Path(c.App.Store)
 	}
 	said := map[string]string{"allow": "allowed", "deny": "denied", "answer": "answered"}
 	c.Live = &live.Conversation{H: c.H, Options: c.App.Options, Project: c.App.Project, Sessions: folder, Store: c.App.Store, Session: c.App.Session, Status: status,

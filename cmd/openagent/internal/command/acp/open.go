@@ -10,6 +10,7 @@ import (
 	"github.com/openagent-go/agent/cmd/openagent/internal/app"
 	"github.com/openagent-go/agent/cmd/openagent/internal/cli"
 	"github.com/openagent-go/agent/cmd/openagent/internal/sessionstore"
+	"github.com/openagent-go/agent/cmd/openagent/internal/settings"
 	protocol "github.com/openagent-go/agent/internal/acp"
 	"github.com/openagent-go/agent/internal/mcpnames"
 	"github.com/openagent-go/agent/internal/parts"
@@ -100,11 +101,11 @@ func (s *server) begin(ctx context.Context, hosted app.HostedSession) (*editorSe
 	s.mu.Unlock()
 	e.h.Out, e.h.Err = e, e
 	if hosted.Existing {
-		path, err := sessionstore.SessionsDir(e.h, s.flags.SessionDir, hosted.Dir)
+		store, err := sessionstore.Open(ctx, e.h, s.flags.Place(), hosted.Dir)
 		if err != nil {
 			return nil, err
 		}
-		if err := s.exists(ctx, session.Dir(path), hosted.ID); err != nil {
+		if err := s.exists(ctx, store, hosted.ID); err != nil {
 			return nil, err
 		}
 	}
@@ -135,11 +136,11 @@ func (s *server) exists(ctx context.Context, store session.Store, id string) err
 
 // fork copies a session of a folder and returns the id of the copy.
 func (s *server) fork(ctx context.Context, dir, from string) (string, error) {
-	path, err := sessionstore.SessionsDir(s.h, s.flags.SessionDir, dir)
+	store, err := sessionstore.Open(ctx, s.h, s.flags.Place(), dir)
 	if err != nil {
 		return "", err
 	}
-	store, to := session.Dir(path), session.NewID()
+	to := session.NewID()
 	if err := s.exists(ctx, store, from); err != nil {
 		return "", err
 	}
@@ -165,22 +166,19 @@ func (s *server) list(ctx context.Context, in listing) (any, error) {
 		}
 		first = n
 	}
-	var stores []session.Store
 	dir := ""
-	if in.Cwd != "" || s.flags.SessionDir != "" {
+	if in.Cwd != "" {
 		var err error
-		if in.Cwd != "" {
-			if dir, err = folder("cwd", in.Cwd); err != nil {
-				return nil, err
-			}
-		}
-		path, err := sessionstore.SessionsDir(s.h, s.flags.SessionDir, dir)
-		if err != nil {
+		if dir, err = folder("cwd", in.Cwd); err != nil {
 			return nil, err
 		}
-		stores = append(stores, session.Dir(path))
-	} else {
-		var err error
+	}
+	store, err := s.store(ctx, dir)
+	if err != nil {
+		return nil, err
+	}
+	stores := []session.Store{store}
+	if dir == "" && !sessionstore.OfAllFolders(store, s.flags.Place()) {
 		if stores, err = sessionstore.Projects(s.h); err != nil {
 			return nil, err
 		}
@@ -206,6 +204,17 @@ func (s *server) list(ctx context.Context, in listing) (any, error) {
 	return out, nil
 }
 
+// store returns the store of a folder's sessions. "" is the working folder of the agent.
+func (s *server) store(ctx context.Context, dir string) (session.Store, error) {
+	if dir == "" {
+		var err error
+		if dir, err = settings.WorkingDir(); err != nil {
+			return nil, err
+		}
+	}
+	return sessionstore.Open(ctx, s.h, s.flags.Place(), dir)
+}
+
 // titleOf returns the title of a session, or its first prompt.
 func titleOf(i session.Info) string {
 	if i.Title != "" {
@@ -224,13 +233,16 @@ func (s *server) delete(ctx context.Context, id string) error {
 			return refusal(err)
 		}
 	}
-	var store session.Store
-	if s.flags.SessionDir != "" {
-		store = session.Dir(s.flags.SessionDir)
-	} else if _, found, ok := sessionstore.FindInOtherProjects(ctx, s.h, id); ok {
+	store, err := s.store(ctx, "")
+	if err != nil {
+		return refusal(err)
+	}
+	if !sessionstore.OfAllFolders(store, s.flags.Place()) {
+		_, found, ok := sessionstore.FindInOtherProjects(ctx, s.h, id)
+		if !ok {
+			return nil
+		}
 		store = found
-	} else {
-		return nil
 	}
 	if err := session.Delete(ctx, store, id); err != nil && !errors.Is(err, session.ErrNotFound) {
 		return refusal(err)

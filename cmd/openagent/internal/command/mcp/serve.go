@@ -23,7 +23,6 @@ import (
 	"github.com/openagent-go/agent/internal/policies"
 	"github.com/openagent-go/agent/mcp/agentserver"
 	"github.com/openagent-go/agent/mcp/server"
-	"github.com/openagent-go/agent/session"
 	"github.com/openagent-go/agent/tool"
 )
 
@@ -95,11 +94,9 @@ func served(ctx context.Context, h *cli.IO, o *mcpOptions) (_ *app.App, err erro
 	case !o.agent:
 		b.Without = append(b.Without, coding.Servers)
 	case !configured.Ephemeral:
-		path, err := sessionstore.SessionsDir(h, configured.SessionDir, dir)
-		if err != nil {
+		if b.Sessions, err = sessionstore.Open(ctx, h, configured.Place(), dir); err != nil {
 			return nil, err
 		}
-		b.Sessions = session.Dir(path)
 	}
 	s, err := app.New(ctx, h, configured, p, dir, nil, b)
 	if err != nil {

@@ -49,7 +49,7 @@ func suggestRules(ctx context.Context, h *cli.IO, o *app.ToolsOptions) error {
 		found[key].Times++
 	}
 	if o.Session != "" {
-		store, id, err := sessionstore.Locate(ctx, h, o.SessionDir, o.Session)
+		store, id, err := sessionstore.Locate(ctx, h, o.Place(), o.Session)
 		if err != nil {
 			return err
 		}
@@ -63,7 +63,7 @@ func suggestRules(ctx context.Context, h *cli.IO, o *app.ToolsOptions) error {
 		}
 		return showProposals(h, o.Output, found)
 	}
-	stores, err := sessionstore.Stores(h, o.SessionDir, o.All)
+	stores, err := sessionstore.Stores(ctx, h, o.Place(), o.All)
 	if err != nil {
 		return err
 	}

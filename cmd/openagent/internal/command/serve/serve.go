@@ -27,6 +27,7 @@ import (
 	"github.com/openagent-go/agent/cmd/openagent/internal/sessionstore"
 	"github.com/openagent-go/agent/cmd/openagent/internal/settings"
 	"github.com/openagent-go/agent/internal/connlimit"
+	"github.com/openagent-go/agent/internal/sessiondir"
 	"github.com/openagent-go/agent/serve"
 	"github.com/openagent-go/agent/session"
 )
@@ -178,10 +179,11 @@ func run(ctx context.Context, h *cli.IO, o *options) error {
 	if err != nil {
 		return err
 	}
-	path, err := sessionstore.SessionsDir(h, o.SessionDir, dir)
+	store, err := sessionstore.Open(ctx, h, o.Place(), dir)
 	if err != nil {
 		return err
 	}
+	path := sessiondir.Path(store)
 	tokenFile, token, err := localserver.OpenToken(h)
 	if err != nil {
 		return err
@@ -192,7 +194,7 @@ func run(ctx context.Context, h *cli.IO, o *options) error {
 		return err
 	}
 	log := settings.Logger(h, &o.Options)
-	store, open := session.Dir(path), &apps{h: h, flags: &o.Options, dir: dir, open: map[string]*app.App{}}
+	open := &apps{h: h, flags: &o.Options, dir: dir, open: map[string]*app.App{}}
 	s := &serve.Server{Token: token, Sessions: func(string) session.Store { return store }, Agent: open.agent, Closed: open.close,
 		Restore: restore(h, store, path), Checks: checks(h), ReadOnly: o.readOnly, MaxSessions: o.maxSessions, MaxStreams: o.maxStreams, UserRequests: o.maxRequests, UserRuns: o.maxRuns, Encrypted: o.behindProxy, Origins: o.origins, Log: log}
 	if s.Shares, err = live.Shares(ctx, h, &o.Options, dir, path, true, open.secrets); err != nil {

@@ -64,7 +64,7 @@ func answerSession(ctx context.Context, h *cli.IO, o *sessionsOptions, id string
 	if err := o.answer.check(); err != nil {
 		return err
 	}
-	store, id, err := sessionstore.Locate(ctx, h, o.Dir, id)
+	store, id, err := sessionstore.Locate(ctx, h, o.place, id)
 	if err != nil {
 		return err
 	}

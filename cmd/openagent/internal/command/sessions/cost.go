@@ -12,7 +12,7 @@ import (
 
 // spending reads the usage of a session.
 func spending(ctx context.Context, h *cli.IO, o *sessionsOptions, id string) (*account.Book, error) {
-	store, id, err := sessionstore.Locate(ctx, h, o.Dir, id)
+	store, id, err := sessionstore.Locate(ctx, h, o.place, id)
 	if err != nil {
 		return nil, err
 	}

@@ -15,7 +15,7 @@ func deleteSessions(ctx context.Context, h *cli.IO, o *sessionsOptions, ids []st
 	var gone []string
 	var failed error
 	for _, id := range ids {
-		store, id, err := sessionstore.Locate(ctx, h, o.Dir, id)
+		store, id, err := sessionstore.Locate(ctx, h, o.place, id)
 		if err == nil {
 			err = told(ctx, h, id, session.Delete(ctx, store, id))
 		}

@@ -24,7 +24,7 @@ const (
 )
 
 func exportSession(ctx context.Context, h *cli.IO, o *sessionsOptions, id string) error {
-	store, id, err := sessionstore.Locate(ctx, h, o.Dir, id)
+	store, id, err := sessionstore.Locate(ctx, h, o.place, id)
 	if err != nil {
 		return err
 	}

@@ -88,9 +88,9 @@ func importFile(ctx context.Context, h *cli.IO, o *sessionsOptions, name, projec
 		t.Dir = project
 	}
 	i.Session, i.Dir, i.Skipped = t.ID, t.Dir, t.Skipped
-	path, err := sessionstore.SessionsDir(h, o.Dir, t.Dir)
+	store, err := sessionstore.Open(ctx, h, o.place, t.Dir)
 	if err == nil {
-		err = t.Store(ctx, session.Dir(path))
+		err = t.Store(ctx, store)
 	}
 	switch {
 	case errors.Is(err, session.ErrExists):

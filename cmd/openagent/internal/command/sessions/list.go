@@ -20,7 +20,7 @@ type listed struct {
 }
 
 func listSessions(ctx context.Context, h *cli.IO, o *sessionsOptions) error {
-	stores, err := sessionstore.Stores(h, o.Dir, o.All)
+	stores, err := sessionstore.Stores(ctx, h, o.place, o.All)
 	if err != nil {
 		return err
 	}

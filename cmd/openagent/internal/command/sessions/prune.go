@@ -67,7 +67,7 @@ func pruneSessions(ctx context.Context, h *cli.IO, o *sessionsOptions) error {
 }
 
 func pruneOld(ctx context.Context, h *cli.IO, o *sessionsOptions) ([]session.Info, error) {
-	stores, err := sessionstore.Stores(h, o.Dir, o.All)
+	stores, err := sessionstore.Stores(ctx, h, o.place, o.All)
 	if err != nil {
 		return nil, err
 	}

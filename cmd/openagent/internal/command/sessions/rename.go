@@ -11,7 +11,7 @@ import (
 
 // nameSession sets or removes a session's title or tag.
 func nameSession(ctx context.Context, h *cli.IO, o *sessionsOptions, verb, id, name string) error {
-	store, id, err := sessionstore.Locate(ctx, h, o.Dir, id)
+	store, id, err := sessionstore.Locate(ctx, h, o.place, id)
 	if err != nil {
 		return err
 	}

@@ -12,11 +12,11 @@ import (
 
 // holding finds the store of a session, even if the session is damaged, and its whole id.
 func holding(ctx context.Context, h *cli.IO, o *sessionsOptions, id string) (session.Store, string, error) {
-	stores, err := sessionstore.Stores(h, o.Dir, false)
+	stores, err := sessionstore.Stores(ctx, h, o.place, false)
 	if err != nil {
 		return nil, "", err
 	}
-	if o.Dir == "" {
+	if !sessionstore.OfAllFolders(stores[0], o.place) {
 		others, _ := sessionstore.Projects(h) // a store that cannot be listed is skipped
 		stores = append(stores, others...)
 	}

@@ -19,7 +19,7 @@ func rewindSession(ctx context.Context, h *cli.IO, o *sessionsOptions, id string
 	if err := o.Options.Check(); err != nil {
 		return err
 	}
-	store, id, err := sessionstore.Locate(ctx, h, o.Dir, id)
+	store, id, err := sessionstore.Locate(ctx, h, o.place, id)
 	if err != nil {
 		return err
 	}
@@ -56,8 +56,11 @@ func rewindSession(ctx context.Context, h *cli.IO, o *sessionsOptions, id string
 	}
 	var rows strings.Builder
 	undo := "openagent sessions rewind " + id
-	if o.Dir != "" {
+	if o.place.Dir != "" {
 		undo += " --session-dir " + text.QuoteShell(sessiondir.Path(store))
+	}
+	if o.place.Store != "" {
+		undo += " --store " + text.QuoteShell(o.place.Store)
 	}
 	for _, line := range done.Lines(undo + " --to") {
 		rows.WriteString(terminal.Text(line) + "\n")

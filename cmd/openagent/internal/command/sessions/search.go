@@ -13,7 +13,7 @@ import (
 )
 
 func searchSessions(ctx context.Context, h *cli.IO, o *sessionsOptions, query string) error {
-	stores, err := sessionstore.Stores(h, o.Dir, o.All)
+	stores, err := sessionstore.Stores(ctx, h, o.place, o.All)
 	if err != nil {
 		return err
 	}

@@ -10,21 +10,23 @@ import (
 
 	"github.com/openagent-go/agent/cmd/openagent/internal/cli"
 	"github.com/openagent-go/agent/cmd/openagent/internal/rewind"
+	"github.com/openagent-go/agent/cmd/openagent/internal/settings"
 	"github.com/openagent-go/agent/session"
 )
 
 // sessionsOptions are the flags of the command sessions.
 type sessionsOptions struct {
-	answer      answerOptions
-	format, Dir string
-	All         bool
-	tag, state  string
-	limit       int
-	as, file    string
-	olderThan   time.Duration
-	chrome      bool
-	context     bool
-	cache       bool
+	answer     answerOptions
+	place      settings.Place
+	format     string
+	All        bool
+	tag, state string
+	limit      int
+	as, file   string
+	olderThan  time.Duration
+	chrome     bool
+	context    bool
+	cache      bool
 	rewind.Options
 }
 
@@ -101,7 +103,7 @@ func namingVerb(h *cli.IO, o *sessionsOptions, name, args, summary, example stri
 
 // commonFlags are the flags of every command about sessions.
 func (o *sessionsOptions) commonFlags() cli.Flags {
-	return append(cli.ListFlags(&o.format), cli.Flag{Name: "session-dir", Arg: "DIR", Path: true, Help: "folder that holds the sessions", Set: cli.Text(&o.Dir)})
+	return append(cli.ListFlags(&o.format), o.place.Flags()...)
 }
 
 // scopeFlags are the flags that select a command's sessions.

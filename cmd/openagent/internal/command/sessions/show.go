@@ -36,7 +36,7 @@ func showOrMeasure(ctx context.Context, h *cli.IO, o *sessionsOptions, id string
 // showSession shows a session. ID/AGENT_ID shows a sub-agent of the session.
 func showSession(ctx context.Context, h *cli.IO, o *sessionsOptions, id string) error {
 	id, rest, deeper := strings.Cut(id, "/")
-	found, id, err := sessionstore.Locate(ctx, h, o.Dir, id)
+	found, id, err := sessionstore.Locate(ctx, h, o.place, id)
 	if err != nil {
 		return err
 	}

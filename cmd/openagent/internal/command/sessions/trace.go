@@ -13,7 +13,7 @@ import (
 
 // traceSession writes the spans of a session, computed from its journal.
 func traceSession(ctx context.Context, h *cli.IO, o *sessionsOptions, id string) error {
-	store, id, err := sessionstore.Locate(ctx, h, o.Dir, id)
+	store, id, err := sessionstore.Locate(ctx, h, o.place, id)
 	if err != nil {
 		return err
 	}

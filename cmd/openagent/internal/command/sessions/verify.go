@@ -76,7 +76,7 @@ func verifySessions(ctx context.Context, h *cli.IO, o *sessionsOptions, ids []st
 		}
 	}
 	if len(ids) == 0 {
-		stores, err := sessionstore.Stores(h, o.Dir, o.All)
+		stores, err := sessionstore.Stores(ctx, h, o.place, o.All)
 		if err != nil {
 			return err
 		}

@@ -11,6 +11,7 @@ import (
 	"github.com/openagent-go/agent/cmd/openagent/internal/live"
 	"github.com/openagent-go/agent/cmd/openagent/internal/sessionstore"
 	"github.com/openagent-go/agent/cmd/openagent/internal/settings"
+	"github.com/openagent-go/agent/internal/sessiondir"
 	"github.com/openagent-go/agent/serve"
 	"github.com/openagent-go/agent/session"
 )
@@ -18,7 +19,7 @@ import (
 // options are the flags of the command.
 type options struct {
 	settings.Options
-	dir      string
+	place    settings.Place
 	request  live.Request
 	password bool
 	omit     bool
@@ -43,7 +44,7 @@ Otherwise this command serves the link on this machine until you stop it. For pe
 }
 
 func (o *options) flags() cli.Flags {
-	return append(cli.ListFlags(&o.Output), cli.Flags{
+	return append(append(cli.ListFlags(&o.Output), o.place.Flags()...), cli.Flags{
 		{Name: "live", Help: "show what happens later as well", Set: cli.SetTrue(&o.request.Live)},
 		{Name: "from", Arg: "FACT", Help: "number of the first fact to show", Set: number(&o.request.From)},
 		{Name: "to", Arg: "FACT", Help: "number of the last fact to show", Set: number(&o.request.To)},
@@ -55,7 +56,6 @@ func (o *options) flags() cli.Flags {
 		{Name: "revoke", Arg: "SHARE", Help: "end a link of the list", Set: cli.Text(&o.revoke)},
 		{Name: "port", Arg: "PORT", Help: "port on this machine if no server runs (default: a free one)", Set: cli.Count(&o.port)},
 		{Name: "host", Arg: "HOST,HOST", Help: "names of your tunnel if no server runs", Set: cli.List(&o.hosts)},
-		{Name: "session-dir", Arg: "DIR", Path: true, Help: "folder that holds the sessions", Set: cli.Text(&o.dir)},
 	}...)
 }
 
@@ -75,11 +75,11 @@ func run(ctx context.Context, h *cli.IO, o *options, args []string) error {
 	if err != nil {
 		return err
 	}
-	folder, err := sessionstore.SessionsDir(h, o.dir, project)
+	store, err := sessionstore.Open(ctx, h, o.place, project)
 	if err != nil {
 		return err
 	}
-	store := session.Dir(folder)
+	folder := sessiondir.Path(store)
 	if o.list || o.revoke != "" {
 		if len(args) > 0 || o.list && o.revoke != "" {
 			return cli.Usagef("--list and --revoke stand alone")

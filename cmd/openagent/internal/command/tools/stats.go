@@ -65,13 +65,13 @@ func rounded(d time.Duration) string {
 func toolUses(ctx context.Context, h *cli.IO, o *app.ToolsOptions) (map[string]event.ToolUse, error) {
 	all := map[string]event.ToolUse{}
 	if o.Session != "" {
-		store, id, err := sessionstore.Locate(ctx, h, o.SessionDir, o.Session)
+		store, id, err := sessionstore.Locate(ctx, h, o.Place(), o.Session)
 		if err != nil {
 			return nil, err
 		}
 		return all, addUses(ctx, all, store, id)
 	}
-	stores, err := sessionstore.Stores(h, o.SessionDir, o.All)
+	stores, err := sessionstore.Stores(ctx, h, o.Place(), o.All)
 	if err != nil {
 		return nil, err
 	}

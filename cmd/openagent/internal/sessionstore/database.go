@@ -1,0 +1,180 @@
+package sessionstore
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/url"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/openagent-go/agent/cmd/openagent/internal/cli"
+	"github.com/openagent-go/agent/cmd/openagent/internal/settings"
+	"github.com/openagent-go/agent/postgres"
+	"github.com/openagent-go/agent/session"
+)
+
+// connectLimit is the time for connecting to a database and preparing its tables.
+const connectLimit = 15 * time.Second
+
+// lease is how long a session belongs to a process that has died. It is the same in all processes.
+const lease = 10 * time.Second
+
+// Open returns the store of a project's sessions. All of this process share the connections to a
+// database, see [Close].
+func Open(ctx context.Context, h *cli.IO, at settings.Place, project string) (session.Store, error) {
+	address, source, err := at.Database(h, project)
+	if err != nil {
+		return nil, err
+	}
+	if address == "" {
+		path, err := SessionsDir(h, at.Dir, project)
+		return session.Dir(path), err
+	}
+	db, err := Database(ctx, h, address, source)
+	if err != nil {
+		return nil, err
+	}
+	home, err := h.Home()
+	if err != nil {
+		return nil, err
+	}
+	return &database{db.Store(name(), nil).(stored), filepath.Join(home, "stores", projectName(address))}, nil
+}
+
+// name names this process for people who look at the database.
+func name() string {
+	host, err := os.Hostname()
+	if err != nil {
+		host = "unknown"
+	}
+	return fmt.Sprintf("%s:%d", host, os.Getpid())
+}
+
+// stored is what a store in a database can do.
+type stored interface {
+	session.Store
+	session.Stater
+	session.LastReader
+	session.Nester
+	session.Deleter
+	session.Waiter
+}
+
+// A database is a store in a database. What else belongs to a session is in files of this machine:
+// checkpoints, tasks and teams.
+type database struct {
+	stored
+	folder string
+}
+
+// Folder returns the folder of the files of the sessions.
+func (d *database) Folder() string { return d.folder }
+
+// Open implements [session.Store]. The session gets a folder: it says that its checkpoints are needed.
+func (d *database) Open(ctx context.Context, id string, h session.Header) (session.Log, error) {
+	l, err := d.stored.Open(ctx, id, h)
+	if errors.Is(err, session.ErrBusy) {
+		return nil, &cli.ExitError{Code: cli.ExitUsage, Err: fmt.Errorf("%w, or continue in a copy with --fork-session; if that process has died, the session is free %v later", err, lease)}
+	}
+	if err != nil {
+		return nil, err
+	}
+	if err := os.MkdirAll(filepath.Join(d.folder, id), 0o700); err != nil {
+		return nil, errors.Join(err, l.Close())
+	}
+	return l, nil
+}
+
+// Delete implements [session.Deleter].
+func (d *database) Delete(ctx context.Context, id string) error {
+	if err := d.stored.Delete(ctx, id); err != nil {
+		return err
+	}
+	return os.RemoveAll(filepath.Join(d.folder, id))
+}
+
+// IDs returns the ids of all sessions.
+func (d *database) IDs(ctx context.Context) ([]string, error) {
+	list, err := d.List(ctx)
+	ids := make([]string, len(list))
+	for i, info := range list {
+		ids[i] = info.Session
+	}
+	return ids, err
+}
+
+// databases are the open databases of a process, by URL.
+type databases struct {
+	mu   sync.Mutex
+	open map[string]*postgres.DB
+}
+
+// Database opens a database, or returns the one that is open. source says what names it.
+func Database(ctx context.Context, h *cli.IO, address, source string) (*postgres.DB, error) {
+	if err := checkAddress(address); err != nil {
+		return nil, cli.Usagef("%s: %w", source, err)
+	}
+	all, _ := h.Databases.LoadOrStore(shared, &databases{open: map[string]*postgres.DB{}})
+	d := all.(*databases)
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if db := d.open[address]; db != nil {
+		return db, nil
+	}
+	limited, stop := context.WithTimeout(ctx, connectLimit)
+	defer stop()
+	db, err := postgres.Open(limited, address, postgres.Options{Lease: lease})
+	if err != nil {
+		if ctx.Err() != nil {
+			return nil, ctx.Err()
+		}
+		return nil, cli.Usagef("%s: %s", source, strings.TrimPrefix(err.Error(), "postgres: "))
+	}
+	d.open[address] = db
+	return db, nil
+}
+
+// shared is the key of the databases of a process.
+const shared = "databases"
+
+// Close ends the connections to databases.
+func Close(h *cli.IO) {
+	if h.Databases == nil {
+		return
+	}
+	all, ok := h.Databases.Load(shared)
+	if !ok {
+		return
+	}
+	d := all.(*databases)
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	for _, db := range d.open {
+		db.Close()
+	}
+	clear(d.open)
+}
+
+// checkAddress refuses what is no address of a database, and passwords: command lines, settings and
+// variables are seen by others. Its errors never have the address.
+func checkAddress(address string) error {
+	u, err := url.Parse(address)
+	if err != nil {
+		return errors.New("the address of the database cannot be read; expected one such as postgres://host/database")
+	}
+	if u.Scheme != "postgres" && u.Scheme != "postgresql" {
+		return errors.New("sessions can be stored in PostgreSQL only; expected an address such as postgres://host/database, or --session-dir for a folder")
+	}
+	_, password := u.User.Password()
+	for key := range u.Query() {
+		password = password || strings.Contains(strings.ToLower(key), "password")
+	}
+	if password {
+		return errors.New("the address has a password, which others could read; set PGPASSWORD, or write it into ~/.pgpass, and leave it out here")
+	}
+	return nil
+}
