@@ -158,6 +158,7 @@ func TestTmuxSizes(t *testing.T) {
 func TestTmuxSizesWhileStreaming(t *testing.T) {
 	t.Parallel()
 	m := startProgram(t, 100, 40, "stream")
+	m.Sees("esc stops") // before, the program does not wait for tmux, see above
 	for i := 0; ; i++ {
 		s := sizes[i%len(sizes)]
 		m.Resize(s[0], s[1])
