@@ -156,7 +156,7 @@ func TestDetachModelCall(t *testing.T) {
 	}
 }
 
-// A tool in flight may end, and its result is on record. When the time is over, it is
+// A tool under way may end, and its result is on record. When the time is over, it is
 // cancelled. Then a read is repeated, and the model gets what a write returned.
 func TestDetachTool(t *testing.T) {
 	for name, c := range map[string]struct {

@@ -22,7 +22,7 @@ import (
 // leave, keep the last sequence number, and continue with it later.
 //
 // Signals come too if the run is in this process and its Agent has the same session store.
-// If you join in the middle of a run, you first get what is in flight: for each answer an
+// If you join in the middle of a run, you first get what is under way: for each answer an
 // [event.TextDelta] with all of its text so far (see its Restart), for each call its last
 // [event.ToolProgress], and the open [event.PermissionRequest] and [event.UserQuestion]
 // signals. A question may come twice; its call has the same ID. Facts and signals of a sub-agent come as [event.AgentEvent], as in
@@ -66,11 +66,11 @@ type observer struct {
 	settled string    // key of the last answer that was yielded
 	behind  bool      // the store may have more facts
 
-	begun   bool          // what was in flight at the beginning is known
+	begun   bool          // what was under way at the beginning is known
 	through int64         // the fact that then belongs behind
-	then    []event.Event // what is in flight there, not yielded yet
+	then    []event.Event // what is under way there, not yielded yet
 
-	known map[string]bool // answers, by session and key, whose text was in flight at the beginning
+	known map[string]bool // answers, by session and key, whose text was under way at the beginning
 
 	waits   bool       // a goroutine waits for facts in the store
 	waiting int64      // after this one

@@ -597,7 +597,7 @@ func TestWatchSubagents(t *testing.T) {
 			time.Sleep(5 * time.Millisecond)
 			g.pieces <- "and after"
 			got := <-text
-			for got == "said before " { // it was in flight, or came while the watcher joined
+			for got == "said before " { // it was under way, or came while the watcher joined
 				got = <-text
 			}
 			if got != "said before and after" {

@@ -121,7 +121,7 @@ func (s *Server) admit(user string) (func(), error) {
 	}, nil
 }
 
-// stream answers with the facts after the given one, what is in flight, and then all that comes. A
+// stream answers with the facts after the given one, what is under way, and then all that comes. A
 // viewer that is too slow gets facts from the store again, and loses signals.
 func (s *Server) stream(c *call, after int64) error {
 	leave, err := s.admit(c.user)
@@ -226,9 +226,9 @@ type listChange struct {
 func (l *live) tellList(e event.Event) {
 	change := listChange{Session: l.at.id, State: "idle"}
 	switch {
-	case l.flight.asking() > 0:
+	case l.inflight.asking() > 0:
 		change.State = "waiting"
-	case l.flight.running:
+	case l.inflight.running:
 		change.State = "running"
 	}
 	d, named := e.Data.(event.SessionNamed)

@@ -88,7 +88,7 @@ func (l *live) pending(ctx context.Context) ([]question, error) {
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	for _, e := range l.flight.questions {
+	for _, e := range l.inflight.questions {
 		if d, ok := e.Data.(event.UserQuestion); ok {
 			if i := slices.IndexFunc(list, func(q question) bool { return q.Call == d.Call.ID }); i >= 0 {
 				list[i].Questions = d.Questions

@@ -155,7 +155,7 @@ func (f *inflight) agent(d event.AgentEvent) *agentInflight {
 	return a
 }
 
-// signals returns what is in flight as signals of the session, as if it all happened now.
+// signals returns what is under way as signals of the session, as if it all happened now.
 func (f *inflight) signals(session string) []event.Event {
 	out := []event.Event{}
 	add := func(d event.Data) { out = append(out, event.Event{Session: session, Time: now(), Data: d}) }

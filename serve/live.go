@@ -34,19 +34,19 @@ type live struct {
 	hosted  hosted     // the session, if it is open here; see run.go
 	folded  folded     // what pages show of it; see pages.go
 
-	mu      sync.Mutex // guards the fields below
-	viewers map[*viewer]bool
-	stop    context.CancelFunc // ends the reader; nil: there is none
-	lostFor string             // why the reader ended by itself
-	last    int64              // number of the last fact that the reader has seen
-	flight  inflight
-	over    bool   // the end of the run here is on record
-	state   string // that the list of sessions was told last
-	batch   []event.Event
-	timer   *time.Timer // flushes batch; nil: it is empty
-	flushed time.Time
-	begun   []beginning
-	decided map[string]string
+	mu       sync.Mutex // guards the fields below
+	viewers  map[*viewer]bool
+	stop     context.CancelFunc // ends the reader; nil: there is none
+	lostFor  string             // why the reader ended by itself
+	last     int64              // number of the last fact that the reader has seen
+	inflight inflight
+	over     bool   // the end of the run here is on record
+	state    string // that the list of sessions was told last
+	batch    []event.Event
+	timer    *time.Timer // flushes batch; nil: it is empty
+	flushed  time.Time
+	begun    []beginning
+	decided  map[string]string
 }
 
 // A beginning is one that waits until the reader has seen a fact of its run.
@@ -133,7 +133,7 @@ func (l *live) read(ctx context.Context) error {
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.last, l.flight = last, inflight{running: info.State == session.StateRunning || info.State == session.StateWaiting, questions: questions}
+	l.last, l.inflight = last, inflight{running: info.State == session.StateRunning || info.State == session.StateWaiting, questions: questions}
 	l.state = string(info.State)
 	reading, stop := context.WithCancel(context.WithoutCancel(ctx))
 	l.stop = stop
@@ -227,7 +227,7 @@ func (l *live) show(e event.Event) {
 			v.drop()
 		}
 	}
-	l.flight.apply(e)
+	l.inflight.apply(e)
 	if _, end := e.Data.(event.RunEnd); end {
 		l.over = true
 	}
@@ -349,12 +349,12 @@ type stateOf struct {
 	Seq     int64         `json:"seq"`     // the fact up to which facts have come
 	Running bool          `json:"running"` // a run has no end yet
 	Here    bool          `json:"here"`    // this server has the session open
-	Signals []event.Event `json:"signals"` // what is in flight; it replaces all earlier signals
+	Signals []event.Event `json:"signals"` // what is under way; it replaces all earlier signals
 	Queue   []string      `json:"queue"`   // ids of messages that wait for the run
 }
 
 // join makes a viewer get what comes from now on. It returns the number of the last fact before
-// that, and a frame with what is in flight.
+// that, and a frame with what is under way.
 func (l *live) join(v *viewer) (through int64, state frame) {
 	here := l.hosted.get() != nil
 	l.mu.Lock()
@@ -365,7 +365,7 @@ func (l *live) join(v *viewer) (through int64, state frame) {
 	if l.stop == nil {
 		v.end(cmp.Or(l.lostFor, "failed"))
 	}
-	st := stateOf{Seq: l.last, Running: l.flight.running, Here: here, Signals: l.flight.signals(l.at.id), Queue: l.flight.queue}
+	st := stateOf{Seq: l.last, Running: l.inflight.running, Here: here, Signals: l.inflight.signals(l.at.id), Queue: l.inflight.queue}
 	if st.Queue == nil {
 		st.Queue = []string{}
 	}

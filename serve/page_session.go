@@ -331,7 +331,7 @@ func (s *Server) view(c *call, w window) (*sessionView, error) {
 	}
 	l.mu.Lock()
 	v.Viewers = len(l.viewers)
-	for _, a := range l.flight.answers {
+	for _, a := range l.inflight.answers {
 		v.Writing += string(a.text)
 	}
 	l.mu.Unlock()

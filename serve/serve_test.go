@@ -348,7 +348,7 @@ func written(all []received) string {
 	return out
 }
 
-// A viewer that comes in the middle of an answer gets what is in flight, and then the rest.
+// A viewer that comes in the middle of an answer gets what is under way, and then the rest.
 func TestJoinInTheMiddle(t *testing.T) {
 	g := gated{make(chan string)}
 	s := newSite(t, agent.Agent{Model: g})

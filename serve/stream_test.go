@@ -381,7 +381,7 @@ func TestMaxSessions(t *testing.T) {
 	s.fails("POST", "/v1/sessions", `{"session":"c","text":"go"}`, 429, "too_many_sessions")
 }
 
-// What is in flight in a sub-agent comes as its events.
+// What is under way in a sub-agent comes as its events.
 func TestInflightOfAgents(t *testing.T) {
 	inner := func(d event.Data) event.Event {
 		return event.Event{Session: "s", Data: event.AgentEvent{Call: "c", ID: "i", Agent: "helper", Event: &event.Event{Session: "sub", Data: d}}}

@@ -7,7 +7,7 @@ import (
 	"github.com/openagent-go/agent/internal/engine"
 )
 
-// Shown returns what is in flight, as the signals that an observer would have got: the text of each
+// Shown returns what is under way, as the signals that an observer would have got: the text of each
 // answer so far, the progress of each call, and the open questions. The caller holds the token.
 func (r *Run) Shown() []event.Event {
 	var out []event.Event

@@ -8,7 +8,7 @@ import (
 	"github.com/openagent-go/agent/event"
 )
 
-// A Source returns what is in flight in a run, as signals, for a watcher who joins later. They
+// A Source returns what is under way in a run, as signals, for a watcher who joins later. They
 // belong behind the fact with the number through; 0: they belong behind all facts so far.
 type Source func(ctx context.Context) (through int64, signals []event.Event)
 

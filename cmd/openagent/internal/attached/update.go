@@ -78,7 +78,7 @@ func (v *View) begin() {
 	}
 }
 
-// state brings the screen to what is in flight.
+// state brings the screen to what is under way.
 func (v *View) state(ctx context.Context, s remote.State) {
 	if v.lost {
 		v.lost = false

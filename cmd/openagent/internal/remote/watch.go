@@ -18,7 +18,7 @@ import (
 // An Update is what Watch tells: an [event.Event], a [State] or a [Lost].
 type Update any
 
-// A State is what is in flight. Signals replaces all signals that came before.
+// A State is what is under way. Signals replaces all signals that came before.
 type State struct {
 	Seq     int64 // of the last fact before it
 	Running bool

@@ -22,8 +22,8 @@ import (
 	"github.com/openagent-go/agent/tools"
 )
 
-// inFlight is what an observer knows to be in flight.
-type inFlight struct {
+// underWay is what an observer knows to be under way.
+type underWay struct {
 	mu        sync.Mutex
 	facts     int64
 	texts     map[string]string
@@ -31,7 +31,7 @@ type inFlight struct {
 	questions map[string]bool
 }
 
-func (f *inFlight) apply(e event.Event) {
+func (f *underWay) apply(e event.Event) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if e.Seq > 0 {
@@ -68,7 +68,7 @@ func (f *inFlight) apply(e event.Event) {
 	}
 }
 
-func (f *inFlight) String() string {
+func (f *underWay) String() string {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	var open []string
@@ -121,9 +121,9 @@ func watchInFlight(t *testing.T, random *rand.Rand, below bool) {
 	s := a.Session("s")
 	defer s.Close()
 	ctx, stop := context.WithCancel(t.Context())
-	var all []*inFlight
+	var all []*underWay
 	join := func() {
-		f := &inFlight{texts: map[string]string{}, progress: map[string]string{}, questions: map[string]bool{}}
+		f := &underWay{texts: map[string]string{}, progress: map[string]string{}, questions: map[string]bool{}}
 		all = append(all, f)
 		go func() {
 			for e, err := range a.Session("s").Watch(ctx, 0) {

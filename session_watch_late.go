@@ -8,11 +8,11 @@ import (
 	"github.com/openagent-go/agent/internal/watchers"
 )
 
-// This file is about what is in flight when an observer joins: the text of an answer so far, the
+// This file is about what is under way when an observer joins: the text of an answer so far, the
 // progress of calls and the open questions.
 
-// inFlight is what is in flight in the run, behind a fact.
-func (l *activeRun) inFlight(ctx context.Context) (through int64, signals []event.Event) {
+// underWay is what is under way in the run, behind a fact.
+func (l *activeRun) underWay(ctx context.Context) (through int64, signals []event.Event) {
 	_, _ = l.With(ctx, func() error {
 		through, signals = l.conv.Last, l.Shown()
 		return nil
@@ -20,14 +20,14 @@ func (l *activeRun) inFlight(ctx context.Context) (through int64, signals []even
 	return through, signals
 }
 
-// provide lets observers who join later see what is in flight. The caller calls remove at the end
+// provide lets observers who join later see what is under way. The caller calls remove at the end
 // of the run.
 func (l *activeRun) provide() (remove func()) {
 	to := l.audience()
-	all := []func(){watchers.Provide(to.own, l.inFlight)}
+	all := []func(){watchers.Provide(to.own, l.underWay)}
 	for i := range to.above {
 		all = append(all, watchers.Provide(to.above[i].key, func(ctx context.Context) (int64, []event.Event) {
-			_, signals := l.inFlight(ctx)
+			_, signals := l.underWay(ctx)
 			for n := range signals {
 				for _, a := range to.above[:i+1] {
 					inner := signals[n]
@@ -46,7 +46,7 @@ func (l *activeRun) provide() (remove func()) {
 	}
 }
 
-// join shows what is in flight, after the facts that it belongs behind.
+// join shows what is under way, after the facts that it belongs behind.
 func (w *observer) join(ctx context.Context) error {
 	for _, s := range watchers.SourcesOf(sessionKey(w.store, w.session)) {
 		through, signals := (*s)(ctx)
@@ -67,7 +67,7 @@ func (w *observer) join(ctx context.Context) error {
 	return nil
 }
 
-// joined shows what is in flight behind the fact that has just come.
+// joined shows what is under way behind the fact that has just come.
 func (w *observer) joined() error {
 	signals := w.then
 	if len(signals) == 0 || w.last < w.through {
@@ -87,7 +87,7 @@ func (w *observer) all(signals []event.Event) error {
 }
 
 // restarted returns a signal of the run. The first piece of an answer has all of its text so far. It
-// replaces what was in flight at the beginning.
+// replaces what was under way at the beginning.
 func (w *observer) restarted(e event.Event) event.Event {
 	key := answerOf(e)
 	if !w.known[key] {
