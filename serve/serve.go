@@ -137,7 +137,7 @@ type Error struct {
 	Status  int    `json:"-"`              // of HTTP
 	Code    string `json:"code"`           // a word for programs
 	Message string `json:"message"`        // for people
-	Hint    string `json:"hint,omitempty"` // how to mend it
+	Hint    string `json:"hint,omitempty"` // what helps
 }
 
 // Error returns the message.
