@@ -94,6 +94,7 @@ func editorOf(t *testing.T, command []string, home, dir string, env ...string) *
 	e.cmd = exec.Command(node, append([]string{filepath.Join("testdata", "acp_client.mjs"), sdk}, command...)...)
 	e.cmd.Env = append(append(os.Environ(), "OPENAGENT_HOME="+home, "GORACE="+quickEnd), env...)
 	e.cmd.Stderr = os.Stderr
+	e.cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	if e.in, err = e.cmd.StdinPipe(); err != nil {
 		t.Fatal(err)
 	}
@@ -117,8 +118,12 @@ func editorOf(t *testing.T, command []string, home, dir string, env ...string) *
 	}()
 	t.Cleanup(func() {
 		e.killProgram()
-		e.cmd.Process.Kill()
+		group := -e.cmd.Process.Pid
+		syscall.Kill(group, syscall.SIGKILL)
 		e.cmd.Wait()
+		for end := time.Now().Add(10 * time.Second); syscall.Kill(group, 0) == nil && time.Now().Before(end); { // an adapter's own processes write into folders of the test
+			time.Sleep(5 * time.Millisecond)
+		}
 	})
 	for e.pid == 0 {
 		e.next()
