@@ -71,7 +71,8 @@ func (e Engine) Wake(ctx context.Context, sessionID string) error {
 }
 
 // The limits of an activity. It is given to another worker after a missed heartbeat, so the
-// whole time hardly matters.
+// whole time hardly matters. The pause after that does not grow: a session that has work for days
+// loses many workers. Errors of workers say themselves when it is tried again.
 const (
 	longestVisit = 7 * 24 * time.Hour
 	firstRetry   = 100 * time.Millisecond
@@ -84,7 +85,7 @@ func wakeUp(ctx workflow.Context, in wake) error {
 	woken := workflow.GetSignalChannel(ctx, wakeSignal)
 	options := workflow.ActivityOptions{
 		TaskQueue: in.Queue, HeartbeatTimeout: in.Heartbeat, StartToCloseTimeout: longestVisit, WaitForCancellation: true,
-		RetryPolicy: &temporal.RetryPolicy{InitialInterval: firstRetry, MaximumInterval: longestRetry, NonRetryableErrorTypes: []string{badAgent}},
+		RetryPolicy: &temporal.RetryPolicy{InitialInterval: firstRetry, BackoffCoefficient: 1, NonRetryableErrorTypes: []string{badAgent}},
 	}
 	anywhere := workflow.WithActivityOptions(ctx, options)
 	for {
@@ -96,7 +97,6 @@ func wakeUp(ctx workflow.Context, in wake) error {
 			options := options
 			options.TaskQueue = placeQueue(in.Queue, out.Place)
 			options.ScheduleToStartTimeout = 3 * in.Heartbeat
-			options.RetryPolicy = &temporal.RetryPolicy{InitialInterval: firstRetry, MaximumInterval: longestRetry, NonRetryableErrorTypes: []string{badAgent}}
 			err = workflow.ExecuteActivity(workflow.WithActivityOptions(ctx, options), activityName, in).Get(ctx, &out)
 			if unreachable(err) {
 				moved := in
@@ -232,9 +232,21 @@ func visit(ctx context.Context, w *durable.Worker, in wake) (report, error) {
 	if err == nil && out == durable.Yielded {
 		return report{}, errYielded
 	}
-	if err != nil || out != durable.Elsewhere {
-		return report{Outcome: out}, err
+	if err == nil && out != durable.Elsewhere {
+		return report{Outcome: out}, nil
 	}
-	place, err := w.Backend.Place(context.WithoutCancel(ctx), in.Session)
-	return report{Outcome: out, Place: place}, err
+	var place string
+	if err == nil {
+		place, err = w.Backend.Place(context.WithoutCancel(ctx), in.Session)
+	}
+	if err != nil {
+		return report{}, temporal.NewApplicationErrorWithOptions(err.Error(), "worker",
+			temporal.ApplicationErrorOptions{NextRetryDelay: retryPause(activity.GetInfo(ctx).Attempt)})
+	}
+	return report{Outcome: out, Place: place}, nil
+}
+
+// retryPause returns the pause after an attempt that has failed.
+func retryPause(attempt int32) time.Duration {
+	return min(firstRetry<<min(attempt-1, 20), longestRetry)
 }

@@ -3,6 +3,7 @@ package temporal
 import (
 	"context"
 	"errors"
+	"strings"
 	"testing"
 	"time"
 
@@ -111,4 +112,53 @@ func TestStepTime(t *testing.T) {
 		t.Error(err)
 	}
 	c.AssertExpectations(t)
+}
+
+// Workers that die again and again do not slow a session down, and errors do.
+func TestRetries(t *testing.T) {
+	var suite testsuite.WorkflowTestSuite
+	env := suite.NewTestWorkflowEnvironment()
+	env.RegisterWorkflowWithOptions(wakeUp, workflow.RegisterOptions{Name: workflowName})
+	work := func(context.Context, wake) (report, error) { return report{}, nil }
+	env.RegisterActivityWithOptions(work, activity.RegisterOptions{Name: activityName})
+	n := 0
+	var began, dead time.Time
+	env.OnActivity(activityName, mock.Anything, mock.Anything).Return(func(ctx context.Context, _ wake) (report, error) {
+		n++
+		switch {
+		case n == 1:
+			began = env.Now()
+		case n == 9:
+			dead = env.Now()
+		}
+		if n <= 9 {
+			return report{}, errors.New("as of a worker that dies")
+		}
+		return report{Outcome: durable.Idle}, nil
+	})
+	env.ExecuteWorkflow(workflowName, wake{Session: "s", Queue: "q", Heartbeat: time.Second})
+	if err := env.GetWorkflowError(); err != nil || n != 10 || dead.Sub(began) > 9*firstRetry {
+		t.Errorf("%d visits, %v, 9 deaths delayed the session by %v", n, err, dead.Sub(began))
+	}
+	for attempt, want := range map[int32]time.Duration{1: firstRetry, 3: 4 * firstRetry, 100: longestRetry} {
+		if got := retryPause(attempt); got != want {
+			t.Errorf("the pause after attempt %d is %v", attempt, got)
+		}
+	}
+}
+
+// The error of a worker is tried again, later each time.
+func TestFailedVisit(t *testing.T) {
+	w := &durable.Worker{Backend: (&durabletest.Memory{}).Connect(), Agent: func(context.Context, durable.Where) (durable.Hosted, error) {
+		return durable.Hosted{}, errors.New("no disk")
+	}}
+	var suite testsuite.WorkflowTestSuite
+	env := suite.NewTestActivityEnvironment()
+	work := func(ctx context.Context, in wake) (report, error) { return visit(ctx, w, in) }
+	env.RegisterActivityWithOptions(work, activity.RegisterOptions{Name: activityName})
+	_, err := env.ExecuteActivity(activityName, wake{Session: "s", Queue: "q", Heartbeat: time.Second})
+	var application *sdk.ApplicationError
+	if !errors.As(err, &application) || application.NonRetryable() || application.NextRetryDelay() != firstRetry || !strings.Contains(err.Error(), "no disk") {
+		t.Errorf("a worker that fails returns %v", err)
+	}
 }
