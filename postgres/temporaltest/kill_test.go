@@ -54,7 +54,7 @@ func workProcess(url string) int {
 			_, err := pool.Exec(context.Background(), `INSERT INTO ran VALUES ($1, $2)`, tool, call)
 			return err
 		}
-		w := &durable.Worker{Backend: db, Linger: -1, Agent: func(_ context.Context, at durable.Where) (durable.Hosted, error) {
+		w := &durable.Worker{Backend: db, Name: strconv.Itoa(os.Getpid()), Linger: -1, Agent: func(_ context.Context, at durable.Where) (durable.Hosted, error) {
 			return durable.Hosted{Agent: killedAgent(at.Session, ran)}, nil
 		}}
 		by := table()
