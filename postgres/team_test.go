@@ -4,14 +4,23 @@ package postgres_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"strings"
 	"sync/atomic"
 	"testing"
 	"time"
 
+	"github.com/openagent-go/agent"
+	"github.com/openagent-go/agent/event"
 	"github.com/openagent-go/agent/internal/teamstore"
 	"github.com/openagent-go/agent/internal/teamtest"
+	"github.com/openagent-go/agent/llm/llmtest"
+	"github.com/openagent-go/agent/permission"
 	"github.com/openagent-go/agent/postgres"
+	"github.com/openagent-go/agent/session"
+	"github.com/openagent-go/agent/team"
+	"github.com/openagent-go/agent/tool"
 )
 
 // inSpaces is a ledger with spaces of its own within another one.
@@ -67,4 +76,89 @@ func TestSharedTeam(t *testing.T) {
 		db := connect(t, url, postgres.Options{Lease: time.Second})
 		return &teamstore.LedgerStore{Ledger: postgres.LedgerOf(db)}, db.Close
 	})
+}
+
+type subject struct {
+	Subject string `json:"subject"`
+}
+
+// sharing returns tools that add and list the tasks of a session.
+func sharing(shared *team.Store) []tool.Tool {
+	return []tool.Tool{
+		tool.New(tool.Spec{Name: "add"}, func(ctx context.Context, call tool.Call, s subject) (*tool.Result, error) {
+			made, err := shared.AddTask(ctx, call.Session, team.Task{Subject: s.Subject})
+			return tool.Text(made.ID), err
+		}),
+		tool.New(tool.Spec{Name: "list", ReadOnly: true}, func(ctx context.Context, call tool.Call, _ struct{}) (*tool.Result, error) {
+			all, err := shared.Tasks(ctx, call.Session)
+			return tool.Text(fmt.Sprint(all)), err
+		}),
+	}
+}
+
+// The tasks of a session continue on another machine, by the tools of its agent, and any
+// program reaches them by the id of the session. They are deleted with it.
+func TestTeamOfSession(t *testing.T) {
+	url := database(t)
+	work := func(reply ...llmtest.Step) *postgres.DB {
+		t.Helper()
+		db := connect(t, url, postgres.Options{})
+		shared := db.Team()
+		a := &agent.Agent{Model: llmtest.Script(reply...), Sessions: db.Store("", nil), Tools: sharing(shared),
+			Permissions: permission.Policy{Mode: permission.Bypass}}
+		s := a.Session("s")
+		if _, err := s.Prompt(t.Context(), "go"); err != nil {
+			t.Fatal(err)
+		}
+		if err := errors.Join(s.Close(), shared.Close()); err != nil {
+			t.Fatal(err)
+		}
+		return db
+	}
+	work(llmtest.Call(llmtest.Use("", "add", subject{"Buy milk"})), llmtest.Say("added"))
+	third := connect(t, url, postgres.Options{}).Team()
+	if _, err := third.AddTask(t.Context(), "s", team.Task{Subject: "Buy bread"}); err != nil {
+		t.Fatal(err)
+	}
+	db := work(llmtest.Call(llmtest.Use("", "list", struct{}{})), llmtest.Say("read"))
+	read := ""
+	for e, err := range db.Store("", nil).Read(t.Context(), "s", 0) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		if r, ok := e.Data.(event.ToolResult); ok {
+			read = fmt.Sprint(r)
+		}
+	}
+	if !strings.Contains(read, "Buy milk") || !strings.Contains(read, "Buy bread") {
+		t.Errorf("the other machine sees %s", read)
+	}
+	if err := db.Store("", nil).(session.Deleter).Delete(t.Context(), "s"); err != nil {
+		t.Fatal(err)
+	}
+	if all, err := third.Tasks(t.Context(), "s"); err != nil || len(all) != 0 {
+		t.Errorf("after the deletion of the session there are %v, %v", all, err)
+	}
+	if task, err := third.AddTask(t.Context(), "s", team.Task{Subject: "x"}); err != nil || task.ID != "task_1" {
+		t.Errorf("the first task of the next session of that name is %+v, %v", task, err)
+	}
+}
+
+// A team that has worked for long has few lines.
+func TestLongTeam(t *testing.T) {
+	url := database(t)
+	shared := connect(t, url, postgres.Options{}).Team()
+	made, err := shared.AddTask(t.Context(), "s", team.Task{Subject: "x"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	output := strings.Repeat("long ", 10_000)
+	for range 40 { // 2 MB
+		if _, err := shared.UpdateTask(t.Context(), "s", made.ID, team.Change{Output: &output}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if lines := query(t, url, `SELECT sum(length(line)) < 400000, count(*) < 10 FROM openagent.lines`); lines[0] != "true true" {
+		t.Errorf("the lines are short, few: %s", lines[0])
+	}
 }
