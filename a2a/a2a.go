@@ -18,10 +18,12 @@
 package a2aagent
 
 import (
+	"bytes"
 	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
+	"io"
 	"log/slog"
 	"net/http"
 	"strings"
@@ -42,8 +44,9 @@ const (
 )
 
 const (
-	maxBody   = 10 << 20         // of a request
-	keepAlive = 10 * time.Second // between signs of life of a stream
+	maxBody    = 10 << 20         // of a request
+	keepAlive  = 10 * time.Second // between signs of life of a stream
+	writeLimit = 30 * time.Second // for one write to a client
 )
 
 // A Handler is an [http.Handler] for the protocol: JSON-RPC at /a2a, REST at /a2a/v1, and the agent
@@ -100,7 +103,15 @@ func (h *Handler) guard(next http.Handler) http.Handler {
 		if !h.accepts(w, r, "/openapi.json") {
 			return
 		}
-		r.Body = http.MaxBytesReader(w, r.Body, maxBody)
+		body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, maxBody))
+		if err != nil {
+			refuse(w, &serve.Error{Status: http.StatusRequestEntityTooLarge, Code: "too_large", Message: "the body has more than 10 MB, or did not come", Hint: "send less at once"})
+			return
+		}
+		out := &timed{w, http.NewResponseController(w)}
+		_ = out.SetReadDeadline(time.Time{}) // a ReadTimeout of the server would end streams
+		out.Header().Set("X-Content-Type-Options", "nosniff")
+		out.Header().Set("Cache-Control", "no-store")
 		if v := r.URL.Query().Get(a2a.SvcParamVersion); v != "" {
 			r.Header.Set(a2a.SvcParamVersion, v)
 		}
@@ -114,17 +125,41 @@ func (h *Handler) guard(next http.Handler) http.Handler {
 			c.user = name
 		}
 		ctx := context.WithValue(log.AttachLogger(r.Context(), h.log()), callerKey{}, c)
-		next.ServeHTTP(w, r.WithContext(ctx))
+		r = r.WithContext(ctx)
+		r.Body = io.NopCloser(bytes.NewReader(body))
+		next.ServeHTTP(out, r)
 	})
+}
+
+// timed bounds the time of each write: a client that reads nothing must not hold a connection.
+type timed struct {
+	http.ResponseWriter
+	*http.ResponseController
+}
+
+// Write implements [http.ResponseWriter].
+func (w *timed) Write(b []byte) (int, error) {
+	_ = w.SetWriteDeadline(time.Now().Add(writeLimit)) // a writer without deadlines has none
+	return w.ResponseWriter.Write(b)
+}
+
+// Flush implements [http.Flusher]. Then nothing is due.
+func (w *timed) Flush() {
+	_ = w.SetWriteDeadline(time.Now().Add(writeLimit))
+	_ = w.ResponseController.Flush()
+	_ = w.SetWriteDeadline(time.Time{})
 }
 
 // accepts reports whether the server would answer a request for a path. Otherwise it answers as the
 // server does.
 func (h *Handler) accepts(w http.ResponseWriter, r *http.Request, path string) bool {
 	c := &caller{server: h.Server, request: r}
-	err := c.do(r.Context(), http.MethodGet, path, nil, nil)
+	header, err := c.send(r.Context(), http.MethodGet, path, nil, nil)
 	if err == nil {
 		return true
+	}
+	if wait := header.Get("Retry-After"); wait != "" {
+		w.Header().Set("Retry-After", wait)
 	}
 	refuse(w, err)
 	return false
@@ -211,24 +246,26 @@ const maxAnswered = 1000
 // answer the next one.
 type answered struct {
 	mu    sync.Mutex
-	calls map[string]string // by user, task and message: the call
+	calls map[string]*answerOf // by user, task and message
 }
 
-// get returns the call that a message has answered, "" if it has answered none.
-func (a *answered) get(key string) string {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	return a.calls[key]
+// An answerOf is what a message has answered.
+type answerOf struct {
+	mu   sync.Mutex // held while it answers
+	call string     // "": it has answered nothing
 }
 
-// put notes that a message answers a call.
-func (a *answered) put(key, call string) {
+// of returns what a message has answered.
+func (a *answered) of(key string) *answerOf {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	if a.calls == nil || len(a.calls) >= maxAnswered {
-		a.calls = map[string]string{}
+	if a.calls[key] == nil {
+		if a.calls == nil || len(a.calls) >= maxAnswered {
+			a.calls = map[string]*answerOf{}
+		}
+		a.calls[key] = &answerOf{}
 	}
-	a.calls[key] = call
+	return a.calls[key]
 }
 
 // invalid is an error about the parameters of a request.

@@ -4,12 +4,14 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"io"
 	"iter"
 	"net/http"
 	"net/http/httptest"
 	"path/filepath"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -313,9 +315,23 @@ func TestLastAnswer(t *testing.T) {
 	runs := 0
 	call := llmtest.Call(llmtest.Use("1", "write", struct{}{}))
 	call.Text = "I write it."
-	a := agent.Agent{Model: llmtest.Script(call, llmtest.Say("Done.")), Tools: []tool.Tool{writeTool(&runs)}, Permissions: permission.Policy{Mode: permission.Bypass}}
+	done := llmtest.Say("Done.")
+	call.EventDelay, done.EventDelay = 40*time.Millisecond, 40*time.Millisecond // so that pieces come one by one
+	a := agent.Agent{Model: llmtest.Script(call, done), Tools: []tool.Tool{writeTool(&runs)}, Permissions: permission.Policy{Mode: permission.Bypass}}
 	c := newSite(t, a).client(a2a.TransportProtocolJSONRPC, testToken)
-	f := follow(t, c.SendStreamingMessage(t.Context(), message("m1", "write", nil)), nil)
+	text := ""
+	f := follow(t, c.SendStreamingMessage(t.Context(), message("m1", "write", nil)), func(e a2a.Event) bool {
+		if u, ok := e.(*a2a.TaskArtifactUpdateEvent); ok {
+			if !u.Append {
+				text = ""
+			}
+			text += u.Artifact.Parts[0].Text()
+			if !strings.HasPrefix("I write it.", text) && !strings.HasPrefix("Done.", text) {
+				t.Errorf("the artifact is %q", text)
+			}
+		}
+		return true
+	})
 	wants(t, f.task, a2a.TaskStateCompleted, "Done.")
 	got, err := c.GetTask(t.Context(), &a2a.GetTaskRequest{ID: f.task.ID})
 	if err != nil {
@@ -383,6 +399,194 @@ func TestQuestion(t *testing.T) {
 	wants(t, send(t, c, message("m2", "green", f.task)), a2a.TaskStateCompleted, "done")
 	if text := m.Requests()[1].Transcript(); !strings.Contains(text, "green") {
 		t.Errorf("the model got %s", text)
+	}
+}
+
+// Questions of a tool outlast the program. They are answered one by one, or all by the same text.
+func TestQuestions(t *testing.T) {
+	ask := func(id string) llmtest.Step {
+		return llmtest.Call(llmtest.Use(id, "AskUser", json.RawMessage(`{"questions":[{"question":"Which colour?","options":[{"label":"red"},{"label":"blue"}]},{"question":"Which size?"}]}`)))
+	}
+	m := llmtest.Script(ask("1"), ask("2"), ask("3"), llmtest.Say("done"))
+	a := agent.Agent{Model: m, Tools: []tool.Tool{tools.AskUser()}, Permissions: permission.Policy{Mode: permission.Bypass}, Sessions: session.Dir(filepath.Join(t.TempDir(), "sessions"))}
+	s := newSite(t, a)
+	c := s.client(a2a.TransportProtocolHTTPJSON, testToken)
+	task := send(t, c, message("m1", "ask", nil))
+	wants(t, task, a2a.TaskStateInputRequired, "")
+	if !strings.Contains(said(task), "Which colour?") || !strings.Contains(said(task), "Which size?") {
+		t.Errorf("the question is %q", said(task))
+	}
+	in := message("m2", "", task)
+	in.Message.Parts = a2a.ContentParts{a2a.NewDataPart(map[string]any{"call": task.Status.Message.Parts[1].Data().(map[string]any)["call"],
+		"answers": []any{map[string]any{"options": []string{"blue"}}, map[string]any{"text": "large"}}})}
+	task = send(t, c, in)
+	wants(t, task, a2a.TaskStateInputRequired, "")
+	task = send(t, c, message("m3", "whichever you like", task))
+	wants(t, task, a2a.TaskStateInputRequired, "")
+	if err := s.server.Shutdown(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	c = newSite(t, a).client(a2a.TransportProtocolHTTPJSON, testToken)
+	wants(t, send(t, c, message("m4", "small and red", task)), a2a.TaskStateCompleted, "done")
+	for i, want := range []string{"blue", "whichever you like", "small and red"} {
+		if text := m.Requests()[i+1].Transcript(); !strings.Contains(text, want) {
+			t.Errorf("the model did not get %q: %s", want, text)
+		}
+	}
+}
+
+// Cancelling a task whose question waits without a program does not answer it.
+func TestCancelWaiting(t *testing.T) {
+	for _, call := range []llmtest.Step{
+		llmtest.Call(llmtest.Use("1", "write", struct{}{})),
+		llmtest.Call(llmtest.Use("1", "AskUser", json.RawMessage(`{"questions":[{"question":"Which colour?"},{"question":"Which size?"}]}`))),
+	} {
+		runs := 0
+		a := agent.Agent{Model: llmtest.Script(call, llmtest.Say("ended by itself")), Tools: []tool.Tool{writeTool(&runs), tools.AskUser()}, Sessions: session.Dir(filepath.Join(t.TempDir(), "sessions"))}
+		s := newSite(t, a)
+		task := send(t, s.client(a2a.TransportProtocolJSONRPC, testToken), message("m1", "go", nil))
+		wants(t, task, a2a.TaskStateInputRequired, "")
+		if err := s.server.Shutdown(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		got, err := newSite(t, a).client(a2a.TransportProtocolJSONRPC, testToken).CancelTask(t.Context(), &a2a.CancelTaskRequest{ID: task.ID})
+		if err != nil || !got.Status.State.Terminal() || runs != 0 {
+			t.Errorf("the task is %+v, %v, %d runs", got, err, runs)
+		}
+	}
+}
+
+// A question that the program puts off makes the task wait too.
+func TestDeferred(t *testing.T) {
+	runs := 0
+	a := agent.Agent{Model: llmtest.Script(llmtest.Call(llmtest.Use("1", "write", struct{}{})), llmtest.Say("done")), Tools: []tool.Tool{writeTool(&runs)}}
+	a.CanUseTool = func(context.Context, tool.Call, permission.Decision) (permission.Decision, error) {
+		return permission.Defer(), nil
+	}
+	c := newSite(t, a).client(a2a.TransportProtocolJSONRPC, testToken)
+	f := follow(t, c.SendStreamingMessage(t.Context(), message("m1", "write", nil)), nil)
+	wants(t, f.task, a2a.TaskStateInputRequired, "")
+	wants(t, send(t, c, message("m2", "allow", f.task)), a2a.TaskStateCompleted, "done")
+	if runs != 1 {
+		t.Errorf("the tool ran %d times", runs)
+	}
+}
+
+// The same answer that is sent many times at once answers one question.
+func TestAnswerAtOnce(t *testing.T) {
+	runs := 0
+	const rounds = 8
+	steps := make([]llmtest.Step, 3*rounds)
+	for i := range steps {
+		steps[i] = llmtest.Call(llmtest.Use("", "write", struct{}{}))
+	}
+	c := newSite(t, agent.Agent{Model: llmtest.Script(steps...), Tools: []tool.Tool{writeTool(&runs)}}).client(a2a.TransportProtocolJSONRPC, testToken)
+	task := send(t, c, message("m1", "write", nil))
+	for i := range rounds {
+		var wg sync.WaitGroup
+		for range 8 {
+			wg.Go(func() {
+				if _, err := c.SendMessage(t.Context(), message(fmt.Sprint("answer", i), "allow", task)); err != nil {
+					t.Error(err)
+				}
+			})
+		}
+		wg.Wait()
+	}
+	if runs != rounds {
+		t.Errorf("the tool ran %d times, want %d", runs, rounds)
+	}
+}
+
+// A context may have any name that a session can have.
+func TestNames(t *testing.T) {
+	each(t, func(t *testing.T, transport a2a.TransportProtocol) {
+		names := []string{"chat 7", "user:42", "50%41?#&", "über", "~x", "a.b", "-"}
+		c := newSite(t, agent.Agent{Model: echo(len(names))}).client(transport, testToken)
+		for _, name := range names {
+			in := message("m1", "hi", nil)
+			in.Message.ContextID = name
+			task := send(t, c, in)
+			got, err := c.GetTask(t.Context(), &a2a.GetTaskRequest{ID: task.ID})
+			if err != nil || got.ContextID != name || answer(got) != "ok" {
+				t.Errorf("the context %q: %+v, %v", name, got, err)
+			}
+		}
+	})
+}
+
+// The object of an answer with a schema is a part of the artifact.
+func TestOutput(t *testing.T) {
+	s := newSite(t, agent.Agent{Model: llmtest.Script(llmtest.Say(`{"n":7}`))})
+	_, err := (&agent.Agent{Model: llmtest.Script(llmtest.Say(`{"n":7}`)), Sessions: s.store}).Session("chat").Do(t.Context(), agent.Input{Text: "count", Output: json.RawMessage(`{"type":"object","properties":{"n":{"type":"integer"}},"required":["n"]}`)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	list, err := s.client(a2a.TransportProtocolJSONRPC, testToken).ListTasks(t.Context(), &a2a.ListTasksRequest{ContextID: "chat", IncludeArtifacts: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if b, _ := json.Marshal(list.Tasks[0].Artifacts); !strings.Contains(string(b), `"data":{"n":7}`) {
+		t.Errorf("the artifacts are %s", b)
+	}
+}
+
+// The limits of the server hold. A message that is on record has its task, also if the client cannot
+// wait for it.
+func TestLimits(t *testing.T) {
+	h := held{goOn: make(chan struct{})}
+	s := newSite(t, agent.Agent{Model: h}, func(h *a2aagent.Handler) { h.Server.MaxStreams, h.Server.UserRequests = 1, 50 })
+	c := s.client(a2a.TransportProtocolHTTPJSON, testToken)
+	ctx, leave := context.WithCancel(t.Context())
+	defer leave()
+	for e, err := range c.SendStreamingMessage(ctx, message("m1", "count", nil)) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, piece := e.(*a2a.TaskArtifactUpdateEvent); !piece {
+			continue
+		}
+		wants(t, send(t, c, message("m2", "count", nil)), a2a.TaskStateWorking, "")
+		for _, err := range c.SubscribeToTask(ctx, &a2a.SubscribeToTaskRequest{ID: e.TaskInfo().TaskID}) {
+			if err != nil && !strings.Contains(err.Error(), "too many streams") {
+				t.Errorf("a stream too many: %v", err)
+			}
+		}
+		break
+	}
+	for range 10000 {
+		res, body := s.raw("GET", "/a2a/v1/tasks/none.1", "")
+		if res.StatusCode == http.StatusTooManyRequests {
+			if res.Header.Get("Retry-After") == "" || !strings.Contains(string(body), "too_many_requests") {
+				t.Errorf("%v %s", res.Header, body)
+			}
+			return
+		}
+	}
+	t.Error("there is no limit of requests")
+}
+
+// A server that only shows sessions takes no messages, and one that ends says so to those who watch.
+func TestServer(t *testing.T) {
+	s := newSite(t, agent.Agent{Model: held{}}, func(h *a2aagent.Handler) { h.Server.ReadOnly = true })
+	if _, err := s.client(a2a.TransportProtocolJSONRPC, testToken).SendMessage(t.Context(), message("m1", "hi", nil)); !errors.Is(err, a2a.ErrUnauthorized) {
+		t.Errorf("a message to a server that only shows sessions: %v", err)
+	}
+	s = newSite(t, agent.Agent{Model: held{}})
+	told := false
+	for e, err := range s.client(a2a.TransportProtocolJSONRPC, testToken).SendStreamingMessage(t.Context(), message("m1", "hi", nil)) {
+		if err != nil {
+			told = strings.Contains(err.Error(), "subscribe")
+			break
+		}
+		if _, piece := e.(*a2a.TaskArtifactUpdateEvent); piece {
+			if err := s.server.Shutdown(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	if !told {
+		t.Error("the stream did not say that the server ends")
 	}
 }
 
@@ -585,7 +789,7 @@ func TestHostile(t *testing.T) {
 	if got := try("/.well-known/agent-card.json", "", func(r *http.Request) { r.Host = "evil.example" }); got != 421 {
 		t.Errorf("the card for another host: %d", got)
 	}
-	if got := try("/a2a/v1/message:send", `{"message":{"messageId":"`+strings.Repeat("x", 11<<20), func(*http.Request) {}); got != 400 {
+	if got := try("/a2a/v1/message:send", `{"message":{"messageId":"`+strings.Repeat("x", 11<<20), func(*http.Request) {}); got != 413 {
 		t.Errorf("a body of 11 MB: %d", got)
 	}
 	card, err := agentcard.NewResolver(s.web("")).Resolve(t.Context(), s.http.URL)

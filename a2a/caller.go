@@ -52,23 +52,30 @@ func (c *caller) api(ctx context.Context, method, path string, body any) (*http.
 	return r, nil
 }
 
-// do sends a request and reads the answer. A failure is an [serve.Error].
+// do sends a request and reads the answer, unless out is nil. A failure is an [serve.Error].
 func (c *caller) do(ctx context.Context, method, path string, in, out any) error {
+	_, err := c.send(ctx, method, path, in, out)
+	return err
+}
+
+// send is like do and returns the header of the answer too.
+func (c *caller) send(ctx context.Context, method, path string, in, out any) (http.Header, error) {
 	r, err := c.api(ctx, method, path, in)
 	if err != nil {
-		return err
+		return nil, err
 	}
-	a := &answer{header: http.Header{}}
+	a := &answer{header: http.Header{}, unread: out == nil}
 	c.server.ServeHTTP(a, r)
 	if err := ctx.Err(); err != nil {
-		return err
+		return nil, err
 	}
-	return a.read(out)
+	return a.header, a.read(out)
 }
 
 // An answer keeps the answer to a request.
 type answer struct {
 	header http.Header
+	unread bool // its body is dropped, except that of a failure
 	status int
 	body   bytes.Buffer
 }
@@ -83,6 +90,9 @@ func (a *answer) WriteHeader(status int) {
 
 func (a *answer) Write(b []byte) (int, error) {
 	a.WriteHeader(http.StatusOK)
+	if a.unread && a.status < http.StatusBadRequest {
+		return len(b), nil
+	}
 	return a.body.Write(b)
 }
 

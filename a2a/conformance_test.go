@@ -402,6 +402,14 @@ func TestWithdrawn(t *testing.T) {
 	f := follow(t, c.SendStreamingMessage(t.Context(), message("m1", "hi", nil)), nil)
 	wants(t, f.task, a2a.TaskStateCompleted, "the answer")
 
+	broken.CutAfter = 3
+	c = newSite(t, agent.Agent{Model: llmtest.Script(broken, llmtest.Fail(&llm.APIError{Class: llm.Auth, Message: "no"})), Retry: &agent.Retry{Tries: 3, Base: time.Millisecond}}).client(a2a.TransportProtocolJSONRPC, testToken)
+	f = follow(t, c.SendStreamingMessage(t.Context(), message("m1", "hi", nil)), nil)
+	got, err := c.GetTask(t.Context(), &a2a.GetTaskRequest{ID: f.task.ID})
+	if err != nil || answer(got) != answer(f.task) {
+		t.Errorf("the stream ends with %q, the task has %q, %v", answer(f.task), answer(got), err)
+	}
+
 	c = newSite(t, agent.Agent{Model: llmtest.Script(llmtest.Fail(&llm.APIError{Class: llm.Auth, Message: "no"})), Retry: &agent.Retry{Tries: -1}}).client(a2a.TransportProtocolJSONRPC, testToken)
 	f = follow(t, c.SendStreamingMessage(t.Context(), message("m1", "hi", nil)), nil)
 	wants(t, f.task, a2a.TaskStateFailed, "")

@@ -1,6 +1,7 @@
 package a2aagent
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -16,7 +17,6 @@ import (
 	"github.com/openagent-go/agent/event"
 	"github.com/openagent-go/agent/llm"
 	"github.com/openagent-go/agent/session"
-	"github.com/openagent-go/agent/tool"
 )
 
 // operations implements [a2asrv.RequestHandler] with the API of the server.
@@ -290,9 +290,11 @@ func (o *operations) continueTask(ctx context.Context, c *caller, m *a2a.Message
 	if m.ContextID != "" && m.ContextID != t.session {
 		return nil, nil, invalid("the task belongs to another context")
 	}
-	key := c.user + "\x00" + string(m.TaskID) + "\x00" + m.ID
-	if call := o.h.answered.get(key); call != "" {
-		return t, []string{call}, nil
+	before := o.h.answered.of(c.user + "\x00" + string(m.TaskID) + "\x00" + m.ID)
+	before.mu.Lock()
+	defer before.mu.Unlock()
+	if before.call != "" {
+		return t, []string{before.call}, nil
 	}
 	if slices.ContainsFunc(t.history, func(old *a2a.Message) bool { return old.ID == m.ID }) {
 		return t, nil, nil // it comes again
@@ -316,20 +318,54 @@ func (o *operations) continueTask(ctx context.Context, c *caller, m *a2a.Message
 	if err != nil {
 		return nil, nil, err
 	}
-	if err := c.reply(ctx, t.session, q, r); err != nil {
+	if err := c.reply(ctx, t, q, r); err != nil {
 		return nil, nil, err
 	}
-	o.h.answered.put(key, q.Call)
+	before.call = q.Call
 	return t, []string{q.Call}, nil
 }
 
 // reply answers a question.
-func (c *caller) reply(ctx context.Context, id string, q question, r reply) error {
-	at := sessionPath(id) + "/calls/" + url.PathEscape(q.Call)
+func (c *caller) reply(ctx context.Context, t *task, q question, r reply) error {
+	at := sessionPath(t.session) + "/calls/" + url.PathEscape(q.Call)
 	if q.Kind == "permission" {
 		return c.do(ctx, http.MethodPost, at+"/decision", map[string]string{"behavior": r.Behavior, "reason": r.Reason}, nil)
 	}
-	return c.do(ctx, http.MethodPost, at+"/answers", map[string]any{"answers": r.Answers}, nil)
+	answer := func() error {
+		return c.do(ctx, http.MethodPost, at+"/answers", map[string]any{"answers": r.Answers}, nil)
+	}
+	if err := answer(); !isCode(err, "not_running") {
+		return err
+	}
+	// Only a run takes the answer to a question of a tool. One that is continued asks again.
+	if err := c.resume(ctx, t); err != nil {
+		return err
+	}
+	for f, err := range c.events(ctx, t.session, t.last) {
+		if err != nil {
+			return err
+		}
+		d, ok := f.event.Data.(event.RunEnd)
+		if ok && d.Reason != event.Suspended || f.kind == "gone" {
+			break
+		}
+		if !slices.ContainsFunc(append(f.signals, f.event), func(e event.Event) bool { return asks(e.Data) }) {
+			continue
+		}
+		if err := answer(); !isCode(err, "no_question", "not_running") {
+			return err
+		}
+	}
+	return a2a.NewError(a2a.ErrUnsupportedOperation, "the question does not wait for an answer any more")
+}
+
+// resume continues the run of a task that no program has. One that runs already is left alone.
+func (c *caller) resume(ctx context.Context, t *task) error {
+	err := c.do(ctx, http.MethodPost, sessionPath(t.session)+"/resume", nil, nil)
+	if isCode(err, "session_busy") {
+		return nil
+	}
+	return err
 }
 
 // interrupt ends the run of a task. A run that waits without a program is continued first. It returns
@@ -347,15 +383,14 @@ func (c *caller) interrupt(ctx context.Context, t *task) (closed []string, err e
 		return closed, err
 	}
 	for _, q := range asked {
-		r := reply{Behavior: "deny", Reason: "the task was canceled", Answers: []tool.Answer{{Text: "(The task was canceled.)"}}}
-		if err := c.reply(ctx, t.session, q, r); err != nil {
-			return closed, err
+		if q.Kind == "permission" {
+			if err := c.reply(ctx, t, q, reply{Behavior: "deny", Reason: "the task was canceled"}); err != nil {
+				return closed, err
+			}
 		}
 	}
-	if len(asked) == 0 {
-		if err := c.do(ctx, http.MethodPost, sessionPath(t.session)+"/resume", nil, nil); err != nil && !isCode(err, "not_resumable") {
-			return closed, err
-		}
+	if err := c.resume(ctx, t); err != nil && !isCode(err, "not_resumable") {
+		return closed, err
 	}
 	if err := stop(); !isCode(err, "not_running") { // it has ended meanwhile
 		return closed, err
@@ -503,7 +538,8 @@ func (c *caller) follow(ctx context.Context, t *task, answered []string) iter.Se
 				yield(nil, err)
 				return
 			}
-			asked := f.kind == "state"
+			_, ends := f.event.Data.(event.RunEnd)
+			asked := f.kind == "state" || ends // a question that was put off has no signal
 			var out []a2a.Event
 			switch f.kind {
 			case "fact":
@@ -549,10 +585,8 @@ func (c *caller) follow(ctx context.Context, t *task, answered []string) iter.Se
 // writing turns events of a session into updates of a task.
 type writing struct {
 	t     *task
-	key   string // of the answer that is being written
-	done  string // of the last answer that is whole, or failed
-	shown string // text of the artifact, as clients have it
-	stale bool   // it is of an earlier answer or of one that failed
+	key   string // of the attempt whose text the artifact has
+	shown string // that text, as clients have it
 }
 
 // fact takes a fact in.
@@ -565,9 +599,6 @@ func (w *writing) fact(e event.Event) (out []a2a.Event) {
 		if text := d.Response.Message.Text(); text != "" {
 			out = w.whole(text)
 		}
-		w.done, w.stale = d.Key, true
-	case event.ModelFailed:
-		w.done, w.stale = d.Key, true
 	case event.RunEnd:
 		if w.t.end == nil {
 			return nil
@@ -587,15 +618,15 @@ func (w *writing) fact(e event.Event) (out []a2a.Event) {
 func (w *writing) signal(e event.Event) (out []a2a.Event) {
 	d, ok := e.Data.(event.TextDelta)
 	switch {
-	case !ok || d.Key == w.done:
+	case !ok:
 	case d.Restart:
-		w.begin(d.Key)
 		out = w.whole(d.Text)
-	case w.begin(d.Key):
+	case d.Key != w.key: // the text of another attempt does not count any more
 		out = w.set(d.Text)
 	default:
 		out = w.add(d.Text)
 	}
+	w.key = cmp.Or(d.Key, w.key)
 	return out
 }
 
@@ -608,16 +639,6 @@ func asks(d event.Data) bool {
 		return d.Event != nil && asks(d.Event.Data)
 	}
 	return false
-}
-
-// begin notes which answer is being written. It reports whether its text replaces the artifact.
-func (w *writing) begin(key string) bool {
-	if key == w.key && !w.stale {
-		return false
-	}
-	fresh := w.shown != "" || w.stale
-	w.key, w.stale = key, false
-	return fresh
 }
 
 // whole makes the artifact have a text.

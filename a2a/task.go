@@ -3,8 +3,10 @@ package a2aagent
 import (
 	"cmp"
 	"crypto/sha256"
+	"encoding/base64"
 	"encoding/hex"
 	"encoding/json"
+	"regexp"
 	"strconv"
 	"strings"
 	"time"
@@ -23,9 +25,16 @@ type place struct {
 	seq     int64
 }
 
+// plain are the names of sessions that can be a part of an address as they are.
+var plain = regexp.MustCompile(`^[A-Za-z0-9_.:-]+$`)
+
 // taskID returns the name of a task in the protocol.
 func (p place) taskID() a2a.TaskID {
-	return a2a.TaskID(p.session + "." + strconv.FormatInt(p.seq, 10))
+	name := p.session
+	if !plain.MatchString(name) {
+		name = "~" + base64.RawURLEncoding.EncodeToString([]byte(name))
+	}
+	return a2a.TaskID(name + "." + strconv.FormatInt(p.seq, 10))
 }
 
 // TaskInfo implements [a2a.TaskInfoProvider].
@@ -39,6 +48,13 @@ func placeOf(id a2a.TaskID) (p place, ok bool) {
 	}
 	seq, err := strconv.ParseInt(string(id[i+1:]), 10, 64)
 	p = place{string(id[:i]), seq}
+	if coded, ok := strings.CutPrefix(p.session, "~"); ok {
+		name, err := base64.RawURLEncoding.DecodeString(coded)
+		if err != nil {
+			return p, false
+		}
+		p.session = string(name)
+	}
 	return p, err == nil && seq > 0 && session.CheckID(p.session) == nil && p.taskID() == id
 }
 
