@@ -410,16 +410,19 @@ func (v *visit) follow(ctx context.Context, run iter.Seq2[event.Event, error], p
 
 // pass passes the commands that come to a run until it is over.
 func (v *visit) pass(ctx context.Context, over <-chan struct{}) {
-	ticks := time.NewTicker(inboxEvery)
-	defer ticks.Stop()
+	again := time.NewTimer(0)
+	defer again.Stop()
 	for {
+		next := unnotifiedEvery
 		letters, err := v.letters(ctx)
 		if err != nil {
+			next = inboxEvery
 			v.worker.log().Debug("reading the inbox failed; it is tried again", "session", v.id, "error", err)
 		}
 		for _, l := range letters {
 			later, err := v.tell(ctx, l)
 			if later {
+				next = inboxEvery
 				continue
 			}
 			if _, mode := l.command.(SetMode); mode { // the run has recorded it
@@ -428,20 +431,25 @@ func (v *visit) pass(ctx context.Context, over <-chan struct{}) {
 				err = v.settleWith(ctx, l, err)
 			}
 			if err != nil {
+				next = inboxEvery
 				break
 			}
 		}
+		again.Reset(next)
 		select {
 		case <-over:
 			return
 		case <-v.posted:
-		case <-ticks.C:
+		case <-again.C:
 		}
 	}
 }
 
-// inboxEvery is how often the inbox is read during a run without a notification.
-const inboxEvery = time.Second
+// How often the inbox is read during a run without a notification.
+const (
+	inboxEvery      = time.Second      // while it has commands that could not be passed yet
+	unnotifiedEvery = 10 * time.Second // otherwise: thousands of runs that wait must not load the database
+)
 
 // tell passes a command to the run. later: it is not for this run, or not yet.
 func (v *visit) tell(ctx context.Context, l letter) (later bool, err error) {
