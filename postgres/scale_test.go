@@ -35,7 +35,7 @@ const (
 )
 
 // TestScale measures a database in which many sessions wait for a person, and many run. What it
-// prints is the source of the figures in docs/guide/operations.md:
+// prints is the source of the figures in docs/operations.md:
 //
 //	SCALE_WAITING=100000 SCALE_RUNNING=5000 go test -run TestScale -v -timeout 30m .
 func TestScale(t *testing.T) {
