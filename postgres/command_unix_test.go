@@ -107,6 +107,11 @@ func bash(line string) llmtest.Step {
 	return llmtest.Call(llmtest.Use("", "Bash", map[string]any{"command": line, "description": "test"}))
 }
 
+// until is a call of Bash that tells that it has begun, and waits for a file. It ends with the test.
+func until(begun, free string) llmtest.Step {
+	return bash("touch " + begun + "; while [ -e " + begun + " -a ! -e " + free + " ]; do sleep 0.05; done; echo ended well")
+}
+
 // said answers with the texts of the user's messages.
 func said(r *llmtest.Request, _ int) llmtest.Step {
 	var all []string
@@ -135,8 +140,8 @@ func results(r *llm.Request) llm.Response {
 func TestCommand(t *testing.T) {
 	c := newCommand(t, llmtest.Cast(map[string]llmtest.Rule{
 		"alpha": said,
-		"kill":  llmtest.Steps(bash("touch killed; sleep 1000"), llmtest.Reply(results)),
-		"busy":  llmtest.Steps(bash("touch busy; while [ ! -e free ]; do sleep 0.05; done"), llmtest.Say("It was free.")),
+		"kill":  llmtest.Steps(until("killed", "never"), llmtest.Reply(results)),
+		"busy":  llmtest.Steps(until("busy", "free"), llmtest.Say("It was free.")),
 		"write": llmtest.Steps(bash("echo new > file"), llmtest.Say("Written.")),
 		"team": llmtest.Steps(llmtest.Call(llmtest.Use("", "Agent", map[string]any{"prompt": "child task", "description": "work", "subagent_type": "general-purpose"})),
 			llmtest.Reply(results)),
@@ -260,6 +265,19 @@ func (c *command) exec(statement string) {
 	conn, err := pgx.Connect(c.t.Context(), c.url)
 	if err == nil {
 		_, err = conn.Exec(c.t.Context(), statement)
+		_ = conn.Close(c.t.Context())
+	}
+	if err != nil {
+		c.t.Fatal(fmt.Errorf("%s: %w", statement, err))
+	}
+}
+
+// query reads a row of the database.
+func (c *command) query(statement string, to ...any) {
+	c.t.Helper()
+	conn, err := pgx.Connect(c.t.Context(), c.url)
+	if err == nil {
+		err = conn.QueryRow(c.t.Context(), statement).Scan(to...)
 		_ = conn.Close(c.t.Context())
 	}
 	if err != nil {

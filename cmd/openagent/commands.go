@@ -22,13 +22,14 @@ import (
 	"github.com/openagent-go/agent/cmd/openagent/internal/command/tools"
 	"github.com/openagent-go/agent/cmd/openagent/internal/command/triggers"
 	"github.com/openagent-go/agent/cmd/openagent/internal/command/trust"
+	"github.com/openagent-go/agent/cmd/openagent/internal/command/worker"
 	"github.com/openagent-go/agent/cmd/openagent/internal/demo"
 )
 
 // root returns the command tree. Help lists the commands in this order.
 func root(h *cli.IO) cli.Command {
 	c := promptCommand(h)
-	c.Subcommands = []cli.Command{demo.Command(h), auth.Command(h), acp.Command(h, auth.Login), serve.Command(h), attach.Command(h), share.Command(h), sessions.Command(h), cron.Command(h), triggers.Command(h), tools.Command(h), skills.Command(h), agents.Command(h),
+	c.Subcommands = []cli.Command{demo.Command(h), auth.Command(h), acp.Command(h, auth.Login), serve.Command(h), worker.Command(h), attach.Command(h), share.Command(h), sessions.Command(h), cron.Command(h), triggers.Command(h), tools.Command(h), skills.Command(h), agents.Command(h),
 		trust.Command(h), permissions.Command(h), mcp.Command(h), models.Command(h), config.Command(h), doctor.Command(h), completionCommand(h), versionCommand(h)}
 	c.Subcommands = append(c.Subcommands, helpCommand(h, c.Names()))
 	return c

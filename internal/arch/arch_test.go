@@ -845,6 +845,7 @@ var rules = map[string][]string{
 		"hook",
 		"internal/connlimit",
 		"internal/front",
+		"durable",  // openagent worker
 		"postgres", // the sessions of --store
 		"serve",
 		"internal/media",
