@@ -238,7 +238,7 @@ func TestCommand(t *testing.T) {
 	t.Run("newer", func(t *testing.T) {
 		c := c.in(t)
 		c.exec(`INSERT INTO openagent.version VALUES (1000)`)
-		c.holds(c.run(2, "sessions", "list"), "--store: ", "newer version of the program; update this one")
+		c.holds(c.run(2, "sessions", "list"), "--store: ", "have version 1000", "update the program")
 	})
 }
 
