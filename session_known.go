@@ -29,7 +29,7 @@ func (s *Session) recordedRun(ctx context.Context, id string) (r recordedRun, er
 		case event.UserMessage:
 			begins, mine = d.Delivery == fact.AsPrompt, d.ID == id
 		case fact.CompactionRequested:
-			begins = true
+			begins, mine = true, d.ID == id
 		case event.Resumed:
 			open = true
 		case event.RunEnd:

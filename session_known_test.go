@@ -3,6 +3,7 @@ package agent_test
 import (
 	"context"
 	"errors"
+	"strings"
 	"testing"
 	"time"
 
@@ -36,6 +37,25 @@ func sendAgain(t *testing.T, s *agent.Session, id, text string, want error) {
 	}
 	if end == nil || end.Text != text || prompts != 1 || !errors.Is(failed, want) {
 		t.Errorf("%s streamed again: %d prompts, %+v, %v", id, prompts, end, failed)
+	}
+}
+
+// A compaction that is asked for again with its id is not made again.
+func TestKnownCompaction(t *testing.T) {
+	m := llmtest.Script(say("first"), say("a summary"), say("second"), llmtest.Fail(&llm.APIError{Class: llm.Auth, Provider: "p", Status: 401, Message: "bad key", RetryAfter: -1}))
+	s := (&agent.Agent{Model: m, Compaction: &agent.Compaction{Keep: 1}}).Session("")
+	defer s.Close()
+	for _, text := range []string{strings.Repeat("go ", 500), "", "go on", "fail"} {
+		in := agent.Input{Text: text}
+		if text == "" {
+			in = agent.Input{ID: "c", Compact: true}
+		}
+		if _, err := s.Do(t.Context(), in); (err != nil) != (text == "fail") {
+			t.Fatal(text, err)
+		}
+	}
+	if res, err := s.Do(t.Context(), agent.Input{ID: "c", Compact: true}); err != nil || res.Reason != event.Completed {
+		t.Errorf("%+v, %v", res, err)
 	}
 }
 

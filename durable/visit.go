@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"iter"
 	"slices"
+	"strings"
 	"sync"
 	"time"
 
@@ -172,7 +173,7 @@ func (v *visit) step(ctx context.Context) (Outcome, error) {
 		if i, ok := l.command.(Interrupt); ok && i.Prompt != "" && slices.ContainsFunc(letters, func(p letter) bool { return p.id == i.Prompt }) {
 			continue // it waits for the run of that prompt
 		}
-		return "", v.settleWith(ctx, l, v.change(ctx, l.command))
+		return "", v.settleWith(ctx, l, v.change(ctx, l))
 	}
 	return Idle, nil
 }
@@ -265,18 +266,59 @@ func (v *visit) setPrompt(id string) {
 }
 
 // change carries out a command for a session without a run.
-func (v *visit) change(ctx context.Context, c Command) error {
-	switch c := c.(type) {
-	case Compact:
-		return v.session.Compact(ctx, c.Instructions)
+func (v *visit) change(ctx context.Context, l letter) error {
+	switch c := l.command.(type) {
+	case Compact: // with its id: a worker may have died after it was done
+		_, err := v.session.Do(ctx, agent.Input{ID: l.id, Text: c.Instructions, Compact: true})
+		return err
 	case Rewind:
 		return v.session.Rewind(ctx, c.To)
-	case Interrupt:
-		return agent.ErrNotRunning
-	case Decide, Answer:
+	case Interrupt, Decide:
+		done, err := v.carriedOut(ctx, c)
+		switch {
+		case err != nil || done:
+			return err
+		case nameOf(c) == "interrupt":
+			return agent.ErrNotRunning
+		}
+		return agent.ErrNoQuestion
+	case Answer:
 		return agent.ErrNoQuestion
 	}
-	return v.set(ctx, c)
+	return v.set(ctx, l.command)
+}
+
+// carriedOut reports whether a decision or the end of an interrupted run is on record: the
+// worker that carried the command out may have died before it could settle it.
+func (v *visit) carriedOut(ctx context.Context, c Command) (done bool, err error) {
+	store, id, call := v.worker.Backend.Store("", nil), v.id, ""
+	if d, ok := c.(Decide); ok {
+		call = d.Call
+		for agent, own, below := strings.Cut(call, "/"); below; agent, own, below = strings.Cut(call, "/") {
+			store, id, call = session.Under(store, id), agent, own
+		}
+	}
+	mine := false // the run of the prompt
+	for e, err := range store.Read(ctx, id, 0) {
+		if errors.Is(err, session.ErrNotFound) {
+			return false, nil
+		}
+		if err != nil {
+			return false, err
+		}
+		switch f := e.Data.(type) {
+		case fact.Answered:
+			d, ok := c.(Decide)
+			done = done || ok && f.Call == call && f.Decision.Behavior == d.Decision.Behavior
+		case event.UserMessage:
+			i, ok := c.(Interrupt)
+			mine = mine || ok && f.ID == i.Prompt && i.Prompt != ""
+		case event.RunEnd:
+			done = done || mine && f.Reason == event.Interrupted
+			mine = mine && f.Reason == event.Suspended
+		}
+	}
+	return done, nil
 }
 
 // set changes a setting of the session, during a run or without one.

@@ -23,7 +23,13 @@ import (
 var server *pgtest.Server
 
 func TestMain(m *testing.M) {
-	if url := os.Getenv(workerVar); url != "" {
+	if url := os.Getenv(workerVar); url != "" && os.Getenv(phasesVar) != "" {
+		if err := phaseProcess(url); err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			os.Exit(1)
+		}
+		os.Exit(0)
+	} else if url != "" {
 		os.Exit(workProcess(url))
 	}
 	if url := os.Getenv(memberVar); url != "" {

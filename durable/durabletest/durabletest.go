@@ -55,6 +55,7 @@ func Run(t *testing.T, virtual bool, open func(t *testing.T) Pair) {
 		"bells":                 bells,
 		"twice":                 twice,
 		"newer":                 newer,
+		"compacted":             compacted,
 		"flapping place":        flapping,
 		"deadly tool":           deadly,
 		"large":                 large,
@@ -567,8 +568,15 @@ func interruptEarly(s *suite) {
 	}
 	s.send("s", "q", durable.Prompt{Text: "do it"})
 	s.until("a call", func() bool { return s.world.total("lookup") > 0 })
-	s.send("s", "", durable.Interrupt{Prompt: "p"}) // too late
+	late := s.send("s", "", durable.Interrupt{Prompt: "p"}) // a worker may have died before it settled the first one
 	if end := s.wait("s", "q"); end.Reason != event.Completed {
 		s.Errorf("an interrupt of another prompt ended the run as %s", end.Reason)
 	}
+	s.until("the second interrupt is settled", func() bool {
+		settled, err := s.client.Settled(s.Context(), "s", late)
+		if settled && err != nil {
+			s.Error(err)
+		}
+		return settled
+	})
 }

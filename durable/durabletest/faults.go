@@ -261,6 +261,17 @@ func decided(s *suite) {
 		s.Errorf("the run ended as %s with %d refunds", end.Reason, s.world.total("refund"))
 	}
 	s.facts("s")
+	// That worker has not settled the command: it comes again.
+	for id, d := range map[string]permission.Decision{"same": permission.Allow(), "other": permission.Deny("no")} {
+		s.send("s", id, durable.Decide{Call: call, Decision: d})
+		s.until(id+" is settled", func() bool {
+			settled, err := s.client.Settled(s.Context(), "s", id)
+			if settled && errors.Is(err, durable.ErrRejected) != (id == "other") {
+				s.Errorf("the %s decision as the one on record: %v", id, err)
+			}
+			return settled
+		})
+	}
 }
 
 // bells rings a thousand times for one prompt.
@@ -337,6 +348,41 @@ func twice(s *suite) {
 	}
 	if end := s.wait("s", s.send("s", "", durable.Prompt{Text: "do more"})); end.Reason != event.Completed || s.world.total("charge") != 2 {
 		s.Errorf("the next run ended as %s; %d charges for two prompts", end.Reason, s.world.total("charge"))
+	}
+}
+
+// compacted lets a worker die between a compaction and settling its command.
+func compacted(s *suite) {
+	var calls atomic.Int64
+	s.world.compact = &llmtest.Model{ID: "summaries", Rule: func(*llmtest.Request, int) llmtest.Step {
+		calls.Add(1)
+		return llmtest.Say("They did it.")
+	}}
+	w := s.worker(nil)
+	s.wait("s", s.send("s", "", durable.Prompt{Text: "do it"}))
+	w.drain()
+	<-w.done
+	b, _ := s.pair.Connect()
+	h, _ := s.world.agent(s.Context(), durable.Where{Session: "s"})
+	h.Agent.Sessions = b.Store("", nil)
+	session := h.Agent.Session("s")
+	if _, err := session.Do(s.Context(), agent.Input{ID: "c", Compact: true}); err != nil {
+		s.Fatal(err)
+	}
+	if err := session.Close(); err != nil {
+		s.Error(err)
+	}
+	s.send("s", "c", durable.Compact{})
+	s.worker(nil)
+	s.until("the command is settled", func() bool {
+		settled, err := s.client.Settled(s.Context(), "s", "c")
+		if err != nil {
+			s.Fatal(err)
+		}
+		return settled
+	})
+	if end := s.wait("s", s.send("s", "", durable.Prompt{Text: "do it"})); end.Reason != event.Completed || calls.Load() != 1 {
+		s.Errorf("the run after it ended as %s; %d summaries were made for one command", end.Reason, calls.Load())
 	}
 }
 

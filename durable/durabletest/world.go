@@ -25,8 +25,9 @@ type world struct {
 	wrong []string        // requests that no provider would take
 	first map[string]bool // what has happened once
 	// rule may answer in place of the model, for a turn after the given prompt. Nil: it never does.
-	rule func(prompt string, turn int) (step llmtest.Step, ok bool)
-	more func(session string) []tool.Tool // tools that only read, of one test
+	rule    func(prompt string, turn int) (step llmtest.Step, ok bool)
+	more    func(session string) []tool.Tool // tools that only read, of one test
+	compact *llmtest.Model                   // for summaries of all but the last message; nil: the default
 }
 
 // once reports whether it is called for the first time with this name.
@@ -109,6 +110,9 @@ func (w *world) agent(_ context.Context, at durable.Where) (durable.Hosted, erro
 			w.tool(at.Session, tool.Spec{Name: "charge"}), w.tool(at.Session, tool.Spec{Name: "refund"}),
 		},
 		Permissions: permission.Policy{Allow: []permission.Rule{"lookup", "note", "charge"}},
+	}
+	if w.compact != nil {
+		a.Compaction = &agent.Compaction{Keep: 1, Model: w.compact}
 	}
 	if w.more != nil {
 		for _, t := range w.more(at.Session) {
