@@ -5,7 +5,7 @@ cd "$(dirname "$0")/../.."
 go=${GO:-go}
 export GOWORK=off
 
-for module in . internal/devtools benchmarks otel otel/otlptest postgres temporal postgres/temporaltest a2a; do
+for module in . internal/devtools internal/devtools/manifests benchmarks otel otel/otlptest postgres temporal postgres/temporaltest a2a; do
 	(cd "$module" && "$go" mod tidy "$@")
 done
 

@@ -5,6 +5,9 @@ package manifests
 import (
 	"bytes"
 	"maps"
+	"net"
+	"net/http"
+	"net/http/httptest"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -43,6 +46,8 @@ func (o objects) read(t *testing.T, from string, text []byte) {
 			into = &core.Namespace{}
 		case "v1 Secret":
 			into = &core.Secret{}
+		case "v1 PersistentVolumeClaim":
+			into = &core.PersistentVolumeClaim{}
 		case "v1 Service":
 			into = &core.Service{}
 		case "apps/v1 Deployment":
@@ -100,6 +105,9 @@ func TestKubernetes(t *testing.T) {
 			if v.Secret != nil {
 				keys(t, name, secret, v.Secret.SecretName, v.Secret.Items...)
 			}
+			if claim := v.PersistentVolumeClaim; claim != nil && all["PersistentVolumeClaim "+claim.ClaimName] == nil {
+				t.Errorf("%s: no claim %s", name, claim.ClaimName)
+			}
 		}
 		for _, c := range append(pod.InitContainers, pod.Containers...) {
 			if !slices.ContainsFunc(kustomization.Images, func(i struct {
@@ -122,8 +130,12 @@ func TestKubernetes(t *testing.T) {
 				}
 			}
 			for _, p := range []*core.Probe{c.StartupProbe, c.ReadinessProbe, c.LivenessProbe} {
-				if p != nil && !hasPort(c, p.HTTPGet.Port) {
+				switch {
+				case p == nil:
+				case p.HTTPGet != nil && !hasPort(c, p.HTTPGet.Port):
 					t.Errorf("%s: no port %s for a probe", name, p.HTTPGet.Port.String())
+				case p.Exec != nil:
+					probe(t, p.Exec.Command, c.Args)
 				}
 			}
 			if c.Resources.Requests.Memory().IsZero() || c.Resources.Limits.Memory().IsZero() {
@@ -162,6 +174,35 @@ func TestKubernetes(t *testing.T) {
 	again.read(t, "kubectl kustomize", built)
 	if len(again) != len(all)-1 { // without the secret
 		t.Errorf("kubectl kustomize yields %v", slices.Sorted(maps.Keys(again)))
+	}
+}
+
+// probe runs the command of a probe against a server that is well, and against one that is not.
+func probe(t *testing.T, command, args []string) {
+	t.Helper()
+	address := args[slices.Index(args, "--health")+1]
+	_, port, err := net.SplitHostPort(address)
+	if err != nil || !strings.Contains(command[len(command)-1], "/dev/tcp/127.0.0.1/"+port+" ") {
+		t.Fatalf("the probe %q does not ask %s", command, address)
+	}
+	if _, err := exec.LookPath(command[0]); err != nil {
+		t.Log("the probe is not run:", err)
+		return
+	}
+	for status, want := range map[int]bool{http.StatusOK: true, http.StatusServiceUnavailable: false} {
+		server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			if r.URL.Path != "/healthz" {
+				status = http.StatusNotFound
+			}
+			w.WriteHeader(status)
+		}))
+		own := slices.Clone(command)
+		own[len(own)-1] = strings.Replace(own[len(own)-1], "127.0.0.1/"+port, strings.Replace(server.Listener.Addr().String(), ":", "/", 1), 1)
+		out, err := exec.CommandContext(t.Context(), own[0], own[1:]...).CombinedOutput()
+		if (err == nil) != want {
+			t.Errorf("the probe of a server that says %d: %v %s", status, err, out)
+		}
+		server.Close()
 	}
 }
 
@@ -222,6 +263,7 @@ func TestCompose(t *testing.T) {
 	if worker.StopGracePeriod == nil || graceOf(t, worker.Command) >= time.Duration(*worker.StopGracePeriod) || *worker.Deploy.Replicas != 3 {
 		t.Errorf("workers: killed after %v, %v of them", worker.StopGracePeriod, worker.Deploy)
 	}
+	probe(t, worker.HealthCheck.Test[1:], worker.Command)
 	if _, err := os.Stat(filepath.Join(worker.Build.Context, worker.Build.Dockerfile)); err != nil {
 		t.Error(err)
 	}
