@@ -17,6 +17,8 @@ import (
 type locks struct {
 	db *DB
 
+	renewing sync.Mutex // held by a statement that renews, and by one that gives a lock back
+
 	mu      sync.Mutex
 	held    map[heldLock]struct{}
 	stop    context.CancelFunc // nil: nothing is renewed
@@ -67,6 +69,8 @@ func (l *locks) unlock(mine heldLock) {
 		l.stop = nil
 	}
 	l.mu.Unlock()
+	l.renewing.Lock()
+	defer l.renewing.Unlock()
 	ctx, stop := context.WithTimeout(context.Background(), closeLimit)
 	defer stop()
 	if _, err := l.db.pool.Exec(ctx, `DELETE FROM openagent.locks WHERE name = $1 AND holder = $2`, mine.name, mine.holder); err == nil {
@@ -87,8 +91,8 @@ func (l *locks) hold(mine heldLock) {
 	}
 }
 
-// renew renews the leases of all locks, with one statement. It also renews one whose lease has
-// ended meanwhile, unless another process has the lock.
+// renew renews the leases of all locks. It also renews one whose lease has ended meanwhile, and
+// one that a database has lost with its last commits, unless another process has the lock.
 func (l *locks) renew(ctx context.Context, done chan struct{}) {
 	defer close(done)
 	ticks := time.NewTicker(l.db.lease / 3)
@@ -99,18 +103,26 @@ func (l *locks) renew(ctx context.Context, done chan struct{}) {
 			return
 		case <-ticks.C:
 		}
-		var names, holders []string
-		l.mu.Lock()
-		for h := range l.held {
-			names, holders = append(names, h.name), append(holders, h.holder)
-		}
-		l.mu.Unlock()
-		limit, stop := context.WithTimeout(ctx, l.db.lease)
-		// If it fails, it may go well the next time.
-		_, _ = l.db.pool.Exec(limit, `UPDATE openagent.locks l SET until = now() + $3::interval FROM unnest($1::text[], $2::text[]) u (name, holder)
-			WHERE l.name = u.name AND l.holder = u.holder`, names, holders, l.db.lease)
-		stop()
+		l.renewAll(ctx)
 	}
+}
+
+// renewAll renews the leases once, with one statement. If it fails, it may go well the next
+// time.
+func (l *locks) renewAll(ctx context.Context) {
+	l.renewing.Lock()
+	defer l.renewing.Unlock()
+	var names, holders []string
+	l.mu.Lock()
+	for h := range l.held {
+		names, holders = append(names, h.name), append(holders, h.holder)
+	}
+	l.mu.Unlock()
+	limit, stop := context.WithTimeout(ctx, l.db.lease)
+	defer stop()
+	_, _ = l.db.pool.Exec(limit, `
+		INSERT INTO openagent.locks AS l (name, holder, until) SELECT DISTINCT ON (u.name) u.name, u.holder, now() + $3::interval FROM unnest($1::text[], $2::text[]) u (name, holder)
+		ON CONFLICT (name) DO UPDATE SET until = excluded.until WHERE l.holder = excluded.holder`, names, holders, l.db.lease)
 }
 
 // close ends renewing. Locks that are held are free at the end of their leases.

@@ -7,8 +7,7 @@ CREATE INDEX IF NOT EXISTS inbox_settled ON openagent.inbox (at) WHERE reason IS
 CREATE TABLE openagent.spaces (
 	n        bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
 	space    text COLLATE "C" NOT NULL UNIQUE, -- of agents that share tasks, teams and mail: the session at their root
-	first    bigint NOT NULL DEFAULT 1,  -- number of the first line
-	last     bigint NOT NULL DEFAULT 0   -- number of the last line; numbers are not used again
+	last     bigint NOT NULL DEFAULT 0   -- number of the last line; numbers grow, with gaps
 ) WITH (fillfactor = 70);
 
 CREATE TABLE openagent.lines (

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math/rand/v2"
 	"time"
 
 	"github.com/jackc/pgx/v5"
@@ -43,12 +44,13 @@ func (p position) String() string {
 	return fmt.Sprintf("%d.%d", p.space, p.line)
 }
 
-// linesQuery reads the lines of a space after a position. It is one statement, so it sees no
-// half of a change.
+// linesQuery reads the lines of a space after a position, if the line at the position is still
+// there. It is one statement, so it sees no half of a change.
 const linesQuery = `
-	SELECT coalesce(s.n, 0), coalesce(s.first, 1), coalesce(s.last, 0), clock_timestamp(), l.line
+	SELECT coalesce(s.n, 0), coalesce(s.last, 0), clock_timestamp(), at.known, l.line
 	FROM (SELECT) one LEFT JOIN openagent.spaces s ON s.space = $1
-	LEFT JOIN openagent.lines l ON l.space = s.n AND l.n > $3 AND ($3 = 0 OR s.n = $2 AND s.first <= $3)
+	CROSS JOIN LATERAL (SELECT $3 = 0 OR EXISTS (SELECT FROM openagent.lines WHERE space = s.n AND s.n = $2 AND n = $3) AS known) at
+	LEFT JOIN openagent.lines l ON l.space = s.n AND l.n > $3 AND at.known
 	ORDER BY l.n`
 
 // Read implements [team.Ledger].
@@ -67,15 +69,15 @@ func (l *ledger) Read(ctx context.Context, space, after string) ([]string, strin
 
 // linesOf reads the result of linesQuery.
 func linesOf(rows pgx.Rows, from position) (lines []string, end position, now time.Time, err error) {
-	var first int64
+	var known bool
 	var line *string
-	_, err = pgx.ForEachRow(rows, []any{&end.space, &first, &end.line, &now, &line}, func() error {
+	_, err = pgx.ForEachRow(rows, []any{&end.space, &end.line, &now, &known, &line}, func() error {
 		if line != nil {
 			lines = append(lines, *line)
 		}
 		return nil
 	})
-	if err == nil && from.line > 0 && (end.space != from.space || from.line < first || from.line > end.line) {
+	if err == nil && !known {
 		err = team.ErrMoved
 	}
 	return lines, end, now, err
@@ -125,10 +127,12 @@ func (l *ledger) write(ctx context.Context, conn *pgxpool.Conn, space string, fr
 	// Once the statement is sent, nobody knows whether it counts. So it is not cut short.
 	sending, stop := context.WithTimeout(context.WithoutCancel(ctx), writeLimit)
 	defer stop()
+	// The numbers grow by a random step. A database that has lost its last commits, for example
+	// when a replica took over, must not give a number out again that a program still has.
+	end.line += rand.Int64N(1 << 20)
 	var batch pgx.Batch
 	batch.Queue(`
-		WITH grown AS (
-			UPDATE openagent.spaces SET last = $2 + cardinality($3::text[]), first = CASE WHEN $4 THEN $2 + 1 ELSE first END WHERE n = $1),
+		WITH grown AS (UPDATE openagent.spaces SET last = $2 + cardinality($3::text[]) WHERE n = $1),
 		gone AS (DELETE FROM openagent.lines WHERE $4 AND space = $1 AND n <= $2)
 		INSERT INTO openagent.lines (space, n, line) SELECT $1, $2 + u.i, u.line FROM unnest($3::text[]) WITH ORDINALITY u (line, i)`,
 		end.space, end.line, more, replace)

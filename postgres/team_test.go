@@ -162,3 +162,45 @@ func TestLongTeam(t *testing.T) {
 		t.Errorf("the lines are short, few: %s", lines[0])
 	}
 }
+
+// A database that has lost its last commits, as a replica that took over may have, is what
+// counts: a program forgets what it has seen of them, and its agents are still at work.
+func TestTeamAfterLostCommits(t *testing.T) {
+	url := database(t)
+	pool := admin(t, url)
+	one := &teamstore.LedgerStore{Ledger: postgres.LedgerOf(connect(t, url, postgres.Options{Lease: 300 * time.Millisecond}))}
+	two := &teamstore.LedgerStore{Ledger: postgres.LedgerOf(connect(t, url, postgres.Options{}))}
+	add := func(s *teamstore.LedgerStore, subject string) {
+		t.Helper()
+		if _, err := s.AddTask(t.Context(), "s", teamstore.Task{Subject: subject}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := one.Register(t.Context(), "s", teamstore.Agent{Name: "ann"}); err != nil {
+		t.Fatal(err)
+	}
+	add(one, "kept")
+	last := query(t, url, `SELECT last FROM openagent.spaces`)[0]
+	add(one, "lost")
+	sql(t, pool, `DELETE FROM openagent.lines WHERE n > `+last)
+	sql(t, pool, `UPDATE openagent.spaces SET last = `+last)
+	sql(t, pool, `DELETE FROM openagent.locks`)
+	add(two, "after it")
+	add(two, "and more")
+	for _, s := range []*teamstore.LedgerStore{one, two} {
+		all, err := s.Tasks(t.Context(), "s", teamstore.Filter{})
+		if err != nil || len(all) != 3 || all[1].Subject != "after it" || all[2].Subject != "and more" {
+			t.Errorf("%+v, %v", all, err)
+		}
+	}
+	within(t, "the agent is at work", func() bool {
+		agents, err := two.Agents(t.Context(), "s")
+		return err == nil && len(agents) == 1
+	})
+	if err := one.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if agents, err := two.Agents(t.Context(), "s"); err != nil || len(agents) != 0 {
+		t.Errorf("after its end: %+v, %v", agents, err)
+	}
+}
