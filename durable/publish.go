@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/openagent-go/agent/event"
+	"github.com/openagent-go/agent/internal/eventqueue"
 )
 
 // A publisher sends the signals of a session in batches to those who watch it.
@@ -38,7 +39,7 @@ func (w *Worker) publisher(sessionID string) *publisher {
 func (p *publisher) add(e event.Event) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if n := len(p.waiting); n > 0 && joined(&p.waiting[n-1], e) {
+	if n := len(p.waiting); n > 0 && eventqueue.Join(&p.waiting[n-1], e) {
 		return
 	}
 	if len(p.waiting) < publishMax {
@@ -48,25 +49,6 @@ func (p *publisher) add(e event.Event) {
 	case p.wake <- struct{}{}:
 	default:
 	}
-}
-
-// joined appends a piece of text to an earlier piece of the same answer.
-func joined(last *event.Event, e event.Event) bool {
-	switch d := e.Data.(type) {
-	case event.TextDelta:
-		if p, ok := last.Data.(event.TextDelta); ok && p.Key == d.Key && !d.Restart {
-			p.Text += d.Text
-			last.Data = p
-			return true
-		}
-	case event.ThinkingDelta:
-		if p, ok := last.Data.(event.ThinkingDelta); ok && p.Key == d.Key {
-			p.Text += d.Text
-			last.Data = p
-			return true
-		}
-	}
-	return false
 }
 
 func (p *publisher) send() {

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/openagent-go/agent/event"
+	"github.com/openagent-go/agent/internal/eventqueue"
 	"github.com/openagent-go/agent/internal/eventtable"
 	"github.com/openagent-go/agent/internal/fact"
 	"github.com/openagent-go/agent/internal/watchers"
@@ -258,7 +259,7 @@ func (l *live) hold(e event.Event) {
 	if len(l.viewers) == 0 {
 		return
 	}
-	if n := len(l.batch); n == 0 || !merge(&l.batch[n-1], e) {
+	if n := len(l.batch); n == 0 || !eventqueue.Join(&l.batch[n-1], e) {
 		l.batch = append(l.batch, e)
 	}
 	if l.timer != nil {
@@ -289,52 +290,6 @@ func (l *live) flush() {
 		l.flushed = time.Now()
 	}
 	l.batch = nil
-}
-
-// merge adds a signal to the one before it, if both are pieces of the same text, or progress of the
-// same call.
-func merge(last *event.Event, e event.Event) bool {
-	if last.Session != e.Session {
-		return false
-	}
-	switch d := e.Data.(type) {
-	case event.TextDelta:
-		if p, ok := last.Data.(event.TextDelta); ok && p.Key == d.Key && !d.Restart {
-			p.Text += d.Text
-			last.Data = p
-			return true
-		}
-	case event.ThinkingDelta:
-		if p, ok := last.Data.(event.ThinkingDelta); ok && p.Key == d.Key {
-			p.Text += d.Text
-			last.Data = p
-			return true
-		}
-	case event.ToolInputDelta:
-		if p, ok := last.Data.(event.ToolInputDelta); ok && p.Key == d.Key && p.ID == d.ID {
-			p.Text += d.Text
-			last.Data = p
-			return true
-		}
-	case event.ToolProgress:
-		if p, ok := last.Data.(event.ToolProgress); ok && p.Call == d.Call && p.ID == d.ID {
-			last.Data = d
-			return true
-		}
-	case event.AgentEvent:
-		p, ok := last.Data.(event.AgentEvent)
-		if !ok || p.Event == nil || d.Event == nil || p.Call != d.Call || p.ID != d.ID {
-			return false
-		}
-		inner := *p.Event
-		if !merge(&inner, *d.Event) {
-			return false
-		}
-		p.Event = &inner
-		last.Data = p
-		return true
-	}
-	return false
 }
 
 // broadcast hands a frame to all viewers, who share it.

@@ -95,31 +95,18 @@ func (q *Queue) wake() {
 	}
 }
 
-// merge joins the signal e to the entry, if they are alike.
+// merge joins the signal e to the entry, if it continues that.
 func (w *entry) merge(e event.Event) bool {
-	switch d := e.Data.(type) {
-	case event.TextDelta:
-		if p, ok := w.Data.(event.TextDelta); ok && p.Key == d.Key {
-			w.add(p.Text, d.Text)
-			return true
-		}
-	case event.ThinkingDelta:
-		if p, ok := w.Data.(event.ThinkingDelta); ok && p.Key == d.Key {
-			w.add(p.Text, d.Text)
-			return true
-		}
-	case event.ToolInputDelta:
-		if p, ok := w.Data.(event.ToolInputDelta); ok && p.Key == d.Key && p.ID == d.ID {
-			w.add(p.Text, d.Text)
-			return true
-		}
-	case event.ToolProgress:
-		if p, ok := w.Data.(event.ToolProgress); ok && p.Call == d.Call && p.ID == d.ID && p.Phase == d.Phase {
-			w.Data = d
-			return true
-		}
+	if !continues(w.Data, e.Data) {
+		return false
 	}
-	return false
+	if more, ok := textOf(e.Data); ok {
+		first, _ := textOf(w.Data)
+		w.add(first, more)
+	} else {
+		w.Data = e.Data
+	}
+	return true
 }
 
 //go:noinline // called from many places: every program stays smaller
@@ -138,17 +125,7 @@ func (w *entry) whole() event.Event {
 	if w.text == nil {
 		return w.Event
 	}
-	switch d := w.Data.(type) {
-	case event.TextDelta:
-		d.Text = string(w.text)
-		w.Data = d
-	case event.ThinkingDelta:
-		d.Text = string(w.text)
-		w.Data = d
-	case event.ToolInputDelta:
-		d.Text = string(w.text)
-		w.Data = d
-	}
+	w.Data = setText(w.Data, string(w.text))
 	return w.Event
 }
 
