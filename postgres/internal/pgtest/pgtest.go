@@ -76,14 +76,30 @@ func (s *Server) command(name string, args ...string) *exec.Cmd {
 	return c
 }
 
-// Begin starts the server again after [Server.Kill].
+// Begin starts the server again after [Server.Kill]. It waits for processes of the killed server
+// that have not found out yet: those of connections are in process groups of their own.
 func (s *Server) Begin() error {
+	for wait := time.Duration(0); ; wait += 50 * time.Millisecond {
+		err := s.begin()
+		if err == nil || wait > 15*time.Second || !strings.Contains(err.Error(), "is still in use\n") {
+			return err
+		}
+		time.Sleep(50 * time.Millisecond)
+	}
+}
+
+func (s *Server) begin() error {
 	s.cmd = s.command("postgres", "-D", s.data(), "-k", s.dir, "-c", "listen_addresses=", "-c", "max_connections=300", "-c", "shared_buffers=64MB")
 	log, err := os.OpenFile(filepath.Join(s.dir, "log"), os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
 	if err != nil {
 		return err
 	}
 	defer log.Close()
+	info, err := log.Stat()
+	if err != nil {
+		return err
+	}
+	begun := info.Size() // what it writes is after that
 	s.cmd.Stdout, s.cmd.Stderr = log, log
 	if err := s.cmd.Start(); err != nil {
 		return err
@@ -99,8 +115,11 @@ func (s *Server) Begin() error {
 		}
 		select {
 		case <-s.ended:
-			text, _ := plainfile.ReadFile(filepath.Join(s.dir, "log"), 1<<20)
-			return fmt.Errorf("postgres has ended:\n%s", text)
+			text, err := plainfile.ReadFile(filepath.Join(s.dir, "log"), 64<<20)
+			if err != nil {
+				return err
+			}
+			return fmt.Errorf("postgres has ended:\n%s", text[begun:])
 		case <-time.After(50 * time.Millisecond):
 		}
 	}
