@@ -141,7 +141,9 @@ func Run(ctx context.Context, c client.Client, queue string, w *durable.Worker, 
 	if w.Place != "" {
 		queues = append(queues, placeQueue(queue, w.Place))
 	}
-	work := func(ctx context.Context, in wake) (report, error) { return visit(ctx, w, in) }
+	work := func(ctx context.Context, in wake) (report, error) {
+		return visit(ctx, w, in, activity.GetWorkerStopChannel(ctx))
+	}
 	var started []worker.Worker
 	for _, q := range queues {
 		one := worker.New(c, q, o.Worker)
@@ -206,8 +208,8 @@ var errYielded = temporal.NewApplicationErrorWithOptions("the worker had to leav
 // yieldPause is the pause before another worker gets the session.
 const yieldPause = 10 * time.Millisecond
 
-// visit is the activity.
-func visit(ctx context.Context, w *durable.Worker, in wake) (report, error) {
+// visit is the activity. drain is closed when the worker is to end.
+func visit(ctx context.Context, w *durable.Worker, in wake, drain <-chan struct{}) (report, error) {
 	beating, stop := context.WithCancel(ctx)
 	defer stop()
 	go func() { // a tool may take long, and so may a person
@@ -223,7 +225,7 @@ func visit(ctx context.Context, w *durable.Worker, in wake) (report, error) {
 		}
 	}()
 	out, err := w.Work(ctx, in.Session, durable.Wake{
-		Drain: activity.GetWorkerStopChannel(ctx), Moved: in.Moved,
+		Drain: drain, Moved: in.Moved,
 		Cancelled: func(ctx context.Context) bool { return temporal.IsCanceledError(context.Cause(ctx)) },
 	})
 	if errors.Is(err, agent.ErrConfig) || errors.Is(err, session.ErrCorrupt) {

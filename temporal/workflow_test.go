@@ -93,7 +93,9 @@ func TestYield(t *testing.T) {
 	drain := make(chan struct{})
 	close(drain)
 	env.SetWorkerStopChannel(drain)
-	work := func(ctx context.Context, in wake) (report, error) { return visit(ctx, w, in) }
+	work := func(ctx context.Context, in wake) (report, error) {
+		return visit(ctx, w, in, activity.GetWorkerStopChannel(ctx))
+	}
 	env.RegisterActivityWithOptions(work, activity.RegisterOptions{Name: activityName})
 	_, err = env.ExecuteActivity(activityName, wake{Session: "s", Queue: "q", Heartbeat: time.Second})
 	var application *sdk.ApplicationError
@@ -154,7 +156,9 @@ func TestFailedVisit(t *testing.T) {
 	}}
 	var suite testsuite.WorkflowTestSuite
 	env := suite.NewTestActivityEnvironment()
-	work := func(ctx context.Context, in wake) (report, error) { return visit(ctx, w, in) }
+	work := func(ctx context.Context, in wake) (report, error) {
+		return visit(ctx, w, in, activity.GetWorkerStopChannel(ctx))
+	}
 	env.RegisterActivityWithOptions(work, activity.RegisterOptions{Name: activityName})
 	_, err := env.ExecuteActivity(activityName, wake{Session: "s", Queue: "q", Heartbeat: time.Second})
 	var application *sdk.ApplicationError
