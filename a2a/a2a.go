@@ -233,8 +233,8 @@ func (h *Handler) filled(base string) a2a.AgentCard {
 		c.Skills = []a2a.AgentSkill{{ID: "agent", Name: c.Name, Description: c.Description, Tags: []string{"agent"}}}
 	}
 	if c.SecuritySchemes == nil && h.Server.User == nil {
-		c.SecuritySchemes = a2a.NamedSecuritySchemes{"token": a2a.HTTPAuthSecurityScheme{Scheme: "Bearer", Description: "The token of the server."}}
-		c.SecurityRequirements = a2a.SecurityRequirementsOptions{{"token": a2a.SecuritySchemeScopes{}}}
+		c.SecuritySchemes = a2a.NamedSecuritySchemes{"bearer": a2a.HTTPAuthSecurityScheme{Scheme: "Bearer"}}
+		c.SecurityRequirements = a2a.SecurityRequirementsOptions{{"bearer": a2a.SecuritySchemeScopes{}}}
 	}
 	return c
 }

@@ -293,7 +293,7 @@ func TestConformanceList(t *testing.T) {
 			}
 			return out
 		}
-		if out := list(a2a.ListTasksRequest{}); out.Tasks == nil || len(out.Tasks) != 0 || out.PageSize != 50 || out.NextPageToken != "" {
+		if out := list(a2a.ListTasksRequest{}); out.Tasks == nil || len(out.Tasks) != 0 || out.PageSize != 0 || out.NextPageToken != "" {
 			t.Errorf("an empty list is %+v", out)
 		}
 		var all []*a2a.Task
@@ -319,7 +319,7 @@ func TestConformanceList(t *testing.T) {
 		for in := (a2a.ListTasksRequest{PageSize: 2}); ; {
 			out := list(in)
 			got = append(got, out.Tasks...)
-			if out.TotalSize != 5 || len(out.Tasks) > 2 {
+			if out.TotalSize != 5 || len(out.Tasks) > 2 || out.PageSize != len(out.Tasks) {
 				t.Errorf("a page is %+v", out)
 			}
 			if in.PageToken = out.NextPageToken; in.PageToken == "" {

@@ -64,7 +64,7 @@ func (o *operations) ListTasks(ctx context.Context, in *a2a.ListTasksRequest) (*
 	if err != nil {
 		return nil, protocolError(ctx, err)
 	}
-	out := &a2a.ListTasksResponse{Tasks: []*a2a.Task{}, TotalSize: len(all), PageSize: size}
+	out := &a2a.ListTasksResponse{Tasks: []*a2a.Task{}, TotalSize: len(all)}
 	if in.PageToken != "" {
 		all = slices.DeleteFunc(all, func(l listed) bool { return l.before(after) <= 0 })
 	}
@@ -86,6 +86,7 @@ func (o *operations) ListTasks(ctx context.Context, in *a2a.ListTasksRequest) (*
 		}
 		out.Tasks = append(out.Tasks, one)
 	}
+	out.PageSize = len(out.Tasks) // as the conformance suite has it
 	return out, nil
 }
 
