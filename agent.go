@@ -94,8 +94,10 @@ type Agent struct {
 	// that need a person's permission are denied.
 	CanUseTool CanUseToolFunc
 	// AskUser asks a person the questions of a tool and returns one answer for each. Only one
-	// call asks at a time. It should return when ctx ends. If it fails, the model gets the
-	// error as the result of the call. Nil: tools learn that no person can answer.
+	// call asks at a time. It should return when ctx ends. With [ErrSuspended] it leaves the
+	// questions for later: the run is suspended, [Session.Answer] answers them, and
+	// [Session.Resume] continues. If it fails with another error, the model gets that as the
+	// result of the call. Nil: tools learn that no person can answer.
 	AskUser func(ctx context.Context, call tool.Call, questions []tool.Question) ([]tool.Answer, error)
 	// Inbox passes messages to the agent of a session, before each model call and before a run
 	// ends. keep returns once they are on record. It ignores a message whose ID is already on

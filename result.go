@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/openagent-go/agent/event"
+	"github.com/openagent-go/agent/internal/executor"
 	"github.com/openagent-go/agent/llm"
 	"github.com/openagent-go/agent/session"
 )
@@ -26,7 +27,7 @@ var (
 	ErrRefused     = errors.New("the model refused to answer")
 	ErrInterrupted = errors.New("the run was interrupted")
 	ErrStopped     = errors.New("a hook stopped the run")
-	ErrSuspended   = errors.New("the run waits for a decision")
+	ErrSuspended   = executor.ErrSuspended // a question was left for later; [Agent].AskUser returns it to do so
 	ErrInternal    = errors.New("internal error")
 )
 

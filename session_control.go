@@ -134,10 +134,10 @@ func (s *Session) Interrupt(ctx context.Context) (Receipt, error) {
 	return r, err
 }
 
-// Pending returns the permission questions that wait for a decision. The question that is
-// open now comes first. Without a run, they are the questions of the last run, if a
-// decision was deferred or the program died before the answer. If there is no question and
-// no run, it fails with [ErrNotRunning].
+// Pending returns the questions that wait for a person, in the order of their calls. One with
+// Questions waits for [Session.Answer], any other for [Session.Decide]. Without a run, they
+// are the questions of the last run, if one was deferred or the program died before the
+// answer. If there is no question and no run, it fails with [ErrNotRunning].
 //
 // The list includes questions of sub-agents at any depth. Their Call.ID begins with the id
 // of the agent's session and "/".
@@ -190,7 +190,7 @@ func (s *Session) Decide(ctx context.Context, call string, d permission.Decision
 		return fmt.Errorf("agent: deciding about call %s: the decision expired before it was made, at %s", call, d.Expires.UTC().Format(time.RFC3339))
 	}
 	if agent, own, below := strings.Cut(call, "/"); below {
-		return s.decideForAgent(ctx, agent, own, d)
+		return s.settleForAgent(ctx, agent, func(child *Session) error { return child.Decide(ctx, own, d) })
 	}
 	var l *activeRun
 	var asked tool.Call
@@ -199,7 +199,7 @@ func (s *Session) Decide(ctx context.Context, call string, d permission.Decision
 		var ok bool
 		l = run
 		if asked, key, ok = run.conv.Question(run.x.Executor, call); !ok {
-			return ErrNoQuestion
+			return noDecision(run.conv.State, call)
 		}
 		return inTime(run.conv.State.Call(call).Decision, call, d)
 	})
@@ -229,8 +229,17 @@ func inTime(question permission.Decision, call string, d permission.Decision) er
 	return fmt.Errorf("agent: deciding about call %s: %w: it expired at %s", call, ErrNoQuestion, question.Expires.UTC().Format(time.RFC3339))
 }
 
-// Answer answers a tool's questions in place of the AskUser callback, which is
-// cancelled. call is the id of the call, as in [event.UserQuestion].
+// Answer answers a tool's questions in place of the AskUser callback, which is cancelled.
+// call is the id of the call, as in [event.UserQuestion] or [Session.Pending]. It fails if an
+// answer names an option that its question does not have. Otherwise it works like
+// [Session.Decide], also without a run and for questions of sub-agents.
 func (s *Session) Answer(ctx context.Context, call string, answers []tool.Answer) error {
-	return s.withRun(ctx, func(l *activeRun) error { return l.answer(call, answers) })
+	if agent, own, below := strings.Cut(call, "/"); below {
+		return s.settleForAgent(ctx, agent, func(child *Session) error { return child.Answer(ctx, own, answers) })
+	}
+	err := s.withRun(ctx, func(l *activeRun) error { return l.answer(call, answers) })
+	if errors.Is(err, ErrNotRunning) {
+		return s.answerLater(ctx, call, answers)
+	}
+	return err
 }

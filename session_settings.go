@@ -45,6 +45,8 @@ type overrides struct {
 type altered struct{ model, modelSet, fallbacks, budget, callback bool }
 
 // overrides returns the changes to the settings. The caller holds s.mu.
+//
+//go:noinline // called from many places: every program stays smaller
 func (s *Session) overrides() *overrides {
 	if s.lazyOverrides == nil {
 		s.lazyOverrides = new(overrides)

@@ -24,21 +24,32 @@ import (
 func TestStateAfterEachFact(t *testing.T) {
 	question := llmtest.Call(llmtest.Use("", "AskUser", map[string]any{"questions": []any{map[string]any{"question": "Which?"}}}))
 	write := write(func(context.Context, tool.Call, int) (*tool.Result, error) { return tool.Text("wrote"), nil })
-	for name, steps := range map[string][]llmtest.Step{
-		"a question":  {uses("write"), say("end")},
-		"several":     {{Calls: append(uses("write").Calls, uses("write").Calls...)}, uses("write"), say("end")},
-		"an agent's":  {delegates(1, 2), say("end"), say("end")},
-		"of a tool":   {question, say("end")},
-		"no question": {say("end")},
+	for name, c := range map[string]struct {
+		steps []llmtest.Step
+		asks  llmtest.Step // what the agents do
+		later bool         // questions of tools are deferred
+	}{
+		"a question":         {steps: []llmtest.Step{uses("write"), say("end")}},
+		"several":            {steps: []llmtest.Step{{Calls: append(uses("write").Calls, uses("write").Calls...)}, uses("write"), say("end")}},
+		"an agent's":         {steps: []llmtest.Step{delegates(1, 2), say("end"), say("end")}, asks: uses("write")},
+		"of a tool":          {steps: []llmtest.Step{question, say("end")}},
+		"of a tool, later":   {steps: []llmtest.Step{question, say("end")}, later: true},
+		"both, later":        {steps: []llmtest.Step{{Calls: append(question.Calls, uses("write").Calls...)}, question, say("end")}, later: true},
+		"an agent's tool's":  {steps: []llmtest.Step{delegates(1, 2), say("end"), say("end")}, asks: question, later: true},
+		"its own and theirs": {steps: []llmtest.Step{{Calls: append(question.Calls, delegates(1, 2).Calls...)}, say("end"), say("end")}, asks: question, later: true},
+		"no question":        {steps: []llmtest.Step{say("end")}},
 	} {
 		for _, background := range []bool{false, true} {
 			for kind, store := range map[string]session.Store{"memory": session.Memory(), "dir": session.Dir(t.TempDir())} {
 				t.Run(fmt.Sprint(name, background, kind), func(t *testing.T) {
 					helper := func() *agent.Agent {
-						return &agent.Agent{Name: "helper", Model: byTurn(t, uses("write"), say("helped")), Tools: []tool.Tool{write}}
+						return &agent.Agent{Name: "helper", Model: byTurn(t, c.asks, say("helped")), Tools: []tool.Tool{write, tools.AskUser()}}
 					}
-					a := agent.Agent{Model: byTurn(t, steps...), Tools: []tool.Tool{write, tools.AskUser(), delegate(helper(), background)}, Sessions: store, AwaitAgents: true, CanUseTool: deferAsked,
+					a := agent.Agent{Model: byTurn(t, c.steps...), Tools: []tool.Tool{write, tools.AskUser(), delegate(helper(), background)}, Sessions: store, AwaitAgents: true, CanUseTool: deferAsked,
 						AskUser: func(context.Context, tool.Call, []tool.Question) ([]tool.Answer, error) {
+							if c.later {
+								return nil, agent.ErrSuspended
+							}
 							return []tool.Answer{{}}, nil
 						}}
 					s := a.Session("s")
@@ -52,8 +63,13 @@ func TestStateAfterEachFact(t *testing.T) {
 							t.Fatal(failed)
 						}
 						for _, q := range pending {
-							if err := s.Decide(t.Context(), q.Call.ID, permission.Allow()); err != nil {
-								t.Fatal(err)
+							if len(q.Questions) > 0 {
+								failed = s.Answer(t.Context(), q.Call.ID, []tool.Answer{{Text: "this one"}})
+							} else {
+								failed = s.Decide(t.Context(), q.Call.ID, permission.Allow())
+							}
+							if failed != nil {
+								t.Fatal(failed)
 							}
 						}
 						err = nil
@@ -104,32 +120,28 @@ func checkState(t *testing.T, a agent.Agent, id string, n int64) {
 	if err != nil && !errors.Is(err, agent.ErrNotRunning) {
 		t.Fatal(err)
 	}
-	asks := 0 // questions of tools are not pending permissions
 	for _, q := range waiting {
-		if q.Asks {
-			asks++
-			if q.Tool != "AskUser" || q.Text != "Which?" {
-				t.Errorf("after %d facts: the tool's question is %+v", n, q)
-			}
+		if len(q.Questions) > 0 && (q.Tool != "AskUser" || q.Text != "Which?") {
+			t.Errorf("after %d facts: the tool's question is %+v", n, q)
 		}
 	}
 	want := session.StateIdle
 	switch {
-	case len(pending)+asks > 0:
+	case len(pending) > 0:
 		want = session.StateWaiting
 	case open:
 		want = session.StateUnfinished
 	}
-	if info.State != want || len(waiting) != len(pending)+asks {
-		t.Errorf("after %d facts: state %s with %d questions, want %s with %d", n, info.State, len(waiting), want, len(pending)+asks)
+	if info.State != want || len(waiting) != len(pending) {
+		t.Errorf("after %d facts: state %s with %d questions, want %s with %d", n, info.State, len(waiting), want, len(pending))
 	}
 	for _, q := range waiting {
 		if q.Session != part || q.Tool == "" || len(q.Input) == 0 || q.Since.IsZero() || q.Text == "" || strings.Contains(q.Call, "/") != (q.Agent == "helper") {
 			t.Errorf("after %d facts: the question is %+v", n, q)
 		}
-		found := q.Asks
+		found := false
 		for _, p := range pending {
-			found = found || p.Call.ID == q.Call && p.Call.Name == q.Tool
+			found = found || p.Call.ID == q.Call && p.Call.Name == q.Tool && len(p.Questions) == len(q.Questions)
 		}
 		if !found {
 			t.Errorf("after %d facts: no question has the call %s", n, q.Call)

@@ -13,12 +13,11 @@ import (
 	"github.com/openagent-go/agent/internal/subagents"
 	"github.com/openagent-go/agent/internal/text"
 	"github.com/openagent-go/agent/internal/toolrun"
-	"github.com/openagent-go/agent/permission"
 	"github.com/openagent-go/agent/session"
 	"github.com/openagent-go/agent/tool"
 )
 
-// This file handles agents that wait for a deferred decision. They suspend the runs above
+// This file handles agents whose question was deferred. They suspend the runs above
 // them. You answer their questions through the session at the root.
 
 // suspended reports whether the agent waits for a deferred decision.
@@ -154,7 +153,7 @@ func (s *Session) withIdleAgent(ctx context.Context, at event.AgentStart, do fun
 	return do(child)
 }
 
-// pendingOfAgents returns the permission questions of the session's agents.
+// pendingOfAgents returns the questions of the session's agents.
 func (s *Session) pendingOfAgents(ctx context.Context) (out []event.PermissionRequest, err error) {
 	err = s.eachWaitingAgent(ctx, func(child *Session) (bool, error) {
 		asked, err := child.Pending(ctx)
@@ -172,12 +171,18 @@ func (s *Session) pendingOfAgents(ctx context.Context) (out []event.PermissionRe
 	return out, err
 }
 
-// decideForAgent answers a permission question of an agent at any depth.
-func (s *Session) decideForAgent(ctx context.Context, agent, call string, d permission.Decision) error {
+// settleForAgent answers a question of an agent at any depth: it calls settle with the
+// session of the agent.
+func (s *Session) settleForAgent(ctx context.Context, agent string, settle func(child *Session) error) error {
 	found := false
 	err := s.eachWaitingAgent(ctx, func(child *Session) (bool, error) {
-		err := child.decideOwnOrAgents(ctx, agent, call, d)
-		if errors.Is(err, ErrNoQuestion) || errors.Is(err, ErrNotRunning) || errors.Is(err, ErrClosed) {
+		var err error
+		if child.ID == agent {
+			err = settle(child)
+		} else {
+			err = child.settleForAgent(ctx, agent, settle)
+		}
+		if err == ErrNoQuestion || errors.Is(err, ErrNotRunning) || errors.Is(err, ErrClosed) {
 			return false, nil
 		}
 		found = true
@@ -187,11 +192,4 @@ func (s *Session) decideForAgent(ctx context.Context, agent, call string, d perm
 		return ErrNoQuestion
 	}
 	return err
-}
-
-func (s *Session) decideOwnOrAgents(ctx context.Context, agent, call string, d permission.Decision) error {
-	if s.ID == agent {
-		return s.Decide(ctx, call, d)
-	}
-	return s.decideForAgent(ctx, agent, call, d)
 }

@@ -60,7 +60,7 @@ type Decide struct {
 
 // An Answer answers the questions of a tool, see [agent.Session.Answer].
 type Answer struct {
-	Call    string        `json:"call"`    // id of the call, as in [event.UserQuestion]
+	Call    string        `json:"call"`    // id of the call, as in [session.Question]
 	Answers []tool.Answer `json:"answers"` // one for each question
 }
 

@@ -220,8 +220,8 @@ func (v *visit) letters(ctx context.Context) ([]letter, error) {
 	return out, nil
 }
 
-// decide records the decisions about the questions of a run that nobody drives now. It
-// reports whether the run waits for more of them.
+// decide records the answers to the questions of a run that nobody drives now. It reports
+// whether the run waits for more of them.
 func (v *visit) decide(ctx context.Context, letters []letter) (waiting bool, err error) {
 	questions, err := v.session.Pending(ctx)
 	if err != nil && !errors.Is(err, agent.ErrNotRunning) {
@@ -229,11 +229,11 @@ func (v *visit) decide(ctx context.Context, letters []letter) (waiting bool, err
 	}
 	left := len(questions)
 	for _, l := range letters {
-		d, ok := l.command.(Decide)
-		if !ok || !slices.ContainsFunc(questions, func(q event.PermissionRequest) bool { return q.Call.ID == d.Call }) {
+		call := answers(l.command)
+		if !slices.ContainsFunc(questions, func(q event.PermissionRequest) bool { return q.Call.ID == call }) {
 			continue
 		}
-		err := v.session.Decide(ctx, d.Call, d.Decision)
+		err := v.answer(ctx, l.command)
 		if err == nil {
 			left--
 		}
@@ -243,6 +243,26 @@ func (v *visit) decide(ctx context.Context, letters []letter) (waiting bool, err
 	}
 	end := v.session.Result()
 	return left > 0 && end != nil && end.Reason == event.Suspended, nil
+}
+
+// answers returns the call whose question a command answers, "" if it answers none.
+func answers(c Command) string {
+	switch c := c.(type) {
+	case Decide:
+		return c.Call
+	case Answer:
+		return c.Call
+	}
+	return ""
+}
+
+// answer carries out a command that answers a question.
+func (v *visit) answer(ctx context.Context, c Command) error {
+	if a, ok := c.(Answer); ok {
+		return v.session.Answer(ctx, a.Call, a.Answers)
+	}
+	d := c.(Decide)
+	return v.session.Decide(ctx, d.Call, d.Decision)
 }
 
 // prompted runs a prompt, or takes out of the inbox one that was worked on before.
@@ -510,10 +530,8 @@ func (v *visit) tell(ctx context.Context, l letter) (later bool, err error) {
 			}
 		}
 		_, err = v.session.Interrupt(ctx)
-	case Decide:
-		err = v.session.Decide(ctx, c.Call, c.Decision)
-	case Answer:
-		err = v.session.Answer(ctx, c.Call, c.Answers)
+	case Decide, Answer:
+		err = v.answer(ctx, c)
 	default:
 		err = v.set(ctx, l.command)
 	}

@@ -25,8 +25,9 @@ type Worker struct {
 	// after a restart. "": no session is bound to this worker.
 	Place string
 	// Agent returns the agent of a session. It is called each time when the worker takes the
-	// session, and the fields Sessions and CanUseTool of the agent are set by the worker. The
-	// CanUseTool that it has is asked first. Set [agent.Agent].Program, so that permission
+	// session, and the fields Sessions, CanUseTool and AskUser of the agent are set by the
+	// worker. The CanUseTool that it has is asked first. An AskUser that it has is asked in
+	// place of the worker's. Set [agent.Agent].Program, so that permission
 	// mode and rules stay with the session.
 	Agent func(ctx context.Context, at Where) (Hosted, error)
 	// Linger is how long a run waits for a person on this worker. After that it is suspended,
@@ -147,6 +148,14 @@ func (w *Worker) session(id string, hosted *Hosted, lost func()) *agent.Session 
 	own := *given
 	own.Sessions = w.Backend.Store(w.name(), lost)
 	own.CanUseTool = w.askWhile(given.CanUseTool)
+	if own.AskUser == nil {
+		own.AskUser = func(ctx context.Context, _ tool.Call, _ []tool.Question) ([]tool.Answer, error) {
+			if err := w.linger(ctx); err != nil {
+				return nil, err
+			}
+			return nil, agent.ErrSuspended
+		}
+	}
 	if hosted.Note != "" {
 		note := agent.Input{ID: "place: " + hosted.Note, Text: hosted.Note}
 		own.Inbox = func(ctx context.Context, session string, keep func([]agent.Input) error) error {
@@ -164,7 +173,6 @@ func (w *Worker) session(id string, hosted *Hosted, lost func()) *agent.Session 
 // askWhile returns a callback that asks the agent's own one, and then waits for a decision
 // that comes as a command. After Linger the run is suspended.
 func (w *Worker) askWhile(own agent.CanUseToolFunc) agent.CanUseToolFunc {
-	linger := max(orDefault(w.Linger, time.Minute), 0)
 	return func(ctx context.Context, call tool.Call, verdict permission.Decision) (permission.Decision, error) {
 		if own != nil {
 			if d, err := own(ctx, call, verdict); err != nil || d.Behavior != permission.NoOpinion {
@@ -174,14 +182,23 @@ func (w *Worker) askWhile(own agent.CanUseToolFunc) agent.CanUseToolFunc {
 		if verdict.Behavior != permission.Asked {
 			return permission.Decision{}, nil
 		}
-		timer := time.NewTimer(linger)
-		defer timer.Stop()
-		select {
-		case <-timer.C:
-			return permission.Defer(), nil
-		case <-ctx.Done(): // somebody has decided, or the run ends
-			return permission.Decision{}, ctx.Err()
+		if err := w.linger(ctx); err != nil {
+			return permission.Decision{}, err
 		}
+		return permission.Defer(), nil
+	}
+}
+
+// linger waits as long as a run may wait for a person on this worker. It fails when ctx ends:
+// somebody has answered, or the run ends.
+func (w *Worker) linger(ctx context.Context) error {
+	timer := time.NewTimer(max(orDefault(w.Linger, time.Minute), 0))
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
 	}
 }
 

@@ -71,6 +71,9 @@ type (
 		Widths []permission.Suggestion `json:"widths,omitempty"`
 		// Expires, unless zero, is when the call is denied if nobody has answered.
 		Expires time.Time `json:"expires,omitzero"`
+		// Questions, of a list of open questions only, are those of the call's tool: the call
+		// is permitted, and the tool waits for answers.
+		Questions []tool.Question `json:"questions,omitempty"`
 	}
 	// CacheBroken means that the provider's prompt cache held more of a conversation than
 	// the answered request could use, and says why. It comes after the answer, if anyone

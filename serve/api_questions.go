@@ -34,7 +34,7 @@ type question struct {
 	Rules     []string                `json:"rules,omitempty"`     // that would allow it
 	Widths    []permission.Suggestion `json:"widths,omitempty"`    // the same, and rules that allow less or more, the narrowest first
 	Risks     []rules.Risk            `json:"risks,omitempty"`     // what a person should look at first
-	Questions []tool.Question         `json:"questions,omitempty"` // of kind question, while the run asks
+	Questions []tool.Question         `json:"questions,omitempty"` // of kind question
 	Since     time.Time               `json:"since,omitzero"`
 	Expires   time.Time               `json:"expires,omitzero"` // when the call is denied if nobody answers
 }
@@ -63,8 +63,8 @@ func (l *live) pending(ctx context.Context) ([]question, error) {
 	list := []question{}
 	for _, w := range waiting {
 		q := question{Call: w.Call, Kind: "permission", Agent: w.Agent, Tool: w.Tool, Input: w.Input, Text: w.Text, Since: w.Since, Expires: w.Expires}
-		if w.Asks {
-			q.Kind = "question"
+		if len(w.Questions) > 0 {
+			q.Kind, q.Questions = "question", w.Questions
 		}
 		list = append(list, q)
 	}
@@ -75,7 +75,7 @@ func (l *live) pending(ctx context.Context) ([]question, error) {
 		}
 		for _, p := range asked {
 			i := slices.IndexFunc(list, func(q question) bool { return q.Call == p.Call.ID })
-			if i < 0 {
+			if i < 0 || len(p.Questions) > 0 {
 				continue
 			}
 			list[i].Preview, list[i].Input = p.Preview, p.Call.Input
@@ -84,15 +84,6 @@ func (l *live) pending(ctx context.Context) ([]question, error) {
 				list[i].Rules = append(list[i].Rules, fmt.Sprint(rule))
 			}
 			list[i].Widths = p.Widths
-		}
-	}
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	for _, e := range l.inflight.questions {
-		if d, ok := e.Data.(event.UserQuestion); ok {
-			if i := slices.IndexFunc(list, func(q question) bool { return q.Call == d.Call.ID }); i >= 0 {
-				list[i].Questions = d.Questions
-			}
 		}
 	}
 	return list, nil

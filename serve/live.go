@@ -158,8 +158,8 @@ func (l *live) recorded(ctx context.Context) ([]event.Event, error) {
 	for _, w := range waiting {
 		call := tool.Call{ID: w.Call, Name: w.Tool, Input: w.Input}
 		var d event.Data = event.PermissionRequest{Call: call, Reason: w.Text, Expires: w.Expires}
-		if w.Asks {
-			d = event.UserQuestion{Call: call, Questions: []tool.Question{{Text: w.Text}}}
+		if len(w.Questions) > 0 {
+			d = event.UserQuestion{Call: call, Questions: w.Questions}
 		}
 		questions = append(questions, event.Event{Session: l.at.id, Time: w.Since, Data: d})
 	}

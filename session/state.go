@@ -8,6 +8,7 @@ import (
 
 	"github.com/openagent-go/agent/event"
 	"github.com/openagent-go/agent/internal/fact"
+	"github.com/openagent-go/agent/internal/order"
 	"github.com/openagent-go/agent/permission"
 )
 
@@ -93,7 +94,9 @@ func (p *progress) apply(s step) {
 	case typeAgentWaits: // an agent that outlasts the run; after others the run ends too
 		p.Suspended = true
 	case typeAgentEnd:
-		p.Agents = slices.DeleteFunc(p.Agents, func(a atWork) bool { return a.Key == s.Key })
+		if i := order.Find(len(p.Agents), func(i int) bool { return p.Agents[i].Key == s.Key }); i >= 0 {
+			p.Agents = append(p.Agents[:i], p.Agents[i+1:]...)
+		}
 	case typeRunEnd:
 		p.Open, p.Suspended = false, s.Reason == event.Suspended
 		if !p.Suspended {

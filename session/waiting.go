@@ -19,15 +19,16 @@ import (
 // A Question is a call that waits for a person.
 type Question struct {
 	Session string          `json:"session"`          // the session that you resume, also for a sub-agent's question
-	Call    string          `json:"call"`             // for Decide of an agent's session; a sub-agent's begins with its session and "/"
+	Call    string          `json:"call"`             // for Decide or Answer of an agent's session; a sub-agent's begins with its session and "/"
 	Agent   string          `json:"agent,omitempty"`  // name of the sub-agent
 	Tool    string          `json:"tool"`             // its name
 	Input   json.RawMessage `json:"input,omitempty"`  // of the call, as the model wrote it
 	Text    string          `json:"text"`             // why it is asked, or what the tool asks
 	Since   time.Time       `json:"since"`            // when it was asked
 	Expires time.Time       `json:"expires,omitzero"` // when the call is denied if nobody answers; zero: never
-	// Asks: the call is permitted, and the tool asks for an answer.
-	Asks bool `json:"asks,omitempty"`
+	// Questions, unless empty, are those of the call's tool: the call is permitted, and the
+	// tool waits for answers, see Answer of an agent's session. Text has their texts.
+	Questions []tool.Question `json:"questions,omitempty"`
 }
 
 // Waiting returns the questions that wait for a person, the oldest first: those of all
@@ -151,7 +152,7 @@ func askedIn(ctx context.Context, s Store, id string) (*asked, error) {
 		case fact.Authorized:
 			a.asked[d.Call] = Question{Text: d.Decision.Reason, Since: e.Time}
 		case fact.ToolDone:
-			a.asked[d.Call] = Question{Text: joined(d.Result.Questions), Since: e.Time, Asks: true}
+			a.asked[d.Call] = Question{Text: joined(d.Result.Questions), Since: e.Time, Questions: d.Result.Questions}
 		}
 	}
 	a.progress = progressOn(all)

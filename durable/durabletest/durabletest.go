@@ -15,6 +15,7 @@ import (
 	"github.com/openagent-go/agent/durable"
 	"github.com/openagent-go/agent/event"
 	"github.com/openagent-go/agent/permission"
+	"github.com/openagent-go/agent/tool"
 )
 
 // A Pair is a backend and an engine to be tested, new and empty.
@@ -38,6 +39,7 @@ func Run(t *testing.T, virtual bool, open func(t *testing.T) Pair) {
 		"kills":                 kills,
 		"all workers dead":      allDead,
 		"question":              question,
+		"answers":               answers,
 		"messages":              messages,
 		"rejected":              rejected,
 		"drain":                 drain,
@@ -324,6 +326,69 @@ func question(s *suite) {
 		return settled && errors.Is(err, durable.ErrRejected)
 	})
 	s.facts("s")
+}
+
+// answers: the questions of a tool and of a permission are suspended together, and answered
+// without a worker.
+func answers(s *suite) {
+	w := s.worker(nil)
+	id := s.send("s", "", durable.Prompt{Text: "do ask"})
+	var asks, permits string
+	s.until("two questions", func() bool {
+		list, err := s.client.Questions(s.Context())
+		if err != nil || len(list) != 2 {
+			return false
+		}
+		for _, q := range list {
+			if len(q.Questions) > 0 {
+				asks = q.Call
+			} else {
+				permits = q.Call
+			}
+		}
+		return true
+	})
+	if asks == "" || permits == "" {
+		s.Fatalf("the calls that wait are %q and %q", asks, permits)
+	}
+	time.Sleep(2 * s.pair.Beat) // the run is suspended
+	w.kill()
+	time.Sleep(2 * s.pair.Beat)
+	second := []tool.Answer{{Options: []string{"the second"}}}
+	bad := []string{
+		s.send("s", "", durable.Answer{Call: asks, Answers: []tool.Answer{{Options: []string{"another"}}}}),
+		s.send("s", "", durable.Answer{Call: permits, Answers: second}),
+		s.send("s", "", durable.Decide{Call: asks, Decision: permission.Allow()}),
+	}
+	s.send("s", "", durable.Answer{Call: asks, Answers: second})
+	bad = append(bad, s.send("s", "", durable.Answer{Call: asks, Answers: []tool.Answer{{Text: "too late"}}}))
+	s.worker(nil)
+	s.until("one question is left", func() bool {
+		list, err := s.client.Questions(s.Context())
+		return err == nil && len(list) == 1 && list[0].Call == permits
+	})
+	s.send("s", "", durable.Decide{Call: permits, Decision: permission.Allow()})
+	if end := s.wait("s", id); end.Reason != event.Completed || len(end.Denials) > 0 {
+		s.Errorf("the run ended as %s with %v", end.Reason, end.Denials)
+	}
+	if asked, refunds := s.world.total("ask"), s.world.total("refund"); s.world.most("ask") != 1 || asked != 1 || refunds != 1 {
+		s.Errorf("%d questions of a tool, asked %d times, and %d refunds", asked, s.world.most("ask"), refunds)
+	}
+	for _, id := range bad {
+		s.until("a wrong answer is rejected", func() bool {
+			settled, err := s.client.Settled(s.Context(), "s", id)
+			return settled && errors.Is(err, durable.ErrRejected)
+		})
+	}
+	said := ""
+	for _, e := range s.facts("s") {
+		if r, ok := e.Data.(event.ToolResult); ok && r.Call == asks {
+			said = r.Result.Text()
+		}
+	}
+	if said != "Which?\n> the second" {
+		s.Errorf("the model was told %q", said)
+	}
 }
 
 func messages(s *suite) {

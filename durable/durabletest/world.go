@@ -99,8 +99,18 @@ func (w *world) tool(session string, spec tool.Spec) tool.Tool {
 	})
 }
 
+// asking returns a tool that asks a person.
+func (w *world) asking(session string) tool.Tool {
+	return tool.New(tool.Spec{Name: "ask", ReadOnly: true, NeedsPerson: true, Timeout: -1}, func(_ context.Context, call tool.Call, _ item) (*tool.Result, error) {
+		w.count("ask", session+"/"+call.ID)
+		r := tool.Text("Nobody is there.")
+		r.Questions = []tool.Question{{Text: "Which?", Options: []tool.Option{{Label: "the first"}, {Label: "the second"}}}}
+		return r, nil
+	})
+}
+
 // agent returns an agent with a tool of each class: lookup only reads, note may be repeated,
-// charge may not, and a person has to permit refund.
+// charge may not, a person has to permit refund, and ask asks one.
 func (w *world) agent(_ context.Context, at durable.Where) (durable.Hosted, error) {
 	a := &agent.Agent{
 		Program: "durabletest",
@@ -108,8 +118,9 @@ func (w *world) agent(_ context.Context, at durable.Where) (durable.Hosted, erro
 		Tools: []tool.Tool{
 			w.tool(at.Session, tool.Spec{Name: "lookup", ReadOnly: true}), w.tool(at.Session, tool.Spec{Name: "note", Idempotent: true}),
 			w.tool(at.Session, tool.Spec{Name: "charge"}), w.tool(at.Session, tool.Spec{Name: "refund"}),
+			w.asking(at.Session),
 		},
-		Permissions: permission.Policy{Allow: []permission.Rule{"lookup", "note", "charge"}},
+		Permissions: permission.Policy{Allow: []permission.Rule{"lookup", "note", "charge", "ask"}},
 	}
 	if w.compact != nil {
 		a.Compaction = &agent.Compaction{Keep: 1, Model: w.compact}
@@ -123,8 +134,8 @@ func (w *world) agent(_ context.Context, at durable.Where) (durable.Hosted, erro
 	return durable.Hosted{Agent: a}, nil
 }
 
-// answer plays the model. A prompt that names refund calls that tool. Others call lookup and
-// note, then charge.
+// answer plays the model. A prompt that names refund calls that tool, and one that names ask
+// both. Others call lookup and note, then charge.
 func (w *world) answer(r *llmtest.Request, _ int) llmtest.Step {
 	w.check(r)
 	turn, prompt := 0, ""
@@ -147,6 +158,10 @@ func (w *world) answer(r *llmtest.Request, _ int) llmtest.Step {
 	case strings.HasPrefix(prompt, "do refund"):
 		if turn == 0 {
 			step = llmtest.Call(llmtest.Use("", "refund", item{1}))
+		}
+	case strings.HasPrefix(prompt, "do ask"):
+		if turn == 0 {
+			step = llmtest.Call(llmtest.Use("", "ask", item{1}), llmtest.Use("", "refund", item{2}))
 		}
 	case turn == 0:
 		step = llmtest.Call(llmtest.Use("", "lookup", item{1}), llmtest.Use("", "note", item{2}), llmtest.Use("", "lookup", item{3}))

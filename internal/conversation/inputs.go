@@ -93,10 +93,19 @@ func (c *Conversation) call(x *executor.Executor, call *tool.Call, id, dir strin
 
 // Question returns a call that waits for a person's decision, and the key of the question.
 func (c *Conversation) Question(x *executor.Executor, id string) (call tool.Call, key string, ok bool) {
-	if key = c.State.Call(id).Question; key == "" {
+	status := c.State.Call(id)
+	if status.Question == "" || status.Asks {
 		return tool.Call{}, "", false
 	}
-	return c.Open(x, id), key, true
+	return c.Open(x, id), status.Question, true
+}
+
+// Asked returns the questions of a call's tool that wait for answers, nil if there are none.
+func (c *Conversation) Asked(id string) []tool.Question {
+	if status := c.State.Call(id); status.Question == "" || !status.Asks {
+		return nil
+	}
+	return c.Transcript.Call(id).Done.Result.Questions
 }
 
 // Questions returns the questions that wait for a person, each as a function. A function
@@ -105,6 +114,10 @@ func (c *Conversation) Questions(x *executor.Executor) []func() event.Permission
 	var out []func() event.PermissionRequest
 	for _, id := range c.State.Asking() {
 		status, call := c.State.Call(id), c.Open(x, id)
+		if questions := c.Asked(id); questions != nil {
+			out = append(out, func() event.PermissionRequest { return event.PermissionRequest{Call: call, Questions: questions} })
+			continue
+		}
 		out = append(out, func() event.PermissionRequest { return x.Request(call, status.Traits, status.Decision) })
 	}
 	return out

@@ -50,11 +50,14 @@ func (c *call) approvalExpired(d *permission.Decision) {
 
 func (s *State) personAnswered(seq int64, f fact.Answered) bool {
 	c := s.calls.find(f.Call)
-	if s.stop != nil || c == nil || c.phase != asking || f.Key != c.key("ask") {
+	if c == nil || c.phase != asking || f.Key != c.question() {
 		return false
 	}
-	if !s.open && f.Decision.Behavior == permission.Deferred {
+	if (!s.open || s.stop != nil) && f.Decision.Behavior == permission.Deferred {
 		return false // it waits already
+	}
+	if !s.unsuspend() {
+		return false
 	}
 	if f.Decision.Behavior == permission.Asked { // asking is not an answer
 		f.Decision = permission.Decision{Behavior: permission.Denied, Reason: "nobody decided", Source: policies.FromDefault}
@@ -97,10 +100,10 @@ func (s *State) toolDone(f fact.ToolDone) bool {
 func (s *State) toolAmended(at time.Time, f fact.ToolAmended) bool {
 	c := s.calls.find(f.Call)
 	switch {
-	case !s.open || c == nil:
+	case c == nil:
 		return false
-	case c.phase == waiting && f.Key == c.key("answer"):
-	case c.phase == digesting && f.Key == c.key("digest"):
+	case c.phase == waiting && f.Key == c.question() && (s.unsuspend() || s.open):
+	case s.open && c.phase == digesting && f.Key == c.key("digest"):
 		switch {
 		case f.Model != "" && f.Usage != (llm.Usage{}):
 			s.run.spend(f.Model, f.Usage, f.CostUSD)
@@ -181,6 +184,23 @@ func (s *State) deferred(c *call, d *permission.Decision) {
 
 func suspended() *fact.Stopped {
 	return &fact.Stopped{Reason: event.Suspended, Message: "a permission question was deferred"}
+}
+
+// takesAnswers reports whether answers to questions count. They do not in a run that is
+// being stopped, unless it is about to be suspended.
+func (s *State) takesAnswers() bool { return s.stop == nil || s.stop.Reason == event.Suspended }
+
+// unsuspend prepares for an answer to a question: a run that is about to be suspended
+// continues. It reports false if the answer does not count.
+//
+//go:noinline // every program stays smaller
+func (s *State) unsuspend() bool {
+	if s.stop == nil || !s.takesAnswers() {
+		return s.stop == nil
+	}
+	s.stop = nil
+	s.run.reopen()
+	return true
 }
 
 // recordResult gives a call its result, and ends the batch when it was the last one.

@@ -72,6 +72,22 @@ func (c *call) key(kind string) string {
 	return c.last.key
 }
 
+// asks reports whether the call waits for a person.
+func (c *call) asks() bool { return c.phase == asking || c.phase == waiting }
+
+// question returns the key of the question that waits for a person, "" for none.
+//
+//go:noinline // called from many places: every program stays smaller
+func (c *call) question() string {
+	switch c.phase {
+	case asking:
+		return c.key("ask")
+	case waiting:
+		return c.key("answer")
+	}
+	return ""
+}
+
 // refuse settles a call that does not run.
 //
 //go:noinline // called from many places: every program stays smaller
@@ -148,7 +164,7 @@ func (r *run) deny(c *call, d *permission.Decision) {
 // order of the calls, and no question is taken back for another one. It waits for the
 // calls that are being judged, so that who leaves questions for later leaves all.
 func (l *callList) pickQuestion() {
-	if c := l.find(l.asked); c != nil && (c.phase == asking || c.phase == waiting) {
+	if c := l.find(l.asked); c != nil && c.asks() {
 		return
 	}
 	l.asked = ""
@@ -158,7 +174,7 @@ func (l *callList) pickQuestion() {
 		switch {
 		case c.phase == proposed && !barrier:
 			return
-		case first == "" && (c.phase == asking || c.phase == waiting):
+		case first == "" && c.asks():
 			first = c.id
 		}
 		barrier = barrier || c.phase != settled && c.spec.Barrier
@@ -220,7 +236,7 @@ func (c *call) resumed() {
 	case c.phase == parked:
 		c.phase = allowed
 		c.attempt++
-	case c.phase == asking, c.phase == waiting:
+	case c.asks():
 		c.attempt++
 		c.deferred = false
 	case c.phase == digesting && c.started:

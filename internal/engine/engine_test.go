@@ -524,10 +524,15 @@ func (w *world) cut() {
 
 // key finds the key of a wanted effect.
 func (w *world) key(kind, call string) string {
+	asks := false
 	for _, e := range w.state.Effects() {
 		if strings.HasPrefix(e.Key(), kind+"/") && (call == "" || strings.HasPrefix(e.Key(), kind+"/"+call[1:]+"/")) {
 			return e.Key()
 		}
+		asks = asks || strings.HasPrefix(e.Key(), "ask/") || strings.HasPrefix(e.Key(), "answer/")
+	}
+	if q := w.state.Call(call).Question; !asks && strings.HasPrefix(q, kind+"/") { // of a run that is suspended
+		return q
 	}
 	return ""
 }

@@ -79,7 +79,7 @@ func (p *planner) calls() {
 			}
 		case asking:
 			if c.id == s.calls.asked && !c.deferred {
-				p.add(Ask{c.key("ask"), c.id})
+				p.add(Ask{c.question(), c.id})
 			}
 		case allowed:
 			switch {
@@ -95,7 +95,7 @@ func (p *planner) calls() {
 			p.add(CheckOutput{c.key("output"), c.id})
 		case waiting:
 			if c.id == s.calls.asked {
-				p.add(AskPerson{c.key("answer"), c.id})
+				p.add(AskPerson{c.question(), c.id})
 			}
 		default:
 			p.finishCall(c)

@@ -120,6 +120,7 @@ type CallStatus struct {
 	Decision   permission.Decision // the latest about it
 	Repeatable bool                // a second call does not repeat its effects
 	Question   string              // key of the question about it that waits, also in a run that is suspended; "" for none
+	Asks       bool                // the question is one of the call's tool, which waits for answers
 	Approved   int64               // the fact that answered its question; 0: there was none
 	Begun      int64               // the fact of its first start; 0: none
 }
@@ -131,17 +132,18 @@ func (s *State) Call(id string) CallStatus {
 		return CallStatus{}
 	}
 	status := CallStatus{Open: c.phase != settled, Traits: c.class, Decision: c.decision, Repeatable: c.class.ReadOnly || c.spec.Idempotent, Approved: c.approved, Begun: c.begun}
-	if c.phase == asking {
-		status.Question = c.key("ask")
+	if s.takesAnswers() {
+		status.Question, status.Asks = c.question(), c.phase == waiting
 	}
 	return status
 }
 
-// Asking returns the calls that wait for someone's decision, in order.
+// Asking returns the calls that wait for someone's decision or for answers to their tools'
+// questions, in order.
 func (s *State) Asking() []string {
 	var ids []string
 	for _, c := range s.calls.list {
-		if c.phase == asking {
+		if c.asks() {
 			ids = append(ids, c.id)
 		}
 	}

@@ -2,6 +2,7 @@ package executor
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"strings"
 	"unicode/utf8"
@@ -74,6 +75,10 @@ func (x *Executor) summarizeResult(ctx context.Context, e engine.Digest, j *Inpu
 	return f
 }
 
+// ErrSuspended is the error of a run that waits for a decision. A callback returns it to
+// leave a question for later.
+var ErrSuspended = errors.New("the run waits for a decision")
+
 // askPerson asks a person the questions of a tool.
 func (x *Executor) askPerson(ctx context.Context, e engine.AskPerson, j *Input) event.Fact {
 	questions := j.Done.Result.Questions
@@ -93,6 +98,9 @@ func (x *Executor) askPerson(ctx context.Context, e engine.AskPerson, j *Input) 
 	notified()
 	if ctx.Err() != nil {
 		return nil
+	}
+	if errors.Is(err, ErrSuspended) {
+		return fact.Stopped{Reason: event.Suspended, Message: "the answer to a question was deferred"}
 	}
 	if err != nil {
 		return amended(e.Key(), e.Call, tool.Errorf("the question could not be answered: %s", x.Secrets.Text(err.Error())))

@@ -165,7 +165,8 @@ type (
 		Set bool `json:"set"` // there is one
 	}
 	// Stopped means that the run is to end: nothing new is started, every open
-	// call still gets its result. Cleared are the queued messages that were dropped.
+	// call still gets its result. With the reason suspended, the answer to a question was
+	// deferred, and open calls wait. Cleared are the queued messages that were dropped.
 	Stopped struct {
 		event.Bookkeeping
 		Reason  event.EndReason `json:"reason"`

@@ -74,7 +74,7 @@ func Open(ctx context.Context, h *cli.IO, o *settings.Options, ask AskFunc, host
 	if ask != nil || o.Input == cli.FormatStream {
 		s.Schedule, s.Triggers = new(cronstore.Scheduler), new(triggerstore.Handler)
 	}
-	b := Build{Person: ask != nil || o.PromptTool == settings.AskByStdio || o.AskTool != "", Ask: here, Tell: true}
+	b := Build{Person: ask != nil || o.PromptTool != "" || o.AskTool != "", Ask: here, Tell: true}
 	if !o.Ephemeral {
 		if b.Sessions, err = sessionstore.Open(ctx, h, o.Place(), dir); err != nil {
 			return nil, err
@@ -111,6 +111,9 @@ func Open(ctx context.Context, h *cli.IO, o *settings.Options, ask AskFunc, host
 	s.Agent.AwaitAgents = ask == nil && o.Input != cli.FormatStream // no later prompt could learn about them
 	if o.PromptTool == settings.AskLater {
 		s.Agent.CanUseTool = deferred
+		if ask == nil {
+			s.Agent.AskUser = questionsDeferred
+		}
 	}
 	chosen, err := ChooseSession(ctx, h, o, dir)
 	if err != nil {

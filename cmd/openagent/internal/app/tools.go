@@ -3,6 +3,7 @@ package app
 import (
 	"context"
 
+	"github.com/openagent-go/agent"
 	"github.com/openagent-go/agent/cmd/openagent/internal/cli"
 	"github.com/openagent-go/agent/cmd/openagent/internal/provider"
 	"github.com/openagent-go/agent/cron"
@@ -73,4 +74,9 @@ func deferred(_ context.Context, _ tool.Call, verdict permission.Decision) (perm
 		return permission.Decision{}, nil
 	}
 	return permission.Defer(), nil
+}
+
+// questionsDeferred is the AskUser function that defers questions.
+func questionsDeferred(context.Context, tool.Call, []tool.Question) ([]tool.Answer, error) {
+	return nil, agent.ErrSuspended
 }

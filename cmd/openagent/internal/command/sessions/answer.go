@@ -21,6 +21,7 @@ import (
 	"github.com/openagent-go/agent/internal/rules"
 	"github.com/openagent-go/agent/permission"
 	"github.com/openagent-go/agent/session"
+	"github.com/openagent-go/agent/tool"
 )
 
 // answerOptions are the flags of sessions answer.
@@ -30,11 +31,13 @@ type answerOptions struct {
 	call, input string
 	by          string
 	expires     time.Duration
+	replies     []string // to the questions of a tool, in order
 }
 
 func (o *answerOptions) flags() cli.Flags {
 	return cli.Flags{
 		{Name: "allow", Help: "let the call run", Set: cli.SetTrue(&o.allow)},
+		{Name: "reply", Arg: "TEXT", Help: "answer a question of a tool: labels of options, with a comma between several, or your own words; once for each question", Set: cli.Append(&o.replies)},
 		{Name: "deny", Arg: "REASON", Help: "refuse the call, with a reason for the model", Set: cli.Text(&o.deny)},
 		{Name: "call", Arg: "ID", Help: "id of the call, if several are pending", Set: cli.Text(&o.call)},
 		{Name: "input", Arg: "JSON", Help: "with --allow: replace the input of the call", Set: cli.Text(&o.input)},
@@ -47,6 +50,8 @@ func (o *answerOptions) check() error {
 	switch {
 	case o.allow && o.deny != "":
 		return cli.Usagef("use --allow or --deny, not both")
+	case len(o.replies) > 0 && (o.allow || o.deny != ""):
+		return cli.Usagef("--reply answers a question of a tool; use it without --allow and --deny")
 	case o.by != "" && !o.allow && o.deny == "":
 		return cli.Usagef("--by works only with --allow or --deny; add one of them")
 	case o.expires != 0 && !o.allow:
@@ -93,7 +98,7 @@ func answerSession(ctx context.Context, h *cli.IO, o *sessionsOptions, id string
 	case err != nil:
 		return cli.StartError(ctx, err)
 	}
-	if !o.answer.allow && o.answer.deny == "" {
+	if !o.answer.allow && o.answer.deny == "" && len(o.answer.replies) == 0 {
 		return showPending(ctx, h, o, a, pending)
 	}
 	return answerCall(ctx, h, o, s, pending)
@@ -102,7 +107,7 @@ func answerSession(ctx context.Context, h *cli.IO, o *sessionsOptions, id string
 // showPending lists the pending questions.
 func showPending(ctx context.Context, h *cli.IO, o *sessionsOptions, a *agent.Agent, pending []event.PermissionRequest) error {
 	if o.answer.call != "" {
-		return cli.Usagef("--call works only with --allow or --deny; add one of them")
+		return cli.Usagef("--call works only with --allow, --deny or --reply; add one of them")
 	}
 	g := &app.SessionRules{Agent: a, Roots: append([]string{a.Dir}, a.AdditionalDirs...)}
 	if o.format == cli.FormatJSON {
@@ -118,9 +123,55 @@ func showPending(ctx context.Context, h *cli.IO, o *sessionsOptions, a *agent.Ag
 		if p.Call.Agent != "" {
 			agent = h.OneLine(p.Call.Agent) + ": "
 		}
+		if len(p.Questions) > 0 {
+			fmt.Fprintf(&b, "%s: %s%s asks; answer with --reply\n%s\n", p.Call.ID, agent, h.OneLine(p.Call.Name), questionLines(h, p.Questions))
+			continue
+		}
 		fmt.Fprintf(&b, "%s: %s%s\n%s\n", p.Call.ID, agent, h.Visible(p.Reason), preview.PlainText(preview.CallLines(h, "", p.Call, g.Risks(ctx, p.Call), p.Preview)))
 	}
 	return h.Show(b.String())
+}
+
+// questionLines shows the questions of a tool with their options.
+func questionLines(h *cli.IO, questions []tool.Question) string {
+	var b strings.Builder
+	for _, q := range questions {
+		fmt.Fprintf(&b, "  %s\n", h.OneLine(q.Text))
+		for _, o := range q.Options {
+			line := h.OneLine(o.Label)
+			if o.Description != "" {
+				line += ": " + h.OneLine(o.Description)
+			}
+			fmt.Fprintf(&b, "  - %s\n", line)
+		}
+	}
+	return b.String()
+}
+
+// answersTo returns the answers that replies give: labels of options, or words of their own.
+func answersTo(questions []tool.Question, replies []string) []tool.Answer {
+	var out []tool.Answer
+	for i, reply := range replies {
+		if i >= len(questions) {
+			return append(out, tool.Answer{Text: reply}) // one too many, which is an error
+		}
+		q, labels := questions[i], []string{reply}
+		if q.Multiple {
+			labels = strings.Split(reply, ",")
+		}
+		a := tool.Answer{Text: reply}
+		var chosen []string
+		for _, l := range labels {
+			if l = strings.TrimSpace(l); slices.ContainsFunc(q.Options, func(o tool.Option) bool { return o.Label == l }) {
+				chosen = append(chosen, l)
+			}
+		}
+		if len(chosen) == len(labels) {
+			a = tool.Answer{Options: chosen}
+		}
+		out = append(out, a)
+	}
+	return out
 }
 
 // A waitingCall is a pending call with the risks that the user should check.
@@ -140,6 +191,19 @@ func answerCall(ctx context.Context, h *cli.IO, o *sessionsOptions, s *agent.Ses
 	case !slices.ContainsFunc(pending, func(p event.PermissionRequest) bool { return p.Call.ID == call }):
 		return cli.Usagef("no call %q is pending; openagent sessions answer %s lists the pending calls", cli.Clip(call), s.ID)
 	}
+	i := slices.IndexFunc(pending, func(p event.PermissionRequest) bool { return p.Call.ID == call })
+	questions, replies := pending[i].Questions, o.answer.replies
+	switch {
+	case len(questions) == 0 && len(replies) > 0:
+		return cli.Usagef("call %s waits for a decision; use --allow or --deny", call)
+	case len(questions) > 0 && len(replies) == 0:
+		return cli.Usagef("the tool of call %s asks a question; answer it with --reply", call)
+	case len(replies) > 0:
+		if err := s.Answer(ctx, call, answersTo(questions, replies)); err != nil {
+			return cli.Usagef("%w", err)
+		}
+		return reportAnswer(h, o, s, call, "answered", len(pending)-1)
+	}
 	d := permission.Deny(o.answer.deny)
 	if o.answer.allow {
 		d = permission.Allow()
@@ -154,16 +218,21 @@ func answerCall(ctx context.Context, h *cli.IO, o *sessionsOptions, s *agent.Ses
 	if err := s.Decide(ctx, call, d); err != nil {
 		return cli.Usagef("%w", err)
 	}
-	next := "openagent --resume " + s.ID + " continues the run"
-	if left := len(pending) - 1; left > 0 {
-		next = fmt.Sprintf("%d more to answer", left)
-	}
+	return reportAnswer(h, o, s, call, string(d.Behavior), len(pending)-1)
+}
+
+// reportAnswer says what was answered, and what comes next.
+func reportAnswer(h *cli.IO, o *sessionsOptions, s *agent.Session, call, said string, left int) error {
 	if o.format == cli.FormatJSON {
 		return h.WriteList(o.format, struct {
-			Call     string              `json:"call"`
-			Behavior permission.Behavior `json:"behavior"`
-			Left     int                 `json:"left"`
-		}{call, d.Behavior, len(pending) - 1}, "", nil)
+			Call     string `json:"call"`
+			Behavior string `json:"behavior"`
+			Left     int    `json:"left"`
+		}{call, said, left}, "", nil)
 	}
-	return h.Show(fmt.Sprintf("%s: %s; %s\n", call, d.Behavior, next))
+	next := "openagent --resume " + s.ID + " continues the run"
+	if left > 0 {
+		next = fmt.Sprintf("%d more to answer", left)
+	}
+	return h.Show(fmt.Sprintf("%s: %s; %s\n", call, said, next))
 }
