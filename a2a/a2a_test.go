@@ -664,6 +664,18 @@ func TestFailure(t *testing.T) {
 	}
 }
 
+// A task that the model refuses is rejected; an answer that is cut off completes its task.
+func TestStops(t *testing.T) {
+	for stop, want := range map[llm.StopReason]a2a.TaskState{llm.Refusal: a2a.TaskStateRejected, llm.MaxTokens: a2a.TaskStateCompleted} {
+		step := llmtest.Say("so")
+		step.Stop = stop
+		c := newSite(t, agent.Agent{Model: llmtest.Script(step, step, step, step)}).client(a2a.TransportProtocolJSONRPC, testToken)
+		if task := send(t, c, message("m1", "hi", nil)); task.Status.State != want {
+			t.Errorf("after %s the task is %+v", stop, task.Status)
+		}
+	}
+}
+
 // Files come with the message as the model takes them; addresses are not loaded.
 func TestFiles(t *testing.T) {
 	m := llmtest.Script(llmtest.Say("seen"))
