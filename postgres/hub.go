@@ -26,7 +26,6 @@ const (
 	signalsOf = "s" // and a session, and lines: a number, and signals
 	partOf    = "p" // and a session, and lines: a number, that of the part, 0 if it is the last one; and the part of a signal
 	teamOf    = "t" // and a space: somebody has written to its tasks, teams and mail
-	lockOf    = "l" // and a name: this lock is free
 
 	maxPayload = 7900    // bytes; PostgreSQL takes 8,000
 	maxSignal  = 1 << 20 // bytes of a signal; a longer one is not shown

@@ -30,15 +30,17 @@ type heldLock struct{ name, holder string }
 
 func newLocks(d *DB) *locks { return &locks{db: d, held: map[heldLock]struct{}{}} }
 
-// lookForLock is how often the lock of another process is tried without a notification.
-const lookForLock = 200 * time.Millisecond
+// The pauses before the lock of another process is tried again. Nobody is notified of a free
+// lock: there is hardly ever somebody who waits for it.
+const (
+	firstLockPause = 5 * time.Millisecond
+	lastLockPause  = 100 * time.Millisecond
+)
 
 // lock waits for a lock and takes it.
 func (l *locks) lock(ctx context.Context, name string) (unlock func(), err error) {
-	free, stop := l.db.hub.listen(lockOf + name)
-	defer stop()
 	mine := heldLock{name, rand.Text()}
-	for {
+	for pause := firstLockPause; ; pause = min(2*pause, lastLockPause) {
 		var got bool
 		err := l.db.pool.QueryRow(ctx, `
 			INSERT INTO openagent.locks AS l (name, holder, until) VALUES ($1, $2, now() + $3::interval)
@@ -52,8 +54,7 @@ func (l *locks) lock(ctx context.Context, name string) (unlock func(), err error
 			return nil, fmt.Errorf("locking %s: %w", name, cmp.Or(ctx.Err(), err))
 		}
 		select {
-		case <-free:
-		case <-time.After(lookForLock):
+		case <-time.After(pause):
 		case <-ctx.Done():
 			return nil, fmt.Errorf("locking %s: %w", name, ctx.Err())
 		}
@@ -73,9 +74,7 @@ func (l *locks) unlock(mine heldLock) {
 	defer l.renewing.Unlock()
 	ctx, stop := context.WithTimeout(context.Background(), closeLimit)
 	defer stop()
-	if _, err := l.db.pool.Exec(ctx, `DELETE FROM openagent.locks WHERE name = $1 AND holder = $2`, mine.name, mine.holder); err == nil {
-		l.db.hub.tell(lockOf + mine.name)
-	}
+	_, _ = l.db.pool.Exec(ctx, `DELETE FROM openagent.locks WHERE name = $1 AND holder = $2`, mine.name, mine.holder)
 }
 
 // hold renews the lease of a lock from now on.
