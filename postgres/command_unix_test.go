@@ -237,6 +237,7 @@ func TestCommand(t *testing.T) {
 	})
 	t.Run("newer", func(t *testing.T) {
 		c := c.in(t)
+		c.run(0, "sessions", "list")
 		c.exec(`INSERT INTO openagent.version VALUES (1000)`)
 		c.holds(c.run(2, "sessions", "list"), "--store: ", "have version 1000", "update the program")
 	})

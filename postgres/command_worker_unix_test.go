@@ -20,16 +20,16 @@ import (
 	"github.com/openagent-go/agent/durable"
 	"github.com/openagent-go/agent/event"
 	"github.com/openagent-go/agent/llm/llmtest"
-	"github.com/openagent-go/agent/permission"
 	"github.com/openagent-go/agent/postgres"
 )
 
 // A process of the command, which tells in a line of JSON that it has started.
 type process struct {
-	cmd    *exec.Cmd
-	out    *bufio.Reader
-	Name   string
-	Health string
+	cmd     *exec.Cmd
+	out     *bufio.Reader
+	Name    string
+	Health  string
+	Address string // of a server
 }
 
 // begin starts a process and waits until it works.
@@ -98,6 +98,7 @@ func TestWorkers(t *testing.T) {
 	c := newCommand(t, llmtest.Cast(map[string]llmtest.Rule{
 		"kill":  llmtest.Steps(until("killed", "never"), llmtest.Reply(results)),
 		"drain": llmtest.Steps(until("drained", "drain"), llmtest.Reply(results)),
+		"serve": llmtest.Steps(until("served", "never"), llmtest.Reply(results)),
 		"ask":   llmtest.Steps(write, llmtest.Say("It is written.")),
 	}))
 	db := connect(t, c.url, postgres.Options{})
@@ -145,13 +146,38 @@ func TestWorkers(t *testing.T) {
 		t.Errorf("the worker that was stopped: %v", err)
 	}
 
+	front := c.begin("serve", "--workers", "--listen", "127.0.0.1:0")
+	ask := func(method, path, body string) map[string]any {
+		t.Helper()
+		return c.ask(front, method, path, body)
+	}
+	four := begin("--name", "four")
+	ask("POST", "/v1/sessions", `{"session":"s","id":"p1","text":"serve"}`)
+	c.there("served")
+	if name := ask("GET", "/v1/sessions/s", "")["worker"]; name != c.worker("s") {
+		t.Errorf("the server says that %v works", name)
+	}
+	left = c.kill("s", three, four)
+	for {
+		info := ask("GET", "/v1/sessions/s", "")
+		if info["state"] == "idle" {
+			break
+		}
+		if ctx.Err() != nil {
+			t.Fatalf("the session does not end: %v", info)
+		}
+		time.Sleep(20 * time.Millisecond)
+	}
+	c.holds(c.run(0, "sessions", "show", "s"), "not known")
+	_ = left.cmd.Process.Signal(syscall.SIGTERM)
+	_ = left.cmd.Wait()
+	three = begin("--name", "five", "--health", "127.0.0.1:0", "--linger", "1ms")
+
 	id = send("a", "ask")
 	for {
 		questions, err := client.Questions(ctx, "a")
 		if err == nil && len(questions) > 0 && c.worker("a") == "" { // nobody has it open
-			if _, err = client.Send(ctx, "a", "", durable.Decide{Call: questions[0].Call, Decision: permission.Allow()}); err != nil {
-				t.Fatal(err)
-			}
+			ask("POST", "/v1/sessions/a/calls/"+questions[0].Call+"/decision", `{"behavior":"allow"}`)
 			break
 		}
 		if ctx.Err() != nil {
@@ -163,6 +189,31 @@ func TestWorkers(t *testing.T) {
 	c.there("written")
 	c.holds(get(t, three.Health, "/metrics"), "openagent_worker_slots 64\n", "openagent_worker_database_up 1\n", "openagent_worker_draining 0\n")
 	c.holds(c.run(0, "sessions", "list"), "kill", "drain", "ask")
+}
+
+// ask makes a request to a server, with the token of its user.
+func (c *command) ask(server *process, method, path, body string) map[string]any {
+	c.t.Helper()
+	token, err := os.ReadFile(filepath.Join(c.home(), "serve", "token"))
+	if err != nil {
+		c.t.Fatal(err)
+	}
+	r, err := http.NewRequestWithContext(c.t.Context(), method, server.Address+path, strings.NewReader(body))
+	if err != nil {
+		c.t.Fatal(err)
+	}
+	r.Header.Set("Authorization", "Bearer "+strings.TrimSpace(string(token)))
+	r.Header.Set("Content-Type", "application/json")
+	answer, err := http.DefaultClient.Do(r)
+	if err != nil {
+		c.t.Fatal(err)
+	}
+	defer answer.Body.Close()
+	var into map[string]any
+	if err := json.NewDecoder(answer.Body).Decode(&into); err != nil || answer.StatusCode/100 != 2 {
+		c.t.Fatalf("%s %s: %d %v %v", method, path, answer.StatusCode, into, err)
+	}
+	return into
 }
 
 // get asks a process for a page.

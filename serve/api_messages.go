@@ -6,6 +6,7 @@ import (
 	"net/http"
 
 	"github.com/openagent-go/agent"
+	"github.com/openagent-go/agent/durable"
 	"github.com/openagent-go/agent/event"
 	"github.com/openagent-go/agent/internal/text"
 	"github.com/openagent-go/agent/llm"
@@ -156,6 +157,10 @@ func (s *Server) send(c *call, in message) (any, error) {
 	case "", "prompt":
 		out.Known, err = l.prompt(c.ctx(), "", input)
 	case "steer", "follow_up":
+		if s.Workers != nil {
+			err = l.steerWorker(c.ctx(), in.Delivery, input)
+			break
+		}
 		if open == nil {
 			return nil, l.notRunning(c.ctx())
 		}
@@ -195,6 +200,13 @@ type interrupted struct {
 func interrupt(s *Server, c *call) (any, error) {
 	l := s.live(c.place())
 	defer l.leave()
+	if s.Workers != nil {
+		if err := l.interruptWorker(c.ctx()); err != nil {
+			return nil, err
+		}
+		s.log().Info("run interrupted", "session", l.at.id, "by", c.by)
+		return interrupted{[]string{}, []string{}}, nil
+	}
 	open := l.hosted.get()
 	if open == nil {
 		return nil, l.notRunning(c.ctx())
@@ -239,6 +251,9 @@ func compact(s *Server, c *call) (any, error) {
 	}
 	if _, err := session.Stat(c.ctx(), l.store, l.at.id); err != nil {
 		return nil, err
+	}
+	if s.Workers != nil {
+		return done{true}, l.command(c.ctx(), durable.Compact{Instructions: in.Instructions})
 	}
 	if _, err := l.begin(c.ctx(), session.NewID(), "", func(ctx context.Context, open *agent.Session) error {
 		return open.Compact(ctx, in.Instructions)

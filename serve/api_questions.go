@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/openagent-go/agent"
+	"github.com/openagent-go/agent/durable"
 	"github.com/openagent-go/agent/event"
 	"github.com/openagent-go/agent/hook"
 	"github.com/openagent-go/agent/internal/hookconst"
@@ -132,6 +133,12 @@ func (s *Server) decide(c *call, in decision) (any, error) {
 		}
 		what += " and keep " + strings.ReplaceAll(joinRules(in.Keep), "\n", ", ")
 	}
+	if s.Workers != nil {
+		if len(in.Keep) > 0 {
+			return nil, errWorkers
+		}
+		return s.settleWorker(c, what, durable.Decide{Call: c.r.PathValue("call"), Decision: d})
+	}
 	return s.settle(c, what, func(ctx context.Context, open *agent.Session, call string) error {
 		kept, err := suggested(ctx, open, call, in.Keep)
 		if err != nil {
@@ -190,6 +197,9 @@ func answer(s *Server, c *call) (any, error) {
 
 // answer settles the questions of a tool.
 func (s *Server) answer(c *call, in answers) (any, error) {
+	if s.Workers != nil {
+		return s.settleWorker(c, "answer", durable.Answer{Call: c.r.PathValue("call"), Answers: in.Answers})
+	}
 	return s.settle(c, "answer", func(ctx context.Context, open *agent.Session, call string) error {
 		return open.Answer(ctx, call, in.Answers)
 	})

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/openagent-go/agent"
+	"github.com/openagent-go/agent/durable"
 	"github.com/openagent-go/agent/permission"
 	"github.com/openagent-go/agent/session"
 	"github.com/openagent-go/agent/session/export"
@@ -30,9 +31,10 @@ type done struct {
 // A sessionInfo is a session in a list.
 type sessionInfo struct {
 	session.Info
-	Here    bool   `json:"here"`           // this server has it open
-	Viewers int    `json:"viewers"`        // streams of this server
-	Mode    string `json:"mode,omitempty"` // permission mode, if it is open here
+	Here    bool   `json:"here"`             // this server has it open, or its workers run it
+	Viewers int    `json:"viewers"`          // streams of this server
+	Mode    string `json:"mode,omitempty"`   // permission mode, if it is open here
+	Worker  string `json:"worker,omitempty"` // of a session: the worker that has it open, if the store knows it
 }
 
 // A sessionList is a page of sessions.
@@ -92,6 +94,7 @@ func (s *Server) withLive(c *call, info session.Info) sessionInfo {
 		l.mu.Unlock()
 		out.Here = l.hosted.get() != nil
 	}
+	out.Here = out.Here || s.Workers != nil
 	return out
 }
 
@@ -101,6 +104,9 @@ func getSession(s *Server, c *call) (any, error) {
 		return nil, err
 	}
 	out := s.withLive(c, info)
+	if out.Worker, err = worker(c.ctx(), s.store(c.user), info.Session); err != nil {
+		return nil, err
+	}
 	if out.Here {
 		l := s.live(c.place())
 		defer l.leave()
@@ -147,6 +153,9 @@ func (s *Server) change(c *call, in changes) error {
 	if err := l.name(c.ctx(), in.Title, in.Tag); err != nil {
 		return err
 	}
+	if s.Workers != nil {
+		return l.changeWorker(c.ctx(), in.Mode, in.USD)
+	}
 	if in.Mode != nil || in.USD != nil {
 		open, err := l.use(c.ctx())
 		if err != nil {
@@ -188,9 +197,12 @@ func (l *live) name(ctx context.Context, title, tag *string) error {
 	open := l.hosted.get()
 	if title != nil {
 		var err error
-		if open != nil {
+		switch {
+		case l.server.Workers != nil:
+			err = l.command(ctx, durable.Rename{Title: *title})
+		case open != nil:
 			err = open.SetTitle(ctx, *title)
-		} else {
+		default:
 			err = session.Rename(ctx, l.store, l.at.id, *title)
 		}
 		if err != nil {

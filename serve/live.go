@@ -181,8 +181,12 @@ func (l *live) halt() {
 
 // follow hands the events after a fact to the viewers.
 func (l *live) follow(ctx context.Context, after int64) {
-	watched := watcher(l.store, l.at.id)
-	for e, err := range watched.Watch(ctx, after) {
+	events := watcher(l.store, l.at.id).Watch(ctx, after)
+	if w := l.server.Workers; w != nil {
+		watchers.Joined(ctx)
+		events = w.Events(ctx, l.at.id, after)
+	}
+	for e, err := range events {
 		if err != nil {
 			if ctx.Err() == nil {
 				l.lost(err)
@@ -303,7 +307,7 @@ func (l *live) broadcast(f frame) {
 type stateOf struct {
 	Seq     int64         `json:"seq"`     // the fact up to which facts have come
 	Running bool          `json:"running"` // a run has no end yet
-	Here    bool          `json:"here"`    // this server has the session open
+	Here    bool          `json:"here"`    // this server has the session open, or its workers run it
 	Signals []event.Event `json:"signals"` // what is under way; it replaces all earlier signals
 	Queue   []string      `json:"queue"`   // ids of messages that wait for the run
 }
@@ -311,7 +315,7 @@ type stateOf struct {
 // join makes a viewer get what comes from now on. It returns the number of the last fact before
 // that, and a frame with what is under way.
 func (l *live) join(v *viewer) (through int64, state frame) {
-	here := l.hosted.get() != nil
+	here := l.hosted.get() != nil || l.server.Workers != nil
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.flush() // what waits is in the state

@@ -43,7 +43,8 @@ type sessionView struct {
 	Running, ReadOnly, Here, Lent, Shares            bool
 	Since                                            time.Time // when the run began
 	Viewers                                          int
-	Earlier                                          int // items before the first one that is shown
+	Worker                                           string // that has the session open
+	Earlier                                          int    // items before the first one that is shown
 	Turns                                            []shownTurn
 	Writing                                          string
 	Asks                                             []ask
@@ -336,8 +337,11 @@ func (s *Server) view(c *call, w window) (*sessionView, error) {
 	}
 	l.mu.Unlock()
 	v.Writing = r.Text(v.Writing)
+	if v.Worker, err = worker(c.ctx(), l.store, l.at.id); err != nil {
+		return nil, err
+	}
 	open := l.hosted.get()
-	v.Here, v.Lent = open != nil, l.lent()
+	v.Here, v.Lent = open != nil || s.Workers != nil, l.lent()
 	if open != nil && v.Money != nil {
 		v.budget(open.Agent().Budget.USD)
 	}

@@ -14,6 +14,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/openagent-go/agent/durable"
 	"github.com/openagent-go/agent/event"
 	"github.com/openagent-go/agent/internal/sessionhtml"
 	"github.com/openagent-go/agent/internal/text"
@@ -464,7 +465,11 @@ func beginByForm(s *Server, c *call) (any, error) {
 	id := session.NewID()
 	l := s.live(place{c.user, id})
 	defer l.leave()
-	if mode != "" {
+	if mode != "" && s.Workers != nil {
+		if _, err := s.Workers.Send(c.ctx(), id, "", durable.SetMode{Mode: permission.Mode(mode)}); err != nil {
+			return nil, err
+		}
+	} else if mode != "" {
 		open, err := l.open(c.ctx(), c.r.PostFormValue("dir"))
 		if err != nil {
 			return nil, err

@@ -133,6 +133,9 @@ func (e endpoint) answer(c *call) (any, error) {
 	if e.server.ReadOnly && e.method != http.MethodGet && !e.open {
 		return nil, &Error{http.StatusForbidden, "read_only", "this server only shows sessions", "start it without read-only to send messages"}
 	}
+	if err := e.server.checkWorkers(e.route); err != nil {
+		return nil, err
+	}
 	if strings.Contains(e.path, "{id}") {
 		if err := session.CheckID(c.r.PathValue("id")); err != nil {
 			return nil, err

@@ -38,6 +38,9 @@ func (l *live) open(ctx context.Context, dir string) (*agent.Session, error) {
 		return open, nil
 	}
 	s := l.server
+	if s.Workers != nil {
+		return nil, errWorkers
+	}
 	if err := s.reserve(); err != nil {
 		return nil, err
 	}
@@ -373,6 +376,9 @@ func (l *live) running() (*agent.Session, string) {
 
 // prompt starts a run for an input. known: the session has had it before.
 func (l *live) prompt(ctx context.Context, dir string, in agent.Input) (known bool, err error) {
+	if l.server.Workers != nil {
+		return l.promptWorker(ctx, dir, in)
+	}
 	for {
 		if known, err := l.runs(ctx, in.ID); known || err != nil {
 			return known, err
@@ -414,6 +420,9 @@ func (l *live) runs(ctx context.Context, id string) (bool, error) {
 
 // resume continues a run.
 func (l *live) resume(ctx context.Context, dir string) error {
+	if w := l.server.Workers; w != nil {
+		return w.Engine.Wake(ctx, l.at.id)
+	}
 	_, err := l.begin(ctx, session.NewID(), dir, func(ctx context.Context, open *agent.Session) error {
 		for _, err := range open.Resume(ctx) {
 			if err != nil {

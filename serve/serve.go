@@ -25,6 +25,7 @@ import (
 
 	"github.com/openagent-go/agent"
 	"github.com/openagent-go/agent/checkpoint"
+	"github.com/openagent-go/agent/durable"
 	"github.com/openagent-go/agent/session"
 )
 
@@ -55,6 +56,10 @@ type Server struct {
 	// it from the store of Sessions, runs it and closes it. Users watch it, answer its questions, and send
 	// messages to its run. They cannot begin a run. Agent and Closed are not called.
 	Session *agent.Session
+	// Workers, unless it is nil, sends what users say to workers in other processes, which run the
+	// sessions. Sessions must return the store of its Backend, and Agent is not called. It has no
+	// chat front ends, no rewinds, and no limit of runs.
+	Workers *durable.Client
 	// Watched is called with the number of streams that show a session when it changes. Nil: it is not.
 	Watched func(streams int)
 	// Answered is called after a user has answered a question about a call: allow, deny or answer.

@@ -780,6 +780,7 @@ var rules = map[string][]string{
 	"serve": {
 		"",
 		"checkpoint",
+		"durable", // sessions that workers run
 		"event",
 		"internal/connlimit",
 		"internal/environ",

@@ -25,7 +25,7 @@ import (
 const maxNames = 2200 +
 	61 + // package client
 	85 + // session/view
-	14 + // serve: what a program sets to share sessions, to show one that it runs itself, to be behind a proxy, for pages of other sites, and to limit a user
+	15 + // serve: what a program sets to share sessions, to show one that it runs itself, to be behind a proxy, for pages of other sites, to limit a user, and to let workers run its sessions
 	125 + // durable and durabletest; a Summary of package session as JSON
 	8 + // team: a ledger that keeps a team elsewhere
 	1 // quota: days of other places than UTC

@@ -62,6 +62,7 @@ type stored interface {
 	session.Nester
 	session.Deleter
 	session.Waiter
+	Worker(ctx context.Context, id string) (string, error)
 }
 
 // A database is a store in a database. What else belongs to a session is in files of this machine:

@@ -26,6 +26,7 @@ import (
 	"github.com/openagent-go/agent/cmd/openagent/internal/localserver"
 	"github.com/openagent-go/agent/cmd/openagent/internal/sessionstore"
 	"github.com/openagent-go/agent/cmd/openagent/internal/settings"
+	"github.com/openagent-go/agent/durable"
 	"github.com/openagent-go/agent/internal/connlimit"
 	"github.com/openagent-go/agent/internal/sessiondir"
 	"github.com/openagent-go/agent/serve"
@@ -48,6 +49,7 @@ type options struct {
 	cert, key   string
 	behindProxy bool
 	readOnly    bool
+	workers     bool
 	resume      bool
 	maxSessions int
 	maxStreams  int
@@ -89,6 +91,7 @@ func (o *options) flags() cli.Flags {
 		{Name: "tls-key", Arg: "FILE", Help: "key of the certificate", Set: cli.Text(&o.key)},
 		{Name: "behind-proxy", Help: "a proxy in front of the server encrypts", Set: cli.SetTrue(&o.behindProxy)},
 		{Name: "read-only", Help: "show sessions, change nothing", Set: cli.SetTrue(&o.readOnly)},
+		{Name: "workers", Help: "leave the runs to openagent worker, with the same --store", Set: cli.SetTrue(&o.workers)},
 		{Name: "resume-all", Help: "continue the runs of this folder that have no end", Set: cli.SetTrue(&o.resume)},
 		{Name: "max-sessions", Arg: "N", Help: "sessions that are open at a time (default 64)", Set: cli.Count(&o.maxSessions)},
 		{Name: "max-streams", Arg: "N", Help: "streams of events that are open at a time (default 64)", Set: cli.Count(&o.maxStreams)},
@@ -112,6 +115,9 @@ func (o *options) flags() cli.Flags {
 func (o *options) check() error {
 	if (o.cert == "") != (o.key == "") {
 		return cli.Usagef("--tls-cert and --tls-key belong together")
+	}
+	if o.workers && o.resume {
+		return cli.Usagef("--resume-all runs sessions here, and --workers leaves them to workers: leave one of them out")
 	}
 	if o.readOnly && o.resume {
 		return cli.Usagef("--resume-all changes sessions, and --read-only forbids that")
@@ -197,6 +203,20 @@ func run(ctx context.Context, h *cli.IO, o *options) error {
 	open := &apps{h: h, flags: &o.Options, dir: dir, open: map[string]*app.App{}}
 	s := &serve.Server{Token: token, Sessions: func(string) session.Store { return store }, Agent: open.agent, Closed: open.close,
 		Restore: restore(h, store, path), Checks: checks(h), ReadOnly: o.readOnly, MaxSessions: o.maxSessions, MaxStreams: o.maxStreams, UserRequests: o.maxRequests, UserRuns: o.maxRuns, Encrypted: o.behindProxy, Origins: o.origins, Log: log}
+	if o.workers {
+		address, source, err := o.Place().Database(h, dir)
+		if err != nil {
+			return err
+		}
+		if address == "" {
+			return cli.Usagef("--workers needs the database of the sessions: give --store postgres://host/database, or set OPENAGENT_STORE")
+		}
+		db, err := sessionstore.Database(ctx, h, address, source)
+		if err != nil {
+			return err
+		}
+		s.Workers, s.Restore = &durable.Client{Backend: db, Engine: db.Engine()}, nil // files are where the workers are
+	}
 	if s.Shares, err = live.Shares(ctx, h, &o.Options, dir, path, true, open.secrets); err != nil {
 		return err
 	}

@@ -22,6 +22,7 @@ import (
 	"github.com/openagent-go/agent/cmd/openagent/internal/settings"
 	"github.com/openagent-go/agent/durable"
 	"github.com/openagent-go/agent/internal/parts"
+	"github.com/openagent-go/agent/permission"
 	"github.com/openagent-go/agent/postgres"
 	"github.com/openagent-go/agent/session"
 	"github.com/openagent-go/agent/tool"
@@ -207,6 +208,9 @@ func (w *work) agent(ctx context.Context, at durable.Where) (durable.Hosted, err
 		return durable.Hosted{}, err
 	}
 	opened.Agent.Program = program
+	if opened.Agent.Permissions.Mode == permission.Bypass { // a worker that asks does not continue in this mode
+		opened.Agent.Program += " that asks nothing"
+	}
 	w.taken.Add(1)
 	w.sessions.Add(1)
 	return durable.Hosted{Agent: opened.Agent, Bound: true, Note: note, Close: func() {

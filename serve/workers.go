@@ -1,0 +1,181 @@
+package serve
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"slices"
+	"time"
+
+	"github.com/openagent-go/agent"
+	"github.com/openagent-go/agent/durable"
+	"github.com/openagent-go/agent/event"
+	"github.com/openagent-go/agent/permission"
+	"github.com/openagent-go/agent/session"
+)
+
+// This file is about a server whose sessions are run by workers elsewhere, see [Server].Workers. What
+// users say to a session is a command for a worker, and the server never opens a session itself.
+
+// errWorkers means that the server cannot do something with a session that workers run.
+var errWorkers = &Error{http.StatusConflict, "workers", "workers run the sessions of this server, and they cannot do this for it", "do it with a server that runs its sessions itself"}
+
+// How long a request waits for a worker. After that the command stays in the inbox of its session.
+const (
+	takeLimit = 10 * time.Second
+	takeEvery = 50 * time.Millisecond
+)
+
+// worker returns the name of the worker that has a session open, "" if the store knows none.
+func worker(ctx context.Context, store session.Store, id string) (string, error) {
+	if knows, ok := store.(interface {
+		Worker(ctx context.Context, id string) (string, error)
+	}); ok {
+		return knows.Worker(ctx, id)
+	}
+	return "", nil
+}
+
+// checkWorkers refuses the protocols that know the runs of this process only.
+func (s *Server) checkWorkers(at route) error {
+	if s.Workers != nil && slices.ContainsFunc(adapterRoutes, func(a route) bool { return a.pattern() == at.pattern() }) {
+		return errWorkers
+	}
+	return nil
+}
+
+// command sends a command, and waits until a worker has carried it out.
+func (l *live) command(ctx context.Context, c durable.Command) error {
+	id, err := l.server.Workers.Send(ctx, l.at.id, "", c)
+	if err != nil {
+		return err
+	}
+	return l.taken(ctx, func(ctx context.Context) (bool, error) { return l.server.Workers.Settled(ctx, l.at.id, id) })
+}
+
+// taken waits until a command has been taken, for a while.
+func (l *live) taken(ctx context.Context, look func(ctx context.Context) (bool, error)) error {
+	limited, stop := context.WithTimeout(ctx, takeLimit)
+	defer stop()
+	for {
+		done, err := look(limited)
+		switch {
+		case errors.Is(err, durable.ErrRejected):
+			return &Error{http.StatusConflict, "rejected", err.Error(), "look at the session"}
+		case limited.Err() != nil:
+			return ctx.Err() // without a worker, the command waits
+		case done || err != nil:
+			return err
+		}
+		select {
+		case <-time.After(takeEvery):
+		case <-limited.Done():
+		}
+	}
+}
+
+// say sends a message with an ID to a session, and waits until it is on record. known: it was before.
+func (l *live) say(ctx context.Context, id string, c durable.Command) (known bool, err error) {
+	recorded := func(ctx context.Context) (bool, error) {
+		last, err := session.Last(ctx, l.store, l.at.id, 10, func(typ string) bool { return typ == event.Type(event.UserMessage{}) })
+		if errors.Is(err, session.ErrNotFound) {
+			return false, nil // a worker makes the session
+		}
+		return slices.ContainsFunc(last, func(e event.Event) bool { return e.Data.(event.UserMessage).ID == id }), err
+	}
+	if known, err := recorded(ctx); known || err != nil {
+		return known, err
+	}
+	if _, err := l.server.Workers.Send(ctx, l.at.id, id, c); err != nil {
+		return false, err
+	}
+	l.server.counts.runs.Add(1)
+	return false, l.taken(ctx, func(ctx context.Context) (bool, error) {
+		if done, err := recorded(ctx); done || err != nil {
+			return done, err
+		}
+		_, err := l.server.Workers.Settled(ctx, l.at.id, id)
+		return false, err
+	})
+}
+
+// promptWorker lets a worker start a run for an input. known: the session has had it before.
+func (l *live) promptWorker(ctx context.Context, dir string, in agent.Input) (known bool, err error) {
+	if dir != "" {
+		return false, &Error{http.StatusForbidden, "other_folder", "workers choose the folder of a session", "leave dir out"}
+	}
+	if info, err := session.Stat(ctx, l.store, l.at.id); err == nil && info.State == session.StateRunning {
+		last, err := session.Last(ctx, l.store, l.at.id, 10, func(typ string) bool { return typ == event.Type(event.UserMessage{}) })
+		if err != nil || slices.ContainsFunc(last, func(e event.Event) bool { return e.Data.(event.UserMessage).ID == in.ID }) {
+			return err == nil, err
+		}
+		return false, session.ErrBusy
+	}
+	return l.say(ctx, in.ID, durable.Prompt{Text: in.Text, Blocks: in.Blocks, Model: in.Model, Mode: in.Mode, Budget: in.Budget, Output: in.Output, Tools: in.Tools})
+}
+
+// steerWorker sends a message to the run that is at work.
+func (l *live) steerWorker(ctx context.Context, delivery string, in agent.Input) error {
+	if err := l.mustRun(ctx); err != nil {
+		return err
+	}
+	var c durable.Command = durable.Message{Text: in.Text, Blocks: in.Blocks}
+	if delivery == "follow_up" {
+		c = durable.FollowUp{Text: in.Text, Blocks: in.Blocks}
+	}
+	_, err := l.say(ctx, in.ID, c)
+	return err
+}
+
+// mustRun returns an error if no run is at work, or waits for a person.
+func (l *live) mustRun(ctx context.Context) error {
+	info, err := session.Stat(ctx, l.store, l.at.id)
+	if err == nil && info.State == session.StateIdle {
+		err = agent.ErrNotRunning
+	}
+	return err
+}
+
+// interruptWorker stops the run.
+func (l *live) interruptWorker(ctx context.Context) error {
+	if err := l.mustRun(ctx); err != nil {
+		return err
+	}
+	return l.command(ctx, durable.Interrupt{})
+}
+
+// settleWorker answers a question. The first answer counts.
+func (s *Server) settleWorker(c *call, what string, answer durable.Command) (any, error) {
+	l, call := s.live(c.place()), c.r.PathValue("call")
+	defer l.leave()
+	waiting, err := session.Waiting(c.ctx(), l.store, l.at.id)
+	if err != nil {
+		return nil, err
+	}
+	if !slices.ContainsFunc(waiting, func(q session.Question) bool { return q.Call == call }) {
+		return nil, agent.ErrNoQuestion
+	}
+	if err := l.command(c.ctx(), answer); err != nil {
+		return nil, err
+	}
+	s.log().Info("question answered", "session", l.at.id, "call", call, "answer", what, "by", c.by)
+	if s.Answered != nil {
+		s.Answered(call, what, c.by)
+	}
+	return done{true}, nil
+}
+
+// changeWorker changes the mode of a session. A budget is not changed: its other members are those of the
+// worker's agent, which the server does not know.
+func (l *live) changeWorker(ctx context.Context, mode *string, usd *float64) error {
+	if usd != nil {
+		return errWorkers
+	}
+	if mode == nil {
+		return nil
+	}
+	if _, err := session.Stat(ctx, l.store, l.at.id); err != nil {
+		return err
+	}
+	return l.command(ctx, durable.SetMode{Mode: permission.Mode(*mode)})
+}

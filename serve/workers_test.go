@@ -1,0 +1,133 @@
+package serve
+
+import (
+	"context"
+	"testing"
+	"time"
+
+	"github.com/openagent-go/agent"
+	"github.com/openagent-go/agent/durable"
+	"github.com/openagent-go/agent/durable/durabletest"
+	"github.com/openagent-go/agent/event"
+	"github.com/openagent-go/agent/llm"
+	"github.com/openagent-go/agent/llm/llmtest"
+	"github.com/openagent-go/agent/permission"
+	"github.com/openagent-go/agent/session"
+	"github.com/openagent-go/agent/tool"
+)
+
+// newWorkersSite serves sessions that a worker elsewhere runs.
+func newWorkersSite(t *testing.T, a *agent.Agent) *site {
+	t.Helper()
+	db := &durabletest.Memory{}
+	queue := &durabletest.Queue{}
+	ctx, stop := context.WithCancel(context.Background())
+	w := &durable.Worker{Backend: db.Connect(), Name: "w", Agent: func(context.Context, durable.Where) (durable.Hosted, error) {
+		return durable.Hosted{Agent: a}, nil
+	}}
+	ended := make(chan struct{})
+	go func() {
+		defer close(ended)
+		queue.Run(ctx, context.Background(), w)
+	}()
+	t.Cleanup(func() { stop(); <-ended })
+	backend := db.Connect()
+	store := backend.Store("", nil)
+	return newSite(t, agent.Agent{Sessions: store}, func(s *Server) {
+		s.Workers = &durable.Client{Backend: backend, Engine: queue}
+		s.Sessions = func(string) session.Store { return store }
+		s.Agent = func(context.Context, Place) (*agent.Agent, error) {
+			t.Error("the server opens a session itself")
+			return nil, errWorkers
+		}
+	})
+}
+
+// TestWorkers says things to sessions that a worker runs: prompts, steers, answers, interrupts and changes.
+func TestWorkers(t *testing.T) {
+	steered, stuck := make(chan struct{}), make(chan struct{}, 10)
+	wait := tool.Func(tool.Spec{Name: "wait", ReadOnly: true}, func(ctx context.Context, _ struct{}) (string, error) {
+		stuck <- struct{}{}
+		select {
+		case <-steered:
+			return "waited", nil
+		case <-ctx.Done():
+			return "", ctx.Err()
+		}
+	})
+	write := tool.Func(tool.Spec{Name: "write"}, func(context.Context, struct{}) (string, error) { return "written", nil })
+	call := func(name string) llmtest.Step { return llmtest.Call(llmtest.Use("", name, struct{}{})) }
+	s := newWorkersSite(t, &agent.Agent{Program: "p", Permissions: permission.Policy{Allow: []permission.Rule{"wait"}}, Tools: []tool.Tool{wait, write},
+		Model: &llmtest.Model{Rule: llmtest.Cast(map[string]llmtest.Rule{
+			"ask": llmtest.Steps(call("write"), llmtest.Say("It was allowed.")),
+			"steer": llmtest.Steps(call("wait"), llmtest.Reply(func(r *llm.Request) llm.Response {
+				text := r.Messages[len(r.Messages)-1].Text()
+				return llm.Response{Message: llm.Message{Role: llm.Assistant, Content: llm.Blocks{llm.Text{Text: "I was told: " + text}}}, Stop: llm.EndTurn}
+			})),
+			"stop":  llmtest.Steps(call("wait")),
+			"hello": llmtest.Steps(llmtest.Say("Hi."), llmtest.Say("Again.")),
+		})}})
+	endOf := func(id string) event.RunEnd {
+		t.Helper()
+		r := s.open(id, 0)
+		defer r.close()
+		all := r.until(t, isType("run_end"))
+		return all[len(all)-1].event.Data.(event.RunEnd)
+	}
+
+	var made accepted
+	s.do("POST", "/v1/sessions", `{"session":"a","id":"m1","text":"hello","title":"My chat"}`, 201, &made)
+	if made != (accepted{Session: "a", ID: "m1"}) {
+		t.Fatalf("%+v", made)
+	}
+	if end := endOf("a"); end.Text != "Hi." {
+		t.Errorf("%+v", end)
+	}
+	s.do("POST", "/v1/sessions", `{"session":"a","id":"m1","text":"hello"}`, 201, &made)
+	if !made.Known {
+		t.Error("the same message begins another run")
+	}
+	s.do("PATCH", "/v1/sessions/a", `{"title":"Another","mode":"plan"}`, 200, nil)
+	s.fails("PATCH", "/v1/sessions/a", `{"budget_usd":3}`, 409, "workers")
+	var info sessionInfo
+	s.do("GET", "/v1/sessions/a", "", 200, &info)
+	if info.Title != "Another" || !info.Here {
+		t.Errorf("%+v", info)
+	}
+	s.fails("POST", "/v1/sessions/a/messages", `{"text":"x","delivery":"steer"}`, 409, "not_running")
+	s.fails("POST", "/v1/sessions/a/interrupt", "", 409, "not_running")
+	s.fails("POST", "/v1/sessions/a/rewind", `{"fact":2}`, 409, "workers")
+	s.fails("POST", "/v1/sessions", `{"dir":"/etc","text":"hello"}`, 403, "other_folder")
+	s.do("POST", "/openai/v1/chat/completions", `{"model":"m","messages":[{"role":"user","content":"hello"}]}`, 409, nil)
+
+	s.do("POST", "/v1/sessions", `{"session":"b","text":"ask"}`, 201, nil)
+	var list questionList
+	for len(list.Questions) == 0 {
+		s.do("GET", "/v1/sessions/b/pending", "", 200, &list)
+		time.Sleep(time.Millisecond)
+	}
+	path := "/v1/sessions/b/calls/" + list.Questions[0].Call + "/decision"
+	s.fails("POST", path, `{"behavior":"allow","keep":["write"]}`, 409, "workers")
+	s.do("POST", path, `{"behavior":"allow"}`, 200, nil)
+	if end := endOf("b"); end.Text != "It was allowed." {
+		t.Errorf("%+v", end)
+	}
+	s.fails("POST", path, `{"behavior":"deny"}`, 409, "no_question")
+
+	s.do("POST", "/v1/sessions", `{"session":"c","text":"steer"}`, 201, nil)
+	<-stuck
+	s.fails("POST", "/v1/sessions/c/messages", `{"text":"another prompt"}`, 409, "session_busy")
+	s.do("POST", "/v1/sessions/c/messages", `{"text":"go left","delivery":"steer"}`, 202, nil)
+	close(steered)
+	if end := endOf("c"); end.Text != "I was told: go left" {
+		t.Errorf("%+v", end)
+	}
+
+	steered = make(chan struct{})
+	s.do("POST", "/v1/sessions", `{"session":"d","text":"stop"}`, 201, nil)
+	<-stuck
+	s.do("POST", "/v1/sessions/d/interrupt", "", 200, nil)
+	if end := endOf("d"); end.Reason != event.Interrupted {
+		t.Errorf("%+v", end)
+	}
+}
