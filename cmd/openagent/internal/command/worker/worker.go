@@ -25,7 +25,6 @@ import (
 	"github.com/openagent-go/agent/permission"
 	"github.com/openagent-go/agent/postgres"
 	"github.com/openagent-go/agent/session"
-	"github.com/openagent-go/agent/tool"
 )
 
 const (
@@ -193,7 +192,7 @@ func (w *work) try(ctx context.Context) error {
 // agent builds the agent of a session. It works in the folder of the worker, wherever the session was before.
 func (w *work) agent(ctx context.Context, at durable.Where) (durable.Hosted, error) {
 	h := w.h.Fork()
-	opened, err := app.OpenHosted(context.WithoutCancel(ctx), h, &w.o.Options, app.HostedSession{Dir: w.dir, ID: at.Session, AskUser: wait})
+	opened, err := app.OpenHosted(context.WithoutCancel(ctx), h, &w.o.Options, app.HostedSession{Dir: w.dir, ID: at.Session})
 	if err != nil {
 		w.failed.Add(1)
 		return durable.Hosted{}, err
@@ -219,12 +218,6 @@ func (w *work) agent(ctx context.Context, at durable.Where) (durable.Hosted, err
 			w.log.Warn("closing a session failed", "session", at.Session, "error", err)
 		}
 	}}, nil
-}
-
-// wait leaves the questions of a tool to those who watch the session.
-func wait(ctx context.Context, _ tool.Call, _ []tool.Question) ([]tool.Answer, error) {
-	<-ctx.Done()
-	return nil, ctx.Err()
 }
 
 // note tells the model that the session was elsewhere. "" if it was not.
