@@ -263,6 +263,9 @@ func TestCompose(t *testing.T) {
 	if worker.StopGracePeriod == nil || graceOf(t, worker.Command) >= time.Duration(*worker.StopGracePeriod) || *worker.Deploy.Replicas != 3 {
 		t.Errorf("workers: killed after %v, %v of them", worker.StopGracePeriod, worker.Deploy)
 	}
+	if front := project.Services["front"]; worker.Environment["ANTHROPIC_API_KEY"] == nil || front.Environment["ANTHROPIC_API_KEY"] != nil || front.Environment["OPENAGENT_STORE"] == nil {
+		t.Error("the workers need the key of the provider, and the front the database alone")
+	}
 	probe(t, worker.HealthCheck.Test[1:], worker.Command)
 	if _, err := os.Stat(filepath.Join(worker.Build.Context, worker.Build.Dockerfile)); err != nil {
 		t.Error(err)
