@@ -75,15 +75,9 @@ func (m *aguiMessage) turn() (turn, error) {
 		if p.Source.Type != "data" {
 			return t, bad("send images and files as data: the server loads no addresses")
 		}
-		_, data, err := dataURL("data:" + p.Source.Kind + ";base64," + p.Source.Value)
-		if err != nil {
+		if err := t.addFile(p.Source.Kind, "", "data:"+p.Source.Kind+";base64,"+p.Source.Value); err != nil {
 			return t, err
 		}
-		b, err := block(p.Source.Kind, "", data)
-		if err != nil {
-			return t, err
-		}
-		t.blocks = append(t.blocks, b)
 	}
 	t.text = strings.Join(texts, "\n")
 	return t, nil
@@ -155,16 +149,12 @@ func (a *aguiStream) prepare(l *live) (begin func() error, t *telling, err error
 			return nil, nil, err
 		}
 		switch m.Role {
-		case "user":
-			turns = append(turns, t)
-		case "assistant":
-			if t.text != "" {
-				turns = append(turns, t)
-			}
 		case "system", "developer":
 			system = append(system, t.text)
 		case "tool":
 			returned = append(returned, m.Call)
+		default:
+			turns = addTurn(turns, t)
 		}
 		a.messages = append(a.messages, raw)
 	}
@@ -188,18 +178,13 @@ func (a *aguiStream) prepare(l *live) (begin func() error, t *telling, err error
 			return nil
 		}, t, nil
 	}
-	if n := len(turns); n == 0 || turns[n-1].role != "user" {
-		return nil, nil, bad("the last message must be the user's")
-	}
-	has, err := l.exists(c.ctx())
+	in, has, err := l.nextPrompt(c.ctx(), turns)
 	if err != nil {
 		return nil, nil, err
 	}
-	if has { // it has the messages before the last one
-		turns = turns[len(turns)-1:]
+	if has {
 		system = nil
 	}
-	_, in := promptOf(turns, has)
 	for _, about := range a.in.Context {
 		system = append(system, about.Description+": "+about.Value)
 	}
@@ -211,18 +196,7 @@ func (a *aguiStream) prepare(l *live) (begin func() error, t *telling, err error
 		return nil, nil, err
 	}
 	in.ID, a.run = a.in.Run, a.in.Run
-	return func() error { return a.prompt(l, in) }, &telling{prompt: in.ID, last: before}, nil
-}
-
-func (a *aguiStream) prompt(l *live, in agent.Input) error {
-	known, err := l.prompt(a.c.ctx(), "", in)
-	if known {
-		err = errKnown
-	}
-	if err == nil {
-		a.s.log().Info("message accepted", "session", l.at.id, "message", in.ID, "by", a.c.by)
-	}
-	return err
+	return func() error { return l.promptOnce(c, in) }, &telling{prompt: in.ID, last: before}, nil
 }
 
 // answer settles a question that has ended a run of the client.
@@ -277,11 +251,7 @@ func (a *aguiStream) quiet() error { return a.out.quiet() }
 
 // send writes an event of a type, with more members by name.
 func (a *aguiStream) send(kind string, members ...any) error {
-	m := map[string]any{"type": kind, "timestamp": now().UnixMilli()}
-	for i := 0; i < len(members); i += 2 {
-		m[members[i].(string)] = members[i+1]
-	}
-	return a.out.event(m)
+	return a.out.typed(kind, append([]any{"timestamp", now().UnixMilli()}, members...)...)
 }
 
 // state sends the state of the client with a member of the server.

@@ -2,7 +2,6 @@ package serve
 
 import (
 	"context"
-
 	"net/http"
 	"strconv"
 	"strings"
@@ -52,15 +51,9 @@ func (m *uiMessage) turn() (turn, error) {
 		case p.Type == "text":
 			texts = append(texts, p.Text)
 		case p.Type == "file" && m.Role == "user":
-			_, data, err := dataURL(p.URL)
-			if err != nil {
+			if err := t.addFile(p.MediaType, p.Name, p.URL); err != nil {
 				return t, err
 			}
-			b, err := block(p.MediaType, p.Name, data)
-			if err != nil {
-				return t, err
-			}
-			t.blocks = append(t.blocks, b)
 		}
 	}
 	t.text = strings.Join(texts, "\n")
@@ -116,19 +109,9 @@ func uiChat(s *Server, c *call) (any, error) {
 		if err := l.goBack(c, from); err != nil {
 			return err
 		}
-		known, err := l.prompt(c.ctx(), "", input)
-		if known {
-			err = errKnown
-		}
-		if err == nil {
-			s.log().Info("message accepted", "session", l.at.id, "message", input.ID, "by", c.by)
-		}
-		return err
+		return l.promptOnce(c, input)
 	})
 }
-
-// errKnown refuses a message that the session has had already.
-var errKnown = &Error{http.StatusConflict, "known", "the session has had this message already", "get the stream of the chat"}
 
 // answerID returns the id of the message that answers a prompt.
 func answerID(prompt string) string { return "answer-" + prompt }
@@ -142,21 +125,12 @@ func (r *uiRequest) input(c *call, l *live) (in agent.Input, from int64, err err
 		if err != nil {
 			return in, 0, err
 		}
-		if t.role == "user" || t.role == "assistant" && t.text != "" {
-			turns = append(turns, t)
-		}
+		turns = addTurn(turns, t)
 	}
-	if n := len(turns); n == 0 || turns[n-1].role != "user" {
-		return in, 0, bad("the last message must be the user's, or answer questions")
-	}
-	has, err := l.exists(c.ctx())
+	in, has, err := l.nextPrompt(c.ctx(), turns)
 	if err != nil {
 		return in, 0, err
 	}
-	if has { // it has the messages before the last one
-		turns = turns[len(turns)-1:]
-	}
-	_, in = promptOf(turns, has)
 	in.ID = r.Messages[len(r.Messages)-1].ID
 	if in.ID == "" {
 		in.ID = session.NewID()
@@ -220,7 +194,7 @@ func (u *uiStream) decided(l *live, m uiMessage) error {
 		}
 	}
 	if len(given) == 0 {
-		return bad("the last message must be the user's, or answer questions")
+		return errNoPrompt
 	}
 	return u.tell(l, t, func() error {
 		for _, p := range given {
@@ -268,32 +242,22 @@ func (u *uiStream) tell(l *live, t *telling, begin func() error) error {
 		u.on = true
 		u.c.w.Header().Set("X-Vercel-AI-UI-Message-Stream", "v1")
 		u.out = lines(u.c)
-		start := map[string]any{"type": "start"}
-		if u.id != "" {
-			start["messageId"] = u.id
+		if u.id == "" {
+			return u.out.typed("start")
 		}
-		return u.out.event(start)
+		return u.out.typed("start", "messageId", u.id)
 	}, u)
 	if !u.on {
 		return err
 	}
 	if err != nil && u.c.ctx().Err() == nil {
-		_ = u.send("error", "errorText", errorOf(err).Message)
+		_ = u.out.typed("error", "errorText", errorOf(err).Message)
 		_ = u.out.raw("[DONE]")
 	}
 	return broken(err)
 }
 
 func (u *uiStream) quiet() error { return u.out.quiet() }
-
-// send writes a chunk of a type, with more members by name.
-func (u *uiStream) send(kind string, members ...any) error {
-	m := map[string]any{"type": kind}
-	for i := 0; i < len(members); i += 2 {
-		m[members[i].(string)] = members[i+1]
-	}
-	return u.out.event(m)
-}
 
 // asked notes that a person is asked about a call.
 func (u *uiStream) asked(call string) {
@@ -311,35 +275,35 @@ func (u *uiStream) piece(p piece) (bool, error) {
 		if err := u.open(kind, p.key); err != nil {
 			return false, err
 		}
-		return true, u.send(kind+"-delta", "id", u.partID(), "delta", p.text)
+		return true, u.out.typed(kind+"-delta", "id", u.partID(), "delta", p.text)
 	case withdrawn:
 		return true, u.close()
 	case called:
 		if err := u.step(p.key); err != nil {
 			return false, err
 		}
-		return true, u.send("tool-input-available", "toolCallId", p.call, "toolName", p.tool, "input", p.input, "dynamic", true)
+		return true, u.out.typed("tool-input-available", "toolCallId", p.call, "toolName", p.tool, "input", p.input, "dynamic", true)
 	case returned:
 		switch {
 		case p.denied && u.ask[p.call]:
-			return true, u.send("tool-output-denied", "toolCallId", p.call)
+			return true, u.out.typed("tool-output-denied", "toolCallId", p.call)
 		case p.failed || p.denied:
-			return true, u.send("tool-output-error", "toolCallId", p.call, "errorText", p.text, "dynamic", true)
+			return true, u.out.typed("tool-output-error", "toolCallId", p.call, "errorText", p.text, "dynamic", true)
 		}
-		return true, u.send("tool-output-available", "toolCallId", p.call, "output", p.text, "dynamic", true)
+		return true, u.out.typed("tool-output-available", "toolCallId", p.call, "output", p.text, "dynamic", true)
 	case asks:
 		if p.answers > 0 { // the protocol knows permission only
-			return true, u.send("data-question", "id", p.asked, "data", map[string]any{"call": p.asked, "tool": p.tool, "text": p.text})
+			return true, u.out.typed("data-question", "id", p.asked, "data", map[string]any{"call": p.asked, "tool": p.tool, "text": p.text})
 		}
 		u.asked(p.call)
-		if err := u.send("tool-approval-request", "approvalId", p.asked, "toolCallId", p.call, "reason", p.text); err != nil {
+		if err := u.out.typed("tool-approval-request", "approvalId", p.asked, "toolCallId", p.call, "reason", p.text); err != nil {
 			return false, err
 		}
 		return false, u.finish("tool-calls", nil)
 	case ended:
 		reason := "stop"
 		if failed := runError(p.end); failed != nil {
-			if err := u.send("error", "errorText", failed.Message); err != nil {
+			if err := u.out.typed("error", "errorText", failed.Message); err != nil {
 				return false, err
 			}
 			reason = "error"
@@ -366,14 +330,14 @@ func (u *uiStream) step(key string) error {
 		return err
 	}
 	if u.key != "" {
-		if err := u.send("finish-step"); err != nil {
+		if err := u.out.typed("finish-step"); err != nil {
 			return err
 		}
 	}
 	if u.key = key; key == "" {
 		u.key = "?"
 	}
-	return u.send("start-step")
+	return u.out.typed("start-step")
 }
 
 // open opens a part of an answer, unless it is open.
@@ -385,7 +349,7 @@ func (u *uiStream) open(kind, key string) error {
 		return err
 	}
 	u.part, u.n = kind, u.n+1
-	return u.send(kind+"-start", "id", u.partID())
+	return u.out.typed(kind+"-start", "id", u.partID())
 }
 
 // close closes the open part.
@@ -393,7 +357,7 @@ func (u *uiStream) close() error {
 	if u.part == "" {
 		return nil
 	}
-	err := u.send(u.part+"-end", "id", u.partID())
+	err := u.out.typed(u.part+"-end", "id", u.partID())
 	u.part = ""
 	return err
 }
@@ -404,7 +368,7 @@ func (u *uiStream) finish(reason string, about any) error {
 		return err
 	}
 	if u.key != "" {
-		if err := u.send("finish-step"); err != nil {
+		if err := u.out.typed("finish-step"); err != nil {
 			return err
 		}
 	}
@@ -412,7 +376,7 @@ func (u *uiStream) finish(reason string, about any) error {
 	if about != nil {
 		members = append(members, "messageMetadata", about)
 	}
-	if err := u.send("finish", members...); err != nil {
+	if err := u.out.typed("finish", members...); err != nil {
 		return err
 	}
 	return u.out.raw("[DONE]")

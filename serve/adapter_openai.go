@@ -116,11 +116,10 @@ func (o *completion) release() {
 // begin begins the run and the answer.
 func (o *completion) begin() error {
 	c := o.c
-	if _, err := o.l.prompt(c.ctx(), "", o.in); err != nil {
+	if err := o.l.promptOnce(c, o.in); err != nil {
 		return err
 	}
 	o.begun = true
-	o.s.log().Info("message accepted", "session", o.l.at.id, "message", o.in.ID, "by", c.by)
 	c.w.Header().Set("X-Session-Id", o.l.at.id)
 	_ = http.NewResponseController(c.w).SetReadDeadline(time.Time{}) // a ReadTimeout would end the request
 	if !o.req.Stream {

@@ -58,9 +58,8 @@ func (r *chatRequest) turns() (turns []turn, system string, err error) {
 		switch {
 		case m.Role == "system" || m.Role == "developer":
 			instructions = append(instructions, t.text)
-		case m.Role == "user", m.Role == "assistant" && t.text != "":
-			turns = append(turns, t)
-		case m.Role == "assistant", m.Role == "tool", m.Role == "function": // calls of tools of another model
+		case m.Role == "user", m.Role == "assistant", m.Role == "tool", m.Role == "function": // calls of another model's tools are left out
+			turns = addTurn(turns, t)
 		default:
 			return nil, "", bad("a message has the unknown role %q", text.Runes(m.Role, 40))
 		}
@@ -87,15 +86,9 @@ func (m *chatMessage) turn() (turn, error) {
 			texts = append(texts, p.Text)
 		case "refusal":
 		case "image_url", "file":
-			kind, data, err := dataURL(cmp.Or(p.Image.URL, p.File.Data))
-			if err != nil {
+			if err := t.addFile("", p.File.Name, cmp.Or(p.Image.URL, p.File.Data)); err != nil {
 				return t, err
 			}
-			b, err := block(kind, p.File.Name, data)
-			if err != nil {
-				return t, err
-			}
-			t.blocks = append(t.blocks, b)
 		default:
 			return t, bad("parts of the type %q cannot be sent to the agent", text.Runes(p.Type, 40))
 		}
