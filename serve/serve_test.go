@@ -531,6 +531,12 @@ func TestMessageAfterBrokenRequest(t *testing.T) {
 	r := s.open("chat", 0)
 	defer r.close()
 	r.until(t, isType("run_end"))
+	l := s.server.live(place{"", "chat"})
+	defer l.leave()
+	l.hosted.mu.Lock()
+	done := l.hosted.done
+	l.hosted.mu.Unlock()
+	<-done // the run of the first message looks for its last fact until then
 	const message = `{"id":"m","text":"more"}`
 	entered := make(chan struct{})
 	store.hold.Store(&entered)
