@@ -107,6 +107,9 @@ func (e endpoint) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		e.server.log().Error("a request failed", "route", e.pattern(), "error", err)
 	}
 	e.server.noteRefusal(w, err)
+	if err != nil && errorOf(err).Status == http.StatusInternalServerError && e.server.isClosed() {
+		err = errClosed // the shutdown closed a session that the request used
+	}
 	switch {
 	case err != nil && e.fail != nil:
 		e.fail(c, errorOf(err))
