@@ -59,7 +59,7 @@ func TestLongSignals(t *testing.T) {
 		return event.Event{Session: "s", Data: event.TextDelta{Key: "k", Text: text}}
 	}
 	var sent []event.Event
-	for _, n := range []int{1, 2600, 2700, 3000, 20_000, 5, 60_000, 1} {
+	for _, n := range []int{1, 2600, 2700, 1, 3000, 20_000, 5, 60_000, 1, 3000, 1} {
 		sent = append(sent, delta(strings.Repeat("ä€\x00\n", n)))
 	}
 	all := append(sent[:len(sent):len(sent)], delta(strings.Repeat("x", 1<<20)), delta("last"))
@@ -123,7 +123,7 @@ func TestLostCommits(t *testing.T) {
 	pool := admin(t, url)
 	ctx := t.Context()
 	opened := func(worker string) session.Log {
-		log, err := connect(t, url, postgres.Options{}).Store(worker, nil).Open(ctx, "s", session.Header{})
+		log, err := connect(t, url, postgres.Options{Lease: time.Hour}).Store(worker, nil).Open(ctx, "s", session.Header{})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -303,9 +303,8 @@ func TestDiskFull(t *testing.T) {
 	complete(t, db, client, 11)
 }
 
-// complete waits for prompt p of the sessions s0, s1, …, and checks their facts. It returns how many calls
-// have an unknown outcome.
-func complete(t *testing.T, db *postgres.DB, client *durable.Client, sessions int) (unknown int) {
+// complete waits for prompt p of the sessions s0, s1, …, and checks and counts their facts.
+func complete(t *testing.T, db *postgres.DB, client *durable.Client, sessions int) (sum factCounts) {
 	t.Helper()
 	for i := range sessions {
 		id := fmt.Sprint("s", i)
@@ -315,9 +314,9 @@ func complete(t *testing.T, db *postgres.DB, client *durable.Client, sessions in
 		if err != nil || end.Reason != event.Completed {
 			t.Errorf("the prompt of %s ended as %s, %v", id, end.Reason, err)
 		}
-		unknown += validFacts(t, db.Store("", nil), id).unknown
+		sum.add(validFacts(t, db.Store("", nil), id))
 	}
-	return unknown
+	return sum
 }
 
 // The clock of the database alone counts: one that is an hour away from those of the workers

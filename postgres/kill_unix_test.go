@@ -107,6 +107,10 @@ func killedAgent(session string, ran func(tool, call string) error) *agent.Agent
 // factCounts counts facts of a session.
 type factCounts struct{ resumed, unknown, calls int }
 
+func (c *factCounts) add(n factCounts) {
+	c.resumed, c.unknown, c.calls = c.resumed+n.resumed, c.unknown+n.unknown, c.calls+n.calls
+}
+
 // validFacts counts facts, and holds that each call has one result.
 func validFacts(t *testing.T, store session.Store, id string) (n factCounts) {
 	t.Helper()
@@ -150,10 +154,10 @@ func startWorker(t *testing.T, url string) *exec.Cmd {
 	return c
 }
 
-// TestKilledProcesses kills worker processes at random moments. KILLS says how often; 20 is
-// the default.
+// TestKilledProcesses kills worker processes at random moments. KILLS says how often; 6 is
+// the default, because [TestKilledInPhases] kills more.
 func TestKilledProcesses(t *testing.T) {
-	kills := 20
+	kills := 6
 	if n, err := strconv.Atoi(os.Getenv("KILLS")); err == nil {
 		kills = n
 	}
@@ -208,8 +212,7 @@ func TestKilledProcesses(t *testing.T) {
 	}
 	var sum factCounts
 	for i := range sessions {
-		n := validFacts(t, db.Store("", nil), fmt.Sprint("s", i))
-		sum.resumed, sum.unknown, sum.calls = sum.resumed+n.resumed, sum.unknown+n.unknown, sum.calls+n.calls
+		sum.add(validFacts(t, db.Store("", nil), fmt.Sprint("s", i)))
 	}
 	t.Logf("%d prompts, %d calls, %d charges; runs were resumed %d times; the outcome of %d calls is not known", len(sent), sum.calls, charges, sum.resumed, sum.unknown)
 	for _, w := range workers { // and they end when they are asked to

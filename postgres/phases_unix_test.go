@@ -176,13 +176,13 @@ func (s saboteur) agent(session string) *agent.Agent {
 func phaseProcess(url string) error {
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM)
 	defer stop()
-	pool, err := pgxpool.New(ctx, url)
+	pool, err := pgxpool.New(ctx, url+"&pool_max_conns=4")
 	if err != nil {
 		return err
 	}
 	defer pool.Close()
 	s := saboteur{pool}
-	db, err := postgres.OpenTraced(ctx, url+"&application_name="+strconv.Itoa(os.Getpid()), postgres.Options{Lease: phaseLease}, s)
+	db, err := postgres.OpenTraced(ctx, url+"&pool_max_conns=8&application_name="+strconv.Itoa(os.Getpid()), postgres.Options{Lease: phaseLease}, s)
 	if err != nil && ctx.Err() != nil {
 		return nil // it was asked to end before it began
 	}
@@ -297,7 +297,7 @@ func inPhases(t *testing.T, act string, times int) {
 	pool := admin(t, url)
 	tables(t, pool)
 	seed := rand.Uint64()
-	t.Logf("seed %d: %d processes get %s", seed, times, act)
+	t.Logf("seed %d: %s %d processes", seed, act, times)
 	random := rand.New(rand.NewPCG(seed, 0))
 	client := &durable.Client{Backend: db, Engine: db.Engine()}
 	f := newFleet(t, 3, workerVar+"="+url, phasesVar+"=1")
@@ -428,6 +428,7 @@ func continueLater(ctx context.Context, t *testing.T, f *fleet, client *durable.
 	if after := read(); len(after) != len(before) {
 		t.Errorf("%s: %d facts came after a stopped process was continued", session, len(after)-len(before))
 	}
+	f.signal(pid, syscall.SIGTERM) // there is one in its place
 }
 
 // checkProcesses checks what processes that were killed or stopped have left.
@@ -444,7 +445,8 @@ func checkProcesses(t *testing.T, db *postgres.DB, pool *pgxpool.Pool) (unknown 
 			t.Errorf("%s: %v, %v", what, list, err)
 		}
 	}
-	count("phases that no process came to", `SELECT session FROM plan WHERE pid IS NULL AND phase NOT IN ('write', 'child')`) // those may die in the moment before, with another session
+	// A process may die with another session in the moment before it would come to a phase that does not come again.
+	count("phases that no process came to", `SELECT phase FROM plan GROUP BY phase HAVING count(*) > count(pid) AND (phase NOT IN ('write', 'child', 'decide') OR count(*) > 2 * count(pid) AND count(*) > 1)`)
 	count("calls that may not be repeated and were", `SELECT call FROM ran WHERE tool IN ('charge', 'fee', 'refund') GROUP BY tool, call HAVING count(*) > 1`)
 	count("epochs with two writers", `SELECT session || '/' || epoch FROM wrote GROUP BY session, epoch HAVING count(DISTINCT who) > 1`)
 	count("facts of an earlier epoch", `SELECT session || '/' || seq FROM (SELECT session, seq, epoch, max(epoch) OVER (PARTITION BY session ORDER BY seq) AS most FROM wrote) w WHERE epoch < most`)
@@ -456,8 +458,7 @@ func checkProcesses(t *testing.T, db *postgres.DB, pool *pgxpool.Pool) (unknown 
 		t.Fatal(err)
 	}
 	for _, info := range list {
-		n := validFacts(t, db.Store("", nil), info.Session)
-		sum.resumed, sum.unknown, sum.calls = sum.resumed+n.resumed, sum.unknown+n.unknown, sum.calls+n.calls
+		sum.add(validFacts(t, db.Store("", nil), info.Session))
 	}
 	t.Logf("%d sessions, %d calls; runs were resumed %d times; the outcome of %d calls is not known", len(list), sum.calls, sum.resumed, sum.unknown)
 	return sum.unknown
@@ -496,7 +497,7 @@ func TestRollingDeploy(t *testing.T) {
 	f := newFleet(t, 0, workerVar+"="+url, phasesVar+"=1")
 	workers := []int{f.add(), f.add(), f.add()}
 	var sent [][2]string
-	for i := range number("DEPLOYS", 9) {
+	for i := range number("DEPLOYS", 6) {
 		for k := range 4 {
 			session := fmt.Sprint("s", (4*i+k)%12)
 			id, err := client.Send(t.Context(), session, "", durable.Prompt{Text: "do it"})

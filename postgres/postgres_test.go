@@ -96,7 +96,7 @@ func TestDurable(t *testing.T) {
 	}
 	const beat = time.Second
 	durabletest.Run(t, false, func(t *testing.T) durabletest.Pair {
-		url := server.Database(t)
+		url := server.Database(t) + "&pool_max_conns=4" // many tests share the server
 		return durabletest.Pair{
 			Connect: func() (durable.Backend, func()) {
 				db := connect(t, url, postgres.Options{Lease: beat})

@@ -366,8 +366,10 @@ func compacted(s *suite) {
 	h, _ := s.world.agent(s.Context(), durable.Where{Session: "s"})
 	h.Agent.Sessions = b.Store("", nil)
 	session := h.Agent.Session("s")
-	if _, err := session.Do(s.Context(), agent.Input{ID: "c", Compact: true}); err != nil {
-		s.Fatal(err)
+	for _, in := range []agent.Input{{ID: "c", Compact: true}, {Text: "do more"}} {
+		if _, err := session.Do(s.Context(), in); err != nil {
+			s.Fatal(err)
+		}
 	}
 	if err := session.Close(); err != nil {
 		s.Error(err)

@@ -89,7 +89,7 @@ func (s *Server) Begin() error {
 }
 
 func (s *Server) begin() error {
-	s.cmd = s.command("postgres", "-D", s.data(), "-k", s.dir, "-c", "listen_addresses=", "-c", "max_connections=300", "-c", "shared_buffers=64MB")
+	s.cmd = s.command("postgres", "-D", s.data(), "-k", s.dir, "-c", "listen_addresses=", "-c", "max_connections=800", "-c", "shared_buffers=64MB")
 	log, err := os.OpenFile(filepath.Join(s.dir, "log"), os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
 	if err != nil {
 		return err
@@ -126,12 +126,21 @@ func (s *Server) begin() error {
 	return errors.New("postgres does not answer after 15 s")
 }
 
-// Kill ends the server at once, as a crash does. What was committed is kept.
+// Kill ends the server at once, as pg_ctl stop -m immediate does. What was committed is kept,
+// unless its commits are asynchronous.
 func (s *Server) Kill() {
-	_ = s.cmd.Process.Signal(os.Kill)
-	<-s.ended
-	s.killWorkers()
+	quit(s.cmd)
+	select {
+	case <-s.ended:
+	case <-time.After(5 * time.Second):
+		_ = s.cmd.Process.Signal(os.Kill)
+		<-s.ended
+		s.killWorkers()
+	}
 }
+
+// Exec carries out a statement of an administrator.
+func (s *Server) Exec(tb testing.TB, statement string) { tb.Helper(); s.exec(tb, statement) }
 
 // Stop ends the server and removes its folder.
 func (s *Server) Stop() error {

@@ -44,3 +44,6 @@ func dropRoot(c *exec.Cmd) {
 
 // killWorkers ends the processes that the server has started.
 func (s *Server) killWorkers() { _ = syscall.Kill(-s.cmd.Process.Pid, syscall.SIGKILL) }
+
+// quit asks the server to end without a checkpoint.
+func quit(c *exec.Cmd) { _ = c.Process.Signal(syscall.SIGQUIT) }
