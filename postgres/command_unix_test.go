@@ -147,6 +147,8 @@ func TestCommand(t *testing.T) {
 			llmtest.Reply(results)),
 		"child task": llmtest.Steps(llmtest.Say("The child is done.")),
 		"plan":       said,
+		"todo":       llmtest.Steps(llmtest.Call(llmtest.Use("", "TaskCreate", map[string]any{"subject": "Build the house"})), llmtest.Say("Noted.")),
+		"done":       llmtest.Steps(llmtest.Call(llmtest.Use("", "TaskList", map[string]any{})), llmtest.Reply(results)),
 	}))
 
 	t.Run("resume", func(t *testing.T) {
@@ -227,6 +229,13 @@ func TestCommand(t *testing.T) {
 		c := c.in(t)
 		c.run(0, "-p", "plan", "--session-id", "plan", "--permission-mode", "plan")
 		c.holds(c.run(0, "-p", "--resume", "plan", "more", "--output-format", "stream-json", "--verbose"), `"permissionMode":"plan"`)
+	})
+	t.Run("tasks", func(t *testing.T) {
+		c := c.in(t)
+		c.run(0, "-p", "todo", "--session-id", "tasks", "--tools", "TaskCreate,TaskList")
+		c.env = append(c.env, "OPENAGENT_HOME="+t.TempDir()) // as on another machine
+		c.holds(c.run(0, "-p", "--resume", "tasks", "done", "--tools", "TaskCreate,TaskList"), "Build the house")
+		c.holds(c.run(2, "sessions", "verify"), "checked by the database")
 	})
 	t.Run("doctor", func(t *testing.T) {
 		c := c.in(t)

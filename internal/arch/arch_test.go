@@ -849,6 +849,7 @@ var rules = map[string][]string{
 		"internal/front",
 		"durable",  // openagent worker
 		"postgres", // the sessions of --store
+		"team",     // their tasks
 		"serve",
 		"internal/media",
 		"internal/parts",

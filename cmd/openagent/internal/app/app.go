@@ -7,6 +7,7 @@ import (
 	"encoding/json"
 	"errors"
 	"maps"
+	"slices"
 	"strings"
 	"sync/atomic"
 	"time"
@@ -218,6 +219,9 @@ func (s *App) build(ctx context.Context, h *cli.IO, b Build) error {
 		Getenv: h.Getenv, Version: cli.Version(),
 		Warn: func(part coding.Part, err error) { b.warn(h, part, err) },
 		Hide: func(secret string) { h.Secrets = append(h.Secrets, secret) },
+	}
+	if !slices.Contains(b.Without, coding.Team) {
+		options.Builtins.Team = sessionstore.Team(b.Sessions)
 	}
 	if k := s.host; k != nil {
 		options.Agent.Hooks, options.DialHost = k.Hooks, k.Dial

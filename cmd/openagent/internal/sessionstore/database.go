@@ -15,6 +15,7 @@ import (
 	"github.com/openagent-go/agent/cmd/openagent/internal/settings"
 	"github.com/openagent-go/agent/postgres"
 	"github.com/openagent-go/agent/session"
+	"github.com/openagent-go/agent/team"
 )
 
 // connectLimit is the time for connecting to a database and preparing its tables.
@@ -42,7 +43,7 @@ func Open(ctx context.Context, h *cli.IO, at settings.Place, project string) (se
 	if err != nil {
 		return nil, err
 	}
-	return &database{db.Store(name(), nil).(stored), filepath.Join(home, "stores", projectName(address))}, nil
+	return &database{db.Store(name(), nil).(stored), db.team, filepath.Join(home, "stores", projectName(address))}, nil
 }
 
 // name names this process for people who look at the database.
@@ -65,11 +66,19 @@ type stored interface {
 	Worker(ctx context.Context, id string) (string, error)
 }
 
-// A database is a store in a database. What else belongs to a session is in files of this machine:
-// checkpoints, tasks and teams.
+// A database is a store in a database. Checkpoints of its sessions are in files of this machine.
 type database struct {
 	stored
+	team   *team.Store
 	folder string
+}
+
+// Team returns the tasks and teams of the sessions in a database, nil for another store.
+func Team(store session.Store) *team.Store {
+	if d, ok := store.(*database); ok {
+		return d.team
+	}
+	return nil
 }
 
 // Folder returns the folder of the files of the sessions.
@@ -111,15 +120,21 @@ func (d *database) IDs(ctx context.Context) ([]string, error) {
 // databases are the open databases of a process, by URL.
 type databases struct {
 	mu   sync.Mutex
-	open map[string]*postgres.DB
+	open map[string]*Connected
+}
+
+// Connected is an open database.
+type Connected struct {
+	*postgres.DB
+	team *team.Store
 }
 
 // Database opens a database, or returns the one that is open. source says what names it.
-func Database(ctx context.Context, h *cli.IO, address, source string) (*postgres.DB, error) {
+func Database(ctx context.Context, h *cli.IO, address, source string) (*Connected, error) {
 	if err := checkAddress(address); err != nil {
 		return nil, cli.Usagef("%s: %w", source, err)
 	}
-	all, _ := h.Databases.LoadOrStore(shared, &databases{open: map[string]*postgres.DB{}})
+	all, _ := h.Databases.LoadOrStore(shared, &databases{open: map[string]*Connected{}})
 	d := all.(*databases)
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -135,8 +150,9 @@ func Database(ctx context.Context, h *cli.IO, address, source string) (*postgres
 		}
 		return nil, cli.Usagef("%s: %s", source, strings.TrimPrefix(err.Error(), "postgres: "))
 	}
-	d.open[address] = db
-	return db, nil
+	c := &Connected{db, db.Team()}
+	d.open[address] = c
+	return c, nil
 }
 
 // shared is the key of the databases of a process.
@@ -155,6 +171,7 @@ func Close(h *cli.IO) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	for _, db := range d.open {
+		_ = db.team.Close() // its programs are gone with the lease at the latest
 		db.Close()
 	}
 	clear(d.open)

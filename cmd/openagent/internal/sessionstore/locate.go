@@ -31,8 +31,13 @@ func Stores(ctx context.Context, h *cli.IO, at settings.Place, all bool) ([]sess
 // OfAllFolders reports whether a store of a place has the sessions of all folders, and not those of a
 // project alone.
 func OfAllFolders(store session.Store, at settings.Place) bool {
+	return InDatabase(store) || at.Dir != ""
+}
+
+// InDatabase reports whether the sessions of a store are in a database.
+func InDatabase(store session.Store) bool {
 	_, ok := store.(*database)
-	return ok || at.Dir != ""
+	return ok
 }
 
 // Locate finds a session in the store that the flags name, else in any project. The id may be the

@@ -13,7 +13,6 @@ import (
 	"strings"
 
 	"github.com/openagent-go/agent/cmd/openagent/internal/cli"
-	"github.com/openagent-go/agent/cmd/openagent/internal/settings"
 	"github.com/openagent-go/agent/event"
 	"github.com/openagent-go/agent/internal/claudelog"
 	"github.com/openagent-go/agent/session"
@@ -78,7 +77,7 @@ func Find(ctx context.Context, h *cli.IO, shown string, store session.Store, id 
 	if !errors.Is(err, session.ErrNotFound) {
 		return id, err
 	}
-	if OfAllFolders(store, settings.Place{}) {
+	if InDatabase(store) {
 		return "", cli.Usagef("%s: there is no session %s in the database; openagent sessions list shows those there", shown, id)
 	}
 	others, _ := Projects(h) // a store that cannot be listed is skipped

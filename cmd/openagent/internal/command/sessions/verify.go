@@ -81,6 +81,9 @@ func verifySessions(ctx context.Context, h *cli.IO, o *sessionsOptions, ids []st
 			return err
 		}
 		for _, s := range stores {
+			if sessionstore.InDatabase(s) {
+				return cli.Usagef("sessions verify reads the files of sessions; those of a database are checked by the database")
+			}
 			found, err := sessiondir.IDs(ctx, s)
 			if err != nil {
 				return err

@@ -120,10 +120,11 @@ func run(ctx context.Context, h *cli.IO, o *options) error {
 	if address == "" {
 		return cli.Usagef("a worker needs the database of the sessions: give --store postgres://host/database, or set OPENAGENT_STORE")
 	}
-	db, err := sessionstore.Database(ctx, h, address, source)
+	connected, err := sessionstore.Database(ctx, h, address, source)
 	if err != nil {
 		return err
 	}
+	db := connected.DB
 	host, err := os.Hostname()
 	if err != nil {
 		host = "unknown"
