@@ -22,33 +22,32 @@ func (s *Session) recordedRun(ctx context.Context, id string) (r recordedRun, er
 		return r, err
 	}
 	all = conversation.Path(all)
-	first, end, open, found := 0, -1, false, false
+	first, open, found := 0, false, false
 	for i := range all {
-		begins, mine := false, false
+		begins, input := false, ""
 		switch d := all[i].Data.(type) {
 		case event.UserMessage:
-			begins, mine = d.Delivery == fact.AsPrompt, d.ID == id
+			begins, input = d.Delivery == fact.AsPrompt, d.ID
 		case fact.CompactionRequested:
-			begins, mine = true, d.ID == id
+			begins, input = true, d.ID
 		case event.Resumed:
 			open = true
 		case event.RunEnd:
-			open, end = false, i
+			open, r.end = false, &Result{Session: s.ID, RunEnd: d}
 		}
 		if begins && !open {
 			if found { // the next run
 				all = all[:i]
 				break
 			}
-			first, end, open = i, -1, true
+			first, open, r.end = i, true, nil
 		}
-		found = found || mine
+		found = found || input == id
 	}
 	r.facts, r.unfinished = all[first:], open
-	if end < 0 {
+	if r.end == nil {
 		return r, nil
 	}
-	r.end = &Result{Session: s.ID, RunEnd: all[end].Data.(event.RunEnd)}
 	if s.mu.Lock(); r.end.Reason == event.Suspended && s.state != nil && s.state.Last == all[len(all)-1].Seq {
 		r.unfinished = open || len(s.state.State.Asking()) == 0 // all decisions were made
 	}
