@@ -113,6 +113,16 @@ func BenchmarkRead(b *testing.B) {
 			}
 		}
 	})
+	b.Run("fork 5000", func(b *testing.B) {
+		for i := 0; b.Loop(); i++ {
+			if err := session.Fork(b.Context(), store, "s", fmt.Sprint("f", i), 0); err != nil {
+				b.Fatal(err)
+			}
+			if err := session.Delete(b.Context(), store, fmt.Sprint("f", i)); err != nil {
+				b.Fatal(err)
+			}
+		}
+	})
 	b.Run("open", func(b *testing.B) {
 		for b.Loop() {
 			log, err := store.Open(b.Context(), "s", session.Header{})

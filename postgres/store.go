@@ -21,7 +21,8 @@ import (
 )
 
 // Store implements [durable.Backend]. The store also implements [session.Stater],
-// [session.LastReader], [session.Nester], [session.Deleter] and [session.Waiter].
+// [session.LastReader], [session.Nester], [session.Deleter], [session.Creator] and
+// [session.Waiter].
 //
 // Each append is on the disk of the database when it returns, also without sync.
 func (d *DB) Store(worker string, lost func()) session.Store {
@@ -41,6 +42,7 @@ var (
 	_ session.LastReader = (*store)(nil)
 	_ session.Nester     = (*store)(nil)
 	_ session.Deleter    = (*store)(nil)
+	_ session.Creator    = (*store)(nil)
 	_ session.Waiter     = (*store)(nil)
 )
 
@@ -254,6 +256,64 @@ func (s *store) infos(ctx context.Context, where string, args ...any) ([]session
 		list = append(list, sum.Info())
 	}
 	return list, nil
+}
+
+// Create implements [session.Creator]: in one transaction, with a statement for many facts.
+func (s *store) Create(ctx context.Context, h session.Header, facts []event.Event) error {
+	id := h.Session
+	if err := cmp.Or(session.CheckID(id), session.CheckAppend(ctx, id, 0, 0, facts)); err != nil {
+		return err
+	}
+	if h.Created.IsZero() {
+		h.Created = time.Now()
+	}
+	h.Created = h.Created.UTC().Round(0)
+	header, err := json.Marshal(h)
+	if err != nil {
+		return err
+	}
+	sum := session.Summary{Header: h}
+	for _, e := range facts {
+		sum.Add(e)
+	}
+	summary, err := json.Marshal(&sum)
+	if err != nil {
+		return err
+	}
+	updated := h.Created
+	if len(facts) > 0 {
+		updated = facts[len(facts)-1].Time
+	}
+	err = pgx.BeginFunc(ctx, s.db.pool, func(tx pgx.Tx) error {
+		var n int64
+		err := tx.QueryRow(ctx, `
+			INSERT INTO openagent.sessions (space, id, header, summary, last, updated) VALUES ($1, $2, $3, $4, $5, $6)
+			ON CONFLICT (space, id) DO NOTHING RETURNING n`, s.space, id, header, summary, len(facts), updated.UnixNano()).Scan(&n)
+		if errors.Is(err, pgx.ErrNoRows) {
+			return fmt.Errorf("%w: %s", session.ErrExists, id)
+		}
+		if err != nil {
+			return err
+		}
+		for part := range slices.Chunk(facts, lastPage) {
+			r, err := rowsOf(part)
+			if err != nil {
+				return err
+			}
+			if _, err := tx.Exec(ctx, `
+				INSERT INTO openagent.facts (session, seq, prev, time, type, data)
+				SELECT $1, u.* FROM unnest($2::bigint[], $3::bigint[], $4::bigint[], $5::text[], $6::text[]) u`,
+				n, r.seqs, r.prevs, r.times, r.types, r.data); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		return cmp.Or(ctx.Err(), err)
+	}
+	s.db.hub.appended(s.space + id) // somebody may wait for it
+	return nil
 }
 
 // Delete implements [session.Deleter].

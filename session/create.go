@@ -16,15 +16,13 @@ import (
 	"github.com/openagent-go/agent/internal/safefile"
 )
 
-// A maker makes sessions that are there whole or not at all, whenever the
-// program is killed.
-type maker interface {
-	createWhole(ctx context.Context, header Header, facts []event.Event) error
+// A forker makes forks that are there whole or not at all, whenever the program is killed.
+type forker interface {
 	forkWhole(ctx context.Context, src Store, from Info, to string, through int64) error
 }
 
-// createWhole implements maker.
-func (d folderStore) createWhole(ctx context.Context, header Header, facts []event.Event) error {
+// Create implements [Creator].
+func (d folderStore) Create(ctx context.Context, header Header, facts []event.Event) error {
 	if header.Branch == "" && header.Parent == nil && header.Dir != "" {
 		header.Branch = branchAt(header.Dir)
 	}
@@ -41,7 +39,7 @@ func (d folderStore) createWhole(ctx context.Context, header Header, facts []eve
 	})
 }
 
-// forkWhole implements maker. The lines of the facts are checked and copied as
+// forkWhole implements forker. The lines of the facts are checked and copied as
 // they are, so that a fork costs as little as a copy of the file.
 func (d folderStore) forkWhole(ctx context.Context, src Store, from Info, to string, through int64) error {
 	source, ok := src.(folderStore)

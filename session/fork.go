@@ -26,7 +26,7 @@ func Latest(ctx context.Context, s Store) (Info, error) {
 // number through; 0 means all. Neither session needs the other later. The fork has the
 // sub-agents that these facts record, by the same ids, with all work begun by then. It
 // fails with [ErrExists] if there is a session named to, and with [ErrNotFound] if from or
-// the fact is missing. In a [Dir] a fork is there whole or not at all, also when the
+// the fact is missing. In a [Creator], such as [Dir], a fork is there whole or not at all, also when the
 // program is killed in the meantime.
 func Fork(ctx context.Context, s Store, from, to string, through int64) error {
 	if err := fork(ctx, s, from, to, through); err != nil {
@@ -63,8 +63,8 @@ func forkTo(ctx context.Context, src, dst Store, parent Info, to string, through
 	} else if !errors.Is(err, ErrNotFound) {
 		return err
 	}
-	if m, ok := dst.(maker); ok {
-		return m.forkWhole(ctx, src, parent, to, through)
+	if f, ok := dst.(forker); ok {
+		return f.forkWhole(ctx, src, parent, to, through)
 	}
 	return forkFacts(ctx, src, dst, parent, to, through)
 }
@@ -98,7 +98,8 @@ func copyFacts(ctx context.Context, src, dst Store, header Header, from string, 
 
 // Create makes the session header.Session out of facts, which are numbered from 1.
 // All of them are on the disk when it returns. It fails with [ErrExists] where
-// there is such a session already. A failure leaves no session behind.
+// there is such a session already. A failure leaves no session behind. If the program is
+// killed, only a [Creator] leaves none either.
 func Create(ctx context.Context, s Store, header Header, facts []event.Event) error {
 	if _, err := Stat(ctx, s, header.Session); err == nil {
 		return fmt.Errorf("creating session: %w: %s", ErrExists, header.Session)
@@ -112,8 +113,8 @@ func Create(ctx context.Context, s Store, header Header, facts []event.Event) er
 }
 
 func create(ctx context.Context, s Store, header Header, facts []event.Event) error {
-	if m, ok := s.(maker); ok {
-		return m.createWhole(ctx, header, facts)
+	if c, ok := s.(Creator); ok {
+		return c.Create(ctx, header, facts)
 	}
 	id := header.Session
 	log, err := s.Open(ctx, id, header)

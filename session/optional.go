@@ -37,3 +37,12 @@ type Deleter interface {
 	// and with [ErrNotFound].
 	Delete(ctx context.Context, id string) error
 }
+
+// A Creator is a [Store] that makes a session with its facts whole or not at all, whenever
+// the program is killed. [Create], [Fork] and [Copy] use it. In other stores they append the
+// facts in several steps.
+type Creator interface {
+	// Create makes the session header.Session out of facts, which are numbered from 1. It
+	// fails with [ErrExists]. All facts are on the disk when it returns.
+	Create(ctx context.Context, header Header, facts []event.Event) error
+}

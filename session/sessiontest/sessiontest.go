@@ -43,6 +43,7 @@ func Run(t *testing.T, open func(t *testing.T) session.Store) {
 		"search":             searched,
 		"fork":               fork,
 		"fork refused":       forkRefused,
+		"create":             created,
 		"fork with agents":   agents,
 		"delete":             deleted,
 		"wait":               waiting,
