@@ -216,8 +216,13 @@ func paired(parts []wire.Part, last bool) []wire.Part {
 	find := func(kind wire.Kind, ref string) bool {
 		return slices.ContainsFunc(parts, func(p wire.Part) bool { return p.Kind == kind && p.Ref == ref })
 	}
-	return slices.DeleteFunc(slices.Clone(parts), func(p wire.Part) bool {
-		return p.Kind == wire.ServerCall && !last && !find(wire.ServerAnswer, p.Ref) ||
-			p.Kind == wire.ServerAnswer && !find(wire.ServerCall, p.Ref)
-	})
+	kept := make([]wire.Part, 0, len(parts))
+	for i := range parts { // slices.DeleteFunc would make every program larger
+		p := &parts[i]
+		if p.Kind == wire.ServerCall && !last && !find(wire.ServerAnswer, p.Ref) || p.Kind == wire.ServerAnswer && !find(wire.ServerCall, p.Ref) {
+			continue
+		}
+		kept = append(kept, *p)
+	}
+	return kept
 }
