@@ -117,6 +117,9 @@ func create(ctx context.Context, s Store, header Header, facts []event.Event) er
 		return c.Create(ctx, header, facts)
 	}
 	id := header.Session
+	if err := CheckAppend(ctx, id, 0, 0, facts); err != nil {
+		return err
+	}
 	log, err := s.Open(ctx, id, header)
 	if err != nil {
 		return err
