@@ -8,6 +8,7 @@ import (
 	"github.com/openagent-go/agent"
 	"github.com/openagent-go/agent/durable"
 	"github.com/openagent-go/agent/event"
+	"github.com/openagent-go/agent/internal/fact"
 	"github.com/openagent-go/agent/internal/text"
 	"github.com/openagent-go/agent/llm"
 	"github.com/openagent-go/agent/permission"
@@ -116,13 +117,13 @@ func createSession(s *Server, c *call) (any, error) {
 	return accepted{in.Session, input.ID, known}, nil
 }
 
-// beganWith returns an error if the session began with another message.
+// beganWith returns an error if the session began with another message. Notes of the agent may come before it.
 func (l *live) beganWith(ctx context.Context, id string) error {
 	for e, err := range l.store.Read(ctx, l.at.id, 0) {
 		if err != nil {
 			return err
 		}
-		if d, ok := e.Data.(event.UserMessage); ok {
+		if d, ok := e.Data.(event.UserMessage); ok && d.Delivery == fact.AsPrompt {
 			if d.ID == id {
 				return nil
 			}

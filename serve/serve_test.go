@@ -586,9 +586,13 @@ func TestMessageNamedResume(t *testing.T) {
 	s.fails("POST", "/v1/sessions/chat/messages", `{"id":"resume","text":"more"}`, 409, "session_busy")
 }
 
-// A request for a new session adds nothing to one that began with another message.
+// A request for a new session adds nothing to one that began with another message. Notes about the folder,
+// which come before the first message, change nothing in that.
 func TestSessionExists(t *testing.T) {
-	s := newSite(t, agent.Agent{Model: llmtest.Script(llmtest.Say("one"))})
+	notes := func(context.Context, agent.Place) []agent.Note {
+		return []agent.Note{{ID: "git", Text: "Branch: main"}}
+	}
+	s := newSite(t, agent.Agent{Model: llmtest.Script(llmtest.Say("one")), Context: notes})
 	s.do("POST", "/v1/sessions", `{"session":"chat","id":"m1","text":"hello"}`, 201, nil)
 	r := s.open("chat", 0)
 	r.until(t, isType("run_end"))
