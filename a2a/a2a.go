@@ -26,6 +26,7 @@ import (
 	"io"
 	"log/slog"
 	"net/http"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -246,7 +247,15 @@ const maxAnswered = 1000
 // answer the next one.
 type answered struct {
 	mu    sync.Mutex
-	calls map[string]*answerOf // by user, task and message
+	calls map[answerKey]*answerOf
+	order []answerKey // the oldest first
+}
+
+// An answerKey names a message to a task.
+type answerKey struct {
+	user    string
+	task    a2a.TaskID
+	message string
 }
 
 // An answerOf is what a message has answered.
@@ -255,15 +264,22 @@ type answerOf struct {
 	call string     // "": it has answered nothing
 }
 
-// of returns what a message has answered.
-func (a *answered) of(key string) *answerOf {
+// of returns what a message has answered. If there are too many, the oldest of the same user is forgotten:
+// one user who sends many must not make the handler forget the answers of others.
+func (a *answered) of(key answerKey) *answerOf {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	if a.calls[key] == nil {
-		if a.calls == nil || len(a.calls) >= maxAnswered {
-			a.calls = map[string]*answerOf{}
+		if len(a.order) >= maxAnswered {
+			i := max(0, slices.IndexFunc(a.order, func(k answerKey) bool { return k.user == key.user }))
+			delete(a.calls, a.order[i])
+			a.order = slices.Delete(a.order, i, i+1)
+		}
+		if a.calls == nil {
+			a.calls = map[answerKey]*answerOf{}
 		}
 		a.calls[key] = &answerOf{}
+		a.order = append(a.order, key)
 	}
 	return a.calls[key]
 }

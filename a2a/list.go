@@ -3,6 +3,7 @@ package a2aagent
 import (
 	"cmp"
 	"context"
+	"errors"
 	"net/http"
 	"net/url"
 	"slices"
@@ -16,8 +17,10 @@ import (
 	"github.com/openagent-go/agent/session"
 )
 
-// maxListed is how many contexts a list looks at, the ones changed last.
-const maxListed = 100
+const (
+	maxListed    = 100     // contexts that a list looks at, the ones changed last
+	maxListBytes = 4 << 20 // of a page of a list, unless its first task is larger
+)
 
 // states are the states of the protocol.
 var states = []a2a.TaskState{a2a.TaskStateSubmitted, a2a.TaskStateWorking, a2a.TaskStateInputRequired, a2a.TaskStateAuthRequired,
@@ -68,14 +71,22 @@ func (o *operations) ListTasks(ctx context.Context, in *a2a.ListTasksRequest) (*
 	if in.PageToken != "" {
 		all = slices.DeleteFunc(all, func(l listed) bool { return l.before(after) <= 0 })
 	}
-	if len(all) > size {
-		out.NextPageToken = all[size-1].token()
-		all = all[:size]
-	}
-	for _, l := range all {
+	bytes := 0
+	for i, l := range all {
+		if len(out.Tasks) == size {
+			out.NextPageToken = all[i-1].token()
+			break
+		}
 		t, err := c.read(ctx, l.place)
+		if errors.Is(err, a2a.ErrTaskNotFound) { // its session was deleted meanwhile
+			continue
+		}
 		if err != nil {
 			return nil, protocolError(ctx, err)
+		}
+		if bytes += t.size(); len(out.Tasks) > 0 && bytes > maxListBytes {
+			out.NextPageToken = all[i-1].token()
+			break
 		}
 		one, err := c.shown(ctx, t, in.HistoryLength)
 		if err != nil {

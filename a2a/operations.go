@@ -290,7 +290,7 @@ func (o *operations) continueTask(ctx context.Context, c *caller, m *a2a.Message
 	if m.ContextID != "" && m.ContextID != t.session {
 		return nil, nil, invalid("the task belongs to another context")
 	}
-	before := o.h.answered.of(c.user + "\x00" + string(m.TaskID) + "\x00" + m.ID)
+	before := o.h.answered.of(answerKey{c.user, m.TaskID, m.ID})
 	before.mu.Lock()
 	defer before.mu.Unlock()
 	if before.call != "" {
@@ -445,16 +445,23 @@ func (c *caller) read(ctx context.Context, p place) (*task, error) {
 	return t, nil
 }
 
+// Facts come in pages that grow: most tasks have few facts, and long ones must not use up the requests of
+// their user.
+const (
+	firstPage   = 200
+	largestPage = 10000
+)
+
 // facts yields the facts of a session after one, all or those of a type.
 func (c *caller) facts(ctx context.Context, id string, after int64, typ string) iter.Seq2[event.Event, error] {
 	return func(yield func(event.Event, error) bool) {
-		for {
+		for limit := firstPage; ; limit = min(4*limit, largestPage) {
 			var page struct {
 				Events []event.Event
 				Last   int64
 				More   bool
 			}
-			if err := c.do(ctx, http.MethodGet, fmt.Sprintf("%s/events?limit=200&after=%d&types=%s", sessionPath(id), after, typ), nil, &page); err != nil {
+			if err := c.do(ctx, http.MethodGet, fmt.Sprintf("%s/events?limit=%d&after=%d&types=%s", sessionPath(id), limit, after, typ), nil, &page); err != nil {
 				yield(event.Event{}, err)
 				return
 			}

@@ -68,13 +68,17 @@ func sessionOf(message string) string {
 // answerArtifact is the artifact with the answer of a task.
 const answerArtifact a2a.ArtifactID = "answer"
 
-// maxHistory is how many messages of a task are kept: its first one and the latest.
-const maxHistory = 100
+// The history of a task has its first message and the latest.
+const (
+	maxHistory      = 100     // messages
+	maxHistoryBytes = 4 << 20 // of the latest messages, unless there is one alone
+)
 
 // A task is what the facts say about one.
 type task struct {
 	place
 	history []*a2a.Message
+	later   int    // bytes of the texts of the history after its first message
 	text    string // of the last answer
 	end     *event.RunEnd
 	over    bool      // the next prompt is on record
@@ -113,10 +117,29 @@ func isPrompt(d event.UserMessage) bool { return d.Delivery == "" || d.Delivery 
 func (t *task) keep(d event.UserMessage) {
 	m := a2a.NewMessageForTask(a2a.MessageRoleUser, t.place, a2a.NewTextPart(d.Message.Text()))
 	m.ID = d.ID
-	if len(t.history) == maxHistory {
+	t.history = append(t.history, m)
+	if len(t.history) > 1 {
+		t.later += textOf(m)
+	}
+	for len(t.history) > 2 && (len(t.history) > maxHistory || t.later > maxHistoryBytes) {
+		t.later -= textOf(t.history[1])
 		t.history = append(t.history[:1], t.history[2:]...)
 	}
-	t.history = append(t.history, m)
+}
+
+// textOf returns the size of the text of a message.
+func textOf(m *a2a.Message) int { return len(m.Parts[0].Text()) }
+
+// size returns about how many bytes the task has.
+func (t *task) size() int {
+	n := len(t.text) + t.later
+	if len(t.history) > 0 {
+		n += textOf(t.history[0])
+	}
+	if t.end != nil {
+		n += len(t.end.Output)
+	}
+	return n
 }
 
 // status returns the state of the task. asked are the questions that wait for a person.
