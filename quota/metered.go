@@ -151,7 +151,7 @@ func (c *callCost) take(d llm.Delta, err error) {
 	c.began = true
 	c.streamed += len(d.Text)
 	if d.Done != nil {
-		usd := c.price.Cost(d.Done.Usage)
+		usd := c.price.Cost(llm.Usage{}.Add(d.Done.Usage)) // a host cannot report fewer tokens than none
 		c.usd = &usd
 	}
 }
