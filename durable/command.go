@@ -64,7 +64,8 @@ type Answer struct {
 	Answers []tool.Answer `json:"answers"` // one for each question
 }
 
-// A SetMode changes the permission mode of a session.
+// A SetMode changes the permission mode of a session. [permission.Bypass] is rejected unless the
+// worker's agent has it.
 type SetMode struct {
 	Mode permission.Mode `json:"mode"` // from the next call on
 }

@@ -14,6 +14,7 @@ import (
 	"github.com/openagent-go/agent/event"
 	"github.com/openagent-go/agent/internal/fact"
 	"github.com/openagent-go/agent/llm"
+	"github.com/openagent-go/agent/permission"
 	"github.com/openagent-go/agent/session"
 )
 
@@ -27,6 +28,7 @@ type visit struct {
 	lost    chan struct{}   // closed when another worker has opened the session
 	once    sync.Once       // closes lost
 	bound   bool
+	mode    permission.Mode // of the worker's agent
 	publish func(event.Event)
 	posted  <-chan struct{} // gets a value when a command comes
 
@@ -267,6 +269,9 @@ func (v *visit) answer(ctx context.Context, c Command) error {
 
 // prompted runs a prompt, or takes out of the inbox one that was worked on before.
 func (v *visit) prompted(ctx context.Context, in agent.Input) error {
+	if err := v.checkMode(in.Mode); err != nil {
+		return v.reject(ctx, in.ID, err)
+	}
 	v.setPrompt(in.ID)
 	err := v.follow(ctx, v.session.StreamInput(ctx, in), in.ID)
 	options := in.Model != "" || in.Output != nil || in.Tools != nil || in.Mode != "" || in.Budget != (agent.Budget{})
@@ -345,6 +350,9 @@ func (v *visit) carriedOut(ctx context.Context, c Command) (done bool, err error
 func (v *visit) set(ctx context.Context, c Command) error {
 	switch c := c.(type) {
 	case SetMode:
+		if err := v.checkMode(c.Mode); err != nil {
+			return err
+		}
 		return v.session.SetMode(ctx, c.Mode)
 	case SetModel:
 		m, err := findModel(v.session.Agent(), c.Name)

@@ -102,7 +102,7 @@ func (w *Worker) work(ctx context.Context, sessionID string, wake Wake) (Outcome
 	if hosted.Bound && w.Place == "" {
 		return "", errBound
 	}
-	pass := &visit{worker: w, wake: wake, id: sessionID, taken: ctx.Done(), lost: make(chan struct{}), bound: hosted.Bound}
+	pass := &visit{worker: w, wake: wake, id: sessionID, taken: ctx.Done(), lost: make(chan struct{}), bound: hosted.Bound, mode: hosted.Agent.Permissions.Mode}
 	pass.session = w.session(sessionID, &hosted, func() { pass.once.Do(func() { close(pass.lost) }) })
 	defer pass.session.Close()
 	if err := pass.open(ctx); err != nil {
@@ -112,6 +112,9 @@ func (w *Worker) work(ctx context.Context, sessionID string, wake Wake) (Outcome
 		if err := w.Backend.SetPlace(ctx, sessionID, w.Place); err != nil {
 			return "", err
 		}
+	}
+	if err := pass.narrow(context.WithoutCancel(ctx)); err != nil {
+		return outcomeOf(err)
 	}
 	if err := pass.applyKept(context.WithoutCancel(ctx)); err != nil {
 		return outcomeOf(err)
