@@ -66,7 +66,44 @@ func (c *Client) Prompt(ctx context.Context, sessionID, id, text string) (event.
 // for a person has not ended. Wait fails with [ErrRejected] if the prompt was rejected, and
 // otherwise waits for it until ctx ends, also if it was never sent. For a message that went
 // to a run, it is the end of that run.
-func (c *Client) Wait(ctx context.Context, sessionID, promptID string) (end event.RunEnd, err error) {
+func (c *Client) Wait(ctx context.Context, sessionID, promptID string) (event.RunEnd, error) {
+	events, after := c.latest(ctx, sessionID, promptID)
+	end, err := c.wait(ctx, sessionID, promptID, events, after)
+	if errors.Is(err, errMissed) {
+		end, err = c.wait(ctx, sessionID, promptID, nil, 0)
+	}
+	return end, err
+}
+
+// errMissed is the error of wait if the prompt may be on record before the facts that it reads.
+var errMissed = errors.New("the prompt is settled and was not seen")
+
+// latest returns the prompt and the prompts and ends of runs after it, if it is among the last ones, and
+// the number of the fact after which to read on. So Wait need not read a long session.
+func (c *Client) latest(ctx context.Context, sessionID, promptID string) (events []event.Event, after int64) {
+	for range 2 { // it may get on record between two looks
+		last, err := session.Last(ctx, c.Backend.Store("", nil), sessionID, 32, func(typ string) bool { return typ == "user_message" || typ == "run_end" })
+		if err != nil || len(last) == 0 {
+			return nil, 0 // reading on tells the error
+		}
+		for i, e := range last {
+			if m, ok := e.Data.(event.UserMessage); ok && m.ID == promptID {
+				return last[i:], last[len(last)-1].Seq
+			}
+		}
+		settled, err := c.Settled(ctx, sessionID, promptID)
+		switch {
+		case err != nil:
+			return nil, 0
+		case !settled: // it is in the inbox
+			return nil, last[len(last)-1].Seq
+		}
+	}
+	return nil, 0
+}
+
+// wait is Wait with the events that are known, and the number of the fact after which to read on.
+func (c *Client) wait(ctx context.Context, sessionID, promptID string, known []event.Event, after int64) (end event.RunEnd, err error) {
 	ctx, stop := context.WithCancelCause(ctx)
 	defer stop(nil)
 	var looking sync.WaitGroup
@@ -82,16 +119,17 @@ func (c *Client) Wait(ctx context.Context, sessionID, promptID string) (end even
 				return
 			case <-tick:
 			}
-			if _, err := c.Settled(ctx, sessionID, promptID); errors.Is(err, ErrRejected) {
+			settled, err := c.Settled(ctx, sessionID, promptID)
+			switch {
+			case errors.Is(err, ErrRejected):
 				stop(err)
+			case settled && after > 0:
+				stop(errMissed)
 			}
 		}
 	})
 	run := false
-	for e, err := range c.facts(ctx, sessionID, 0) {
-		if err != nil {
-			return event.RunEnd{}, cmp.Or(context.Cause(ctx), err)
-		}
+	ended := func(e event.Event) bool {
 		switch f := e.Data.(type) {
 		case event.UserMessage:
 			if f.ID == promptID && !run {
@@ -99,9 +137,20 @@ func (c *Client) Wait(ctx context.Context, sessionID, promptID string) (end even
 				close(found)
 			}
 		case event.RunEnd:
-			if run && f.Reason != event.Suspended {
-				return f, nil
-			}
+			end = f
+			return run && f.Reason != event.Suspended
+		}
+		return false
+	}
+	if slices.ContainsFunc(known, ended) {
+		return end, nil
+	}
+	for e, err := range c.facts(ctx, sessionID, after) {
+		if err != nil {
+			return event.RunEnd{}, cmp.Or(context.Cause(ctx), err)
+		}
+		if ended(e) {
+			return end, nil
 		}
 	}
 	return event.RunEnd{}, context.Cause(ctx)

@@ -290,6 +290,14 @@ func (s *memoryStore) Wait(ctx context.Context, id string, after int64) error {
 	return session.Wait(ctx, s.Store, id, after)
 }
 
+// Last implements [session.LastReader].
+func (s *memoryStore) Last(ctx context.Context, id string, n int, keep func(string) bool) ([]event.Event, error) {
+	if err := s.by.locked(ctx, func(*Memory) {}); err != nil {
+		return nil, err
+	}
+	return session.Last(ctx, s.Store, id, n, keep)
+}
+
 // Stat implements [session.Stater].
 func (s *memoryStore) Stat(ctx context.Context, id string) (session.Info, error) {
 	return session.Stat(ctx, s.Store, id)
