@@ -164,7 +164,7 @@ func (r *runner) leave(ctx context.Context, t taken, out durable.Outcome, failed
 	pool := r.db.pool
 	switch {
 	case failed != nil:
-		_, err := pool.Exec(ctx, `UPDATE openagent.wakes SET holder = '', failed = failed + 1, due = now() + least(power(2, failed) * $3::interval, $4::interval)
+		_, err := pool.Exec(ctx, `UPDATE openagent.wakes SET holder = '', failed = failed + 1, due = now() + least(power(2, least(failed, 20)) * $3::interval, $4::interval)
 			WHERE session = $1 AND holder = $2`, t.Session, r.holder, firstRetry, longestBeat)
 		return err
 	case out == durable.Elsewhere:

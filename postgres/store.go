@@ -106,11 +106,18 @@ func (s *store) Read(ctx context.Context, id string, after int64) iter.Seq2[even
 	}
 }
 
-// Facts of a page: the first one is small, because many readers want few facts.
+// Facts of a page: the first one is small, because many readers want few facts. A page ends with the
+// fact that makes it larger than pageBytes.
 const (
 	firstPage = 16
 	lastPage  = 256
+	pageBytes = 4 << 20
 )
+
+const pageQuery = `SELECT seq, prev, time, type, data FROM (
+	SELECT p.*, sum(octet_length(data)) OVER (ORDER BY seq) - octet_length(data) AS before FROM (
+		SELECT seq, prev, time, type, data FROM openagent.facts WHERE session = $1 AND seq > $2 ORDER BY seq LIMIT $3) p) q
+	WHERE before <= $4 ORDER BY seq`
 
 func (s *store) read(ctx context.Context, id string, after int64, yield func(event.Event) bool) error {
 	n, err := s.number(ctx, id)
@@ -118,7 +125,7 @@ func (s *store) read(ctx context.Context, id string, after int64, yield func(eve
 		return err
 	}
 	for limit := firstPage; ; limit = min(4*limit, lastPage) {
-		facts, err := s.facts(ctx, n, id, `seq > $2 ORDER BY seq LIMIT $3`, after, limit)
+		facts, bytes, err := s.facts(ctx, id, pageQuery, n, after, limit, pageBytes)
 		if err != nil {
 			return err
 		}
@@ -131,7 +138,7 @@ func (s *store) read(ctx context.Context, id string, after int64, yield func(eve
 				return nil
 			}
 		}
-		if len(facts) < limit {
+		if len(facts) < limit && bytes <= pageBytes {
 			return nil
 		}
 	}
@@ -149,29 +156,29 @@ func (s *store) number(ctx context.Context, id string) (n int64, err error) {
 	return n, cmp.Or(ctx.Err(), err)
 }
 
-// facts returns facts of the session with the given number.
-func (s *store) facts(ctx context.Context, n int64, id, where string, args ...any) ([]event.Event, error) {
-	rows, err := s.db.pool.Query(ctx, `SELECT seq, prev, time, type, data FROM openagent.facts WHERE session = $1 AND `+where, append([]any{n}, args...)...)
+// facts returns the facts of a session that a query yields, and the size of their data.
+func (s *store) facts(ctx context.Context, id, query string, args ...any) (out []event.Event, bytes int, err error) {
+	rows, err := s.db.pool.Query(ctx, query, args...)
 	if err != nil {
-		return nil, cmp.Or(ctx.Err(), err)
+		return nil, 0, cmp.Or(ctx.Err(), err)
 	}
 	defer rows.Close()
-	var out []event.Event
 	for rows.Next() {
 		var at int64
 		var typ string
 		var data []byte
 		e := event.Event{Session: id}
 		if err := rows.Scan(&e.Seq, &e.Prev, &at, &typ, &data); err != nil {
-			return nil, err
+			return nil, 0, err
 		}
 		e.Time = time.Unix(0, at).UTC()
 		if e.Data, err = decode(typ, data); err != nil {
-			return nil, fmt.Errorf("fact %d of session %s: %w: %w", e.Seq, id, session.ErrCorrupt, err)
+			return nil, 0, fmt.Errorf("fact %d of session %s: %w: %w", e.Seq, id, session.ErrCorrupt, err)
 		}
+		bytes += len(data)
 		out = append(out, e)
 	}
-	return out, cmp.Or(ctx.Err(), rows.Err())
+	return out, bytes, cmp.Or(ctx.Err(), rows.Err())
 }
 
 // decode reads the data of a fact.
@@ -196,7 +203,7 @@ func (s *store) Last(ctx context.Context, id string, n int, keep func(typ string
 	if keep != nil {
 		types = slices.DeleteFunc(types, func(typ string) bool { return !keep(typ) })
 	}
-	last, err := s.facts(ctx, number, id, `type = ANY($3) ORDER BY seq DESC LIMIT $2`, max(n, 0), types)
+	last, _, err := s.facts(ctx, id, `SELECT seq, prev, time, type, data FROM openagent.facts WHERE session = $1 AND type = ANY($3) ORDER BY seq DESC LIMIT $2`, number, max(n, 0), types)
 	if err != nil {
 		return nil, fmt.Errorf("reading session: %w", err)
 	}
