@@ -94,12 +94,15 @@ func (c *command) free(name string) {
 
 // TestWorkers kills workers, and lets others go on.
 func TestWorkers(t *testing.T) {
-	write := llmtest.Call(llmtest.Use("", "Write", map[string]any{"file_path": "written", "content": "text"}))
+	write := func(name string) llmtest.Step {
+		return llmtest.Call(llmtest.Use("", "Write", map[string]any{"file_path": name, "content": "text"}))
+	}
 	c := newCommand(t, llmtest.Cast(map[string]llmtest.Rule{
 		"kill":  llmtest.Steps(until("killed", "never"), llmtest.Reply(results)),
 		"drain": llmtest.Steps(until("drained", "drain"), llmtest.Reply(results)),
 		"serve": llmtest.Steps(until("served", "never"), llmtest.Reply(results)),
-		"ask":   llmtest.Steps(write, llmtest.Say("It is written.")),
+		"ask":   llmtest.Steps(write("written"), llmtest.Say("It is written.")),
+		"shell": llmtest.Steps(write("by shell"), llmtest.Say("It is written too.")),
 	}))
 	db := connect(t, c.url, postgres.Options{})
 	client := &durable.Client{Backend: db, Engine: db.Engine()}
@@ -187,6 +190,14 @@ func TestWorkers(t *testing.T) {
 	}
 	wait("a", id, "It is written.")
 	c.there("written")
+	id = send("b", "shell")
+	for !strings.Contains(c.run(0, "sessions", "list", "--state", "waiting"), "b ") || c.worker("b") != "" {
+		if ctx.Err() != nil {
+			t.Fatal("no question waits")
+		}
+	}
+	c.holds(c.run(0, "sessions", "answer", "b", "--allow"), "a worker continues the run")
+	wait("b", id, "It is written too.")
 	c.holds(get(t, three.Health, "/metrics"), "openagent_worker_slots 64\n", "openagent_worker_database_up 1\n", "openagent_worker_draining 0\n")
 	c.holds(c.run(0, "sessions", "list"), "kill", "drain", "ask")
 }

@@ -43,7 +43,7 @@ func Open(ctx context.Context, h *cli.IO, at settings.Place, project string) (se
 	if err != nil {
 		return nil, err
 	}
-	return &database{db.Store(name(), nil).(stored), db.team, filepath.Join(home, "stores", projectName(address))}, nil
+	return &database{db.Store(name(), nil).(stored), db, filepath.Join(home, "stores", projectName(address))}, nil
 }
 
 // name names this process for people who look at the database.
@@ -69,16 +69,29 @@ type stored interface {
 // A database is a store in a database. Checkpoints of its sessions are in files of this machine.
 type database struct {
 	stored
-	team   *team.Store
+	db     *Connected
 	folder string
 }
 
 // Team returns the tasks and teams of the sessions in a database, nil for another store.
 func Team(store session.Store) *team.Store {
 	if d, ok := store.(*database); ok {
-		return d.team
+		return d.db.team
 	}
 	return nil
+}
+
+// WakeWorker lets a worker continue a session whose runs workers carry out. It reports whether the session is such a one.
+func WakeWorker(ctx context.Context, store session.Store, id string) (woken bool, err error) {
+	d, ok := store.(*database)
+	if !ok {
+		return false, nil
+	}
+	place, err := d.db.Place(ctx, id) // every openagent worker binds its sessions
+	if err != nil || place == "" {
+		return false, err
+	}
+	return true, d.db.Engine().Wake(ctx, id)
 }
 
 // Folder returns the folder of the files of the sessions.

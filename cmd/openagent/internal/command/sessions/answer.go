@@ -101,7 +101,7 @@ func answerSession(ctx context.Context, h *cli.IO, o *sessionsOptions, id string
 	if !o.answer.allow && o.answer.deny == "" && len(o.answer.replies) == 0 {
 		return showPending(ctx, h, o, a, pending)
 	}
-	return answerCall(ctx, h, o, s, pending)
+	return answerCall(ctx, h, o, store, s, pending)
 }
 
 // showPending lists the pending questions.
@@ -181,7 +181,7 @@ type waitingCall struct {
 }
 
 // answerCall records an answer.
-func answerCall(ctx context.Context, h *cli.IO, o *sessionsOptions, s *agent.Session, pending []event.PermissionRequest) error {
+func answerCall(ctx context.Context, h *cli.IO, o *sessionsOptions, store session.Store, s *agent.Session, pending []event.PermissionRequest) error {
 	call := o.answer.call
 	switch {
 	case call == "" && len(pending) > 1:
@@ -202,7 +202,7 @@ func answerCall(ctx context.Context, h *cli.IO, o *sessionsOptions, s *agent.Ses
 		if err := s.Answer(ctx, call, answersTo(questions, replies)); err != nil {
 			return cli.Usagef("%w", err)
 		}
-		return reportAnswer(h, o, s, call, "answered", len(pending)-1)
+		return reportAnswer(ctx, h, o, store, s, call, "answered", len(pending)-1)
 	}
 	d := permission.Deny(o.answer.deny)
 	if o.answer.allow {
@@ -218,11 +218,18 @@ func answerCall(ctx context.Context, h *cli.IO, o *sessionsOptions, s *agent.Ses
 	if err := s.Decide(ctx, call, d); err != nil {
 		return cli.Usagef("%w", err)
 	}
-	return reportAnswer(h, o, s, call, string(d.Behavior), len(pending)-1)
+	return reportAnswer(ctx, h, o, store, s, call, string(d.Behavior), len(pending)-1)
 }
 
-// reportAnswer says what was answered, and what comes next.
-func reportAnswer(h *cli.IO, o *sessionsOptions, s *agent.Session, call, said string, left int) error {
+// reportAnswer says what was answered, and what comes next. A worker that has run the session continues it.
+func reportAnswer(ctx context.Context, h *cli.IO, o *sessionsOptions, store session.Store, s *agent.Session, call, said string, left int) error {
+	woken := false
+	if left == 0 {
+		var err error
+		if woken, err = sessionstore.WakeWorker(ctx, store, s.ID); err != nil {
+			return fmt.Errorf("the answer is kept, but no worker was told; openagent --resume %s continues the run: %w", s.ID, err)
+		}
+	}
 	if o.format == cli.FormatJSON {
 		return h.WriteList(o.format, struct {
 			Call     string `json:"call"`
@@ -231,7 +238,10 @@ func reportAnswer(h *cli.IO, o *sessionsOptions, s *agent.Session, call, said st
 		}{call, said, left}, "", nil)
 	}
 	next := "openagent --resume " + s.ID + " continues the run"
-	if left > 0 {
+	switch {
+	case woken:
+		next = "a worker continues the run"
+	case left > 0:
 		next = fmt.Sprintf("%d more to answer", left)
 	}
 	return h.Show(fmt.Sprintf("%s: %s; %s\n", call, said, next))
