@@ -159,6 +159,10 @@ func (c *Client) wait(ctx context.Context, sessionID, promptID string, known []e
 // lookEvery is how often Wait looks whether a prompt was rejected.
 const lookEvery = 500 * time.Millisecond
 
+// ErrFull is matched by the error of a command that was not kept, because too many commands of the
+// session wait.
+var ErrFull = errors.New("the inbox of the session is full; wait until a worker has carried commands out")
+
 // ErrRejected is matched by the error of a command that could not be carried out. Its text
 // has the reason, such as a model that the agent does not have.
 var ErrRejected = errors.New("the command was rejected")

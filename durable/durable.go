@@ -42,6 +42,7 @@ type Backend interface {
 
 	// Post puts a command into the inbox of a session, unless the inbox has one with its ID or
 	// had one in the last day: a command that is sent again counts once. The session may be new.
+	// It fails with [ErrFull] if the inbox has 1,000 commands, or with this one more than 64 MB.
 	Post(ctx context.Context, session string, m Mail) error
 	// Inbox returns the commands of a session that are not settled, oldest first.
 	Inbox(ctx context.Context, session string) ([]Mail, error)

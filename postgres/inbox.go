@@ -15,10 +15,23 @@ import (
 
 // Post implements [durable.Backend].
 func (d *DB) Post(ctx context.Context, session string, m durable.Mail) error {
-	_, err := d.pool.Exec(ctx, `WITH put AS (INSERT INTO openagent.inbox (session, id, body) VALUES ($1, $2, $3) ON CONFLICT DO NOTHING)
-		SELECT pg_notify($4, $5)`, session, m.ID, string(m.Body), channel, mailOf+session)
+	var kept bool
+	err := d.pool.QueryRow(ctx, `
+		WITH room AS (SELECT count(*) < $6 AND coalesce(sum(octet_length(body)), 0) + octet_length($3::text) <= $7 AS space FROM openagent.inbox WHERE session = $1 AND reason IS NULL),
+		put AS (INSERT INTO openagent.inbox (session, id, body) SELECT $1, $2, $3 FROM room WHERE space ON CONFLICT DO NOTHING)
+		SELECT space OR EXISTS (SELECT FROM openagent.inbox WHERE session = $1 AND id = $2) FROM room, pg_notify($4, $5)`,
+		session, m.ID, string(m.Body), channel, mailOf+session, maxCommands, maxBytes).Scan(&kept)
+	if err == nil && !kept {
+		return durable.ErrFull
+	}
 	return err
 }
+
+// What an inbox holds at most.
+const (
+	maxCommands = 1000
+	maxBytes    = 64 << 20
+)
 
 // Inbox implements [durable.Backend].
 func (d *DB) Inbox(ctx context.Context, session string) ([]durable.Mail, error) {

@@ -44,9 +44,18 @@ func (s *Server) checkWorkers(at route) error {
 	return nil
 }
 
+// post keeps a command for a worker.
+func (s *Server) post(ctx context.Context, session, id string, c durable.Command) (string, error) {
+	id, err := s.Workers.Send(ctx, session, id, c)
+	if errors.Is(err, durable.ErrFull) {
+		err = tooMany("commands", takeLimit, "too many messages for the session wait for a worker", "wait until a worker has taken some")
+	}
+	return id, err
+}
+
 // command sends a command, and waits until a worker has carried it out.
 func (l *live) command(ctx context.Context, c durable.Command) error {
-	id, err := l.server.Workers.Send(ctx, l.at.id, "", c)
+	id, err := l.server.post(ctx, l.at.id, "", c)
 	if err != nil {
 		return err
 	}
@@ -86,7 +95,7 @@ func (l *live) say(ctx context.Context, id string, c durable.Command) (known boo
 	if known, err := recorded(ctx); known || err != nil {
 		return known, err
 	}
-	if _, err := l.server.Workers.Send(ctx, l.at.id, id, c); err != nil {
+	if _, err := l.server.post(ctx, l.at.id, id, c); err != nil {
 		return false, err
 	}
 	l.server.counts.runs.Add(1)

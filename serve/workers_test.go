@@ -2,6 +2,8 @@ package serve
 
 import (
 	"context"
+	"net/http"
+	"strconv"
 	"testing"
 	"time"
 
@@ -130,4 +132,19 @@ func TestWorkers(t *testing.T) {
 	if end := endOf("d"); end.Reason != event.Interrupted {
 		t.Errorf("%+v", end)
 	}
+}
+
+// TestFullInbox: a session without a worker takes no more than its inbox holds.
+func TestFullInbox(t *testing.T) {
+	backend := (&durabletest.Memory{}).Connect()
+	store := backend.Store("", nil)
+	s := newSite(t, agent.Agent{Sessions: store}, func(s *Server) {
+		s.Workers, s.Sessions = &durable.Client{Backend: backend, Engine: &durabletest.Queue{}}, func(string) session.Store { return store }
+	})
+	for i := range 1000 {
+		if err := backend.Post(t.Context(), "s", durable.Mail{ID: strconv.Itoa(i)}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	s.fails("POST", "/v1/sessions", `{"session":"s","text":"hi"}`, http.StatusTooManyRequests, "too_many_commands")
 }

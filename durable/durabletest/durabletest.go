@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
+	"strings"
 	"sync"
 	"testing"
 	"testing/synctest"
@@ -49,6 +50,7 @@ func Run(t *testing.T, virtual bool, open func(t *testing.T) Pair) {
 		"place":                 place,
 		"settings":              settings,
 		"interrupt before turn": interruptEarly,
+		"full inbox":            full,
 		"hour without workers":  hour,
 		"one lease":             oneLease,
 		"taken":                 taken,
@@ -620,6 +622,32 @@ func settings(s *suite) {
 	list, err := s.client.Backend.Store("", nil).List(s.Context())
 	if err != nil || len(list) != 1 || list[0].Title != "a title" {
 		s.Errorf("list %+v, %v", list, err)
+	}
+}
+
+// full fills inboxes that no worker empties.
+func full(s *suite) {
+	post := func(session, id string, size int) error {
+		return s.client.Backend.Post(s.Context(), session, durable.Mail{ID: id, Body: []byte(`"` + strings.Repeat("x", size) + `"`)})
+	}
+	for i := range 1000 {
+		if err := post("many", fmt.Sprint(i), 1); err != nil {
+			s.Fatal(err)
+		}
+	}
+	if err := post("many", "one more", 1); !errors.Is(err, durable.ErrFull) {
+		s.Errorf("one more command: %v", err)
+	}
+	if err := post("many", "999", 1); err != nil {
+		s.Errorf("a command that was sent again: %v", err)
+	}
+	if err := s.client.Backend.Settle(s.Context(), "many", "0"); err != nil {
+		s.Fatal(err)
+	}
+	for name, err := range map[string]error{"after one was settled": post("many", "next", 1), "to another session": post("large", "0", 40<<20), "too large": post("large", "1", 30<<20), "small": post("large", "2", 1<<20)} {
+		if (err != nil) != (name == "too large") || err != nil && !errors.Is(err, durable.ErrFull) {
+			s.Errorf("%s: %v", name, err)
+		}
 	}
 }
 

@@ -107,8 +107,16 @@ func (c *Connection) locked(ctx context.Context, do func(m *Memory)) error {
 
 // Post implements [durable.Backend].
 func (c *Connection) Post(ctx context.Context, id string, m durable.Mail) error {
-	return c.locked(ctx, func(db *Memory) {
+	full := false
+	err := c.locked(ctx, func(db *Memory) {
 		if db.known[id+"\n"+m.ID] {
+			return
+		}
+		bytes := len(m.Body)
+		for _, other := range db.inbox[id] {
+			bytes += len(other.Body)
+		}
+		if full = len(db.inbox[id]) >= 1000 || bytes > 64<<20; full {
 			return
 		}
 		db.known[id+"\n"+m.ID] = true
@@ -120,6 +128,10 @@ func (c *Connection) Post(ctx context.Context, id string, m durable.Mail) error 
 			}
 		}
 	})
+	if err == nil && full {
+		return durable.ErrFull
+	}
+	return err
 }
 
 // Inbox implements [durable.Backend].
