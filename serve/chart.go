@@ -53,12 +53,11 @@ var (
 
 // lastRun draws the last run of a session, nil if there was none.
 func lastRun(r *turns.Reader, s *timeline.State, now time.Time) *chart {
-	t := s.Timeline(now)
-	if len(t.Axis.Periods) == 0 || len(t.Lanes) == 0 || len(t.Lanes[0].Work) == 0 {
+	t, began := s.LastRun(now)
+	if len(t.Lanes) == 0 {
 		return nil
 	}
-	begin := t.Lanes[0].Work[len(t.Lanes[0].Work)-1].Start
-	return draw(r, t, begin, small)
+	return draw(r, t, began, small)
 }
 
 // draw draws what happened since a time.

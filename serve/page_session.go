@@ -431,13 +431,13 @@ func (v *sessionView) side(r *turns.Reader, f *folded, info session.Info) {
 }
 
 func (v *sessionView) outline(r *turns.Reader, state *view.State) {
-	all := r.Outline(state.Items)
-	v.MorePrompts = max(0, len(all)-outlined)
+	latest, before := r.Outline(state.Items, outlined)
+	v.MorePrompts = before
 	firstShown := int64(0)
 	if v.Earlier < len(state.Items) {
 		firstShown = state.Items[v.Earlier].Seq
 	}
-	for i, e := range all[v.MorePrompts:] {
+	for i, e := range latest {
 		href := fmt.Sprintf("#f%d", e.Seq)
 		if e.Seq < firstShown {
 			href = "?all=1" + href

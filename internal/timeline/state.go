@@ -374,26 +374,49 @@ func put(m *map[string]*Span, key string, sp *Span) {
 
 // Timeline returns the timeline until now. Facts that a rewind took away are not on it.
 func (s *State) Timeline(now time.Time) Timeline {
-	var t Timeline
-	s.lanes(&t, Lane{Name: "main"}, nil, now)
+	return s.timeline(time.Time{}, now)
+}
+
+// LastRun returns what the timeline has since the last run of the session began, and when that was.
+// Without a run it has no lanes. It costs far less than the whole timeline of a session with many runs.
+func (s *State) LastRun(now time.Time) (t Timeline, began time.Time) {
+	counts := s.path()
+	for i := len(s.runs) - 1; i >= 0; i-- {
+		if r := s.runs[i]; counts(r.seq) {
+			return s.timeline(r.Start, now), r.Start
+		}
+	}
+	return t, began
+}
+
+func (s *State) timeline(since, now time.Time) (t Timeline) {
+	s.lanes(&t, Lane{Name: "main"}, nil, since, now)
 	t.Axis = axis(t.Lanes)
 	return t
 }
 
-// lanes adds the lane of a session, and those of its agents.
-func (s *State) lanes(t *Timeline, l Lane, works []*run, now time.Time) {
+// lanes adds the lane of a session, and those of its agents, without what had ended before a time.
+func (s *State) lanes(t *Timeline, l Lane, works []*run, since, now time.Time) {
 	counts := s.path()
+	work := func(r *run) {
+		if p := r.until(now); !p.End.Before(since) {
+			l.Work = append(l.Work, p)
+		}
+	}
 	for _, r := range s.runs {
 		if counts(r.seq) {
-			l.Work = append(l.Work, r.until(now))
+			work(r)
 		}
 	}
 	if len(l.Work) == 0 { // its journal is not known
 		for _, w := range works {
-			l.Work = append(l.Work, w.until(now))
+			work(w)
 		}
 	}
 	for _, sp := range s.spans {
+		if !sp.Open && sp.End.Before(since) {
+			continue
+		}
 		if counts(sp.Seq) {
 			sp := *sp
 			if sp.Open {
@@ -409,7 +432,7 @@ func (s *State) lanes(t *Timeline, l Lane, works []*run, now time.Time) {
 	t.Lanes = append(t.Lanes, l)
 	for _, a := range s.agents {
 		if counts(a.seq) && l.Depth < maxDepth {
-			a.State.lanes(t, Lane{Session: a.Session, Name: a.Name, Depth: l.Depth + 1, Call: a.call, Seq: a.seq}, a.works, now)
+			a.State.lanes(t, Lane{Session: a.Session, Name: a.Name, Depth: l.Depth + 1, Call: a.call, Seq: a.seq}, a.works, since, now)
 		}
 	}
 }

@@ -166,6 +166,39 @@ main rows 2 0-2 2-5 5-9
 	}
 }
 
+// The last run has what was done since it began, as on the whole timeline: also what was open by then.
+func TestLastRun(t *testing.T) {
+	var j journal
+	if tl, _ := j.LastRun(now(0)); len(tl.Lanes) != 0 {
+		t.Error("a session without a run has one")
+	}
+	j.add(0, prompt())
+	j.add(0, fact.ModelStart{Key: "k1", Model: "m"})
+	j.add(2, answer("k1", use("c1", "Bash", `{"command":"ls"}`)))
+	j.add(3, asks("c1"))
+	j.add(3, event.RunEnd{Reason: event.Suspended})
+	j.add(5, event.Resumed{})
+	j.add(6, answers("c1", permission.Denied))
+	j.add(6, fact.ModelStart{Key: "k2", Model: "m"})
+	tl, began := j.LastRun(now(8))
+	check(t, tl, `
+main rows 1 0-3
+- you 0-1 row 0  FAILED []
+- model 1-3 row 0 m OPEN [k2]
+`)
+	if !began.Equal(now(5)) {
+		t.Errorf("it began at %v", began)
+	}
+	last := j.seq
+	j.add(8, event.RunEnd{Reason: event.Completed})
+	j.add(10, prompt())
+	j.prev = last
+	j.add(12, event.RunEnd{Reason: event.Completed}) // after a rewind the second run is the last one
+	if _, began := j.LastRun(now(12)); !began.Equal(now(5)) {
+		t.Errorf("after a rewind the last run began at %v", began)
+	}
+}
+
 // A question that was deferred is open until it is answered, in a later run.
 func TestSuspended(t *testing.T) {
 	var j journal

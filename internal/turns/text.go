@@ -2,6 +2,7 @@ package turns
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"slices"
@@ -80,22 +81,24 @@ type Entry struct {
 	Text string
 }
 
-// Outline lists the prompts of a view, if there is more than one.
-func (r *Reader) Outline(items []*view.Item) []Entry {
-	var list []Entry
+// Outline lists the latest prompts of a view, up to most of them, and says how many come before. A view
+// with one prompt has no outline.
+func (r *Reader) Outline(items []*view.Item, most int) (list []Entry, before int) {
+	var all []*view.Item
 	for _, it := range items {
 		if p, ok := it.Data.(*view.Prompt); ok && p.Delivered && p.FromUser() {
-			line := text.Runes(r.Line(p.Message.Message.Text()), 100)
-			if line == "" {
-				line = "(no text)"
-			}
-			list = append(list, Entry{it.Seq, line})
+			all = append(all, it)
 		}
 	}
-	if len(list) < 2 {
-		return nil
+	if len(all) < 2 {
+		return nil, 0
 	}
-	return list
+	before = max(0, len(all)-most)
+	for _, it := range all[before:] {
+		line := text.Runes(r.Line(it.Data.(*view.Prompt).Message.Message.Text()), 100)
+		list = append(list, Entry{it.Seq, cmp.Or(line, "(no text)")})
+	}
+	return list, before
 }
 
 // Todos returns the list of steps, without secrets.

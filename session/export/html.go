@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"html/template"
 	"io"
+	"math"
 	"time"
 
 	"github.com/openagent-go/agent/internal/sessionhtml"
@@ -45,6 +46,7 @@ func HTML(ctx context.Context, w io.Writer, s session.Store, id string, o Option
 	}
 	sum := sha256.Sum256([]byte(style))
 	b := bufio.NewWriter(w)
+	outline, _ := r.Outline(v.Items, math.MaxInt)
 	fmt.Fprintf(b, head, base64.StdEncoding.EncodeToString(sum[:]), template.HTMLEscapeString(heading(info)), style)
 	err = pages.ExecuteTemplate(b, "about", struct {
 		session.Info
@@ -52,7 +54,7 @@ func HTML(ctx context.Context, w io.Writer, s session.Store, id string, o Option
 		Totals  []string
 		Outline []turns.Entry
 		Todos   []view.Todo
-	}{info, heading(info), turns.Totals(v), r.Outline(v.Items), r.Todos(v)})
+	}{info, heading(info), turns.Totals(v), outline, r.Todos(v)})
 	if err != nil {
 		return exporting(id, err)
 	}
