@@ -12,10 +12,12 @@ import (
 
 	"github.com/openagent-go/agent"
 	"github.com/openagent-go/agent/event"
+	"github.com/openagent-go/agent/internal/executor"
 	"github.com/openagent-go/agent/internal/fact"
 	"github.com/openagent-go/agent/llm"
 	"github.com/openagent-go/agent/permission"
 	"github.com/openagent-go/agent/session"
+	"github.com/openagent-go/agent/tool"
 )
 
 // A visit is the time in which a worker has a session.
@@ -298,7 +300,7 @@ func (v *visit) change(ctx context.Context, l letter) error {
 		return err
 	case Rewind:
 		return v.session.Rewind(ctx, c.To)
-	case Interrupt, Decide:
+	case Interrupt, Decide, Answer:
 		done, err := v.carriedOut(ctx, c)
 		switch {
 		case err != nil || done:
@@ -307,23 +309,19 @@ func (v *visit) change(ctx context.Context, l letter) error {
 			return agent.ErrNotRunning
 		}
 		return agent.ErrNoQuestion
-	case Answer:
-		return agent.ErrNoQuestion
 	}
 	return v.set(ctx, l.command)
 }
 
-// carriedOut reports whether a decision or the end of an interrupted run is on record: the
+// carriedOut reports whether a decision, an answer or the end of an interrupted run is on record: the
 // worker that carried the command out may have died before it could settle it.
 func (v *visit) carriedOut(ctx context.Context, c Command) (done bool, err error) {
-	store, id, call := v.worker.Backend.Store("", nil), v.id, ""
-	if d, ok := c.(Decide); ok {
-		call = d.Call
-		for agent, own, below := strings.Cut(call, "/"); below; agent, own, below = strings.Cut(call, "/") {
-			store, id, call = session.Under(store, id), agent, own
-		}
+	store, id, call := v.worker.Backend.Store("", nil), v.id, answers(c)
+	for agent, own, below := strings.Cut(call, "/"); below; agent, own, below = strings.Cut(call, "/") {
+		store, id, call = session.Under(store, id), agent, own
 	}
-	mine := false // the run of the prompt
+	mine := false             // the run of the prompt
+	var asked []tool.Question // by the tool of the call
 	for e, err := range store.Read(ctx, id, 0) {
 		if errors.Is(err, session.ErrNotFound) {
 			return false, nil
@@ -335,6 +333,13 @@ func (v *visit) carriedOut(ctx context.Context, c Command) (done bool, err error
 		case fact.Answered:
 			d, ok := c.(Decide)
 			done = done || ok && f.Call == call && f.Decision.Behavior == d.Decision.Behavior
+		case fact.ToolDone:
+			if f.Call == call {
+				asked = f.Result.Questions
+			}
+		case fact.ToolAmended:
+			a, ok := c.(Answer)
+			done = done || ok && f.Call == call && len(asked) > 0 && f.Result.Text() == executor.AnswerText(asked, a.Answers)
 		case event.UserMessage:
 			i, ok := c.(Interrupt)
 			mine = mine || ok && f.ID == i.Prompt && i.Prompt != ""

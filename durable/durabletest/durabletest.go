@@ -382,6 +382,14 @@ func answers(s *suite) {
 			return settled && errors.Is(err, durable.ErrRejected)
 		})
 	}
+	again := s.send("s", "", durable.Answer{Call: asks, Answers: second}) // as of a worker that died before it could settle it
+	s.until("an answer that counts is settled", func() bool {
+		settled, err := s.client.Settled(s.Context(), "s", again)
+		if err != nil {
+			s.Fatal(err)
+		}
+		return settled
+	})
 	said := ""
 	for _, e := range s.facts("s") {
 		if r, ok := e.Data.(event.ToolResult); ok && r.Call == asks {

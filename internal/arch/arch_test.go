@@ -274,7 +274,7 @@ var rules = map[string][]string{
 	"cron":                {"internal/cronstore"},
 	"internal/cronstore":  {},
 	"team":                {"internal/teamstore"},
-	"durable":             {"", "event", "internal/eventqueue", "internal/fact", "llm", "permission", "session", "tool"},
+	"durable":             {"", "event", "internal/eventqueue", "internal/executor", "internal/fact", "llm", "permission", "session", "tool"},
 	"durable/durabletest": {"", "durable", "event", "llm", "llm/llmtest", "permission", "session", "tool"},
 	"internal/teamstore":  {},
 	"internal/teamtest":   {"internal/teamstore"},

@@ -110,6 +110,11 @@ func (x *Executor) askPerson(ctx context.Context, e engine.AskPerson, j *Input) 
 
 // Answered returns the fact of a person's answers.
 func Answered(key, call string, questions []tool.Question, answers []tool.Answer) event.Fact {
+	return amended(key, call, tool.Text(AnswerText(questions, answers)))
+}
+
+// AnswerText returns the text of a person's answers for the model.
+func AnswerText(questions []tool.Question, answers []tool.Answer) string {
 	var b strings.Builder
 	for i, q := range questions {
 		said := "(no answer)"
@@ -120,5 +125,5 @@ func Answered(key, call string, questions []tool.Question, answers []tool.Answer
 		}
 		fmt.Fprintf(&b, "%s\n> %s\n", q.Text, said)
 	}
-	return amended(key, call, tool.Text(strings.TrimSuffix(b.String(), "\n")))
+	return strings.TrimSuffix(b.String(), "\n")
 }
