@@ -91,6 +91,11 @@ type Rename struct {
 	Title string `json:"title"` // "" removes it
 }
 
+// A SetTag changes the tag of a session.
+type SetTag struct {
+	Tag string `json:"tag"` // "" removes it
+}
+
 // A Rewind lets the conversation continue from a fact. It waits for the end of a run.
 type Rewind struct {
 	To int64 `json:"to"` // number of the fact
@@ -107,12 +112,13 @@ func (SetModel) command()  {}
 func (SetBudget) command() {}
 func (Compact) command()   {}
 func (Rename) command()    {}
+func (SetTag) command()    {}
 func (Rewind) command()    {}
 
 // commands has the commands by their names in JSON.
 var commands = map[string]Command{
 	"prompt": Prompt{}, "message": Message{}, "follow_up": FollowUp{}, "interrupt": Interrupt{}, "decide": Decide{}, "answer": Answer{},
-	"set_mode": SetMode{}, "set_model": SetModel{}, "set_budget": SetBudget{}, "compact": Compact{}, "rename": Rename{}, "rewind": Rewind{},
+	"set_mode": SetMode{}, "set_model": SetModel{}, "set_budget": SetBudget{}, "compact": Compact{}, "rename": Rename{}, "set_tag": SetTag{}, "rewind": Rewind{},
 }
 
 // wire is a command in JSON.

@@ -186,7 +186,7 @@ func (v *visit) step(ctx context.Context) (Outcome, error) {
 func (v *visit) setAll(ctx context.Context, letters []letter) error {
 	for _, l := range letters {
 		switch l.command.(type) {
-		case SetMode, SetModel, SetBudget, Rename:
+		case SetMode, SetModel, SetBudget, Rename, SetTag:
 			if err := v.settleWith(ctx, l, v.set(ctx, l.command)); err != nil {
 				return err
 			}
@@ -369,6 +369,8 @@ func (v *visit) set(ctx context.Context, c Command) error {
 		return v.session.SetBudget(ctx, c.Budget)
 	case Rename:
 		return v.session.SetTitle(ctx, c.Title)
+	case SetTag:
+		return v.session.SetTag(ctx, c.Tag)
 	}
 	return fmt.Errorf("%w: %T", errUnknown, c)
 }

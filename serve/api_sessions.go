@@ -212,6 +212,8 @@ func (l *live) name(ctx context.Context, title, tag *string) error {
 	switch {
 	case tag == nil:
 		return nil
+	case l.server.Workers != nil:
+		return l.command(ctx, durable.SetTag{Tag: *tag})
 	case open != nil:
 		return open.SetTag(ctx, *tag)
 	}

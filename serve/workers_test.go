@@ -108,6 +108,10 @@ func TestWorkers(t *testing.T) {
 		s.do("GET", "/v1/sessions/b/pending", "", 200, &list)
 		time.Sleep(time.Millisecond)
 	}
+	s.do("PATCH", "/v1/sessions/b", `{"tag":"mine"}`, 200, &info) // a worker has it open
+	if info.Tag != "mine" {
+		t.Errorf("%+v", info)
+	}
 	path := "/v1/sessions/b/calls/" + list.Questions[0].Call + "/decision"
 	s.fails("POST", path, `{"behavior":"allow","keep":["write"]}`, 409, "workers")
 	s.do("POST", path, `{"behavior":"allow"}`, 200, nil)

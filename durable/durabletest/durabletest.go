@@ -614,6 +614,7 @@ func settings(s *suite) {
 	w := s.worker(nil)
 	id := s.send("s", "", durable.SetMode{Mode: permission.DontAsk})
 	s.send("s", "", durable.Rename{Title: "a title"})
+	s.send("s", "", durable.SetTag{Tag: "a tag"})
 	s.until("set", func() bool {
 		settled, err := s.client.Settled(s.Context(), "s", id)
 		return settled && err == nil
@@ -628,7 +629,7 @@ func settings(s *suite) {
 		}
 	}
 	list, err := s.client.Backend.Store("", nil).List(s.Context())
-	if err != nil || len(list) != 1 || list[0].Title != "a title" {
+	if err != nil || len(list) != 1 || list[0].Title != "a title" || list[0].Tag != "a tag" {
 		s.Errorf("list %+v, %v", list, err)
 	}
 }
