@@ -237,6 +237,14 @@ func TestCommand(t *testing.T) {
 		c.holds(c.run(0, "-p", "--resume", "tasks", "done", "--tools", "TaskCreate,TaskList"), "Build the house")
 		c.holds(c.run(2, "sessions", "verify"), "checked by the database")
 	})
+	t.Run("daily budget", func(t *testing.T) {
+		c := c.in(t)
+		budget := []string{"--settings", `{"daily_budget_usd":0.02}`}
+		c.run(0, append(budget, "-p", "alpha spends", "--session-id", "spends")...)
+		c.exec(`UPDATE openagent.quotas SET spent = spent + 1`) // of this day
+		c.env = append(c.env, "OPENAGENT_HOME="+t.TempDir())    // as on another machine
+		c.holds(c.run(6, append(budget, "-p", "alpha more")...), "budget")
+	})
 	t.Run("doctor", func(t *testing.T) {
 		c := c.in(t)
 		c.env = append(c.env, "OPENAGENT_STORE="+c.url)

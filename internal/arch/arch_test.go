@@ -850,6 +850,7 @@ var rules = map[string][]string{
 		"durable",  // openagent worker
 		"postgres", // the sessions of --store
 		"team",     // their tasks
+		"quota",    // and what they spend
 		"serve",
 		"internal/media",
 		"internal/parts",

@@ -15,6 +15,7 @@ import (
 	"github.com/openagent-go/agent/internal/trusted"
 	"github.com/openagent-go/agent/mcp"
 	"github.com/openagent-go/agent/models"
+	"github.com/openagent-go/agent/quota"
 	"github.com/openagent-go/agent/sandbox"
 	"github.com/openagent-go/agent/tools"
 )
@@ -63,6 +64,8 @@ type Options struct {
 	// Builtins are things that built-in tools work on. New fills in the missing ones. Workspace
 	// and Sandbox must be nil: they come from Dir and from the fields about the sandbox.
 	Builtins tools.Builtins
+	// Quotas keeps what the setting daily_budget_usd counts. Nil: a folder in Home.
+	Quotas quota.Store
 	// Person says that a person answers questions although Agent.AskUser is nil. Plan mode is
 	// offered only where a person can approve a plan.
 	Person bool

@@ -13,14 +13,16 @@ import (
 // dailyKey is the setting that limits the cost of all prompts of a day.
 const dailyKey = "daily_budget_usd"
 
-// limitDay adds the limit of a day to the agent's quota. All programs with the same Home share
-// what is spent.
+// limitDay adds the limit of a day to the agent's quota. All programs with the same Quotas, or the same
+// Home, share what is spent.
 func (c *Coder) limitDay() error {
 	day := &quota.Account{Store: quota.Memory(), Key: "user", Period: quota.Day}
 	if !c.Settings.Decode(dailyKey, &day.USD) {
 		return nil
 	}
-	if home := c.finder.Home; home != "" {
+	if c.options.Quotas != nil {
+		day.Store = c.options.Quotas
+	} else if home := c.finder.Home; home != "" {
 		day.Store = quota.Dir(filepath.Join(home, parts.QuotasName))
 	}
 	switch own := c.Agent.Quota.(type) {

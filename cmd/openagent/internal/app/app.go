@@ -211,6 +211,7 @@ func (s *App) build(ctx context.Context, h *cli.IO, b Build) error {
 			Secrets: h.Secrets, Log: settings.Logger(h, o),
 		},
 		Minimal:    o.Minimal,
+		Quotas:     sessionstore.Quotas(b.Sessions),
 		OpenModels: s.opener(h), AppendSystem: more,
 		Sandbox: coding.FromSettings, Settings: o.Settings, Builtins: s.builtins(h), Person: b.Person,
 		Trust: b.trust, Without: b.Without, Layers: o.Scopes(),

@@ -14,6 +14,7 @@ import (
 	"github.com/openagent-go/agent/cmd/openagent/internal/cli"
 	"github.com/openagent-go/agent/cmd/openagent/internal/settings"
 	"github.com/openagent-go/agent/postgres"
+	"github.com/openagent-go/agent/quota"
 	"github.com/openagent-go/agent/session"
 	"github.com/openagent-go/agent/team"
 )
@@ -92,6 +93,14 @@ func WakeWorker(ctx context.Context, store session.Store, id string) (woken bool
 		return false, err
 	}
 	return true, d.db.Engine().Wake(ctx, id)
+}
+
+// Quotas returns what is spent in a database, nil for another store.
+func Quotas(store session.Store) quota.Store {
+	if d, ok := store.(*database); ok {
+		return d.db.Quota()
+	}
+	return nil
 }
 
 // Folder returns the folder of the files of the sessions.
