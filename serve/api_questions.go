@@ -217,6 +217,11 @@ func (s *Server) settle(c *call, what string, do func(context.Context, *agent.Se
 	if err != nil {
 		return nil, err
 	}
+	if _, run := l.running(); run == "" && !l.lent() {
+		if err := s.mayRun(c.user); err != nil { // an answer is on record once: its run would not continue
+			return nil, err
+		}
+	}
 	if err := do(c.ctx(), open, call); err != nil {
 		l.mu.Lock()
 		by, late := l.decided[call]
