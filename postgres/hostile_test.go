@@ -6,6 +6,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
+	"path/filepath"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -16,6 +18,7 @@ import (
 	"github.com/openagent-go/agent/durable"
 	"github.com/openagent-go/agent/event"
 	"github.com/openagent-go/agent/llm"
+	"github.com/openagent-go/agent/llm/llmtest"
 	"github.com/openagent-go/agent/postgres"
 	"github.com/openagent-go/agent/session"
 )
@@ -105,4 +108,25 @@ func (r rowTracer) TraceQueryStart(ctx context.Context, _ *pgx.Conn, _ pgx.Trace
 
 func (r rowTracer) TraceQueryEnd(_ context.Context, _ *pgx.Conn, d pgx.TraceQueryEndData) {
 	r.most.Store(max(r.most.Load(), d.CommandTag.RowsAffected()))
+}
+
+// TestPasswordFile: no tool reads the file with the password of the database.
+func TestPasswordFile(t *testing.T) {
+	var home string
+	c := newCommand(t, func(r *llmtest.Request, _ int) llmtest.Step {
+		if len(r.Messages) > 1 {
+			return llmtest.Reply(results)
+		}
+		path := filepath.Join(home, ".pgpass")
+		return llmtest.Call(llmtest.Use("", "Read", map[string]any{"file_path": path}), llmtest.Use("", "Bash", map[string]any{"command": "cat " + path, "description": "test"}))
+	})
+	home = filepath.Dir(c.home())
+	if err := os.WriteFile(filepath.Join(home, ".pgpass"), []byte("*:*:*:*:s3cr3t\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	out := c.run(0, "-p", "go", "--permission-mode", "bypassPermissions")
+	c.holds(out, "Results: ")
+	if strings.Contains(out, "s3cr3t") {
+		t.Errorf("the model has read the password:\n%s", out)
+	}
 }

@@ -221,6 +221,7 @@ func (s *App) build(ctx context.Context, h *cli.IO, b Build) error {
 		Warn: func(part coding.Part, err error) { b.warn(h, part, err) },
 		Hide: func(secret string) { h.Secrets = append(h.Secrets, secret) },
 	}
+	options.Agent.Permissions.Private = sessionstore.PasswordFiles(h, b.Sessions)
 	if !slices.Contains(b.Without, coding.Team) {
 		options.Builtins.Team = sessionstore.Team(b.Sessions)
 	}

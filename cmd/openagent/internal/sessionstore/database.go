@@ -103,6 +103,27 @@ func Quotas(store session.Store) quota.Store {
 	return nil
 }
 
+// PasswordFiles returns the files with the password of a store in a database, which no tool may read: it
+// opens the sessions of everybody.
+func PasswordFiles(h *cli.IO, store session.Store) []string {
+	if _, ok := store.(*database); !ok {
+		return nil
+	}
+	path := h.Getenv("PGPASSFILE")
+	if path == "" {
+		home, err := os.UserHomeDir()
+		if err != nil {
+			return nil // then there is none
+		}
+		path = filepath.Join(home, ".pgpass")
+	}
+	path, err := filepath.Abs(path)
+	if err != nil {
+		return nil
+	}
+	return []string{path}
+}
+
 // Folder returns the folder of the files of the sessions.
 func (d *database) Folder() string { return d.folder }
 
