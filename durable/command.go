@@ -143,6 +143,9 @@ func marshal(c Command) ([]byte, error) {
 	if name == "" {
 		return nil, fmt.Errorf("%T is no command; pass one of the command types of package durable by value", c)
 	}
+	if err := checkBlocks(c); err != nil {
+		return nil, err
+	}
 	data, err := json.Marshal(c)
 	if err != nil {
 		return nil, err
@@ -172,7 +175,21 @@ func unmarshal(body []byte) (Command, error) {
 		}
 		return nil, fmt.Errorf("command %s: %w", w.Type, err)
 	}
-	return into.Elem().Interface().(Command), nil
+	c := into.Elem().Interface().(Command)
+	return c, checkBlocks(c)
+}
+
+// checkBlocks refuses content that only models and tools write.
+func checkBlocks(c Command) error {
+	in, _ := input("", c)
+	for _, b := range in.Blocks {
+		switch b.(type) {
+		case llm.Text, llm.Image, llm.Document:
+		default:
+			return fmt.Errorf("%T is no content of a command; its Blocks may be texts, images and documents", b)
+		}
+	}
+	return nil
 }
 
 // input returns the input of a command that says something to the model. ok is false for

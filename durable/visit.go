@@ -313,10 +313,16 @@ func (v *visit) change(ctx context.Context, l letter) error {
 	return v.set(ctx, l.command)
 }
 
+// maxCall is the longest id of a call, in bytes: those of the agents above it, and its own.
+const maxCall = 8 << 10
+
 // carriedOut reports whether a decision, an answer or the end of an interrupted run is on record: the
 // worker that carried the command out may have died before it could settle it.
 func (v *visit) carriedOut(ctx context.Context, c Command) (done bool, err error) {
 	store, id, call := v.worker.Backend.Store("", nil), v.id, answers(c)
+	if len(call) > maxCall {
+		return false, nil
+	}
 	for agent, own, below := strings.Cut(call, "/"); below; agent, own, below = strings.Cut(call, "/") {
 		store, id, call = session.Under(store, id), agent, own
 	}
