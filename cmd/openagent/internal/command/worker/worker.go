@@ -14,6 +14,7 @@ import (
 	"strings"
 	"sync/atomic"
 	"time"
+	"unicode/utf8"
 
 	"github.com/openagent-go/agent/cmd/openagent/internal/app"
 	"github.com/openagent-go/agent/cmd/openagent/internal/automation"
@@ -36,6 +37,9 @@ const (
 
 // program names the agents of all workers: a session keeps its mode and its rules from one to the other.
 const program = "openagent worker"
+
+// maxName is the longest name of a worker or a place, in bytes.
+const maxName = 1000
 
 // options are the flags of the command.
 type options struct {
@@ -86,6 +90,11 @@ func (o *options) flags() cli.Flags {
 
 // check refuses flags that cannot work.
 func (o *options) check() error {
+	for flag, name := range map[string]string{"--name": o.name, "--place": o.place} {
+		if !utf8.ValidString(name) || strings.ContainsRune(name, 0) || len(name) > maxName {
+			return cli.Usagef("%s: the database keeps names of up to %d bytes in UTF-8; choose another one", flag, maxName)
+		}
+	}
 	if o.health == "" {
 		return nil
 	}
@@ -133,7 +142,7 @@ func run(ctx context.Context, h *cli.IO, o *options) error {
 		o.name = fmt.Sprintf("%s:%d", host, os.Getpid())
 	}
 	if o.place == "" {
-		o.place = host + ":" + dir
+		o.place = host + ":" + strings.ToValidUTF8(dir, "\uFFFD") // the database keeps nothing else
 	}
 	log := settings.Logger(h, &o.Options)
 	w := &work{h: h, o: o, db: db, dir: dir, log: log}
