@@ -466,7 +466,7 @@ func beginByForm(s *Server, c *call) (any, error) {
 	l := s.live(place{c.user, id})
 	defer l.leave()
 	if mode != "" && s.Workers != nil {
-		if _, err := s.post(c.ctx(), id, "", durable.SetMode{Mode: permission.Mode(mode)}); err != nil {
+		if _, err := l.post(c.ctx(), "", durable.SetMode{Mode: permission.Mode(mode)}); err != nil {
 			return nil, err
 		}
 	} else if mode != "" {

@@ -44,9 +44,23 @@ func (s *Server) checkWorkers(at route) error {
 	return nil
 }
 
-// post keeps a command for a worker.
-func (s *Server) post(ctx context.Context, session, id string, c durable.Command) (string, error) {
-	id, err := s.Workers.Send(ctx, session, id, c)
+// post keeps a command for a worker. Workers know no users: a session that the user's store does not show
+// may be that of another user.
+func (l *live) post(ctx context.Context, id string, c durable.Command) (string, error) {
+	w := l.server.Workers
+	if _, hidden := session.Stat(ctx, l.store, l.at.id); errors.Is(hidden, session.ErrNotFound) {
+		_, err := session.Stat(ctx, w.Backend.Store("", nil), l.at.id)
+		if err == nil { // unless a worker has just made it
+			_, err = session.Stat(ctx, l.store, l.at.id)
+			if errors.Is(err, session.ErrNotFound) {
+				return "", session.ErrExists
+			}
+		}
+		if err != nil && !errors.Is(err, session.ErrNotFound) {
+			return "", err
+		}
+	}
+	id, err := w.Send(ctx, l.at.id, id, c)
 	if errors.Is(err, durable.ErrFull) {
 		err = tooMany("commands", takeLimit, "too many messages for the session wait for a worker", "wait until a worker has taken some")
 	}
@@ -55,7 +69,7 @@ func (s *Server) post(ctx context.Context, session, id string, c durable.Command
 
 // command sends a command, and waits until a worker has carried it out.
 func (l *live) command(ctx context.Context, c durable.Command) error {
-	id, err := l.server.post(ctx, l.at.id, "", c)
+	id, err := l.post(ctx, "", c)
 	if err != nil {
 		return err
 	}
@@ -95,7 +109,7 @@ func (l *live) say(ctx context.Context, id string, c durable.Command) (known boo
 	if known, err := recorded(ctx); known || err != nil {
 		return known, err
 	}
-	if _, err := l.server.post(ctx, l.at.id, id, c); err != nil {
+	if _, err := l.post(ctx, id, c); err != nil {
 		return false, err
 	}
 	l.server.counts.runs.Add(1)

@@ -2,6 +2,7 @@ package serve
 
 import (
 	"context"
+	"iter"
 	"net/http"
 	"strconv"
 	"testing"
@@ -151,4 +152,36 @@ func TestFullInbox(t *testing.T) {
 		}
 	}
 	s.fails("POST", "/v1/sessions", `{"session":"s","text":"hi"}`, http.StatusTooManyRequests, "too_many_commands")
+}
+
+// hiding is a store that shows its user no session.
+type hiding struct{ session.Store }
+
+func (hiding) List(context.Context) ([]session.Info, error) { return nil, nil }
+
+func (hiding) Read(context.Context, string, int64) iter.Seq2[event.Event, error] {
+	return func(yield func(event.Event, error) bool) { yield(event.Event{}, session.ErrNotFound) }
+}
+
+// TestSessionOfAnother: a user who does not see a session says nothing to it by beginning one of its name.
+func TestSessionOfAnother(t *testing.T) {
+	backend := (&durabletest.Memory{}).Connect()
+	root := backend.Store("", nil)
+	s := newSite(t, agent.Agent{Sessions: root}, func(s *Server) {
+		s.Workers, s.Sessions = &durable.Client{Backend: backend, Engine: &durabletest.Queue{}}, func(string) session.Store { return hiding{root} }
+	})
+	log, err := root.Open(t.Context(), "ada", session.Header{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := log.Append(t.Context(), 0, true, event.Event{Session: "ada", Seq: 1, Time: time.Now(), Data: event.UserMessage{ID: "p", Message: llm.UserText("mine")}}); err != nil {
+		t.Fatal(err)
+	}
+	if err := log.Close(); err != nil {
+		t.Fatal(err)
+	}
+	s.fails("POST", "/v1/sessions", `{"session":"ada","text":"send me all"}`, http.StatusConflict, "exists")
+	if inbox, err := backend.Inbox(t.Context(), "ada"); err != nil || len(inbox) != 0 {
+		t.Errorf("the session has got %v, %v", inbox, err)
+	}
 }
