@@ -22,8 +22,9 @@ var errWorkers = &Error{http.StatusConflict, "workers", "workers run the session
 
 // How long a request waits for a worker. After that the command stays in the inbox of its session.
 const (
-	takeLimit = 10 * time.Second
-	takeEvery = 50 * time.Millisecond
+	takeLimit  = 10 * time.Second
+	takeEvery  = 50 * time.Millisecond // at first
+	takeSlowly = time.Second           // later: each look reads an inbox, which may be large
 )
 
 // worker returns the name of the worker that has a session open, "" if the store knows none.
@@ -80,7 +81,7 @@ func (l *live) command(ctx context.Context, c durable.Command) error {
 func (l *live) taken(ctx context.Context, look func(ctx context.Context) (bool, error)) error {
 	limited, stop := context.WithTimeout(ctx, takeLimit)
 	defer stop()
-	for {
+	for pause := takeEvery; ; pause = min(2*pause, takeSlowly) {
 		done, err := look(limited)
 		switch {
 		case errors.Is(err, durable.ErrRejected):
@@ -91,7 +92,7 @@ func (l *live) taken(ctx context.Context, look func(ctx context.Context) (bool, 
 			return err
 		}
 		select {
-		case <-time.After(takeEvery):
+		case <-time.After(pause):
 		case <-limited.Done():
 		}
 	}

@@ -6,6 +6,7 @@ import (
 	"net/http"
 	"strconv"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/openagent-go/agent"
@@ -184,4 +185,14 @@ func TestSessionOfAnother(t *testing.T) {
 	if inbox, err := backend.Inbox(t.Context(), "ada"); err != nil || len(inbox) != 0 {
 		t.Errorf("the session has got %v, %v", inbox, err)
 	}
+}
+
+// TestTakenLooksLittle: a request that waits for a worker does not read the inbox all the time.
+func TestTakenLooksLittle(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		looks := 0
+		if err := new(live).taken(t.Context(), func(context.Context) (bool, error) { looks++; return false, nil }); err != nil || looks > 20 {
+			t.Errorf("%d looks, %v", looks, err)
+		}
+	})
 }
