@@ -121,7 +121,7 @@ func (d *DB) Close() {
 
 // migrations are the steps from an empty database to the tables of this version. They are
 // only appended to.
-var migrations = []string{schema, schema2, schema3}
+var migrations = []string{schema, schema2, schema3, schema4}
 
 //go:embed schema.sql
 var schema string
@@ -131,6 +131,9 @@ var schema2 string
 
 //go:embed schema_3.sql
 var schema3 string
+
+//go:embed schema_4.sql
+var schema4 string
 
 // checkVersion returns an error if a newer program has changed the tables.
 func checkVersion(version int) error {

@@ -24,6 +24,7 @@ import (
 	"github.com/openagent-go/agent/llm/llmtest"
 	"github.com/openagent-go/agent/permission"
 	"github.com/openagent-go/agent/postgres"
+	"github.com/openagent-go/agent/session"
 	"github.com/openagent-go/agent/tool"
 )
 
@@ -257,7 +258,7 @@ func (s *scale) fill(t *testing.T, n int) {
 	s.ask(t, "template", 1)
 	began, wal := time.Now(), s.figure(t, walBytes)
 	s.exec(t, `INSERT INTO openagent.sessions (space, id, header, summary, last, updated, epoch)
-		SELECT '', 'w' || g, replace(header, id, 'w' || g), replace(summary, id, 'w' || g), last, updated + g, 1 FROM openagent.sessions, generate_series(1, $1::int) g WHERE id = 'template1'`, n)
+		SELECT '', 'w' || g, replace(header, id, 'w' || g), replace(summary, id, 'w' || g), last, updated, 1 FROM openagent.sessions, generate_series(1, $1::int) g WHERE id = 'template1'`, n)
 	s.exec(t, `INSERT INTO openagent.facts SELECT s.n, f.seq, f.prev, f.time, f.type, f.data FROM openagent.sessions s, openagent.facts f
 		WHERE s.id LIKE 'w%' AND f.session = (SELECT n FROM openagent.sessions WHERE id = 'template1') ORDER BY s.n, f.seq`)
 	s.exec(t, `VACUUM ANALYZE`)
@@ -288,6 +289,22 @@ func (s *scale) read(t *testing.T) {
 	timed("listing all sessions", func() (int, error) { list, err := s.db.Store("", nil).List(t.Context()); return len(list), err })
 	timed("questions of one session", func() (int, error) { q, err := s.client.Questions(t.Context(), "w7"); return len(q), err })
 	timed("questions of all sessions", func() (int, error) { q, err := s.client.Questions(t.Context()); return len(q), err })
+	timed("a page of 100 sessions", func() (int, error) {
+		list, err := session.Query{Limit: 100}.List(t.Context(), s.db.Store("", nil))
+		return len(list), err
+	})
+	timed("questions of 100 sessions of a page", func() (int, error) {
+		list, err := session.Query{State: session.StateWaiting, Limit: 100}.List(t.Context(), s.db.Store("", nil))
+		if err != nil {
+			return 0, err
+		}
+		var ids []string
+		for _, info := range list {
+			ids = append(ids, info.Session)
+		}
+		q, err := s.client.Questions(t.Context(), ids...)
+		return len(q), err
+	})
 	timed("looking for forgotten commands", func() (int, error) { list, err := s.db.Unattended(t.Context(), time.Second); return len(list), err })
 }
 

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"iter"
+	"math"
 	"math/rand/v2"
 	"slices"
 	"strings"
@@ -22,7 +23,7 @@ import (
 
 // Store implements [durable.Backend]. The store also implements [session.Stater],
 // [session.LastReader], [session.Nester], [session.Deleter], [session.Creator] and
-// [session.Waiter].
+// [session.Waiter], and selects sessions for a [session.Query].
 //
 // Each append is on the disk of the database when it returns, also without sync.
 func (d *DB) Store(worker string, lost func()) session.Store {
@@ -220,6 +221,85 @@ func (s *store) List(ctx context.Context) ([]session.Info, error) {
 		return nil, fmt.Errorf("listing sessions: %w", err)
 	}
 	return list, nil
+}
+
+// Query returns the sessions that q selects, see [session.Query]. The database offers those
+// that may be in the state; this program decides.
+func (s *store) Query(ctx context.Context, q session.Query) ([]session.Info, error) {
+	list, err := s.query(ctx, q)
+	if err != nil {
+		return nil, fmt.Errorf("listing sessions: %w", err)
+	}
+	return list, nil
+}
+
+// mayBe are the conditions of the rows whose sessions may be in a state. In the JSON of a
+// summary, each of these texts can only be a member and its value.
+var mayBe = map[session.State]string{
+	session.StateWaiting:    ` AND waits IS NOT NULL`,
+	session.StateRunning:    ` AND lease >= now()`,
+	session.StateUnfinished: ` AND (strpos(summary, '"open":true') > 0 OR strpos(summary, '"suspended":true') > 0)`,
+	session.StateIdle:       ` AND strpos(summary, '"open":true') = 0 AND strpos(summary, '"suspended":true') = 0`,
+}
+
+func (s *store) query(ctx context.Context, q session.Query) ([]session.Info, error) {
+	list := []session.Info{}
+	where, args, changed := `space = $1`, []any{s.space}, "updated"
+	if q.State != "" {
+		may, ok := mayBe[q.State]
+		if !ok {
+			return list, nil
+		}
+		where += may
+	}
+	if q.State == session.StateWaiting {
+		changed = "waits" // the same time, in an index
+	}
+	if q.Dir != "" {
+		dir, err := json.Marshal(q.Dir)
+		if err != nil {
+			return nil, err
+		}
+		args = append(args, `"cwd":`+string(dir))
+		where += ` AND strpos(header, $2) > 0`
+	}
+	var limit *int // nil: none
+	if q.Limit > 0 {
+		limit = new(max(q.Limit, firstPage))
+	}
+	for after := q.After; ; {
+		where, args := where, slices.Clone(args)
+		if after.Session != "" || !after.Updated.IsZero() {
+			where += fmt.Sprintf(` AND (%s, id) < ($%d, $%d)`, changed, len(args)+1, len(args)+2)
+			args = append(args, nanos(after.Updated), after.Session)
+		}
+		page, err := s.infos(ctx, fmt.Sprintf(`%s ORDER BY %s DESC, id DESC LIMIT $%d`, where, changed, len(args)+1), append(args, limit)...)
+		if err != nil {
+			return nil, err
+		}
+		for _, info := range page {
+			if (q.State == "" || info.State == q.State) && (q.Dir == "" || info.Dir == q.Dir) {
+				if list = append(list, info); len(list) == q.Limit {
+					return list, nil
+				}
+			}
+		}
+		if limit == nil || len(page) < *limit {
+			return list, nil
+		}
+		after = page[len(page)-1]
+	}
+}
+
+// nanos returns a time as the tables have it, which know the years 1678 to 2261.
+func nanos(t time.Time) int64 {
+	switch year := t.UTC().Year(); {
+	case year < 1678:
+		return math.MinInt64
+	case year > 2261:
+		return math.MaxInt64
+	}
+	return t.UnixNano()
 }
 
 // Stat implements [session.Stater].

@@ -58,18 +58,19 @@ func listSessions(s *Server, c *call) (any, error) {
 			return nil, bad("before must be a time such as 2006-01-02T15:04:05Z")
 		}
 	}
-	infos, err := s.store(c.user).List(c.ctx())
+	words := strings.ToLower(q.Get("q"))
+	query := session.Query{State: session.State(q.Get("state")), Dir: q.Get("dir"), After: session.Info{Updated: before}}
+	if words == "" && q.Get("tag") == "" {
+		query.Limit = int(max(limit, 1)) + 1 // one to see that there are more
+	}
+	infos, err := query.List(c.ctx(), s.store(c.user))
 	if err != nil {
 		return nil, err
 	}
 	list := sessionList{Sessions: []sessionInfo{}}
-	words := strings.ToLower(q.Get("q"))
 	for _, info := range infos {
 		switch {
-		case !before.IsZero() && !info.Updated.Before(before),
-			q.Get("state") != "" && string(info.State) != q.Get("state"),
-			q.Get("tag") != "" && info.Tag != q.Get("tag"),
-			q.Get("dir") != "" && info.Dir != q.Get("dir"),
+		case q.Get("tag") != "" && info.Tag != q.Get("tag"),
 			words != "" && !strings.Contains(strings.ToLower(info.Title+"\n"+info.Tag+"\n"+info.Prompt), words):
 			continue
 		}

@@ -25,6 +25,9 @@ import (
 	"github.com/openagent-go/agent/session/view"
 )
 
+// maxFolders is how many sessions are asked for their folders: those changed last.
+const maxFolders = 1000
+
 // sessionsPage shows the sessions of the user.
 func sessionsPage(s *Server, c *call) (any, error) {
 	if s.Session != nil {
@@ -56,7 +59,7 @@ func sessionsPage(s *Server, c *call) (any, error) {
 			page.Models = append(page.Models, info.Model)
 		}
 	}
-	infos, err := s.store(c.user).List(c.ctx())
+	infos, err := session.Query{Limit: maxFolders}.List(c.ctx(), s.store(c.user))
 	if err != nil {
 		return nil, err
 	}

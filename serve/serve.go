@@ -201,14 +201,11 @@ func (s *Server) log() *slog.Logger {
 // that cannot be continued does not hold up the others; the error is about those.
 func (s *Server) Resume(ctx context.Context, user string) (started int, err error) {
 	s.once.Do(s.prepare)
-	infos, err := s.store(user).List(ctx)
+	infos, err := session.Query{State: session.StateUnfinished}.List(ctx, s.store(user))
 	if err != nil {
 		return 0, fmt.Errorf("listing the sessions: %w", err)
 	}
 	for _, info := range infos {
-		if info.State != session.StateUnfinished {
-			continue
-		}
 		l := s.live(place{user, info.Session})
 		failed := l.resume(ctx, info.Dir)
 		l.leave()

@@ -12,7 +12,7 @@ import (
 // Latest returns the session that was changed last. It fails with [ErrNotFound] if there is
 // none.
 func Latest(ctx context.Context, s Store) (Info, error) {
-	list, err := s.List(ctx)
+	list, err := Query{Limit: 1}.List(ctx, s)
 	if err != nil {
 		return Info{}, err
 	}

@@ -7,7 +7,8 @@ import (
 )
 
 // The interfaces in this file, and [Waiter], are abilities that a [Store] may have. The
-// functions of this package use them, and do without in other stores.
+// functions of this package use them, and do without in other stores. [Query.List] uses one
+// more method.
 
 // A Stater is a [Store] that returns the Info of one session without listing all. [Stat]
 // uses it.

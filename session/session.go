@@ -26,7 +26,7 @@ import (
 // A Store keeps the facts of sessions. Several processes may use one store;
 // one of them at a time writes a session. Implementations pass the suite in
 // package sessiontest. A store may have more abilities: see [Stater], [LastReader],
-// [Nester], [Deleter], [Creator] and [Waiter]. [CheckAppend], [CheckID] and [Summary] do what every
+// [Nester], [Deleter], [Creator] and [Waiter], and [Query.List]. [CheckAppend], [CheckID] and [Summary] do what every
 // store has to do.
 type Store interface {
 	// Open opens a session for writing and takes its lock; a new session begins with

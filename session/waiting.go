@@ -34,7 +34,8 @@ type Question struct {
 // Waiting returns the questions that wait for a person, the oldest first: those of all
 // sessions in the store, or of the named ones. Questions of sub-agents are included, and those
 // that have expired are not: resume their sessions, which are [StateUnfinished]. It
-// takes no lock. It reads only sessions whose state is [StateWaiting], or not known.
+// takes no lock. It reads only sessions whose state is [StateWaiting], or not known. Where very
+// many wait, page through them with a [Query], and name those of the page.
 func Waiting(ctx context.Context, s Store, ids ...string) ([]Question, error) {
 	all, err := waiting(ctx, s, ids)
 	if err != nil {
@@ -47,7 +48,10 @@ func Waiting(ctx context.Context, s Store, ids ...string) ([]Question, error) {
 func waiting(ctx context.Context, s Store, ids []string) (all []Question, err error) {
 	_, nested := s.(interface{ Under(session string) Store })
 	var infos []Info
-	if len(ids) == 0 || !nested { // agents are in the same list
+	switch q, ok := s.(querier); {
+	case len(ids) == 0 && ok:
+		infos, err = q.Query(ctx, Query{State: StateWaiting})
+	case len(ids) == 0 || !nested: // agents are in the same list
 		infos, err = s.List(ctx)
 	}
 	for _, id := range ids {

@@ -48,6 +48,7 @@ func Run(t *testing.T, open func(t *testing.T) session.Store) {
 		"delete":             deleted,
 		"wait":               waiting,
 		"state":              states,
+		"query":              queried,
 	} {
 		t.Run(name, func(t *testing.T) { test(t, open(t)) })
 	}

@@ -64,6 +64,7 @@ type stored interface {
 	session.Nester
 	session.Deleter
 	session.Waiter
+	Query(ctx context.Context, q session.Query) ([]session.Info, error)
 	Worker(ctx context.Context, id string) (string, error)
 }
 

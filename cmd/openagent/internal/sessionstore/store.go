@@ -49,14 +49,12 @@ func projectName(path string) string {
 
 // Latest returns the newest session of a project.
 func Latest(ctx context.Context, store session.Store, project string) (string, error) {
-	list, err := store.List(ctx)
+	list, err := session.Query{Dir: project, Limit: 1}.List(ctx, store)
 	if err != nil {
 		return "", err
 	}
 	for _, s := range list {
-		if s.Dir == project {
-			return s.Session, nil
-		}
+		return s.Session, nil
 	}
 	return "", cli.Usagef("--continue: %w of %s yet; leave the flag out to begin one", ErrNone, project)
 }
