@@ -1,9 +1,12 @@
 package sessiontest
 
 import (
+	"cmp"
 	"fmt"
 	"math/rand/v2"
 	"reflect"
+	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -24,6 +27,9 @@ func queried(t *testing.T, s session.Store) {
 		randomSession(t, s, r, fmt.Sprint("s", i), dirs[r.IntN(len(dirs))])
 	}
 	all := infos(t, s)
+	slices.SortFunc(all, func(a, b session.Info) int { // List need not order those of one time
+		return cmp.Or(b.Updated.Compare(a.Updated), strings.Compare(b.Session, a.Session))
+	})
 	for _, state := range []session.State{"", session.StateIdle, session.StateRunning, session.StateUnfinished, session.StateWaiting, "none"} {
 		for _, dir := range append(dirs, "/none") {
 			for _, limit := range []int{0, 1, 3, 100} {
