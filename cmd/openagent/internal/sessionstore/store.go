@@ -53,8 +53,8 @@ func Latest(ctx context.Context, store session.Store, project string) (string, e
 	if err != nil {
 		return "", err
 	}
-	for _, s := range list {
-		return s.Session, nil
+	if len(list) > 0 {
+		return list[0].Session, nil
 	}
 	return "", cli.Usagef("--continue: %w of %s yet; leave the flag out to begin one", ErrNone, project)
 }
