@@ -13,6 +13,8 @@ import (
 	"sync"
 	"testing"
 	"time"
+
+	"github.com/openagent-go/agent/internal/installed"
 )
 
 // A browser is a Chromium without a window that a test drives over its debugging pipe. All files that
@@ -35,13 +37,7 @@ func newBrowser(t *testing.T) *browser {
 	if testing.Short() {
 		t.Skip("a browser is slow")
 	}
-	program, err := exec.LookPath("chromium")
-	if err != nil {
-		if os.Getenv("CI") == "true" {
-			t.Fatal("there is no Chromium here, and these tests must run; in Debian: apt-get install --no-install-recommends chromium")
-		}
-		t.Skip("there is no Chromium here; in Debian: apt-get install --no-install-recommends chromium")
-	}
+	program := installed.Chromium(t)
 	home, err := os.MkdirTemp("", "browser") // the browser's helpers may outlive it for a moment
 	if err != nil {
 		t.Fatal(err)

@@ -30,6 +30,19 @@ func Program(t testing.TB, name string) string {
 	return path
 }
 
+// Chromium returns the program of a browser without a window.
+func Chromium(t testing.TB) string {
+	t.Helper()
+	if path, err := exec.LookPath("chromium"); err == nil {
+		return path
+	}
+	path := filepath.Join(Repository(t), ".cache", "chromium", "bin", "chromium")
+	if _, err := os.Stat(path); err != nil {
+		missing(t, err)
+	}
+	return path
+}
+
 // Module returns a file of the npm packages for tests of MCP.
 func Module(t testing.TB, file string) string {
 	t.Helper()

@@ -18,6 +18,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/openagent-go/agent/internal/installed"
 	"github.com/openagent-go/agent/session/export"
 )
 
@@ -33,16 +34,7 @@ type browser struct {
 
 func newBrowser(t *testing.T) *browser {
 	t.Helper()
-	b := new(browser)
-	for _, name := range []string{"chromium", "chromium-browser", "google-chrome"} {
-		if path, err := exec.LookPath(name); err == nil {
-			b.program = path
-			break
-		}
-	}
-	if b.program == "" {
-		t.Skip("there is no Chromium here; in Debian: apt-get install --no-install-recommends chromium")
-	}
+	b := &browser{program: installed.Chromium(t)}
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		b.mu.Lock()
 		b.asked = append(b.asked, r.Host)

@@ -2,7 +2,8 @@
 # Installs the language servers that tests start into .cache/servers, the MCP servers
 # into .cache/mcp, a client of the Agent Client Protocol and the adapter that serves Claude
 # Code by it into .cache/acp, the Claude Agent SDK into .cache/claude, clients of chat protocols into
-# .cache/chat, tmux into .cache/tmux and PostgreSQL into .cache/postgres, where tests look for them.
+# .cache/chat, and tmux, PostgreSQL and Chromium into .cache/tmux, .cache/postgres and .cache/chromium,
+# where tests look for them. Of those three, what the machine has counts.
 # What is there already is left alone.
 set -euo pipefail
 here=$(cd "$(dirname "$0")" && pwd)
@@ -45,6 +46,17 @@ if ! command -v initdb >/dev/null && ! compgen -G '/usr/lib/postgresql/*/bin/ini
 	if [ -z "$version" ] || ! debian "$cache/postgres" "$version" 'libpq5|libicu|libxml2|libldap|libsasl2-2|libgssapi|libkrb5|libk5crypto|libkeyutils|libcom-err|libssl|liblz4|libzstd|libpam0g|libsystemd0|libselinux'; then
 		echo "PostgreSQL is not to be had from Debian: tests with a database are skipped" >&2
 		rm -rf "$cache/postgres"
+	fi
+fi
+if ! command -v chromium >/dev/null && [ ! -x "$cache/chromium/bin/chromium" ]; then
+	if command -v apt-get >/dev/null && debian "$cache/chromium" chromium 'chromium-common$|zlib1g$|fonts-dejavu-core$|lib(asound2|async|atk|atspi|avahi|blkid|brotli|bsd|cairo|cap2|com-err|cups2|datrie|dav1d|dbus-1|double-conversion|drm2|event-2|expat1|ffi|flac|fontconfig1|freetype|fribidi|gbm1|gcrypt|glib2|gmp10|gnutls|gpg-error|graphite|gssapi|harfbuzz|hogweed|icu|idn2|jpeg62|jsoncpp|k5crypto|keyutils|krb5|lcms2|lz4|lzma|md0|minizip|mount1|mp3lame|mpg123|nettle|nspr4|nss3|ogg0|openh264|openjp2|opus0|p11-kit|pango|pcre2-8|pixman|png16|pulse0|re2|selinux1|snappy|sndfile|systemd0|tasn1|thai|udev1|unistring|vorbis|wayland-server|webp|woff|x11|xau6|xcb|xcomposite|xdamage|xdmcp|xext6|xfixes|xi6|xkbcommon0|xml2|xnvctrl|xrandr|xrender|xshmfence|xslt1|zstd1)'; then
+		wrapper "$cache/chromium/bin/chromium" usr/lib/chromium/chromium
+		# Its libraries of sound are in a folder of their own. Fonts are found by a path that is absolute.
+		sed -i "s|^LD_LIBRARY_PATH=|FONTCONFIG_FILE=\$root/fonts.conf LD_LIBRARY_PATH=\$(echo \"\$root\"/usr/lib/*-linux-*/pulseaudio):|" "$cache/chromium/bin/chromium"
+		printf '<fontconfig><dir>%s/usr/share/fonts</dir><cachedir>%s/fonts</cachedir></fontconfig>\n' "$cache/chromium" "$cache/chromium" >"$cache/chromium/fonts.conf"
+	else
+		echo "Chromium is not to be had from Debian: tests of pages in a browser are skipped" >&2
+		rm -rf "$cache/chromium"
 	fi
 fi
 if ! command -v npm >/dev/null; then
