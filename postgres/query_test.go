@@ -15,6 +15,7 @@ import (
 
 	"github.com/openagent-go/agent/event"
 	"github.com/openagent-go/agent/internal/fact"
+	"github.com/openagent-go/agent/llm"
 	"github.com/openagent-go/agent/permission"
 	"github.com/openagent-go/agent/postgres"
 	"github.com/openagent-go/agent/session"
@@ -164,5 +165,25 @@ func BenchmarkQuestions(b *testing.B) {
 				}
 			}
 		})
+	}
+}
+
+// A search reads only the sessions in which a word of it may be.
+func TestFindReadsFewRows(t *testing.T) {
+	db := connect(t, database(t), postgres.Options{})
+	store := db.Store("w", nil)
+	for i := range 20 {
+		said := event.UserMessage{Message: llm.Message{Role: llm.User, Content: llm.Blocks{llm.Text{Text: fmt.Sprintf("The colour of number%d is BLUE", i)}}}}
+		facts := []event.Event{{Seq: 1, Time: time.Now(), Data: said}}
+		if err := session.Create(t.Context(), store, session.Header{Session: fmt.Sprint("s", i)}, facts); err != nil {
+			t.Fatal(err)
+		}
+	}
+	ids, err := store.(interface {
+		Find(context.Context, string) ([]string, error)
+	}).Find(t.Context(), "UMBER1")
+	slices.Sort(ids)
+	if want := []string{"s1", "s10", "s11", "s12", "s13", "s14", "s15", "s16", "s17", "s18", "s19"}; err != nil || !slices.Equal(ids, want) {
+		t.Errorf("%q %v, want %q", ids, err, want)
 	}
 }

@@ -291,6 +291,18 @@ func (s *store) query(ctx context.Context, q session.Query) ([]session.Info, err
 	}
 }
 
+// Find returns the sessions in whose facts a word may be, for [session.Search].
+func (s *store) Find(ctx context.Context, word string) ([]string, error) {
+	rows, err := s.db.pool.Query(ctx, `SELECT DISTINCT s.id FROM openagent.sessions s JOIN openagent.facts f ON f.session = s.n
+		WHERE s.space = $1 AND f.type IN ('user_message', 'assistant_message', 'tool_result', 'session_named')
+		AND (f.data COLLATE "C" ILIKE $2 OR strpos(f.data, '"media_type":"text/') > 0)`, s.space, "%"+word+"%")
+	if err != nil {
+		return nil, cmp.Or(ctx.Err(), err)
+	}
+	ids, err := pgx.CollectRows(rows, pgx.RowTo[string])
+	return ids, cmp.Or(ctx.Err(), err)
+}
+
 // nanos returns a time as the tables have it, which know the years 1678 to 2261.
 func nanos(t time.Time) int64 {
 	switch year := t.UTC().Year(); {

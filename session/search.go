@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"iter"
 	"regexp"
+	"slices"
 	"strings"
 	"time"
 	"unicode/utf8"
@@ -45,6 +46,11 @@ const (
 // space. The session changed last comes first, in it the earliest fact. One fact at a time
 // is in memory. A session that cannot be read yields an error with a Hit that holds only
 // the session, and the search continues; it ends with the context.
+//
+// Search reads all sessions, unless the store has a method Find(ctx, word string) ([]string, error).
+// It returns the ids of all sessions in whose facts a word of ASCII letters and digits may be, in any case
+// and also within a longer word. Search then reads only these. The text of a [llm.Document] is base64 in
+// the JSON of a fact, so a session with one may have any word.
 func Search(ctx context.Context, s Store, query string, o SearchOptions) iter.Seq2[Hit, error] {
 	return func(yield func(Hit, error) bool) {
 		words, err := wordsOf(query)
@@ -56,6 +62,18 @@ func Search(ctx context.Context, s Store, query string, o SearchOptions) iter.Se
 		if err != nil {
 			yield(Hit{}, fmt.Errorf("searching sessions: %w", err))
 			return
+		}
+		if f, ok := s.(finder); ok && words.part != "" {
+			ids, err := f.Find(ctx, words.part)
+			if err != nil {
+				yield(Hit{}, fmt.Errorf("searching sessions: %w", err))
+				return
+			}
+			may := make(map[string]bool, len(ids))
+			for _, id := range ids {
+				may[id] = true
+			}
+			list = slices.DeleteFunc(list, func(info Info) bool { return !may[info.Session] })
 		}
 		left := cmp.Or(o.Limit, defaultHits)
 		for _, info := range list {
@@ -80,11 +98,31 @@ func Search(ctx context.Context, s Store, query string, o SearchOptions) iter.Se
 	}
 }
 
+// A finder is a [Store] that finds the sessions in which a word may be.
+type finder interface {
+	Find(ctx context.Context, word string) ([]string, error)
+}
+
 // searched is a query: an expression for its words in their order, and the first of them in
 // lower case, which rules most texts out quickly.
 type searched struct {
 	all   *regexp.Regexp
 	first string
+	part  string // that a text with the words has, in any case; for a finder
+}
+
+// partOf returns the longest run of ASCII letters and digits of a query. Two letters are left out: beyond
+// ASCII, others are taken for them (the Kelvin sign, and the long s).
+func partOf(query string) string {
+	longest := ""
+	for _, part := range strings.FieldsFunc(query, func(r rune) bool {
+		return (r < '0' || r > '9') && (r < 'a' || r > 'z') && (r < 'A' || r > 'Z') || strings.ContainsRune("kKsS", r)
+	}) {
+		if len(part) > len(longest) {
+			longest = part
+		}
+	}
+	return longest
 }
 
 // find returns where the words are in text, nil if nowhere.
@@ -125,7 +163,7 @@ func wordsOf(query string) (*searched, error) {
 		words[i] = regexp.QuoteMeta(w)
 	}
 	all, err := regexp.Compile(`(?i)` + strings.Join(words, `\s+`))
-	return &searched{all, first}, err
+	return &searched{all, first, partOf(query)}, err
 }
 
 // findIn yields the facts of a session in which the words are.

@@ -124,6 +124,9 @@ func searched(t *testing.T, s session.Store) {
 	use := llm.ToolUse{ID: "u", Name: "Grep", Input: []byte(`{"pattern":"needle of"}`)}
 	late := list(prompt("nothing"), prompt("else"), prompt("here"), event.AssistantMessage{Response: llm.Response{Message: llm.Message{Role: llm.Assistant, Content: llm.Blocks{use}}}})
 	write(t, s, "new", late...)
+	odd := event.UserMessage{Message: llm.Message{Role: llm.User, Content: llm.Blocks{llm.Text{Text: "100 \u212aelvin, <ärger>, a \"quoted\\ word"},
+		llm.Document{MediaType: "text/plain", Data: []byte("It is in the file.")}}}}
+	write(t, s, "odd", list(odd)...)
 	find := func(query string, o session.SearchOptions) []string {
 		t.Helper()
 		var found []string
@@ -153,6 +156,10 @@ func searched(t *testing.T, s session.Store) {
 		{"needle", session.SearchOptions{Limit: 2}, "new assistant_message,old user_message"},
 		{"needle", session.SearchOptions{Match: func(i session.Info) bool { return i.Session == "old" }}, "old user_message,old tool_result"},
 		{"n.edle", session.SearchOptions{}, ""},
+		{"100 kelvin", session.SearchOptions{}, "odd user_message"},
+		{"a \"quoted\\", session.SearchOptions{}, "odd user_message"},
+		{"in the file", session.SearchOptions{}, "odd user_message"},
+		{"<ÄRGER>", session.SearchOptions{}, "odd user_message"},
 	} {
 		if got := strings.Join(find(test.query, test.o), ","); got != test.want {
 			t.Errorf("%q %+v: found %s, want %s", test.query, test.o, got, test.want)

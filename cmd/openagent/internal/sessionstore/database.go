@@ -65,6 +65,7 @@ type stored interface {
 	session.Deleter
 	session.Waiter
 	Query(ctx context.Context, q session.Query) ([]session.Info, error)
+	Find(ctx context.Context, word string) ([]string, error)
 	Worker(ctx context.Context, id string) (string, error)
 }
 
