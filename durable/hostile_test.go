@@ -17,7 +17,7 @@ import (
 	"github.com/openagent-go/agent/llm/llmtest"
 )
 
-// TestHostileCommands: rows of an inbox that no Client has sent are rejected, and the session goes on.
+// A worker rejects commands that no Client would send, and the session continues.
 func TestHostileCommands(t *testing.T) {
 	for _, body := range []string{
 		``, `null`, `[]`, `{"type":"prompt"}`, `{"type":"prompt","data":null}`, `{"type":"prompt","data":[]}`,

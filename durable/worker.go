@@ -108,7 +108,7 @@ func (w *Worker) work(ctx context.Context, sessionID string, wake Wake) (Outcome
 	if err := pass.open(ctx); err != nil {
 		return outcomeOf(err)
 	}
-	if hosted.Bound && place != w.Place { // whoever has the session says where it is
+	if hosted.Bound && place != w.Place { // the worker that has the session says where it is
 		if err := w.Backend.SetPlace(ctx, sessionID, w.Place); err != nil {
 			return "", err
 		}

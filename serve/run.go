@@ -295,7 +295,7 @@ func (l *live) begin(ctx context.Context, id, dir string, work func(context.Cont
 // errRuns is the error of claim if the run of the same input has begun meanwhile.
 var errRuns = errors.New("the input runs already")
 
-// claim notes that a run begins. Whoever sees its first fact closes begun.
+// claim notes that a run begins. The reader closes begun when it sees the first fact of the run.
 func (l *live) claim(open *agent.Session, id string) (begun chan struct{}, err error) {
 	h := &l.hosted
 	h.mu.Lock()

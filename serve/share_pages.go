@@ -73,7 +73,7 @@ func revokeByForm(s *Server, c *call) (any, error) {
 	return nil, nil
 }
 
-// sharedPage shows a share to whoever has its link.
+// sharedPage shows a share to everybody who has its link.
 func sharedPage(s *Server, c *call) (any, error) {
 	err := s.shared(c, func(sh share, f *feed) error {
 		v, err := f.page(0, c.r.URL.Query().Get("all") != "")

@@ -23,8 +23,8 @@ import (
 	"github.com/openagent-go/agent/tool"
 )
 
-// parity plays one script in this process, with the agent alone, and on workers, of which each
-// has the session for one step. The model gets the same requests, and the facts are the same.
+// parity plays one script twice: in this process without workers, and with a new worker for each step.
+// Both times the model gets the same requests, and the same facts are recorded.
 func parity(s *suite) {
 	alone := &parityWorld{}
 	store := session.Memory()

@@ -313,5 +313,5 @@ func (w *work) metrics(out http.ResponseWriter, r *http.Request) {
 	line("draining", "gauge", "1 while sessions are given back.", bit(w.draining.Load()))
 	line("database_up", "gauge", "1 if the database answers.", bit(w.ping(r.Context()) == nil))
 	out.Header().Set("Content-Type", "text/plain; version=0.0.4; charset=utf-8")
-	_, _ = out.Write([]byte(b.String())) // whoever asked may be gone
+	_, _ = out.Write([]byte(b.String())) // the client may be gone
 }

@@ -22,7 +22,7 @@ type About struct {
 	// does.
 	Clusters bool
 
-	// Pictures says that the terminal shows pictures in the places of placeholders.
+	// Pictures says that the terminal shows pictures in text, by the Unicode placeholders of kitty's graphics protocol.
 	Pictures bool
 
 	// Cuts says that the terminal cuts lines when it gets narrower, instead of wrapping them

@@ -8,13 +8,13 @@ import (
 )
 
 // pictureQuestion asks whether the terminal takes pictures (kitty graphics protocol). Only terminals
-// that know placeholders are asked: others may show the question.
+// that show pictures in text are asked: others may show the question.
 const pictureQuestion = "\x1b_Gi=31,s=1,v=1,a=q,t=d,f=24;AAAA\x1b\\"
 
 // pictureAnswer is the answer of a terminal that does.
 const pictureAnswer = "Gi=31;OK"
 
-// hasPlaces reports whether a terminal of a name shows pictures in the places of placeholder letters.
+// hasPlaces reports whether a terminal of a name shows pictures in text.
 // Other terminals with the protocol do not, nor does kitty before 0.28.
 func hasPlaces(name string) bool {
 	name = strings.ToLower(name)
@@ -35,7 +35,7 @@ func hasPlaces(name string) bool {
 // maxChunk is how much of a picture goes into one sequence.
 const maxChunk = 4096
 
-// Picture gives a PNG to the terminal under a number, for placeholders of so many cells. See
+// Picture gives a PNG to the terminal under a number, that takes the place of text of so many cells. See
 // styled.PictureRows. Nothing is shown before these are written.
 func (t *Terminal) Picture(id uint32, png []byte, columns, rows int) error {
 	_, err := t.out.WriteString(picture(id, png, columns, rows))

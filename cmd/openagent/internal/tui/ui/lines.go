@@ -294,7 +294,7 @@ var plainHelp = []Line{
 	{PlainLine, "/help            all commands; ! runs a command line, # adds a note to AGENTS.md"},
 }
 
-// plainSend gives the text to whoever it is for, and says when the agent gets it.
+// plainSend sends the text to the agent, as a prompt or a message to its run, and says when the agent gets it.
 func (m Model) plainSend(steer, echoed bool) (Model, []Action) {
 	said, _ := m.Editor.Content()
 	number, waiting, written := m.numbers, len(m.Queue), len(m.Notes)
