@@ -5,10 +5,12 @@ package temporaltest
 import (
 	"context"
 	"fmt"
+	"maps"
 	"math/rand/v2"
 	"os"
 	"os/exec"
 	"os/signal"
+	"slices"
 	"strconv"
 	"strings"
 	"syscall"
@@ -190,9 +192,9 @@ func TestKilledProcesses(t *testing.T) {
 		t.Errorf("a charge ran %d times, %v", most, err)
 	}
 	resumed, unknown, calls := 0, 0, 0
-	for i := range sessions {
+	for _, id := range slices.Compact(slices.Sorted(maps.Values(sent))) {
 		results, wanted := map[string]int{}, 0
-		for e, err := range db.Store("", nil).Read(t.Context(), fmt.Sprint("s", i), 0) {
+		for e, err := range db.Store("", nil).Read(t.Context(), id, 0) {
 			if err != nil {
 				t.Fatal(err)
 			}
