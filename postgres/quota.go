@@ -12,6 +12,7 @@ import (
 
 	"github.com/jackc/pgx/v5"
 
+	"github.com/openagent-go/agent/internal/metering"
 	"github.com/openagent-go/agent/quota"
 )
 
@@ -46,7 +47,7 @@ func checkBook(names ...string) error {
 
 // Reserve implements [quota.Store]. It is one statement.
 func (q *quotas) Reserve(ctx context.Context, r quota.Reservation) (b quota.Balance, err error) {
-	if err := checkBook(r.Book, r.ID); err != nil {
+	if err := cmp.Or(checkBook(r.Book, r.ID), metering.CheckReservation(r.Least, r.Most, r.Limit, r.Expected)); err != nil {
 		return b, err
 	}
 	var now time.Time
@@ -62,7 +63,7 @@ func (q *quotas) Reserve(ctx context.Context, r quota.Reservation) (b quota.Bala
 // Settle implements [quota.Store]. The row of the book comes first, as in reserve: else two of
 // them could wait for each other.
 func (q *quotas) Settle(ctx context.Context, book, id string, usd float64) error {
-	if err := checkBook(book, id); err != nil {
+	if err := cmp.Or(checkBook(book, id), metering.CheckAmount("usd", usd)); err != nil {
 		return err
 	}
 	_, err := q.db.pool.Exec(ctx, `

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
 	"sync"
 	"time"
 
@@ -99,8 +100,15 @@ func (a *Account) check(m llm.Model) error {
 		return fmt.Errorf("the account %q has no Store; use quota.Dir or quota.Memory", a.Key)
 	case !(a.USD > 0): // also not a number
 		return fmt.Errorf("the account %q has the limit $%v; USD must be more than 0", a.Key, a.USD)
-	case llm.InfoOf(m).Price == nil:
+	}
+	p := llm.InfoOf(m).Price
+	if p == nil {
 		return fmt.Errorf("the account %q cannot count calls of model %q, whose price is not known; register it in a catalog.Table", a.Key, m.Name())
+	}
+	for _, usd := range []float64{p.Input, p.Output, p.CacheRead, p.CacheWrite, p.CacheWriteHour, p.LongInput, p.LongOutput} {
+		if !(usd >= 0) || math.IsInf(usd, 1) { // also not a number
+			return fmt.Errorf("the account %q cannot count calls of model %q, whose price has the number %v; all numbers of a price must be finite and at least 0", a.Key, m.Name(), usd)
+		}
 	}
 	return nil
 }

@@ -117,6 +117,8 @@ func TestBadQuota(t *testing.T) {
 	good := &quota.Account{Store: store, Key: "ada", USD: 1}
 	unpriced := llmtest.Script(llmtest.Say("hi"))
 	unpriced.Facts = llm.Info{Window: 1000}
+	broken := priced(answers)
+	broken.Facts.Price = &llm.Price{Input: 1, Output: math.NaN()}
 	for _, tt := range []struct {
 		quota agent.Quota
 		model llm.Model
@@ -127,6 +129,7 @@ func TestBadQuota(t *testing.T) {
 		{&quota.Account{Store: store, Key: "ada", USD: -1}, nil, "the limit $-1;"},
 		{&quota.Account{Store: store, Key: "ada", USD: math.NaN()}, nil, "the limit $NaN;"},
 		{good, unpriced, "whose price is not known"},
+		{good, broken, "whose price has the number NaN;"},
 		{quota.Accounts{good, {Store: store, Key: "acme"}}, nil, `the account "acme" has the limit $0`},
 		{quota.Accounts{{Key: "ada", USD: 1}, good}, nil, `the account "ada" has no Store`},
 		{by(&quota.Account{Store: store, Key: "eve", USD: -2}), nil, "the limit $-2;"},

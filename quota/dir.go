@@ -12,6 +12,7 @@ import (
 	"path/filepath"
 	"time"
 
+	"github.com/openagent-go/agent/internal/metering"
 	"github.com/openagent-go/agent/internal/plainfile"
 	"github.com/openagent-go/agent/internal/safefile"
 )
@@ -83,12 +84,18 @@ func change(path, book string, do func(*ledger)) error {
 
 // Reserve implements [Store].
 func (d dir) Reserve(ctx context.Context, r Reservation) (b Balance, err error) {
+	if err := r.check(); err != nil {
+		return b, err
+	}
 	err = d.with(ctx, r.Book, func(l *ledger) { b = l.reserve(r, time.Now()) })
 	return b, err
 }
 
 // Settle implements [Store].
 func (d dir) Settle(ctx context.Context, book, id string, usd float64) error {
+	if err := metering.CheckAmount("usd", usd); err != nil {
+		return err
+	}
 	return d.with(ctx, book, func(l *ledger) { l.settle(id, usd) })
 }
 

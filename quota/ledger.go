@@ -1,6 +1,15 @@
 package quota
 
-import "time"
+import (
+	"time"
+
+	"github.com/openagent-go/agent/internal/metering"
+)
+
+// check returns an error if a reservation has amounts that are no amounts.
+func (r Reservation) check() error {
+	return metering.CheckReservation(r.Least, r.Most, r.Limit, r.Expected)
+}
 
 // A ledger holds the costs of a book.
 type ledger struct {

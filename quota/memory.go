@@ -4,6 +4,8 @@ import (
 	"context"
 	"sync"
 	"time"
+
+	"github.com/openagent-go/agent/internal/metering"
 )
 
 // Memory returns an empty [Store] for one process.
@@ -54,12 +56,18 @@ func (m *memory) with(book string, do func(*ledger)) {
 
 // Reserve implements [Store].
 func (m *memory) Reserve(_ context.Context, r Reservation) (b Balance, err error) {
+	if err := r.check(); err != nil {
+		return b, err
+	}
 	m.with(r.Book, func(l *ledger) { b = l.reserve(r, time.Now()) })
 	return b, nil
 }
 
 // Settle implements [Store].
 func (m *memory) Settle(_ context.Context, book, id string, usd float64) error {
+	if err := metering.CheckAmount("usd", usd); err != nil {
+		return err
+	}
 	m.with(book, func(l *ledger) { l.settle(id, usd); m.wake(book) })
 	return nil
 }

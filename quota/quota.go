@@ -51,6 +51,9 @@ func (e *ExhaustedError) Is(target error) bool { return target == ErrExhausted }
 // A Store keeps the books of accounts. Each call is atomic, also between processes. It is
 // safe for concurrent use. If it has a method Now(context.Context) (time.Time, error), the
 // period of an account is that of its time instead of the program's.
+//
+// A Store refuses amounts that are negative or not finite, and keeps nothing of such a call.
+// Only a Limit may be infinite.
 type Store interface {
 	// Reserve reserves the cost of a call, as much of it as fits. Nothing is reserved
 	// (Granted is 0) if less than r.Least fits. Reserving an id again changes nothing and

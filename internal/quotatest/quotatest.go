@@ -3,7 +3,9 @@ package quotatest
 
 import (
 	"fmt"
+	"math"
 	"math/rand/v2"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -20,6 +22,7 @@ func Reservation(id string, least, most float64) quota.Reservation {
 // is empty in each test. There are so many workers, each with so many rounds.
 func Run(t *testing.T, workers, rounds int, storage func(t *testing.T) (open func() quota.Store)) {
 	t.Run("store", func(t *testing.T) { store(t, storage(t)()) })
+	t.Run("amounts", func(t *testing.T) { amounts(t, storage(t)()) })
 	t.Run("orders", func(t *testing.T) { orders(t, workers, rounds, storage(t)) })
 }
 
@@ -60,6 +63,45 @@ func store(t *testing.T, s quota.Store) {
 	}
 	b, err = s.Balance(ctx, "new")
 	want("not reserved", b, err, quota.Balance{Spent: 0.25})
+}
+
+// amounts: a store refuses amounts that are no amounts, and keeps none of them.
+func amounts(t *testing.T, s quota.Store) {
+	if err := s.Settle(t.Context(), "b", "paid", 0.25); err != nil {
+		t.Fatal(err)
+	}
+	for _, usd := range []float64{math.NaN(), math.Inf(1), math.Inf(-1), -0.1} {
+		refused := func(what string, err error) {
+			t.Helper()
+			if err == nil || !strings.Contains(err.Error(), "must be a finite number of at least 0") || !strings.Contains(err.Error(), what) {
+				t.Errorf("%s %v: %v", what, usd, err)
+			}
+		}
+		refused("usd", s.Settle(t.Context(), "b", "call", usd))
+		for what, change := range map[string]func(*quota.Reservation){
+			"Least": func(r *quota.Reservation) { r.Least = usd }, "Most": func(r *quota.Reservation) { r.Most = usd },
+			"Limit": func(r *quota.Reservation) { r.Limit = usd }, "Expected": func(r *quota.Reservation) { r.Expected = usd },
+		} {
+			r := Reservation(what, 0.1, 0.2)
+			change(&r)
+			b, err := s.Reserve(t.Context(), r)
+			if what == "Limit" && math.IsInf(usd, 1) { // no limit
+				if err != nil || b.Granted != 0.2 {
+					t.Errorf("without a limit: %+v, %v", b, err)
+				}
+				if err := s.Settle(t.Context(), "b", what, 0); err != nil {
+					t.Error(err)
+				}
+				continue
+			}
+			if refused(what, err); b != (quota.Balance{}) {
+				t.Errorf("%s %v: %+v", what, usd, b)
+			}
+		}
+	}
+	if b, err := s.Balance(t.Context(), "b"); err != nil || b != (quota.Balance{Spent: 0.25}) {
+		t.Errorf("after amounts that were refused: %+v, %v", b, err)
+	}
 }
 
 // orders: any order of reserving and settling keeps what is spent and reserved within the
