@@ -37,6 +37,11 @@ type Backend interface {
 	// From then on, appends of the earlier worker fail with [session.ErrLost]. lost, unless nil,
 	// is called when a session that this store has open belongs to another worker.
 	//
+	// A store may have Lend(ctx, id) error and Recall(ctx, id) error. Lend lets others open and delete a
+	// session that this store has open and does not use now, as if nobody had it. Recall takes it back,
+	// and fails with [session.ErrLost] if somebody has opened or deleted it. A value of Notify tells a
+	// worker of that at once.
+	//
 	// The store has [session.Nester], [session.Waiter] and [session.Stater].
 	Store(worker string, lost func()) session.Store
 

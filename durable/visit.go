@@ -124,30 +124,54 @@ func (v *visit) all(ctx context.Context) (Outcome, error) {
 			return Yielded, nil
 		case err != nil:
 			return "", err
-		case out == Idle && v.keep():
-		case out != "":
+		case out == "":
+		case out != Idle:
 			return out, nil
+		default:
+			if came, err := v.keep(ctx); !came || err != nil {
+				return out, err
+			}
 		}
 	}
 }
 
-// keep waits for a command while a session stays open after a run. It reports whether one came.
-func (v *visit) keep() bool {
+// A lender is a store that can lend sessions, see [Backend].
+type lender interface {
+	Lend(ctx context.Context, id string) error
+	Recall(ctx context.Context, id string) error
+}
+
+// keep waits for a command while a session stays open after a run. It reports whether one may have
+// come. Meanwhile anybody else can have the session: then this worker leaves it.
+func (v *visit) keep(ctx context.Context) (came bool, err error) {
 	d := orDefault(v.worker.Keep, 5*time.Minute)
 	if !v.bound || d < 0 {
-		return false
+		return false, nil
+	}
+	if store, ok := v.session.Agent().Sessions.(lender); ok {
+		if err := store.Lend(ctx, v.id); err != nil {
+			return false, err
+		}
+		defer func() {
+			if !came {
+				return
+			}
+			if err = store.Recall(ctx, v.id); errors.Is(err, session.ErrLost) {
+				came, err = false, nil // a command that came has woken a worker
+			}
+		}()
 	}
 	timer := time.NewTimer(d)
 	defer timer.Stop()
 	select {
 	case <-v.posted:
-		return true
+		return true, nil
 	case <-timer.C:
 	case <-v.wake.Drain:
 	case <-v.taken:
 	case <-v.lost:
 	}
-	return false
+	return false, nil
 }
 
 // step does the next thing. It returns an outcome if there is none.

@@ -10,6 +10,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
+	"sync"
 	"syscall"
 	"testing"
 	"time"
@@ -37,8 +38,7 @@ func newCommand(t *testing.T, rule llmtest.Rule) *command {
 	if server == nil {
 		t.Skip(pgtest.ErrNone)
 	}
-	program := filepath.Join(t.TempDir(), "openagent")
-	outside.Command(t, program)
+	program := programs.openagent(t)
 	model := &llmtest.Server{Rule: rule}
 	model.Start(t)
 	dir, err := filepath.EvalSymlinks(t.TempDir())
@@ -48,6 +48,26 @@ func newCommand(t *testing.T, rule llmtest.Rule) *command {
 	home := t.TempDir()
 	return &command{t: t, program: program, url: server.Database(t), dir: dir, env: []string{"PATH=" + os.Getenv("PATH"), "HOME=" + home,
 		"OPENAGENT_HOME=" + filepath.Join(home, "own"), "ANTHROPIC_API_KEY=sk-ant-test", "ANTHROPIC_BASE_URL=" + model.URL, "OPENAGENT_MODEL=claude-sonnet-4-6"}}
+}
+
+// programs are built once for all tests.
+var programs built
+
+type built struct {
+	mu  sync.Mutex
+	dir string // of this run of the tests
+}
+
+// openagent returns the path of the command.
+func (b *built) openagent(t *testing.T) string {
+	t.Helper()
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	path := filepath.Join(b.dir, "openagent")
+	if _, err := os.Stat(path); err != nil {
+		outside.Command(t, path)
+	}
+	return path
 }
 
 // start starts a process. It is the first of a process group.
@@ -189,7 +209,7 @@ func TestCommand(t *testing.T) {
 		c.there("killed")
 		_ = syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL)
 		_ = cmd.Wait()
-		c.holds(c.run(2, "-p", "--resume", "killed"), "in use by another process", "10s")
+		c.holds(c.run(2, "-p", "--resume", "killed"), "in use by ", " since ", "10s")
 		c.exec(`UPDATE openagent.sessions SET lease = now() - interval '1 s'`) // the time of the lease
 		c.holds(c.run(0, "-p", "--resume", "killed", "--allowed-tools", "Bash"), "not known")
 	})
@@ -197,7 +217,10 @@ func TestCommand(t *testing.T) {
 		c := c.in(t)
 		cmd, out := c.start("-p", "busy", "--session-id", "busy", "--allowed-tools", "Bash", "--store", c.url)
 		c.there("busy")
-		c.holds(c.run(2, "-p", "--resume", "busy", "hello"), "in use by another process", "--fork-session")
+		c.holds(c.run(2, "-p", "--resume", "busy", "hello"), fmt.Sprintf(":%d since ", cmd.Process.Pid), "--fork-session")
+		for _, args := range [][]string{{"sessions", "rename", "busy", "x"}, {"sessions", "delete", "busy"}} {
+			c.holds(c.run(2, args...), fmt.Sprintf("session busy is in use by %s since ", c.worker("busy")))
+		}
 		c.holds(c.run(0, "sessions", "list", "--state", "running"), "busy")
 		if err := os.WriteFile(filepath.Join(c.dir, "free"), nil, 0o600); err != nil {
 			t.Fatal(err)

@@ -77,6 +77,19 @@ func (c *command) kill(session string, all ...*process) (left *process) {
 	return left
 }
 
+// kill kills a process.
+func (p *process) kill() {
+	_ = p.cmd.Process.Kill()
+	_ = p.cmd.Wait()
+}
+
+// isOpen reports whether a session has a lease.
+func (c *command) isOpen(session string) (open bool) {
+	c.t.Helper()
+	c.query(`SELECT lease IS NOT NULL FROM openagent.sessions WHERE space = '' AND id = '`+session+`'`, &open)
+	return open
+}
+
 // worker returns the name of the process that has a session.
 func (c *command) worker(session string) (name string) {
 	c.t.Helper()
@@ -98,6 +111,7 @@ func TestWorkers(t *testing.T) {
 		return llmtest.Call(llmtest.Use("", "Write", map[string]any{"file_path": name, "content": "text"}))
 	}
 	c := newCommand(t, llmtest.Cast(map[string]llmtest.Rule{
+		"keep":  said,
 		"kill":  llmtest.Steps(until("killed", "never"), llmtest.Reply(results)),
 		"drain": llmtest.Steps(until("drained", "drain"), llmtest.Reply(results)),
 		"serve": llmtest.Steps(until("served", "never"), llmtest.Reply(results)),
@@ -148,6 +162,22 @@ func TestWorkers(t *testing.T) {
 	if err := left.cmd.Wait(); !errors.As(err, &exit) || exit.ExitCode() != 128+int(syscall.SIGTERM) {
 		t.Errorf("the worker that was stopped: %v", err)
 	}
+
+	keeper := begin("--name", "keeper", "--keep", "1h")
+	three.kill()
+	id = send("kept", "keep me")
+	wait("kept", id, "I read: keep me")
+	for c.worker("kept") != "keeper" || c.isOpen("kept") { // it notes the end of the run first
+		if ctx.Err() != nil {
+			t.Fatal("the worker does not lend the session")
+		}
+		time.Sleep(10 * time.Millisecond)
+	}
+	c.run(0, "sessions", "rename", "kept", "My title")
+	c.holds(c.run(0, "-p", "--resume", "kept", "more"), "keep me | more")
+	wait("kept", send("kept", "and more"), "keep me | more | and more")
+	three = begin("--name", "three again", "--health", "127.0.0.1:0", "--linger", "1ms")
+	keeper.kill()
 
 	front := c.begin("serve", "--workers", "--listen", "127.0.0.1:0")
 	ask := func(method, path, body string) map[string]any {

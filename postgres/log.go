@@ -25,6 +25,7 @@ type log struct {
 	n     int64 // of the row
 	epoch int64
 	once  sync.Once // calls store.lost
+	lent  bool      // others may open it; guarded by DB.mu
 
 	mu      sync.Mutex
 	last    int64
@@ -148,7 +149,7 @@ func (l *log) Close() error {
 	l.store.db.release(l)
 	ctx, stop := context.WithTimeout(context.Background(), closeLimit)
 	defer stop()
-	if _, err := l.store.db.pool.Exec(ctx, `UPDATE openagent.sessions SET lease = NULL, worker = '' WHERE n = $1 AND epoch = $2`, l.n, l.epoch); err != nil {
+	if _, err := l.store.db.pool.Exec(ctx, `UPDATE openagent.sessions SET lease = NULL, worker = '', opened = NULL WHERE n = $1 AND epoch = $2`, l.n, l.epoch); err != nil {
 		return fmt.Errorf("closing session %s: %w", l.id, err)
 	}
 	return nil
@@ -216,16 +217,19 @@ func (d *DB) renew(ctx context.Context, done chan struct{}) {
 		case <-ticks.C:
 		}
 		var numbers, epochs []int64
+		var lent []bool
 		byNumber := map[int64]*log{}
+		d.renewing.Lock()
 		d.mu.Lock()
 		for l := range d.held {
-			numbers, epochs = append(numbers, l.n), append(epochs, l.epoch)
+			numbers, epochs, lent = append(numbers, l.n), append(epochs, l.epoch), append(lent, l.lent)
 			byNumber[l.n] = l
 		}
 		d.mu.Unlock()
 		limit, stop := context.WithTimeout(ctx, d.lease)
-		mine, err := d.renewAll(limit, numbers, epochs)
+		mine, err := d.renewAll(limit, numbers, epochs, lent)
 		stop()
+		d.renewing.Unlock()
 		if err != nil {
 			continue // it may go well the next time; an append finds out what is lost
 		}
@@ -244,10 +248,11 @@ func (d *DB) renew(ctx context.Context, done chan struct{}) {
 }
 
 // renewAll renews leases, and returns the numbers of the sessions that still belong to this
-// process.
-func (d *DB) renewAll(ctx context.Context, numbers, epochs []int64) ([]int64, error) {
-	rows, err := d.pool.Query(ctx, `UPDATE openagent.sessions s SET lease = now() + $3 FROM unnest($1::bigint[], $2::bigint[]) u (n, epoch)
-		WHERE s.n = u.n AND s.epoch = u.epoch RETURNING s.n`, numbers, epochs, d.lease)
+// process. A session that is lent has no lease.
+func (d *DB) renewAll(ctx context.Context, numbers, epochs []int64, lent []bool) ([]int64, error) {
+	rows, err := d.pool.Query(ctx, `UPDATE openagent.sessions s SET lease = CASE WHEN u.lent THEN NULL ELSE now() + $4::interval END
+		FROM unnest($1::bigint[], $2::bigint[], $3::bool[]) u (n, epoch, lent)
+		WHERE s.n = u.n AND s.epoch = u.epoch RETURNING s.n`, numbers, epochs, lent, d.lease)
 	if err != nil {
 		return nil, err
 	}

@@ -42,6 +42,8 @@ type DB struct {
 	hub   *hub
 	locks *locks
 
+	renewing sync.Mutex // held by a statement that renews leases, and by one that lends or recalls a session
+
 	mu      sync.Mutex
 	held    map[*log]struct{} // sessions that are open
 	renewed chan struct{}     // closed when the last renewal has ended; nil: none works
@@ -121,7 +123,7 @@ func (d *DB) Close() {
 
 // migrations are the steps from an empty database to the tables of this version. They are
 // only appended to.
-var migrations = []string{schema, schema2, schema3, schema4}
+var migrations = []string{schema, schema2, schema3, schema4, schema5}
 
 //go:embed schema.sql
 var schema string
@@ -134,6 +136,9 @@ var schema3 string
 
 //go:embed schema_4.sql
 var schema4 string
+
+//go:embed schema_5.sql
+var schema5 string
 
 // checkVersion returns an error if a newer program has changed the tables.
 func checkVersion(version int) error {

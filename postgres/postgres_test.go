@@ -48,6 +48,12 @@ func TestMain(m *testing.M) {
 		os.Exit(0)
 	}
 	os.Exit(func() int {
+		var err error
+		if programs.dir, err = os.MkdirTemp("", "programs"); err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			return 1
+		}
+		defer os.RemoveAll(programs.dir)
 		s, err := pgtest.Start()
 		switch {
 		case err == nil:

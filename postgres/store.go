@@ -78,15 +78,16 @@ func (s *store) open(ctx context.Context, id string, h session.Header) (*log, er
 	}
 	l := &log{store: s, id: id}
 	var summary []byte
+	var lent bool // by a worker, which finds out now and not with its next renewal
 	// The epoch grows by a random step. A database that has lost its last commits, for example
 	// when a replica took over, must not give a number out again that a worker still has.
 	err = s.db.pool.QueryRow(ctx, `
-		INSERT INTO openagent.sessions AS s (space, id, header, updated, epoch, worker, lease) VALUES ($1, $2, $3, $4, $7, $5, now() + $6)
-		ON CONFLICT (space, id) DO UPDATE SET epoch = s.epoch + $7, worker = $5, lease = now() + $6 WHERE s.lease IS NULL OR s.lease < now()
-		RETURNING n, epoch, last, header, summary`,
-		s.space, id, header, h.Created.UnixNano(), s.worker, s.db.lease, 1+rand.Int64N(1<<32)).Scan(&l.n, &l.epoch, &l.last, &header, &summary)
+		INSERT INTO openagent.sessions AS s (space, id, header, updated, epoch, worker, opened, lease) VALUES ($1, $2, $3, $4, $7, $5, now(), now() + $6)
+		ON CONFLICT (space, id) DO UPDATE SET epoch = s.epoch + $7, worker = $5, opened = now(), lease = now() + $6 WHERE s.lease IS NULL OR s.lease < now()
+		RETURNING n, epoch, last, header, summary, EXISTS (SELECT FROM openagent.sessions b WHERE b.space = $1 AND b.id = $2 AND b.lease IS NULL AND b.worker <> '')`,
+		s.space, id, header, h.Created.UnixNano(), s.worker, s.db.lease, 1+rand.Int64N(1<<32)).Scan(&l.n, &l.epoch, &l.last, &header, &summary, &lent)
 	if errors.Is(err, pgx.ErrNoRows) {
-		return nil, fmt.Errorf("%s: %w", id, session.ErrBusy)
+		return nil, fmt.Errorf("%s: %w", id, s.busy(ctx, id))
 	}
 	if err == nil {
 		err = errors.Join(json.Unmarshal(header, &l.summary.Header), json.Unmarshal(summary, &l.summary))
@@ -95,6 +96,9 @@ func (s *store) open(ctx context.Context, id string, h session.Header) (*log, er
 		return nil, fmt.Errorf("%s: %w", id, cmp.Or(ctx.Err(), err))
 	}
 	s.db.hold(l)
+	if lent {
+		s.db.hub.tell(mailOf + s.space + id)
+	}
 	return l, nil
 }
 
@@ -441,13 +445,14 @@ func (s *store) Delete(ctx context.Context, id string) error {
 	})
 	if errors.Is(err, errNotDeleted) {
 		if _, err = s.number(ctx, id); err == nil {
-			err = session.ErrBusy
+			err = s.busy(ctx, id)
 		}
 	}
 	if err != nil {
 		return fmt.Errorf("deleting session %s: %w", id, cmp.Or(ctx.Err(), err))
 	}
-	s.db.hub.appended(s.space + id) // those who wait for it find out
+	s.db.hub.appended(s.space + id)      // those who wait for it find out
+	s.db.hub.tell(mailOf + s.space + id) // and a worker that has lent it
 	return nil
 }
 

@@ -225,7 +225,11 @@ func errorOf(err error) *Error {
 	case errors.Is(err, session.ErrNotFound):
 		return &Error{http.StatusNotFound, "not_found", "there is no such session, or no such fact in it", "GET /v1/sessions lists the sessions"}
 	case errors.Is(err, session.ErrBusy):
-		return &Error{http.StatusConflict, "session_busy", "the session is in use", "steer the run or wait for its end; if another program has the session, close it there"}
+		message := "the session is in use"
+		if known := interface{ Busy() string }(nil); errors.As(err, &known) {
+			message += " by " + known.Busy()
+		}
+		return &Error{http.StatusConflict, "session_busy", message, "steer the run or wait for its end; if another program has the session, close it there"}
 	case errors.Is(err, session.ErrExists):
 		return &Error{http.StatusConflict, "exists", "there is such a session already", "choose another id"}
 	case errors.Is(err, agent.ErrNotRunning):

@@ -12,6 +12,7 @@ import (
 	"github.com/openagent-go/agent/durable"
 	"github.com/openagent-go/agent/event"
 	"github.com/openagent-go/agent/permission"
+	"github.com/openagent-go/agent/session"
 	"github.com/openagent-go/agent/tool"
 )
 
@@ -417,6 +418,61 @@ func place(s *suite) {
 		s.Errorf("lost place %q; the model was told %d times", lost, told)
 	}
 	mu.Unlock()
+}
+
+// kept lets others rename, use and delete sessions that a worker only keeps after a run.
+func kept(s *suite) {
+	if _, lends := s.client.Backend.Store("", nil).(interface {
+		Recall(ctx context.Context, id string) error
+	}); !lends {
+		s.Skip("the store does not lend sessions")
+	}
+	var mu sync.Mutex
+	made := 0
+	s.worker(func(w *durable.Worker) {
+		w.Place, w.Keep = "a", time.Hour
+		w.Agent = func(ctx context.Context, where durable.Where) (durable.Hosted, error) {
+			mu.Lock()
+			made++
+			mu.Unlock()
+			h, err := s.world.agent(ctx, where)
+			h.Bound = true
+			return h, err
+		}
+	})
+	agents := func() int { mu.Lock(); defer mu.Unlock(); return made }
+	store := s.client.Backend.Store("person", nil)
+	idle := func() {
+		s.Helper()
+		s.until("the worker lends the session", func() bool {
+			err := session.Rename(s.Context(), store, "s", "mine")
+			if err != nil && !errors.Is(err, session.ErrBusy) {
+				s.Fatal(err)
+			}
+			return err == nil
+		})
+	}
+	s.wait("s", s.send("s", "", durable.Prompt{Text: "do 1"}))
+	s.wait("s", s.send("s", "", durable.Prompt{Text: "do 2"}))
+	if n := agents(); n != 1 {
+		s.Errorf("the worker made %d agents for a session that it keeps", n)
+	}
+	idle()
+	s.wait("s", s.send("s", "", durable.Prompt{Text: "do 3"})) // in spite of the facts of somebody else
+	if n := agents(); n != 2 {
+		s.Errorf("the worker made %d agents; it must make a second one for a session that was open elsewhere", n)
+	}
+	s.until("the worker lends the session", func() bool {
+		err := session.Delete(s.Context(), store, "s")
+		if err != nil && !errors.Is(err, session.ErrBusy) {
+			s.Fatal(err)
+		}
+		return err == nil
+	})
+	s.wait("s", s.send("s", "new", durable.Prompt{Text: "do 4"}))
+	if facts := s.facts("s"); len(facts) == 0 || facts[0].Seq != 1 {
+		s.Errorf("the deleted session has %d facts", len(facts))
+	}
 }
 
 func settings(s *suite) {

@@ -43,6 +43,7 @@ func Run(t *testing.T, virtual bool, open func(t *testing.T) Pair) {
 		"watch":                 watch,
 		"place":                 place,
 		"settings":              settings,
+		"kept":                  kept,
 		"interrupt before turn": interruptEarly,
 		"full inbox":            full,
 		"hour without workers":  hour,

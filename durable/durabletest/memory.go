@@ -1,6 +1,7 @@
 package durabletest
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -316,8 +317,35 @@ func (s *memoryStore) Stat(ctx context.Context, id string) (session.Info, error)
 }
 
 // Delete implements [session.Deleter].
-func (s *memoryStore) Delete(ctx context.Context, id string) error {
-	return session.Delete(ctx, s.Store, id)
+func (s *memoryStore) Delete(ctx context.Context, id string) (err error) {
+	failed := s.by.locked(ctx, func(db *Memory) {
+		if before := db.held[s.space+id]; before != nil && (before.over() || before.lent) {
+			before.lose()
+		}
+		err = session.Delete(ctx, s.Store, id)
+	})
+	return cmp.Or(failed, err)
+}
+
+// Lend lets others have a session that is open, as [durable.Backend] says.
+func (s *memoryStore) Lend(ctx context.Context, id string) error {
+	return s.by.locked(ctx, func(db *Memory) {
+		if l := db.held[s.space+id]; l != nil && l.by == s.by {
+			l.lent = true
+		}
+	})
+}
+
+// Recall takes a session back.
+func (s *memoryStore) Recall(ctx context.Context, id string) (err error) {
+	failed := s.by.locked(ctx, func(db *Memory) {
+		if l := db.held[s.space+id]; l != nil && l.by == s.by {
+			l.lent = false
+			return
+		}
+		err = fmt.Errorf("session %s: %w", id, session.ErrLost)
+	})
+	return cmp.Or(failed, err)
 }
 
 // Read implements [session.Store].
@@ -336,7 +364,7 @@ func (s *memoryStore) Open(ctx context.Context, id string, h session.Header) (lo
 	failed := s.by.locked(ctx, func(db *Memory) {
 		key := s.space + id
 		if before := db.held[key]; before != nil {
-			if !before.over() {
+			if !before.over() && !before.lent {
 				err = fmt.Errorf("opening session %s: %w", id, session.ErrBusy)
 				return
 			}
@@ -362,6 +390,7 @@ type memoryLog struct {
 	until time.Time // end of the lease of a process that has died or stopped; zero: it is renewed
 	lost  func()    // nil: nobody is told that another process has taken the session
 	gone  bool
+	lent  bool // another process may take the session
 }
 
 func (l *memoryLog) over() bool { return !l.until.IsZero() && !time.Now().Before(l.until) }

@@ -78,6 +78,15 @@ func StartError(ctx context.Context, err error) error {
 // CommandError maps the errors of a sessions command.
 func CommandError(ctx context.Context, err error) error { return mapped(ctx, err, "") }
 
+// Holder returns who has a session open, and since when if the store knows it. err matches [session.ErrBusy].
+func Holder(err error) string {
+	var known interface{ Busy() string }
+	if errors.As(err, &known) {
+		return known.Busy()
+	}
+	return "another process"
+}
+
 // mapped maps a session error. advice is added to file errors.
 func mapped(ctx context.Context, err error, advice string) error {
 	var known *ExitError
@@ -92,7 +101,7 @@ func mapped(ctx context.Context, err error, advice string) error {
 	case errors.Is(err, agent.ErrNotResumable):
 		return Usagef("%w; write a prompt", err)
 	case errors.Is(err, session.ErrBusy):
-		return Usagef("the session is in use by another process; wait until it ends, or continue in a copy with --fork-session")
+		return Usagef("the session is in use by %s; wait until it ends, or continue in a copy with --fork-session", Holder(err))
 	case ctx.Err() != nil:
 		return ExitCode(SignalCode(ctx))
 	case errors.As(err, &file), errors.As(err, &link):

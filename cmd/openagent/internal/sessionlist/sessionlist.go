@@ -260,7 +260,7 @@ func (l *List) find(value string) (listed, error) {
 // told returns the person's version of an error about a session.
 func told(err error) error {
 	if errors.Is(err, session.ErrBusy) {
-		return errors.New("this session is open in another program; close it there first")
+		return fmt.Errorf("this session is in use by %s; close it there first", cli.Holder(err))
 	}
 	return err
 }

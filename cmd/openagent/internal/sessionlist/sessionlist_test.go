@@ -148,12 +148,12 @@ func TestChanges(t *testing.T) {
 	}
 	c := d.last()
 	busy, free := item(t, c, "is open"), item(t, c, "is shut")
-	if _, err := d.Chosen(t.Context(), busy); err == nil || !strings.Contains(err.Error(), "another program") {
+	if _, err := d.Chosen(t.Context(), busy); err == nil || !strings.Contains(err.Error(), "another process") {
 		t.Errorf("opening: %v", err)
 	}
 	for _, a := range []ui.Action{ui.Rename{Kind: Kind, Value: busy, Name: "x"}, ui.Erase{Kind: Kind, Value: busy}} {
 		d.Do(t.Context(), a)
-		if c := d.last(); !strings.Contains(c.Warn, "open in another program") || len(c.Items) != 2 {
+		if c := d.last(); !strings.Contains(c.Warn, "in use by another process") || len(c.Items) != 2 {
 			t.Errorf("%T: %q, %q", a, c.Warn, rows(c))
 		}
 	}

@@ -92,7 +92,7 @@ func answerSession(ctx context.Context, h *cli.IO, o *sessionsOptions, id string
 	pending, err := s.Pending(ctx)
 	switch {
 	case errors.Is(err, session.ErrBusy):
-		return cli.Usagef("session %s is in use by another process; answer there", id)
+		return cli.Usagef("session %s is in use by %s; answer there", id, cli.Holder(err))
 	case errors.Is(err, agent.ErrNotRunning):
 		return cli.Usagef("session %s has no pending call to answer", id)
 	case err != nil:

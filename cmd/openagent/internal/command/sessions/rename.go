@@ -26,7 +26,7 @@ func nameSession(ctx context.Context, h *cli.IO, o *sessionsOptions, verb, id, n
 func told(ctx context.Context, h *cli.IO, id string, err error) error {
 	switch {
 	case errors.Is(err, session.ErrBusy):
-		return cli.Usagef("session %s is in use by another process; wait until it ends", id)
+		return cli.Usagef("session %s is in use by %s; wait until it ends", id, cli.Holder(err))
 	case err != nil:
 		return cli.CommandError(ctx, err)
 	}
