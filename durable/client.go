@@ -191,8 +191,8 @@ func (c *Client) Questions(ctx context.Context, sessionIDs ...string) ([]session
 }
 
 // Sweep wakes workers for sessions whose commands nobody has looked at for a while, because
-// the process that sent them died before it could wake one. The programs of
-// workers call it every 30 s.
+// the process that sent them died before it could wake one. Commands that wait for the answer of
+// a person wake nobody. The programs of workers call it every 30 s.
 func (c *Client) Sweep(ctx context.Context) error {
 	ids, err := c.Backend.Unattended(ctx, unattendedAge)
 	if err != nil {
@@ -200,7 +200,13 @@ func (c *Client) Sweep(ctx context.Context) error {
 	}
 	var errs []error
 	for _, id := range ids {
-		errs = append(errs, c.Engine.Wake(ctx, id))
+		stuck, err := c.stuck(ctx, id)
+		if err != nil {
+			errs = append(errs, err)
+		}
+		if !stuck {
+			errs = append(errs, c.Engine.Wake(ctx, id))
+		}
 	}
 	return errors.Join(errs...)
 }

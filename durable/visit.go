@@ -5,19 +5,17 @@ import (
 	"errors"
 	"fmt"
 	"iter"
+	"maps"
 	"slices"
-	"strings"
 	"sync"
 	"time"
 
 	"github.com/openagent-go/agent"
 	"github.com/openagent-go/agent/event"
-	"github.com/openagent-go/agent/internal/executor"
 	"github.com/openagent-go/agent/internal/fact"
 	"github.com/openagent-go/agent/llm"
 	"github.com/openagent-go/agent/permission"
 	"github.com/openagent-go/agent/session"
-	"github.com/openagent-go/agent/tool"
 )
 
 // A visit is the time in which a worker has a session.
@@ -189,8 +187,10 @@ func (v *visit) step(ctx context.Context) (Outcome, error) {
 		if err != nil {
 			return "", err
 		}
-		if waiting && !slices.ContainsFunc(letters, forRun) {
-			return Waiting, v.setAll(ctx, letters)
+		if waiting {
+			if told, err := v.whileWaiting(ctx, letters); err != nil || !told {
+				return Waiting, err
+			}
 		}
 		return "", v.follow(ctx, v.session.Resume(ctx), "")
 	}
@@ -198,34 +198,12 @@ func (v *visit) step(ctx context.Context) (Outcome, error) {
 		if in, ok := input(l.id, l.command); ok {
 			return "", v.prompted(ctx, in)
 		}
-		if i, ok := l.command.(Interrupt); ok && i.Prompt != "" && slices.ContainsFunc(letters, func(p letter) bool { return p.id == i.Prompt }) {
-			continue // it waits for the run of that prompt
+		if waitsFor(l, letters) {
+			continue
 		}
 		return "", v.settleWith(ctx, l, v.change(ctx, l))
 	}
 	return Idle, nil
-}
-
-// setAll changes the settings of a session whose run waits for a person.
-func (v *visit) setAll(ctx context.Context, letters []letter) error {
-	for _, l := range letters {
-		switch l.command.(type) {
-		case SetMode, SetModel, SetBudget, Rename, SetTag:
-			if err := v.settleWith(ctx, l, v.set(ctx, l.command)); err != nil {
-				return err
-			}
-		}
-	}
-	return nil
-}
-
-// forRun reports whether a command is for a run that waits for a person, and not an answer.
-func forRun(l letter) bool {
-	switch l.command.(type) {
-	case Message, FollowUp, Interrupt:
-		return true
-	}
-	return false
 }
 
 // letters returns the commands of the inbox. Those that cannot be read are rejected.
@@ -255,22 +233,31 @@ func (v *visit) decide(ctx context.Context, letters []letter) (waiting bool, err
 	if err != nil && !errors.Is(err, agent.ErrNotRunning) {
 		return false, err
 	}
-	left := len(questions)
+	open := map[string]bool{} // an expired question does not wait: the resumed run denies its call
+	for _, q := range questions {
+		open[q.Call.ID] = q.Expires.IsZero() || time.Now().Before(q.Expires)
+	}
 	for _, l := range letters {
 		call := answers(l.command)
-		if !slices.ContainsFunc(questions, func(q event.PermissionRequest) bool { return q.Call.ID == call }) {
+		if _, asked := open[call]; !asked {
 			continue
 		}
 		err := v.answer(ctx, l.command)
-		if err == nil {
-			left--
+		switch {
+		case err == nil:
+			open[call] = false
+		case errors.Is(err, agent.ErrNoQuestion): // also of a second answer
+			if before := v.answeredBefore(ctx, l.command); !errors.Is(before, agent.ErrNoQuestion) {
+				err = before
+			}
 		}
 		if err := v.settle(ctx, l.id, err); err != nil {
 			return false, err
 		}
 	}
 	end := v.session.Result()
-	return left > 0 && end != nil && end.Reason == event.Suspended, nil
+	left := slices.Contains(slices.Collect(maps.Values(open)), true)
+	return left && end != nil && end.Reason == event.Suspended, nil
 }
 
 // answers returns the call whose question a command answers, "" if it answers none.
@@ -325,60 +312,9 @@ func (v *visit) change(ctx context.Context, l letter) error {
 	case Rewind:
 		return v.session.Rewind(ctx, c.To)
 	case Interrupt, Decide, Answer:
-		done, err := v.carriedOut(ctx, c)
-		switch {
-		case err != nil || done:
-			return err
-		case nameOf(c) == "interrupt":
-			return agent.ErrNotRunning
-		}
-		return agent.ErrNoQuestion
+		return v.answeredBefore(ctx, c)
 	}
 	return v.set(ctx, l.command)
-}
-
-// maxCall is the longest id of a call, in bytes: those of the agents above it, and its own.
-const maxCall = 8 << 10
-
-// carriedOut reports whether a decision, an answer or the end of an interrupted run is on record: the
-// worker that carried the command out may have died before it could settle it.
-func (v *visit) carriedOut(ctx context.Context, c Command) (done bool, err error) {
-	store, id, call := v.worker.Backend.Store("", nil), v.id, answers(c)
-	if len(call) > maxCall {
-		return false, nil
-	}
-	for agent, own, below := strings.Cut(call, "/"); below; agent, own, below = strings.Cut(call, "/") {
-		store, id, call = session.Under(store, id), agent, own
-	}
-	mine := false             // the run of the prompt
-	var asked []tool.Question // by the tool of the call
-	for e, err := range store.Read(ctx, id, 0) {
-		if errors.Is(err, session.ErrNotFound) {
-			return false, nil
-		}
-		if err != nil {
-			return false, err
-		}
-		switch f := e.Data.(type) {
-		case fact.Answered:
-			d, ok := c.(Decide)
-			done = done || ok && f.Call == call && f.Decision.Behavior == d.Decision.Behavior
-		case fact.ToolDone:
-			if f.Call == call {
-				asked = f.Result.Questions
-			}
-		case fact.ToolAmended:
-			a, ok := c.(Answer)
-			done = done || ok && f.Call == call && len(asked) > 0 && f.Result.Text() == executor.AnswerText(asked, a.Answers)
-		case event.UserMessage:
-			i, ok := c.(Interrupt)
-			mine = mine || ok && f.ID == i.Prompt && i.Prompt != ""
-		case event.RunEnd:
-			done = done || mine && f.Reason == event.Interrupted
-			mine = mine && f.Reason == event.Suspended
-		}
-	}
-	return done, nil
 }
 
 // set changes a setting of the session, during a run or without one.
@@ -471,7 +407,7 @@ func (v *visit) settle(ctx context.Context, id string, err error) error {
 	switch {
 	case err == nil:
 		return v.worker.Backend.Settle(ctx, v.id, id)
-	case errors.Is(err, session.ErrBroken), errors.Is(err, session.ErrLost), errors.Is(err, agent.ErrClosed), errors.Is(err, agent.ErrBusy), ctx.Err() != nil:
+	case errors.Is(err, session.ErrBroken), errors.Is(err, session.ErrLost), errors.Is(err, agent.ErrClosed), errors.Is(err, agent.ErrBusy), errors.Is(err, errUnread), ctx.Err() != nil:
 		return err
 	}
 	return v.reject(ctx, id, err)

@@ -60,6 +60,9 @@ func Run(t *testing.T, virtual bool, open func(t *testing.T) Pair) {
 		"large":                 large,
 		"readers":               readers,
 		"parity":                parity,
+		"behind a question":     behind,
+		"decided again":         secondly,
+		"late answer":           late,
 	} {
 		t.Run(name, func(t *testing.T) {
 			if virtual {
