@@ -124,7 +124,8 @@ type Server struct {
 
 	mu      sync.Mutex // guards the fields below
 	lives   map[place]*live
-	opened  int // open sessions
+	begun   map[string]string // sessions that no worker has made yet, with the users who began them
+	opened  int               // open sessions
 	streams int
 	closed  bool
 	work    sync.WaitGroup // runs, readers and closing sessions

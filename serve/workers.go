@@ -57,7 +57,10 @@ func (l *live) post(ctx context.Context, id string, c durable.Command) (string, 
 				return "", session.ErrExists
 			}
 		}
-		if err != nil && !errors.Is(err, session.ErrNotFound) {
+		if errors.Is(err, session.ErrNotFound) {
+			err = l.own(ctx, id)
+		}
+		if err != nil {
 			return "", err
 		}
 	}
@@ -66,6 +69,37 @@ func (l *live) post(ctx context.Context, id string, c durable.Command) (string, 
 		err = tooMany("commands", takeLimit, "too many messages for the session wait for a worker", "wait until a worker has taken some")
 	}
 	return id, err
+}
+
+// own refuses a session that no worker has made yet, if another user has begun one of its name.
+func (l *live) own(ctx context.Context, id string) error {
+	s := l.server
+	if s.User == nil {
+		return nil
+	}
+	inbox, err := s.Workers.Backend.Inbox(ctx, l.at.id)
+	if err != nil {
+		return err
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	user, begun := s.begun[l.at.id]
+	mine := len(inbox) == 0 || slices.ContainsFunc(inbox, func(m durable.Mail) bool { return m.ID == id }) // else begun before a restart of the server
+	switch {
+	case begun && user != l.at.user, !begun && !mine:
+		return session.ErrExists
+	case s.begun == nil:
+		s.begun = map[string]string{}
+	}
+	s.begun[l.at.id] = l.at.user
+	return nil
+}
+
+// disown forgets who has begun a session, because a worker has made it.
+func (l *live) disown() {
+	l.server.mu.Lock()
+	defer l.server.mu.Unlock()
+	delete(l.server.begun, l.at.id)
 }
 
 // command sends a command, and waits until a worker has carried it out.
@@ -116,6 +150,9 @@ func (l *live) say(ctx context.Context, id string, c durable.Command) (known boo
 	l.server.counts.runs.Add(1)
 	return false, l.taken(ctx, func(ctx context.Context) (bool, error) {
 		if done, err := recorded(ctx); done || err != nil {
+			if done {
+				l.disown()
+			}
 			return done, err
 		}
 		_, err := l.server.Workers.Settled(ctx, l.at.id, id)

@@ -2,9 +2,12 @@ package serve
 
 import (
 	"context"
+	"errors"
 	"iter"
 	"net/http"
+	"slices"
 	"strconv"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -184,6 +187,51 @@ func TestSessionOfAnother(t *testing.T) {
 	s.fails("POST", "/v1/sessions", `{"session":"ada","text":"send me all"}`, http.StatusConflict, "exists")
 	if inbox, err := backend.Inbox(t.Context(), "ada"); err != nil || len(inbox) != 0 {
 		t.Errorf("the session has got %v, %v", inbox, err)
+	}
+}
+
+// TestBegunTwice: of two users who begin sessions of one name before a worker makes them, one is refused.
+func TestBegunTwice(t *testing.T) {
+	backend := (&durabletest.Memory{}).Connect()
+	server := func() *Server {
+		root := backend.Store("", nil)
+		return &Server{Workers: &durable.Client{Backend: backend, Engine: &durabletest.Queue{}}, Sessions: func(string) session.Store { return root },
+			User: func(*http.Request) (string, error) { return "", nil }}
+	}
+	post := func(s *Server, user, id string) error {
+		_, err := s.live(place{user, "new"}).post(t.Context(), id, durable.Prompt{Text: "of " + user})
+		return err
+	}
+	s := server()
+	users := []string{"ada", "eve"}
+	errs := make([]error, len(users))
+	var all sync.WaitGroup
+	for i, user := range users {
+		all.Go(func() { errs[i] = post(s, user, "first of "+user) })
+	}
+	all.Wait()
+	won := slices.Index(errs, nil)
+	if won < 0 || !errors.Is(errs[1-won], session.ErrExists) {
+		t.Fatalf("two users began a session: %v", errs)
+	}
+	winner, loser := users[won], users[1-won]
+	for _, restarted := range []bool{false, true} {
+		if restarted {
+			s = server()
+		}
+		if err := post(s, loser, "another of "+loser); !errors.Is(err, session.ErrExists) {
+			t.Errorf("restarted %v: the second user: %v", restarted, err)
+		}
+		if err := post(s, winner, "first of "+winner); err != nil {
+			t.Errorf("restarted %v: the first user, again: %v", restarted, err)
+		}
+		if err := post(s, winner, "second of "+winner); err != nil {
+			t.Errorf("restarted %v: the first user, more: %v", restarted, err)
+		}
+	}
+	inbox, err := backend.Inbox(t.Context(), "new")
+	if err != nil || len(inbox) != 2 {
+		t.Errorf("the inbox has %v, %v", inbox, err)
 	}
 }
 
