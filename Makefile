@@ -1,6 +1,7 @@
 # make demo   the main job: a real agent loop, no key, no network
 # make demo-cluster  three workers and a database of their own, and you kill workers; ARGS=-auto needs nobody
 # make test   all tests
+# make guards switches off one check of the code at a time, and runs the tests that must notice it; it takes long
 # make check  format, vet, staticcheck, tidy, other platforms
 
 GO ?= go
@@ -18,7 +19,7 @@ PACKAGES := ./... ./cmd/openagent/...
 # The program that go tool would run. Within a workspace, go refuses -modfile.
 STATICCHECK = $$(GOWORK=off $(GO) tool -modfile=internal/devtools/go.mod -n staticcheck)
 
-.PHONY: build demo demo-cluster servers test check acceptance bench
+.PHONY: build demo demo-cluster servers test check guards acceptance bench
 
 build:
 	$(GO) build -o $(BIN) ./cmd/openagent
@@ -62,8 +63,12 @@ check:
 	cd temporal && GOWORK=off $(GO) vet ./...
 	cd internal/devtools/manifests && GOWORK=off $(GO) vet ./... && GOWORK=off $(GO) test ./...
 	cd postgres/temporaltest && GOWORK=off $(GO) vet ./...
+	cd internal/devtools && GOWORK=off $(GO) vet ./guards && GOWORK=off $(GO) test ./guards
 	GOOS=darwin $(GO) vet $(PACKAGES)
 	GOOS=windows $(GO) vet $(PACKAGES)
+
+guards:
+	cd internal/devtools && GOWORK=off $(GO) run ./guards $(ARGS)
 
 bench:
 	$(GO) test -run '^$$' -bench . -benchmem $(PACKAGES)

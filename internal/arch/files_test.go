@@ -24,6 +24,7 @@ var opensFiles = map[string]string{
 	"internal/golden/golden.go":                     "a helper of tests",
 	"cmd/openagent/internal/tui/term/termtest/*.go": "a helper of tests",
 	"internal/outside/*.go":                         "a helper of tests",
+	"internal/devtools/guards/guard.go":             "the code of this repository",
 	"internal/wire/wiretest/*.go":                   "a helper of tests",
 	"internal/httptape/*.go":                        "a helper of tests",
 	"cmd/openagent/internal/demo/*.go":              "files that the demo has just made",

@@ -34,6 +34,7 @@ type setting struct {
 	turn       error // why nobody can be asked
 	hooks      hook.Output
 	hookErr    error
+	onHook     func() // called by each hook
 	ask        func() ([]tool.Answer, error)
 	run        func() (string, error)
 	checkpoint func() (string, error)
@@ -62,7 +63,12 @@ func (s *setting) do(t *testing.T, e engine.Effect, in executor.Input) (event.Fa
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
 	s.cancel = cancel
-	answers := func(context.Context, *hook.Input) (hook.Output, error) { return s.hooks, s.hookErr }
+	answers := func(context.Context, *hook.Input) (hook.Output, error) {
+		if s.onHook != nil {
+			s.onHook()
+		}
+		return s.hooks, s.hookErr
+	}
 	var list []hook.Hook
 	for _, on := range []hook.Event{hook.PreToolUse, hook.PostToolUse, hook.PostToolUseFailure, hook.PermissionRequest, hook.UserPromptSubmit, hook.Stop, hook.PostToolBatch} {
 		list = append(list, hook.Hook{On: on, Func: answers})

@@ -27,6 +27,12 @@ func TestRedactor(t *testing.T) {
 	if len(got.Content) != 2 || got.Content[0].(llm.Text).Text != "***" || string(got.Details) != `{"key":"***"}` {
 		t.Errorf("%+v", got)
 	}
+	r.Content = llm.Blocks{llm.Document{MediaType: "text/plain", Title: "later-key-1234", Data: []byte("key: hunter2hunter2")}}
+	if d, ok := s.Result(r).Content[0].(llm.Document); !ok || string(d.Data) != "key: ***" || d.Title != "***" {
+		t.Errorf("a document: %+v", d)
+	}
+	r.Content = llm.Blocks{llm.Text{Text: "\x1b[1mlater-key-1234"}}
+	s.Result(r)
 	if r.Content[0].(llm.Text).Text != "\x1b[1mlater-key-1234" {
 		t.Error("the result itself was changed")
 	}

@@ -1,0 +1,165 @@
+package main
+
+// sessions are the guards of what is on disk.
+var sessions = []Guard{
+	{
+		Name:     "one writer",
+		Prevents: "Two processes append to one session at the same time.",
+		Edits: off("session/lock.go",
+			`		ok, err := safefile.TryLock(f, safefile.Exclusive)
+		switch {
+		case ok || err != nil:`,
+			`		_, err := safefile.TryLock(f, safefile.Exclusive)
+		switch {
+		case true || err != nil:`),
+		Tests: in("session", "TestOneProcessHoldsTheLock", "TestProcessesShareASession"),
+	},
+	{
+		Name:     "lock file still ours",
+		Prevents: "A writer goes on after its lock file was deleted and another process has locked a new one.",
+		Edits: off("session/lock.go",
+			"func (l *lock) held() error { return same(l.file.Name(), l.info) }",
+			"func (l *lock) held() error { return nil }"),
+		Tests: in("session", "TestFence/lock_removed", "TestFence/lock_replaced"),
+	},
+	{
+		Name:     "fence of a journal",
+		Prevents: "A writer appends to a journal that another one has changed since.",
+		Edits: off("session/journal.go",
+			"	case now.Size() != l.size:",
+			"	case now.Size() < 0:"),
+		Tests: in("session", "TestFence/journal_longer", "TestFence/journal_shorter"),
+	},
+	{
+		Name:     "journal still there",
+		Prevents: "A writer acknowledges facts in a file that was deleted or replaced.",
+		Edits: off("session/journal.go",
+			"	case errors.Is(err, fs.ErrNotExist), err == nil && !os.SameFile(now, l.info):",
+			"	case errors.Is(err, fs.ErrNotExist):\n		return nil\n	case errors.Is(err, ErrLost):"),
+		Tests: in("session", "TestFence/journal_removed", "TestFence/journal_replaced"),
+	},
+	{
+		Name:     "torn record cut off",
+		Prevents: "The next record is appended to the beginning of one that a crash has left.",
+		Edits: off("session/journal.go",
+			"	if l.torn = l.info.Size() - l.size; l.torn > 0 {",
+			"	if l.torn = l.info.Size() - l.size; l.torn < 0 {"),
+		Tests: in("session", "TestCutAnywhere"),
+	},
+	{
+		Name:     "torn record kept",
+		Prevents: "What a crash has left of a record is lost for who wants to look at it.",
+		Edits: off("session/journal.go",
+			"		if err := l.keepTorn(); err != nil {",
+			"		if err := error(nil); err != nil {"),
+		Tests: in("session", "TestCutAnywhere"),
+	},
+	{
+		Name:     "torn or damaged",
+		Prevents: "Damage at the end of a journal passes for an unfinished write and is cut off, with acknowledged facts.",
+		Edits: off("session/scanner.go",
+			"	if string(rest[:n]) != begin[:n] || bytes.IndexByte(rest, 0) >= 0 {",
+			"	if n < 0 {"),
+		Tests: in("session", "TestDamagedEnd"),
+	},
+	{
+		Name:     "altered newline",
+		Prevents: "Two acknowledged records whose newline was damaged are cut off as one unfinished record.",
+		Edits: off("session/scanner.go",
+			"	return whole == 0 || whole == len(rest) // else its newline was altered",
+			"	return whole >= 0"),
+		Tests: in("session", "TestChangeAnywhere"),
+	},
+	{
+		Name:     "checksum of records",
+		Prevents: "A changed byte in a journal is read as a fact.",
+		Edits: off("session/record.go",
+			"	return n > 0 && closes(line[n:], crc32.Checksum(line[:n], castagnoli))",
+			"	return n > 0"),
+		Tests: in("session", "TestChangeAnywhere"),
+	},
+	{
+		Name:     "order of facts",
+		Prevents: "A journal in which a fact is missing, or comes twice, is read as whole.",
+		Edits: off("session/record.go",
+			"	if r.Seq != seq || r.Prev < 0 || r.Prev >= seq {",
+			"	if r.Seq < 0 {"),
+		Tests: in("session", "TestForeignJournals"),
+	},
+	{
+		Name:     "sync of a journal",
+		Prevents: "A fact is acknowledged that a power cut takes away.",
+		Edits: off("session/journal.go",
+			`	if sync {
+		return l.file.Sync()
+	}`,
+			`	if sync && l.file == nil {
+		return l.file.Sync()
+	}`),
+		Tests: in("session", "TestSyncBeforeAcknowledging"),
+	},
+	{
+		Name:     "sync of what the last writer left",
+		Prevents: "New facts build on old ones that are not on disk.",
+		Edits: off("session/journal.go",
+			"	return l.file.Sync()\n}\n\n// writeSummary",
+			"	return nil\n}\n\n// writeSummary"),
+		Tests: in("session", "TestSyncBeforeAcknowledging"),
+	},
+	{
+		Name:     "nothing after a failed write",
+		Prevents: "A journal is written to after a write or a sync has failed, and acknowledges facts behind a hole.",
+		Edits: off("session/journal.go",
+			"		l.err = &brokenError{path: l.path, err: err}\n		return l.err",
+			"		return &brokenError{path: l.path, err: err}"),
+		Tests: in("session", "TestDiskFailures"),
+	},
+	{
+		Name:     "half a write taken back",
+		Prevents: "A full disk leaves half a record in the journal of a program that goes on.",
+		Edits: off("session/journal.go",
+			"				_ = l.cut() // else the next one to open the session does it",
+			"				_ = n // else the next one to open the session does it"),
+		Tests: in("session", "TestHalfAWriteIsTakenBack"),
+	},
+	{
+		Name:     "newer version of a journal",
+		Prevents: "A program writes into a session of a newer version, which it does not understand.",
+		Edits: off("session/record.go",
+			`fmt.Errorf("%w: version %d", ErrVersion, *v.Version)`,
+			`error(nil)`),
+		Tests: in("session", "TestNewerVersion"),
+	},
+	{
+		Name:     "private session files",
+		Prevents: "Other users of the machine read sessions.",
+		Edits: off("internal/safefile/open.go",
+			"	if info.Mode().Perm() == mode.Perm() || runtime.GOOS == \"windows\" && mode.Perm()&0o200 != 0 {",
+			"	if mode.Perm() == 0o600 || info.Mode().Perm() == mode.Perm() || runtime.GOOS == \"windows\" && mode.Perm()&0o200 != 0 {"),
+		Tests: in("internal/safefile", "TestOpen", "TestReplaceMode"),
+	},
+	{
+		Name:     "private session folders",
+		Prevents: "Other users of the machine list sessions.",
+		Edits: off("session/disk.go",
+			"	case runtime.GOOS != \"windows\" && info.Mode().Perm() != 0o700:",
+			"	case runtime.GOOS == \"plan9\" && info.Mode().Perm() != 0o700:"),
+		Tests: in("session", "TestModes"),
+	},
+	{
+		Name:     "no link in a file's place",
+		Prevents: "A link in the place of a session's file, a token or a login makes the program write elsewhere.",
+		Edits: off("internal/safefile/lock_unix.go",
+			"const OpenFlags = syscall.O_NOFOLLOW | syscall.O_NONBLOCK",
+			"const OpenFlags = syscall.O_NONBLOCK"),
+		Tests: also(in("internal/safefile", "TestOpen"), in("session", "TestLinks")),
+	},
+	{
+		Name:     "files are replaced whole",
+		Prevents: "A crash leaves a file of settings, trust or a login without its content.",
+		Edits: off("internal/safefile/replace.go",
+			"	if err == nil && r.Sync != SyncNone {",
+			"	if err == nil && r.Sync == SyncNone {"),
+		Tests: in("internal/safefile", "TestReplaceSteps"),
+	},
+}
