@@ -49,7 +49,7 @@ var attempts = []attempt{
 	{name: "git folder, renamed", shell: `mv "$W/.git" "$W/git" && mkdir -p "$W/.git/hooks" && echo x >"$W/.git/hooks/pre-commit" && echo ESCAPED`},
 	{name: "git folder, removed", shell: `rm -rf "$W/.git"; mkdir -p "$W/.git/hooks"; echo x >"$W/.git/hooks/pre-commit" && echo ESCAPED`},
 	{name: "settings that are not there", shell: `mkdir -p "$W/.vscode" && echo x >"$W/.vscode/tasks.json" && echo ESCAPED`},
-	{name: "settings that are moved there", shell: `mkdir "$W/v" && echo x >"$W/v/tasks.json" && mv -T "$W/v" "$W/.vscode" && echo ESCAPED`},
+	{name: "settings that are moved there", shell: `mkdir "$W/v" && echo x >"$W/v/tasks.json" && mv -fT "$W/v" "$W/.vscode" && echo ESCAPED`},
 	{name: "settings that are linked there", shell: `echo x >"$W/v" && ln -sfT "$W/v" "$W/.mcp.json" && echo ESCAPED`},
 	{name: "a link to settings", shell: `mkdir -p "$W/v" && ln -sfT "$W/v" "$W/.claude" && echo ESCAPED`},
 	{name: "settings behind a link", shell: `echo x >"$W/real/settings.json" && echo ESCAPED`},

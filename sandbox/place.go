@@ -22,7 +22,8 @@ type Place struct {
 	Dir   string   // the working directory
 	Roots []string // further folders that are worked in
 	// Temp is a folder for temporary files, which may be written. "": there is none.
-	Temp string
+	Temp    string
+	ownTemp bool // New made Temp: no program is opened there
 	// Private belongs to the program: it is neither read nor written.
 	Private []string
 	// Deny are the deny rules of the agent. A file or folder that a rule for Edit names is
@@ -283,7 +284,12 @@ func (r *Rules) confinement() confinement {
 func (r *Rules) policy() (p confinement, unsearched []string) {
 	p = confinement{Write: reals(r.write), LocalBinding: r.settings.Network.AllowLocalBinding, UnixSockets: r.settings.Network.AllowAllUnixSockets,
 		Weaker: r.settings.WeakerNested, Nested: r.settings.AllowNested, Memory: r.settings.memory()}
-	guarded, unsearched := guardedBelow(append(r.workedIn(), p.Write...))
+	search := append(r.workedIn(), p.Write...)
+	if r.place.ownTemp {
+		temp := paths.RealPath(r.place.Temp)
+		search = slices.DeleteFunc(search, func(dir string) bool { return dir == temp })
+	}
+	guarded, unsearched := guardedBelow(search)
 	p.ReadOnly = slices.Concat(reals(r.keep), guarded)
 	for _, e := range r.apart {
 		if depth(r.write, e.real) >= 0 {

@@ -77,15 +77,14 @@ func TestProtectedFiles(t *testing.T) {
 					t.Errorf("%s: %q", line, o.Text)
 				}
 			}
-			for _, line := range []string{
+			lines := []string{
 				"echo x > tests/data", "tee tests/data < a.txt", "sed -i s/D/d/ tests/data", "cp a.txt tests/data", "mv a.txt tests/data", "mv tests old", "rm -rf tests", "dd if=a.txt of=tests/data", "touch tests/new", "ln -sf ../a.txt tests/data", "chmod 0 tests/data",
 				"truncate -s0 tests/data", "tar cf a.tar a.txt && tar -xf a.tar -C tests", "find tests -type f -delete", "perl -i -pe s/D/d/ tests/data", "python3 -c 'open(\"tests/data\", \"w\").write(\"x\")'", "sh -c 'cd tests && echo x > data'", "install a.txt tests/data", "rsync a.txt tests/data", "mkdir tests/more", "ln -s tests t && echo x > t/data",
-			} {
-				before := digest(t, dir)
-				run(t, ws, line, nil)
-				if after := digest(t, dir); after != before {
-					t.Errorf("%s changed the tests: %s", line, after)
-				}
+			}
+			before := digest(t, dir)
+			run(t, ws, "( "+strings.Join(lines, " )\n( ")+" )\ntrue", nil) // one command, because to confine one takes longer than to run all
+			if after := digest(t, dir); after != before {
+				t.Errorf("one of %q changed the tests: %s", lines, after)
 			}
 		})
 	}

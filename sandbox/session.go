@@ -72,7 +72,7 @@ func (s *Sandbox) open(settings Settings, p Place) (err error) {
 		if s.temp, err = os.MkdirTemp("", "openagent-tmp-"); err != nil {
 			return fmt.Errorf("sandbox: making a folder for temporary files: %w", err)
 		}
-		p.Temp = s.temp
+		p.Temp, p.ownTemp = s.temp, true
 	}
 	if s.rules, err = settings.At(p); err != nil {
 		return err

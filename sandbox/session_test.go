@@ -133,6 +133,18 @@ func TestConfinedFiles(t *testing.T) {
 	}
 }
 
+// The private folder for temporary files is like a new one: git makes a repository
+// in it, and no protected name is there.
+func TestPrivateTempIsEmpty(t *testing.T) {
+	ws, _, _ := confined(t, sandbox.Settings{})
+	if _, err := exec.LookPath("git"); err != nil {
+		t.Skip("there is no git")
+	}
+	if o := run(t, ws, "cd $TMPDIR && git init -q . && ls -A", nil); o.Code != 0 || o.Text != ".git\n" {
+		t.Errorf("%d %q", o.Code, o.Text)
+	}
+}
+
 func TestConfinedNetwork(t *testing.T) {
 	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, "hello") }))
 	defer s.Close()

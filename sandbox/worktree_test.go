@@ -1,6 +1,7 @@
 package sandbox_test
 
 import (
+	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -62,16 +63,19 @@ func TestWorktree(t *testing.T) {
 			if o := in("echo 2 >> f && git commit -qam two && git tag t && git stash list && git checkout -qb more && echo x > new && git add new && git commit -qm three && echo COMMITTED"); !strings.Contains(o.Text, "COMMITTED") {
 				t.Errorf("%d %q", o.Code, o.Text)
 			}
-			for _, line := range []string{
+			lines := []string{
 				"touch $D/x", "cd $D && touch x", "echo 2 > $D/f", "rm $D/f", "mv $D/sub $D/sub2", "echo '[core]' >> $D/.git/config", "git config core.fsmonitor x",
 				"echo x > $D/.git/hooks/post-commit", "echo ../../../evil > $D/.git/worktrees/w/commondir", "echo /x/.git > $D/.git/worktrees/w/gitdir",
 				"touch $D/.git/worktrees/w/config.worktree", "echo gitdir: /evil > .git", "rm .git", "git update-ref refs/heads/main HEAD", "rm $D/.git/refs/heads/main",
 				"mv $D/.git/refs/heads $D/.git/refs/h", "touch $D/.git/index", "git -C $D commit -qm x --allow-empty", "ln -s x $D/l", "mkdir -p .vscode && touch .vscode/tasks.json",
 				"git worktree remove --force $D/.openagent/worktrees/w", "touch $D/.git/logs/HEAD",
-			} {
-				if o := in("D=" + dir + "; " + line); o.Code == 0 {
-					t.Errorf("%s: %q", line, o.Text)
-				}
+			}
+			script := "D=" + dir // one command, because to confine one takes longer than to run all
+			for i, line := range lines {
+				script += fmt.Sprintf("\n( %s ) && echo DID %d", line, i)
+			}
+			if o := in(script + "\necho ALL"); strings.Contains(o.Text, "DID") || !strings.HasSuffix(o.Text, "ALL\n") {
+				t.Errorf("of %q: %q", lines, o.Text)
 			}
 			o := in("cd " + dir)
 			if o, err := ws.Run(t.Context(), workspace.CommandLine{Session: "s", Command: "touch x", Dir: top, State: o.State}); err != nil || o.Code == 0 || o.Dir != dir {
