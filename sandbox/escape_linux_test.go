@@ -222,7 +222,7 @@ func (w *world) try(t *testing.T, a attempt, helper string, b backendKind) (touc
 		defer f.Close()
 		cmd.Stdin = f
 	}
-	cmd.WaitDelay = 100 * time.Millisecond
+	cmd.WaitDelay = 2 * time.Second // a daemon may keep the pipe; on a busy machine the output comes late
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
 	if b != nil {
 		release, err := b.Confine(cmd, w.policy())
