@@ -274,6 +274,11 @@ func TestCommand(t *testing.T) {
 		cmd, out := c.start("doctor")
 		_ = cmd.Wait() // other parts may be missing
 		c.holds(out.String(), "sessions are kept in the database")
+		c.exec(`INSERT INTO openagent.wakes (session, due) VALUES ('lonely', now() - interval '1 minute')`)
+		cmd, out = c.start("doctor")
+		_ = cmd.Wait()
+		c.holds(out.String(), "1 session without a worker, for up to 1m")
+		c.exec(`DELETE FROM openagent.wakes`)
 	})
 	t.Run("newer", func(t *testing.T) {
 		c := c.in(t)

@@ -39,6 +39,7 @@ type accepted struct {
 	Session string `json:"session"`
 	ID      string `json:"id"`
 	Known   bool   `json:"known,omitempty"` // the session has had it before
+	State   string `json:"state,omitempty"` // waiting: it is kept, and no worker has taken it yet
 }
 
 // input returns a message as an input.
@@ -104,17 +105,18 @@ func createSession(s *Server, c *call) (any, error) {
 	case !errors.Is(err, session.ErrNotFound):
 		return nil, err
 	}
-	known, err := l.prompt(c.ctx(), in.Dir, input)
-	if err != nil {
-		return nil, err
-	}
-	s.log().Info("session begun", "session", in.Session, "message", input.ID, "by", c.by)
-	if in.Title != "" && !known {
-		if err := l.name(c.ctx(), &in.Title, nil); err != nil {
-			return nil, err
+	out := accepted{Session: in.Session, ID: input.ID}
+	err = each(func() (err error) {
+		out.Known, err = l.prompt(c.ctx(), in.Dir, input)
+		return err
+	}, func() error {
+		s.log().Info("session begun", "session", in.Session, "message", input.ID, "by", c.by)
+		if in.Title == "" || out.Known {
+			return nil
 		}
-	}
-	return accepted{in.Session, input.ID, known}, nil
+		return l.name(c.ctx(), &in.Title, nil)
+	})
+	return out, c.waits(err, &out.State)
 }
 
 // beganWith returns an error if the session began with another message. Notes of the agent may come before it.
@@ -149,7 +151,7 @@ func (s *Server) send(c *call, in message) (any, error) {
 	}
 	l := s.live(c.place())
 	defer l.leave()
-	if _, err := session.Stat(c.ctx(), l.store, l.at.id); err != nil && l.hosted.get() == nil {
+	if _, err := l.stat(c.ctx()); err != nil && !errors.Is(err, errFirst) && l.hosted.get() == nil {
 		return nil, err
 	}
 	out := accepted{Session: l.at.id, ID: input.ID}
@@ -173,7 +175,7 @@ func (s *Server) send(c *call, in message) (any, error) {
 	default:
 		return nil, bad("delivery must be prompt, steer or follow_up")
 	}
-	if err != nil {
+	if err := c.waits(err, &out.State); err != nil {
 		return nil, err
 	}
 	s.log().Info("message accepted", "session", l.at.id, "message", out.ID, "delivery", in.Delivery, "by", c.by)
@@ -229,7 +231,7 @@ func resume(s *Server, c *call) (any, error) {
 	if err := l.resume(c.ctx(), ""); err != nil {
 		return nil, err
 	}
-	return done{true}, nil
+	return done{OK: true}, nil
 }
 
 // A compaction says what matters in the summary.
@@ -248,18 +250,18 @@ func compact(s *Server, c *call) (any, error) {
 		if err := open.Compact(c.ctx(), in.Instructions); err != nil {
 			return nil, err
 		}
-		return done{true}, nil
+		return done{OK: true}, nil
 	}
 	if _, err := session.Stat(c.ctx(), l.store, l.at.id); err != nil {
 		return nil, err
 	}
 	if s.Workers != nil {
-		return done{true}, l.command(c.ctx(), durable.Compact{Instructions: in.Instructions})
+		return done{OK: true}, l.command(c.ctx(), durable.Compact{Instructions: in.Instructions})
 	}
 	if _, err := l.begin(c.ctx(), session.NewID(), "", func(ctx context.Context, open *agent.Session) error {
 		return open.Compact(ctx, in.Instructions)
 	}); err != nil {
 		return nil, err
 	}
-	return done{true}, nil
+	return done{OK: true}, nil
 }

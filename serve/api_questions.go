@@ -246,5 +246,5 @@ func (s *Server) settle(c *call, what string, do func(context.Context, *agent.Se
 			return nil, err
 		}
 	}
-	return done{true}, nil
+	return done{OK: true}, nil
 }

@@ -25,7 +25,8 @@ func health(*Server, *call) (any, error) { return healthy{true, 1}, nil }
 
 // done is the answer to a request that needs no other.
 type done struct {
-	OK bool `json:"ok"`
+	OK    bool   `json:"ok"`
+	State string `json:"state,omitempty"` // waiting: it is kept, and no worker has taken it yet
 }
 
 // A sessionInfo is a session in a list.
@@ -151,11 +152,11 @@ func (s *Server) change(c *call, in changes) error {
 			return err
 		}
 	}
+	if s.Workers != nil {
+		return each(func() error { return l.name(c.ctx(), in.Title, in.Tag) }, func() error { return l.changeWorker(c.ctx(), in.Mode, in.USD) })
+	}
 	if err := l.name(c.ctx(), in.Title, in.Tag); err != nil {
 		return err
-	}
-	if s.Workers != nil {
-		return l.changeWorker(c.ctx(), in.Mode, in.USD)
 	}
 	if in.Mode != nil || in.USD != nil {
 		open, err := l.use(c.ctx())
@@ -195,30 +196,30 @@ func checkNames(title, tag *string) error {
 
 // name gives the session a title and a tag.
 func (l *live) name(ctx context.Context, title, tag *string) error {
-	open := l.hosted.get()
+	set := func(name *string, c durable.Command, here func(*agent.Session) error, stored func(context.Context, session.Store, string, string) error) func() error {
+		return func() error {
+			switch open := l.hosted.get(); {
+			case name == nil:
+				return nil
+			case l.server.Workers != nil:
+				return l.command(ctx, c)
+			case open != nil:
+				return here(open)
+			}
+			return stored(ctx, l.store, l.at.id, *name)
+		}
+	}
+	var rename durable.Rename
+	var retag durable.SetTag
 	if title != nil {
-		var err error
-		switch {
-		case l.server.Workers != nil:
-			err = l.command(ctx, durable.Rename{Title: *title})
-		case open != nil:
-			err = open.SetTitle(ctx, *title)
-		default:
-			err = session.Rename(ctx, l.store, l.at.id, *title)
-		}
-		if err != nil {
-			return err
-		}
+		rename.Title = *title
 	}
-	switch {
-	case tag == nil:
-		return nil
-	case l.server.Workers != nil:
-		return l.command(ctx, durable.SetTag{Tag: *tag})
-	case open != nil:
-		return open.SetTag(ctx, *tag)
+	if tag != nil {
+		retag.Tag = *tag
 	}
-	return session.SetTag(ctx, l.store, l.at.id, *tag)
+	return each(
+		set(title, rename, func(open *agent.Session) error { return open.SetTitle(ctx, *title) }, session.Rename),
+		set(tag, retag, func(open *agent.Session) error { return open.SetTag(ctx, *tag) }, session.SetTag))
 }
 
 func deleteSession(s *Server, c *call) (any, error) {
@@ -238,7 +239,7 @@ func deleteSession(s *Server, c *call) (any, error) {
 	}
 	s.list.tell(c.user, listChange{Session: l.at.id, State: "deleted"})
 	s.log().Info("session deleted", "session", l.at.id, "by", c.by)
-	return done{true}, nil
+	return done{OK: true}, nil
 }
 
 // A position is the number of a fact.

@@ -49,6 +49,12 @@ func metrics(s *Server, c *call) (any, error) {
 	line("openagent_streams_open", "gauge", "Streams of events that are open.", int64(streams))
 	line("openagent_runs_total", "counter", "Runs that were started.", s.counts.runs.Load())
 	line("openagent_runs_failed_total", "counter", "Runs that did not complete.", s.counts.failed.Load())
+	if waits, oldest, known, err := s.overdue(c.ctx()); err != nil {
+		s.log().Warn("counting the sessions that wait for a worker failed", "error", err)
+	} else if known {
+		line("openagent_sessions_without_worker", "gauge", "Sessions that want a worker, and have waited for more than ten seconds.", int64(waits))
+		line("openagent_sessions_without_worker_seconds", "gauge", "How long the oldest of them waits.", int64(oldest.Seconds()))
+	}
 	fmt.Fprintf(&b, "# HELP openagent_refused_total Requests that a limit refused.\n# TYPE openagent_refused_total counter\n")
 	b.WriteString(strings.Join(s.usage.refusals(), ""))
 	fmt.Fprintf(&b, "# HELP openagent_requests_total Requests by route and status.\n# TYPE openagent_requests_total counter\n")

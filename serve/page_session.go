@@ -44,6 +44,7 @@ type sessionView struct {
 	Since                                            time.Time // when the run began
 	Viewers                                          int
 	Worker                                           string // that has the session open
+	Waits                                            string // what waits for a worker
 	Earlier                                          int    // items before the first one that is shown
 	Turns                                            []shownTurn
 	Writing                                          string
@@ -298,7 +299,7 @@ func drawn() *turns.Reader { return &turns.Reader{Hide: redact.New(environ.Secre
 func (s *Server) view(c *call, w window) (*sessionView, error) {
 	l := s.live(c.place())
 	defer l.leave()
-	info, err := session.Stat(c.ctx(), l.store, l.at.id)
+	info, err := l.stat(c.ctx())
 	if errors.Is(err, session.ErrNotFound) && l.lent() { // nothing is on record yet
 		info.Session, info.State, err = l.at.id, session.StateIdle, nil
 	}
@@ -338,6 +339,9 @@ func (s *Server) view(c *call, w window) (*sessionView, error) {
 	l.mu.Unlock()
 	v.Writing = r.Text(v.Writing)
 	if v.Worker, err = worker(c.ctx(), l.store, l.at.id); err != nil {
+		return nil, err
+	}
+	if v.Waits, err = l.waits(c.ctx(), v.Worker); err != nil {
 		return nil, err
 	}
 	open := l.hosted.get()

@@ -428,6 +428,12 @@ func doctorPage(s *Server, c *call) (any, error) {
 	if damaged > 0 {
 		add("journals", fmt.Errorf("the state of %d sessions is not known: they may be damaged", damaged))
 	}
+	if waits, oldest, known, err := s.overdue(c.ctx()); err != nil || known {
+		if waits > 0 {
+			err = fmt.Errorf("%s without a worker, for up to %v: start one with openagent worker, or look why yours take no sessions", text.Count(waits, "session"), oldest.Round(time.Second))
+		}
+		add("workers", err)
+	}
 	s.mu.Lock()
 	opened, streams := s.opened, s.streams
 	s.mu.Unlock()

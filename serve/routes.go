@@ -1,6 +1,7 @@
 package serve
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -49,6 +50,7 @@ func init() {
 		{method: "GET", path: "/v1/sessions/{id}/events", summary: "Get a page of facts. With Accept: text/event-stream, get them as a stream that continues with the events of runs.", do: sessionEvents, out: eventPage{}, query: []parameter{
 			{"after", "integer", "only facts with a higher number; Last-Event-ID counts as well"}, {"limit", "integer", "the most facts in a page, 1000 if it is not given"}, {"types", "string", "only these types, separated by commas, in a page"}}},
 		{method: "POST", path: "/v1/sessions/{id}/messages", summary: "Send a message. A known id is ignored, so the request can be sent again.", do: sendMessage, in: message{}, out: accepted{}, status: 202},
+		{method: "GET", path: "/v1/sessions/{id}/messages/{message}", summary: "Tell what became of a message: it is on record, waits, or was rejected.", do: getMessage, out: messageState{}},
 		{method: "POST", path: "/v1/sessions/{id}/interrupt", summary: "Stop the run.", do: interrupt, out: interrupted{}},
 		{method: "POST", path: "/v1/sessions/{id}/resume", summary: "Continue a run that a crash cut short, or that was suspended.", do: resume, out: done{}, status: 202},
 		{method: "POST", path: "/v1/sessions/{id}/compact", summary: "Summarise the conversation.", do: compact, in: compaction{}, out: done{}, status: 202},
@@ -85,6 +87,17 @@ type call struct {
 	r    *http.Request
 	user string
 	by   string // how decisions name the user
+
+	status int // of the answer; 0: that of the route
+}
+
+// waits takes the error of something that waits for a worker as a success, with a state and a status.
+func (c *call) waits(err error, state *string) error {
+	if !errors.Is(err, errWaiting) {
+		return err
+	}
+	*state, c.status = waiting, errWaiting.Status
+	return nil
 }
 
 func (c *call) ctx() context.Context { return c.r.Context() }
@@ -103,6 +116,15 @@ type endpoint struct {
 func (e endpoint) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	c := &call{w: w, r: r}
 	out, err := e.answer(c)
+	switch {
+	case !errors.Is(err, errWaiting):
+	case e.page && r.PathValue("id") != "":
+		c.back(r.PathValue("id")) // the page says that it waits
+		return
+	case !e.page:
+		out, err = done{OK: true, State: waiting}, nil
+		c.status = errWaiting.Status
+	}
 	if err != nil && errorOf(err).Status == http.StatusInternalServerError && c.ctx().Err() == nil {
 		e.server.log().Error("a request failed", "route", e.pattern(), "error", err)
 	}
@@ -118,7 +140,7 @@ func (e endpoint) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	case err != nil:
 		writeError(w, err)
 	case out != nil:
-		writeJSON(w, max(e.status, http.StatusOK), out)
+		writeJSON(w, cmp.Or(c.status, e.status, http.StatusOK), out)
 	}
 }
 

@@ -317,7 +317,7 @@ func deleteShare(s *Server, c *call) (any, error) {
 		return nil, err
 	}
 	s.log().Info("share revoked", "share", id, "by", c.by)
-	return done{true}, nil
+	return done{OK: true}, nil
 }
 
 // shared calls do with the feed of the share whose token is in the path. Everything that fails looks

@@ -45,26 +45,16 @@ func (s *Server) checkWorkers(at route) error {
 	return nil
 }
 
-// post keeps a command for a worker. Workers know no users: a session that the user's store does not show
-// may be that of another user.
+// post keeps a command for a worker.
 func (l *live) post(ctx context.Context, id string, c durable.Command) (string, error) {
-	w := l.server.Workers
-	if _, hidden := session.Stat(ctx, l.store, l.at.id); errors.Is(hidden, session.ErrNotFound) {
-		_, err := session.Stat(ctx, w.Backend.Store("", nil), l.at.id)
-		if err == nil { // unless a worker has just made it
-			_, err = session.Stat(ctx, l.store, l.at.id)
-			if errors.Is(err, session.ErrNotFound) {
-				return "", session.ErrExists
-			}
-		}
-		if errors.Is(err, session.ErrNotFound) {
-			err = l.own(ctx, id)
-		}
-		if err != nil {
-			return "", err
-		}
+	there, err := l.visible(ctx)
+	if err == nil && !there {
+		err = l.own(ctx, id)
 	}
-	id, err := w.Send(ctx, l.at.id, id, c)
+	if err != nil {
+		return "", err
+	}
+	id, err = l.server.Workers.Send(ctx, l.at.id, id, c)
 	if errors.Is(err, durable.ErrFull) {
 		err = tooMany("commands", takeLimit, "too many messages for the session wait for a worker", "wait until a worker has taken some")
 	}
@@ -111,7 +101,7 @@ func (l *live) command(ctx context.Context, c durable.Command) error {
 	return l.taken(ctx, func(ctx context.Context) (bool, error) { return l.server.Workers.Settled(ctx, l.at.id, id) })
 }
 
-// taken waits until a command has been taken, for a while.
+// taken waits until a command has been taken, for a while. Then the error is errWaiting.
 func (l *live) taken(ctx context.Context, look func(ctx context.Context) (bool, error)) error {
 	limited, stop := context.WithTimeout(ctx, takeLimit)
 	defer stop()
@@ -120,8 +110,10 @@ func (l *live) taken(ctx context.Context, look func(ctx context.Context) (bool, 
 		switch {
 		case errors.Is(err, durable.ErrRejected):
 			return &Error{http.StatusConflict, "rejected", err.Error(), "look at the session"}
+		case ctx.Err() != nil:
+			return ctx.Err()
 		case limited.Err() != nil:
-			return ctx.Err() // without a worker, the command waits
+			return errWaiting
 		case done || err != nil:
 			return err
 		}
@@ -155,8 +147,7 @@ func (l *live) say(ctx context.Context, id string, c durable.Command) (known boo
 			}
 			return done, err
 		}
-		_, err := l.server.Workers.Settled(ctx, l.at.id, id)
-		return false, err
+		return l.server.Workers.Settled(ctx, l.at.id, id) // a message that was settled is on record
 	})
 }
 
@@ -223,7 +214,7 @@ func (s *Server) settleWorker(c *call, what string, answer durable.Command) (any
 	if s.Answered != nil {
 		s.Answered(call, what, c.by)
 	}
-	return done{true}, nil
+	return done{OK: true}, nil
 }
 
 // changeWorker changes the mode of a session. A budget is not changed: its other members are those of the

@@ -27,6 +27,7 @@ import (
 	"github.com/openagent-go/agent/internal/parts"
 	"github.com/openagent-go/agent/internal/providers"
 	"github.com/openagent-go/agent/internal/rules"
+	"github.com/openagent-go/agent/internal/text"
 	"github.com/openagent-go/agent/internal/tooloutput"
 	"github.com/openagent-go/agent/internal/web"
 	"github.com/openagent-go/agent/sandbox"
@@ -89,7 +90,19 @@ func examineStore(ctx context.Context, h *cli.IO, address, source string) Findin
 	if err != nil {
 		return Finding{Name: name, OK: false, Detail: err.Error()}
 	}
-	return Finding{Name: name, OK: true, Detail: fmt.Sprintf("sessions are kept in the database %v (%s)", db, source)}
+	kept := fmt.Sprintf("sessions are kept in the database %v (%s)", db, source)
+	if engine, ok := db.Engine().(interface {
+		Overdue(ctx context.Context) (sessions int, oldest time.Duration, err error)
+	}); ok {
+		waits, oldest, err := engine.Overdue(ctx)
+		if err != nil {
+			return Finding{Name: name, OK: false, Detail: err.Error()}
+		}
+		if waits > 0 {
+			return Finding{Name: name, OK: false, Detail: fmt.Sprintf("%s; %s without a worker, for up to %v: start one with openagent worker, or look why yours take no sessions", kept, text.Count(waits, "session"), oldest.Round(time.Second))}
+		}
+	}
+	return Finding{Name: name, OK: true, Detail: kept}
 }
 
 func terminalWord(yes bool) string {
