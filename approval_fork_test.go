@@ -62,6 +62,7 @@ func TestApprovalIsNotForked(t *testing.T) {
 					t.Errorf("the original: %d writes, %v", writes, err)
 				}
 				s.Close()
+				after := ""
 				for i, id := range []string{"fork", "second"} {
 					f := open(id)
 					if err := again(f); !errors.Is(err, agent.ErrSuspended) || writes != i+1 {
@@ -71,11 +72,20 @@ func TestApprovalIsNotForked(t *testing.T) {
 						t.Fatalf("%s asks %+v, %v", id, open, err)
 					}
 					allow(f)
+					if after == "" { // the call was about to run when it was asked about again
+						after = "fork of " + id
+						forked(t, store, id, after, 0)
+					}
 					if err := again(f); err != nil || writes != i+2 {
 						t.Errorf("%s: %d writes after the decision, %v", id, writes, err)
 					}
 					f.Close()
 				}
+				f := open(after)
+				if err := again(f); !errors.Is(err, agent.ErrSuspended) || writes != 3 {
+					t.Errorf("%s: %d writes, %v", after, writes, err)
+				}
+				f.Close()
 			})
 		}
 	}

@@ -66,7 +66,7 @@ func (s *State) personAnswered(seq int64, f fact.Answered) bool {
 		c.class = *f.Class
 	}
 	if c.approved = 0; c.decision.Behavior != permission.Allowed {
-		c.approved = seq
+		c.approved, c.begun = seq, 0
 	}
 	s.judge(c, &f.Decision)
 	return true

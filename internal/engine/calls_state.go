@@ -52,7 +52,7 @@ type call struct {
 	judged   bool   // class is known
 	deferred bool   // the callback has deferred the question
 	approved int64  // the fact that answered its question; 0: there was none
-	begun    int64  // the fact of its first start; 0: none
+	begun    int64  // the fact of its first start since it was approved; 0: none
 	sig      uint64 // hash of name and input
 	guard    string
 	decision permission.Decision // the latest, without input

@@ -122,7 +122,7 @@ type CallStatus struct {
 	Question   string              // key of the question about it that waits, also in a run that is suspended; "" for none
 	Asks       bool                // the question is one of the call's tool, which waits for answers
 	Approved   int64               // the fact that answered its question; 0: there was none
-	Begun      int64               // the fact of its first start; 0: none
+	Begun      int64               // the fact of its first start since it was approved; 0: none
 }
 
 // Call returns the status of a call, the zero CallStatus if there is no such call.
