@@ -1,7 +1,11 @@
 # make demo   the main job: a real agent loop, no key, no network
 # make demo-cluster  three workers and a database of their own, and you kill workers; ARGS=-auto needs nobody
 # make test   all tests
+<<<<<<< HEAD
 # make guards switches off one check of the code at a time, and runs the tests that must notice it; it takes long
+=======
+# make sim    random programs for 60 s, see docs/simulator.md; make sim-long SEEDS=20000 runs more
+>>>>>>> 14693b83 (Add a simulator of random programs over the library)
 # make check  format, vet, staticcheck, tidy, other platforms
 
 GO ?= go
@@ -19,7 +23,11 @@ PACKAGES := ./... ./cmd/openagent/...
 # The program that go tool would run. Within a workspace, go refuses -modfile.
 STATICCHECK = $$(GOWORK=off $(GO) tool -modfile=internal/devtools/go.mod -n staticcheck)
 
+<<<<<<< HEAD
 .PHONY: build demo demo-cluster servers test check guards acceptance bench
+=======
+.PHONY: build demo demo-cluster servers test sim sim-long check acceptance bench
+>>>>>>> 14693b83 (Add a simulator of random programs over the library)
 
 build:
 	$(GO) build -o $(BIN) ./cmd/openagent
@@ -46,6 +54,13 @@ test: servers
 	cd postgres/temporaltest && GOWORK=off $(GO) test $(RACE) $(VET) ./...
 	@if [ -f $(ACCEPTANCE) ] && command -v python3 >/dev/null; then $(MAKE) --no-print-directory acceptance; \
 	else echo "no acceptance cases at $(ACCEPTANCE): skipped"; fi
+
+sim:
+	$(GO) test ./internal/sim -count=1 -v -run 'Programs' -for 60s | grep -v '^=== '
+
+SEEDS ?= 20000
+sim-long:
+	$(GO) test ./internal/sim -count=1 -v -run 'Programs' -seeds $(SEEDS) -timeout 0 | grep -v '^=== '
 
 acceptance:
 	PROJECT=$(CURDIR) python3 $(ACCEPTANCE)

@@ -1,8 +1,9 @@
 package agent
 
 import (
+	"crypto/rand"
+	"encoding/binary"
 	"fmt"
-	"math/rand/v2"
 	"slices"
 	"time"
 
@@ -59,7 +60,9 @@ func (r Retry) backoff(failures int) time.Duration {
 	if d <= 0 || d > most {
 		d = most
 	}
-	jitter := 0.75 + rand.Float64()/2
+	var b [4]byte
+	_, _ = rand.Read(b[:]) // never fails; unlike math/rand, a simulation can make it repeat itself
+	jitter := 0.75 + float64(binary.NativeEndian.Uint32(b[:]))/(1<<33)
 	return min(time.Duration(float64(d)*jitter), most)
 }
 

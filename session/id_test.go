@@ -7,6 +7,8 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"github.com/openagent-go/agent/internal/sessionid"
 )
 
 func TestNewID(t *testing.T) {
@@ -38,8 +40,7 @@ func TestNewID(t *testing.T) {
 // The first 48 bits are the time in milliseconds, and ids stay in order when the
 // clock stands still.
 func TestNewIDTime(t *testing.T) {
-	defer func(last uint64) { clock.last = last }(clock.last)
-	clock.last = 0
+	sessionid.Reset()
 	synctest.Test(t, func(t *testing.T) {
 		want := time.Now().UnixMilli()
 		last := ""

@@ -3,6 +3,8 @@ package session
 import (
 	"crypto/sha256"
 	"path/filepath"
+
+	"github.com/openagent-go/agent/internal/sessionid"
 )
 
 // agentsName is the folder of a session that holds those of its agents.
@@ -50,5 +52,5 @@ func DerivedID(session, word string) string {
 	u := [16]byte(sum[:16])
 	u[6] = u[6]&0x0f | 0x80
 	u[8] = u[8]&0x3f | 0x80
-	return spelled(u)
+	return sessionid.Spelled(u)
 }

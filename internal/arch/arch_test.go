@@ -111,6 +111,7 @@ var rules = map[string][]string{
 		"internal/policies",
 	},
 	"session": {
+		"internal/sessionid",
 		"internal/order",
 		"internal/fact",
 		"internal/history",

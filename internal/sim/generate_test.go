@@ -1,0 +1,137 @@
+package sim
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"time"
+
+	"github.com/openagent-go/agent"
+	"github.com/openagent-go/agent/permission"
+)
+
+// A feature is something that programs are made of. To add one, write a file with its
+// operations and checks, and add a row to features.
+type feature struct {
+	name   string
+	always bool                                    // every agent is built with it
+	op     func(g *gen) Op                         // makes an operation; nil: none
+	call   func(g *gen, depth int) Call            // makes a call of the model; nil: none
+	agent  func(w *world, l *life, a *agent.Agent) // builds the agent of a life with it; nil: nothing
+}
+
+// features are all features, in the order in which they were added.
+var features = []feature{
+	{name: "hook"},
+	{name: "decider"},
+	{name: "steer", op: func(g *gen) Op { return Steer{g.IntN(3), g.one(2)} }},
+	{name: "interrupt", op: func(g *gen) Op { return Interrupt{g.IntN(3)} }},
+	{name: "fork", op: func(g *gen) Op { return Fork{g.IntN(3), g.IntN(12)} }},
+	{name: "kill", op: func(g *gen) Op { return Kill{1 + g.IntN(25), pick(g, "before", "after", "torn")} }},
+	{name: "batch", call: func(g *gen, depth int) Call {
+		c := Call{Tool: "Batch"}
+		for range 1 + g.IntN(4) {
+			c.Parts = append(c.Parts, g.plainCall())
+		}
+		return c
+	}},
+}
+
+// gen makes random programs.
+type gen struct {
+	*rand.Rand
+	with    []feature
+	prompts int
+}
+
+// one reports true once in n times.
+func (g *gen) one(n int) bool { return g.IntN(n) == 0 }
+
+func pick[T any](g *gen, from ...T) T { return from[g.IntN(len(from))] }
+
+// generate makes the program of a seed.
+func generate(seed uint64) Program {
+	g := &gen{Rand: rand.New(rand.NewPCG(seed, 1))}
+	p := Program{Seed: seed, Wire: pick(g, "anthropic", "openai", "responses"), Disk: pick(g, "memory", "memory", "folder"),
+		Mode: pick(g, permission.Default, permission.Default, permission.Bypass, permission.Auto, permission.AcceptEdits, permission.DontAsk)}
+	for _, f := range features {
+		if g.one(2) {
+			g.with = append(g.with, f)
+			p.With = append(p.With, f.name)
+		}
+	}
+	p.Ops = append(p.Ops, g.prompt(), g.sleep())
+	for range 2 + g.IntN(12) {
+		p.Ops = append(p.Ops, g.op(), g.sleep())
+	}
+	return p
+}
+
+func (g *gen) op() Op {
+	switch g.IntN(8) {
+	case 0, 1:
+		return g.prompt()
+	case 2:
+		return Await{g.IntN(3)}
+	case 3:
+		return Resume{g.IntN(3), !g.one(3)}
+	}
+	for range 10 {
+		if len(g.with) > 0 {
+			if f := g.with[g.IntN(len(g.with))]; f.op != nil {
+				return f.op(g)
+			}
+		}
+	}
+	return g.sleep()
+}
+
+func (g *gen) sleep() Op { return Sleep{time.Duration(1+g.IntN(150)) * time.Millisecond} }
+
+func (g *gen) prompt() Op {
+	g.prompts++
+	return Prompt{Session: g.IntN(3), Name: fmt.Sprint("p", g.prompts), Turns: g.turns(0)}
+}
+
+func (g *gen) turns(depth int) (turns []Turn) {
+	for range g.IntN(5 - depth) {
+		t := Turn{}
+		if g.one(8) {
+			t.Fail = pick(g, "overloaded", "cut", "reset", "garbage")
+		}
+		special := false // calls of tools that are not ours are judged without a delay, so two would race
+		for range 1 + g.IntN(3) {
+			c, ours := g.call(depth)
+			if !ours && special {
+				c = g.plainCall()
+			}
+			special = special || !ours
+			t.Calls = append(t.Calls, c)
+		}
+		turns = append(turns, t)
+	}
+	return turns
+}
+
+// call makes a call, and reports whether its tool is one of classes.
+func (g *gen) call(depth int) (c Call, ours bool) {
+	if len(g.with) > 0 && g.one(2) {
+		if f := g.with[g.IntN(len(g.with))]; f.call != nil {
+			return f.call(g, depth), false
+		}
+	}
+	return g.plainCall(), true
+}
+
+// plainCall makes a call of one of the tools that every agent has.
+func (g *gen) plainCall() Call {
+	all := classes()
+	c := all[g.IntN(len(all))]
+	if g.one(2) {
+		c = all[g.IntN(3)] // mostly calls that work
+	}
+	target := fmt.Sprint("x", g.IntN(5))
+	if g.one(2) {
+		target = pick(g, words...) + target
+	}
+	return Call{Tool: c.spec.Name, Target: target}
+}

@@ -1,0 +1,142 @@
+package sim
+
+import (
+	"fmt"
+	"net/http"
+	"strings"
+	"time"
+
+	"github.com/openagent-go/agent/llm"
+	"github.com/openagent-go/agent/llm/anthropic"
+	"github.com/openagent-go/agent/llm/llmtest"
+	"github.com/openagent-go/agent/llm/openai"
+	"github.com/openagent-go/agent/llm/responses"
+)
+
+const (
+	prompts = "PROMPT " // begins a prompt; its name follows
+	done    = "done"    // the last answer to a prompt
+)
+
+// newModel returns a client of the strict provider, for one life.
+func (w *world) newModel(l *life) llm.Model {
+	client := w.server.Client()
+	client = &http.Client{Transport: mortalClient{l, client.Transport}}
+	const key = "key-of-the-provider"
+	switch w.Wire {
+	case "openai":
+		return (&openai.Client{APIKey: key, BaseURL: w.server.URL, HTTP: client}).Model("gpt-4.1")
+	case "responses":
+		return (&responses.Client{APIKey: key, BaseURL: w.server.URL, HTTP: client}).Model("gpt-4.1")
+	}
+	return (&anthropic.Client{APIKey: key, BaseURL: w.server.URL, HTTP: client}).Model("claude-sonnet-4-6")
+}
+
+// learn notes the scripts of an operation's prompts.
+func (w *world) learn(o Op) {
+	if p, ok := o.(Prompt); ok {
+		w.script(p.Name, p.Turns)
+	}
+}
+
+func (w *world) script(name string, turns []Turn) {
+	w.scripts[name] = turns
+	for i, t := range turns {
+		for j, c := range t.Calls {
+			w.script(fmt.Sprintf("%s.%d.%d", name, i, j), c.Turns)
+		}
+	}
+}
+
+// answer is the model. It finds out from the conversation which answer comes next, so that
+// it continues after a crash and in a fork.
+func (w *world) answer(r *llmtest.Request, _ int) llmtest.Step {
+	name, n := "", 0
+	for _, m := range r.Messages {
+		if m.Role == llm.Assistant {
+			n++
+			continue
+		}
+		for _, b := range m.Content {
+			t, ok := b.(llm.Text)
+			if !ok {
+				continue
+			}
+			if i := strings.LastIndex(t.Text, prompts); i >= 0 { // prompts in a row are one text
+				name, _, _ = strings.Cut(t.Text[i+len(prompts):], "\n")
+				n = 0
+			}
+		}
+	}
+	w.steps.Add(1)
+	w.checkRequest(r)
+	w.mu.Lock()
+	turns, known := w.scripts[name]
+	w.served[name]++
+	total := w.served[name]
+	failed := w.served[fmt.Sprint(name, " fails ", n)]
+	w.mu.Unlock()
+	step := llmtest.Step{Text: done}
+	switch {
+	case !known:
+		step.Text = "This is a summary."
+	case n < len(turns) && total < 200:
+		turn := turns[n]
+		if turn.Fail != "" && failed == 0 {
+			w.mu.Lock()
+			w.served[fmt.Sprint(name, " fails ", n)]++
+			w.mu.Unlock()
+			w.meet("model failure")
+			step = failure(turn.Fail)
+		} else if len(turn.Calls) > 0 {
+			step = llmtest.Step{Text: "Working."}
+			for j, c := range turn.Calls {
+				step.Calls = append(step.Calls, llmtest.Use("", c.Tool, c.input(fmt.Sprintf("%s.%d.%d", name, n, j))))
+			}
+		}
+	}
+	step.Delay = w.pause(40*time.Millisecond, "model", name, n, total)
+	w.trace("model %s answer %d, request %d", name, n, total)
+	return step
+}
+
+// failure is an answer that fails, and may succeed later.
+func failure(how string) llmtest.Step {
+	switch how {
+	case "cut":
+		return llmtest.Step{Text: "This answer breaks off.", CutAfter: 3}
+	case "reset":
+		return llmtest.Step{CutAfter: -1, Cut: "reset"}
+	case "garbage":
+		return llmtest.Step{Text: "This answer breaks off.", CutAfter: 3, Cut: "end"}
+	}
+	return llmtest.Step{Status: 529}
+}
+
+// input returns the call's input. Its tag says which call of the script it is.
+func (c Call) input(tag string) any {
+	if c.Tool == "Batch" {
+		parts := []any{}
+		for i, p := range c.Parts {
+			parts = append(parts, map[string]any{"tool": p.Tool, "parameters": p.input(fmt.Sprintf("%s.%d", tag, i))})
+		}
+		return map[string]any{"tool_calls": parts}
+	}
+	return work{Target: c.Target, Tag: tag}
+}
+
+// checkRequest checks what a request to the model must never hold.
+func (w *world) checkRequest(r *llmtest.Request) {
+	if strings.Contains(string(r.Body), secret) {
+		w.wrong("secrets", "a request to the model holds the secret")
+	}
+	seen := map[string]bool{}
+	for _, m := range r.Messages {
+		for _, u := range m.ToolUses() {
+			if seen[u.ID] {
+				w.wrong("results", "the model is shown two calls with the id %s", u.ID)
+			}
+			seen[u.ID] = true
+		}
+	}
+}
