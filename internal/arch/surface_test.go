@@ -30,7 +30,8 @@ const maxNames = 2200 +
 	8 + // team: a ledger that keeps a team elsewhere
 	1 + // quota: days of other places than UTC
 	1 + // session: a store that creates sessions whole
-	6 // session: lists of some sessions, in pages
+	6 + // session: lists of some sessions, in pages
+	18 // package replay
 
 // TestSurface holds the size of the public API.
 func TestSurface(t *testing.T) {

@@ -87,6 +87,8 @@ type Config struct {
 	Services func(call tool.Call, to Signals) (services toolhost.RunServices, end func())
 	Retry    func(err *llm.APIError, failures int) Retry
 	Meter    func(llm.Model) llm.Model // counts the calls of a model for a quota; nil: there is none
+	// RunTool runs the tool of a call; nil: [toolrun.Do].
+	RunTool func(ctx context.Context, t tool.Tool, call tool.Call) toolrun.Outcome
 }
 
 // metered returns the model with its calls counted.
@@ -291,7 +293,7 @@ func (x *Executor) run(ctx context.Context, e engine.RunTool, j *Input) event.Fa
 		defer end()
 		ctx = toolhost.WithHost(ctx, services)
 	}
-	out := toolrun.Do(ctx, t, j.Call)
+	out := x.runTool(ctx, t, j.Call)
 	cause := fact.ByTool
 	if ctx.Err() != nil {
 		cause = fact.ByCancel
@@ -302,6 +304,13 @@ func (x *Executor) run(ctx context.Context, e engine.RunTool, j *Input) event.Fa
 		b.end(j, result)
 	}
 	return x.conclude(e, j, &out, cause, question, result, start)
+}
+
+func (x *Executor) runTool(ctx context.Context, t tool.Tool, call tool.Call) toolrun.Outcome {
+	if x.RunTool != nil {
+		return x.RunTool(ctx, t, call)
+	}
+	return toolrun.Do(ctx, t, call)
 }
 
 // refused returns the fact of a call that was denied right before it would have run.
