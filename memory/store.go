@@ -1,0 +1,273 @@
+package memory
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/openagent-go/agent/internal/plainfile"
+	"github.com/openagent-go/agent/internal/safefile"
+)
+
+const (
+	indexName = "INDEX.md"
+	lockName  = ".lock"
+	// maxEntries bounds what one folder holds, and so the time to read it.
+	maxEntries = 2_000
+	lockPause  = 5 * time.Millisecond
+	lockWait   = 10 * time.Second // if the context has no deadline
+)
+
+// ErrUnknown means that a store has no entry of an id.
+var ErrUnknown = errors.New("there is no such entry")
+
+// A Store is a folder of entries. Several processes may read and change it at the same time.
+// Each change is on record in the file .changes.jsonl of the folder, and can be undone.
+type Store struct {
+	// Trust, unless nil, keeps the files that may reach prompts. Set it for the folder of a
+	// project, in which others may put files. An active entry that it does not know counts
+	// as a candidate. Nil: all files are trusted.
+	Trust Trust
+
+	root, folder string
+	now          func() time.Time
+}
+
+// A Trust remembers contents of files. Its methods may be called at the same time.
+type Trust interface {
+	// Trusted reports whether a file was added with this content.
+	Trusted(path string, content []byte) bool
+	// Add is called before the file of an active entry gets its content.
+	Add(path string, content []byte) error
+}
+
+// Open returns the store of a folder below root, such as [ProjectFolder] below a project. The
+// folder is made by the first change. It must not be a symlink, nor be in one below root.
+func Open(root, folder string) *Store {
+	return &Store{root: root, folder: filepath.FromSlash(folder), now: time.Now}
+}
+
+// Path returns the path of the folder.
+func (s *Store) Path() string { return filepath.Join(s.root, s.folder) }
+
+// File returns the path of an entry's file.
+func (s *Store) File(id string) string { return filepath.Join(s.Path(), id+".md") }
+
+// straight returns an error if the folder, or one above it below root, is not a real folder. A
+// repository could otherwise have the store write somewhere else.
+func (s *Store) straight() error {
+	if !filepath.IsLocal(s.folder) {
+		return fmt.Errorf("the folder of the memory, %s, is not below %s", s.folder, s.root)
+	}
+	path := s.root
+	for part := range strings.SplitSeq(s.folder, string(filepath.Separator)) {
+		path = filepath.Join(path, part)
+		switch info, err := os.Lstat(path); {
+		case err != nil:
+			return err
+		case !info.IsDir():
+			return fmt.Errorf("the memory is not used, because %s is not a folder but a link or a file; put a folder in its place", path)
+		}
+	}
+	return nil
+}
+
+// Entries returns all entries, ordered by id. problems are files that cannot be read as entries:
+// they are left alone. A folder that does not exist has no entries.
+func (s *Store) Entries() (entries []*Entry, problems []error, err error) {
+	if err := s.straight(); err != nil {
+		if errors.Is(err, fs.ErrNotExist) {
+			err = nil
+		}
+		return nil, nil, err
+	}
+	root, err := os.OpenRoot(s.Path())
+	if err != nil {
+		return nil, nil, fmt.Errorf("opening the memory: %w", err)
+	}
+	defer root.Close()
+	files, err := fs.ReadDir(root.FS(), ".")
+	if err != nil {
+		return nil, nil, fmt.Errorf("listing the memory: %w", err)
+	}
+	for _, f := range files {
+		id, is := strings.CutSuffix(f.Name(), ".md")
+		if !is || f.Name() == indexName || strings.HasPrefix(f.Name(), ".") {
+			continue
+		}
+		if len(entries) == maxEntries {
+			problems = append(problems, fmt.Errorf("%s has more than %d entries; delete some that are retired", s.Path(), maxEntries))
+			break
+		}
+		e, err := s.read(root, id)
+		if err != nil {
+			problems = append(problems, fmt.Errorf("%s: %w", s.File(id), err))
+			continue
+		}
+		entries = append(entries, e)
+	}
+	return entries, problems, nil
+}
+
+// read reads one entry.
+func (s *Store) read(root *os.Root, id string) (*Entry, error) {
+	if !validID.MatchString(id) {
+		return nil, errors.New("the name of an entry is made of lower-case letters, digits and hyphens; rename the file")
+	}
+	data, whole, err := plainfile.Read(root, id+".md", maxFile)
+	if err != nil {
+		return nil, err
+	}
+	if !whole {
+		return nil, fmt.Errorf("the file has more than %d bytes", maxFile)
+	}
+	e, err := parse(id, data)
+	if err == nil {
+		s.judge(e, data)
+	}
+	return e, err
+}
+
+// judge makes a candidate of an active entry that nobody here has accepted.
+func (s *Store) judge(e *Entry, data []byte) {
+	if e.State == Active && (s.Trust != nil && !s.Trust.Trusted(s.File(e.ID), data) || Suspicious(e.Title+"\n"+e.Text) != "") {
+		e.State = Candidate
+	}
+}
+
+// Entry returns one entry, or an error that matches [ErrUnknown].
+func (s *Store) Entry(id string) (*Entry, error) {
+	data, err := s.content(id)
+	if err != nil {
+		return nil, err
+	}
+	if data == nil {
+		return nil, fmt.Errorf("entry %q: %w", id, ErrUnknown)
+	}
+	e, err := parse(id, data)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", s.File(id), err)
+	}
+	s.judge(e, data)
+	return e, nil
+}
+
+// content returns the file of an entry, nil if there is none.
+func (s *Store) content(id string) ([]byte, error) {
+	if !validID.MatchString(id) {
+		return nil, fmt.Errorf("entry %q: %w", id, ErrUnknown)
+	}
+	if err := s.straight(); err != nil {
+		if errors.Is(err, fs.ErrNotExist) {
+			return nil, nil
+		}
+		return nil, err
+	}
+	data, err := plainfile.ReadFile(s.File(id), maxFile)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	return data, err
+}
+
+// locked calls do while no other process changes the store.
+func (s *Store) locked(ctx context.Context, do func(*os.File) error) (err error) {
+	if !filepath.IsLocal(s.folder) {
+		return s.straight()
+	}
+	path := s.root
+	for part := range strings.SplitSeq(s.folder, string(filepath.Separator)) {
+		path = filepath.Join(path, part)
+		if err := os.Mkdir(path, 0o755); err != nil && !errors.Is(err, fs.ErrExist) {
+			return fmt.Errorf("making the folder of the memory: %w", err)
+		}
+	}
+	if err := s.straight(); err != nil {
+		return err
+	}
+	lock, err := safefile.Open(filepath.Join(path, lockName), os.O_RDWR|os.O_CREATE)
+	if err != nil {
+		return fmt.Errorf("locking the memory: %w", err)
+	}
+	defer func() { err = errors.Join(err, lock.Close()) }()
+	if _, some := ctx.Deadline(); !some {
+		var stop context.CancelFunc
+		ctx, stop = context.WithTimeout(ctx, lockWait)
+		defer stop()
+	}
+	for {
+		held, err := safefile.TryLock(lock, safefile.Exclusive)
+		if err != nil {
+			return fmt.Errorf("locking the memory: %w", err)
+		}
+		if held {
+			break
+		}
+		select {
+		case <-ctx.Done():
+			return fmt.Errorf("locking the memory in %s, which another process changes: %w", path, context.Cause(ctx))
+		case <-time.After(lockPause):
+		}
+	}
+	defer func() { err = errors.Join(err, safefile.Unlock(lock)) }()
+	return do(lock)
+}
+
+// put replaces the file of an entry, or removes it.
+func (s *Store) put(name string, data []byte) error {
+	path := filepath.Join(s.Path(), name)
+	if data == nil {
+		if err := os.Remove(path); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return err
+		}
+		return safefile.SyncFolder(s.Path())
+	}
+	return safefile.Replacement{Mode: 0o644, Temp: safefile.TempName(path)}.Bytes(path, data)
+}
+
+// writeIndex brings the file for people up to date.
+func (s *Store) writeIndex() error {
+	entries, _, err := s.Entries()
+	if err != nil {
+		return err
+	}
+	var b bytes.Buffer
+	b.WriteString("# Memory\n\nWhat agents learned here. Edit or delete the files as you like; this list is written anew by each change.\n")
+	for _, state := range []State{Active, Candidate, Retired} {
+		first := true
+		for _, e := range entries {
+			if e.State != state {
+				continue
+			}
+			if first {
+				fmt.Fprintf(&b, "\n## %s\n\n", strings.ToUpper(string(state[:1]))+string(state[1:]))
+				first = false
+			}
+			fmt.Fprintf(&b, "- [%s](%s.md): %s\n", strings.NewReplacer("[", "\\[", "]", "\\]").Replace(e.Title), e.ID, e.Kind)
+		}
+	}
+	if old, err := plainfile.ReadFile(filepath.Join(s.Path(), indexName), 4<<20); err == nil && bytes.Equal(old, b.Bytes()) {
+		return nil
+	}
+	return s.put(indexName, b.Bytes())
+}
+
+// ordered sorts entries as prompts show them: those that the work agrees with first, then by id.
+func ordered(entries []*Entry) []*Entry {
+	return slices.SortedFunc(slices.Values(entries), func(a, b *Entry) int {
+		switch x, y := a.Confidence(), b.Confidence(); {
+		case x > y:
+			return -1
+		case x < y:
+			return 1
+		}
+		return strings.Compare(a.ID, b.ID)
+	})
+}
