@@ -25,18 +25,18 @@ const (
 )
 
 // ignored keeps what is of this machine alone out of the repository.
-const ignored = ".lock\n.changes.jsonl\n.gitignore\n*.openagent-tmp\n"
+const ignored = ".lock\n.reviews\n.changes.jsonl\n.gitignore\n*.openagent-tmp\n"
 
 // A Reason says who changes a store, and why.
 type Reason struct {
-	By  string `json:"by"` // "person", "agent" or "review"
-	Why string `json:"why,omitempty"`
+	By  string `json:"by"`            // "person", "agent" or "review"
+	Why string `json:"why,omitempty"` // for people
 }
 
 // A Change is on record in a store.
 type Change struct {
-	N    int       `json:"n"` // from 1
-	Time time.Time `json:"time"`
+	N    int       `json:"n"`    // from 1
+	Time time.Time `json:"time"` // when it was made
 	Reason
 	// Files are what changed, by the ids of entries.
 	Files []FileChange `json:"files,omitempty"`
@@ -46,11 +46,11 @@ type Change struct {
 	Undoes int `json:"undoes,omitempty"`
 }
 
-// A FileChange is the content of an entry's file before and after a change. Nil: there was none.
+// A FileChange is the content of an entry's file before and after a change.
 type FileChange struct {
-	ID     string  `json:"id"`
-	Before *string `json:"before,omitempty"`
-	After  *string `json:"after,omitempty"`
+	ID     string  `json:"id"`               // of the entry
+	Before *string `json:"before,omitempty"` // nil: there was no file
+	After  *string `json:"after,omitempty"`  // nil: the file was deleted
 }
 
 // A draft collects what a change is going to do.

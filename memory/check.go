@@ -3,10 +3,10 @@ package memory
 import (
 	"fmt"
 	"regexp"
-	"strings"
 	"unicode"
 
 	"github.com/openagent-go/agent/internal/sharetext"
+	"github.com/openagent-go/agent/internal/text"
 )
 
 // secrets finds keys and passwords.
@@ -65,7 +65,7 @@ func Suspicious(s string) string {
 			return fmt.Sprintf("it has a control character (%U)", r)
 		}
 	}
-	flat := strings.Join(strings.Fields(s), " ")
+	flat := text.OneLine(s)
 	for _, sign := range signs {
 		if sign.form.MatchString(s) || sign.form.MatchString(flat) {
 			return sign.means

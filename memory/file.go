@@ -1,14 +1,11 @@
 package memory
 
 import (
-	"bytes"
 	"errors"
 	"fmt"
 	"slices"
 	"strings"
 	"time"
-
-	"github.com/goccy/go-yaml"
 
 	"github.com/openagent-go/agent/internal/front"
 )
@@ -18,12 +15,6 @@ const (
 	maxMatter = 16 << 10 // bytes of its front matter
 	dayLayout = "2006-01-02"
 )
-
-// A moreValue is a key of the front matter that this package does not know. It is kept.
-type moreValue struct {
-	key   string
-	value any
-}
 
 // parse reads the file of an entry. Its errors are [front.Fault]s.
 func parse(id string, data []byte) (*Entry, error) {
@@ -89,7 +80,7 @@ func (e *Entry) set(v front.Value) (err error) {
 			e.Evidence = append(e.Evidence, one)
 		}
 	default:
-		e.more = append(e.more, moreValue{v.Key, v.Any()})
+		e.more = append(e.more, v)
 	}
 	return err
 }
@@ -121,8 +112,8 @@ func (e *Entry) check() error {
 
 // format returns the file of an entry: the inverse of parse.
 func (e *Entry) format() ([]byte, error) {
-	doc := yaml.MapSlice{{Key: "title", Value: e.Title}, {Key: "kind", Value: string(e.Kind)}, {Key: "state", Value: string(e.State)}}
-	add := func(key string, value any) { doc = append(doc, yaml.MapItem{Key: key, Value: value}) }
+	values := []front.Value{front.New("title", e.Title), front.New("kind", string(e.Kind)), front.New("state", string(e.State))}
+	add := func(key string, value any) { values = append(values, front.New(key, value)) }
 	if !e.Confirmed.IsZero() {
 		add("confirmed", e.Confirmed.UTC().Format(dayLayout))
 	}
@@ -145,17 +136,9 @@ func (e *Entry) format() ([]byte, error) {
 		}
 		add("evidence", list)
 	}
-	for _, m := range e.more {
-		add(m.key, m.value)
-	}
-	matter, err := yaml.Marshal(doc)
+	data, err := front.Format(append(values, e.more...), e.Text)
 	if err != nil {
 		return nil, fmt.Errorf("writing entry %s: %w", e.ID, err)
 	}
-	var b bytes.Buffer
-	fmt.Fprintf(&b, "---\n%s---\n", matter)
-	if e.Text != "" {
-		fmt.Fprintf(&b, "\n%s\n", e.Text)
-	}
-	return b.Bytes(), nil
+	return data, nil
 }

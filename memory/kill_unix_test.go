@@ -42,6 +42,7 @@ func write(root string) {
 			os.Exit(1)
 		}
 		fmt.Println(e.ID)
+		time.Sleep(rand.N(2 * lockPause)) // so that the other one gets its turn
 	}
 }
 
@@ -56,6 +57,13 @@ func TestKilledWriters(t *testing.T) {
 	seed := rand.Uint64()
 	t.Logf("seed %d, %d kills", seed, kills)
 	random := rand.New(rand.NewPCG(seed, 0))
+	for done := 0; done < kills; done += 10 {
+		killWriters(t, random, min(10, kills-done))
+	}
+}
+
+// killWriters kills writers of one folder.
+func killWriters(t *testing.T, random *rand.Rand, kills int) {
 	root := t.TempDir()
 	var acked []string
 	for range (kills + 1) / 2 {

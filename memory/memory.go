@@ -15,6 +15,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"github.com/openagent-go/agent/internal/front"
 )
 
 // ProjectFolder is the folder of the entries in a project, or in the user's home.
@@ -51,8 +53,8 @@ type Entry struct {
 	// added twice. It stays when the title changes.
 	ID    string
 	Title string // one line, of 120 bytes at most
-	Kind  Kind
-	State State
+	Kind  Kind   // what it is about
+	State State  // whether it counts
 	Text  string // Markdown, of 4,000 bytes at most
 
 	// Evidence says where the entry was learned.
@@ -67,7 +69,7 @@ type Entry struct {
 	// with Retires is a request to retire: when it is accepted, it is retired as well.
 	Replaces, Retires string
 
-	more []moreValue // what people have added to the front matter
+	more []front.Value // what people have added to the front matter
 }
 
 // Confidence is a share from 0 to 1: how well the work agrees with the entry. It is a half
@@ -78,8 +80,8 @@ func (e *Entry) Confidence() float64 {
 
 // Evidence names facts of a session.
 type Evidence struct {
-	Session     string
-	First, Last int64 // numbers of facts; 0: the session as a whole
+	Session     string // its id
+	First, Last int64  // numbers of facts; 0: the session as a whole
 }
 
 // String returns a text such as "4f2a#12-15", as files have it.

@@ -28,8 +28,8 @@ type Memory struct {
 
 // A Named is a store with the name that people and models see, such as "project" or "user".
 type Named struct {
-	Name  string
-	Store *Store
+	Name  string // one word
+	Store *Store // the folder
 }
 
 // Context returns a note with the titles of active entries, for [agent.Agent].Context. A session

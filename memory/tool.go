@@ -128,6 +128,9 @@ func (m *Memory) call(ctx context.Context, call tool.Call, in toolInput) (*tool.
 		}
 		return tool.Text(fmt.Sprintf("Noted as %s. It counts once a person accepts it.", e.ID)), nil
 	}
+	if !slices.Contains([]string{"confirm", "contradict", "retire"}, in.Action) {
+		return nil, &tool.InputError{Tool: call.Name, Problems: []string{fmt.Sprintf("action: there is no %q; use search, read, add, confirm, contradict or retire", in.Action)}}
+	}
 	n, e, err := m.entry(in.ID)
 	if err != nil {
 		return tool.Errorf("%v. Search for it.", err), nil
@@ -143,8 +146,6 @@ func (m *Memory) call(ctx context.Context, call tool.Call, in toolInput) (*tool.
 		said, err = "Recorded.", n.Store.Contradict(ctx, in.ID, reason)
 	case "retire":
 		said, err = "Retired.", n.Store.Retire(ctx, in.ID, reason)
-	default:
-		return nil, &tool.InputError{Tool: call.Name, Problems: []string{fmt.Sprintf("action: there is no %q; use search, read, add, confirm, contradict or retire", in.Action)}}
 	}
 	if err != nil {
 		return tool.Errorf("%v.", err), nil

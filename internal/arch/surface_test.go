@@ -31,7 +31,8 @@ const maxNames = 2200 +
 	1 + // quota: days of other places than UTC
 	1 + // session: a store that creates sessions whole
 	6 + // session: lists of some sessions, in pages
-	18 // package replay
+	18 + // package replay
+	108 // package memory
 
 // TestSurface holds the size of the public API.
 func TestSurface(t *testing.T) {

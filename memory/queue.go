@@ -1,0 +1,105 @@
+package memory
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+
+	"github.com/openagent-go/agent/hook"
+	"github.com/openagent-go/agent/internal/plainfile"
+	"github.com/openagent-go/agent/internal/safefile"
+	"github.com/openagent-go/agent/session"
+)
+
+const (
+	queueName = ".reviews"
+	maxQueued = 200
+)
+
+// Hook returns a hook that notes at the end of each session that it is to be reviewed. It asks no
+// model, so it does not delay the end of a program. [Reviewer.ReviewQueued] makes the reviews.
+func (r *Reviewer) Hook() hook.Hook {
+	return hook.Hook{On: hook.SessionEnd, Name: "memory", Func: func(ctx context.Context, in *hook.Input) (hook.Output, error) {
+		if in.AgentID != "" || len(r.Memory.Stores) == 0 {
+			return hook.Output{}, nil
+		}
+		return hook.Output{}, r.Memory.Stores[0].Store.queue(ctx, in.Session)
+	}}
+}
+
+// queue notes a session that is to be reviewed. Beyond 200, sessions are not noted.
+func (s *Store) queue(ctx context.Context, id string) error {
+	return s.locked(ctx, func(*os.File) error {
+		folder := filepath.Join(s.Path(), queueName)
+		if err := os.Mkdir(folder, 0o700); err != nil && !errors.Is(err, fs.ErrExist) {
+			return fmt.Errorf("noting a session for review: %w", err)
+		}
+		if files, err := os.ReadDir(folder); err != nil || len(files) >= maxQueued {
+			return err
+		}
+		return safefile.Replacement{}.Bytes(queued(folder, id), []byte(id))
+	})
+}
+
+// queued is the file of a session in the queue. Any text may be an id.
+func queued(folder, id string) string {
+	sum := sha256.Sum256([]byte(id))
+	return filepath.Join(folder, hex.EncodeToString(sum[:8]))
+}
+
+// Queued returns the ids of the sessions that are noted for a review.
+func (s *Store) Queued() ([]string, error) {
+	if err := s.straight(); err != nil {
+		if errors.Is(err, fs.ErrNotExist) {
+			err = nil
+		}
+		return nil, err
+	}
+	folder := filepath.Join(s.Path(), queueName)
+	files, err := os.ReadDir(folder)
+	if err != nil {
+		if errors.Is(err, fs.ErrNotExist) {
+			err = nil
+		}
+		return nil, err
+	}
+	var ids []string
+	for _, f := range files {
+		if id, err := plainfile.ReadFile(filepath.Join(folder, f.Name()), 1<<10); err == nil && len(id) > 0 && queued(folder, string(id)) == filepath.Join(folder, f.Name()) {
+			ids = append(ids, string(id))
+		}
+	}
+	return ids, nil
+}
+
+// ReviewQueued reviews the sessions that are noted, one after the other, and calls done with each
+// outcome. A session that does not exist any more is taken off the list, and so is one that was
+// reviewed. One whose review failed stays for the next time.
+func (r *Reviewer) ReviewQueued(ctx context.Context, done func(*Review, error)) error {
+	if len(r.Memory.Stores) == 0 {
+		return nil
+	}
+	store := r.Memory.Stores[0].Store
+	ids, err := store.Queued()
+	if err != nil {
+		return err
+	}
+	for _, id := range ids {
+		if ctx.Err() != nil {
+			return context.Cause(ctx)
+		}
+		review, err := r.Review(ctx, id)
+		if err == nil || errors.Is(err, session.ErrNotFound) {
+			if err := os.Remove(queued(filepath.Join(store.Path(), queueName), id)); err != nil && !errors.Is(err, fs.ErrNotExist) {
+				return err
+			}
+		}
+		done(review, err)
+	}
+	return nil
+}
