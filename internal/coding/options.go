@@ -203,7 +203,7 @@ func Recorded(home string) Trust {
 			}
 		}
 		list, err := trusted.Read(home)
-		return err == nil && s.Sum != "" && list.Has(string(s.Kind), s.Path, s.Sum), err
+		return err == nil && list.Has(string(s.Kind), s.Path, s.Sum), err
 	}
 }
 

@@ -86,8 +86,12 @@ func Change(ctx context.Context, home string, change func(List)) error {
 	return nil
 }
 
-// Has reports whether the list has a source in a state. The kinds are those of package parts.
+// Has reports whether the list has a source in a state. The kinds are those of package parts. A
+// source whose state is not known has the sum "" and is never trusted.
 func (l List) Has(kind, path, sum string) bool {
+	if sum == "" {
+		return false
+	}
 	switch kind {
 	case "tools":
 		f, ok := l.Folders[path]

@@ -19,6 +19,8 @@ type Guard struct {
 	Tests []Test
 	// Note says what else there is to know, such as a second guard behind this one.
 	Note string
+	// Simulated: the simulator notices as well, within its first programs.
+	Simulated bool
 }
 
 // An Edit is a change of one file.
@@ -63,6 +65,12 @@ func all() []area {
 		{"Calls of tools", calls},
 		{"Limits", limits},
 		{"Sub-agents", agents},
+		{"Rules and files", rules},
+		{"Secrets and texts", secrets},
+		{"Processes and the sandbox", machine},
+		{"Models, servers and hosts", peers},
+		{"Serving sessions", server},
+		{"Features together", mends},
 	}
 }
 

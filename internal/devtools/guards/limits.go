@@ -123,22 +123,6 @@ var limits = []Guard{
 		Tests: in("internal/driver", "TestSync"),
 	},
 	{
-		Name:     "prompts on disk before the run",
-		Prevents: "A prompt is acknowledged that a power cut takes away.",
-		Edits: off("internal/fact/table.go",
-			"	{\"\", event.UserMessage{}, SyncNow},",
-			"	{\"\", event.UserMessage{}, SyncLater},"),
-		Tests: in("internal/driver", "TestSync"),
-	},
-	{
-		Name:     "nothing starts for a caller that is gone",
-		Prevents: "A cancelled run starts another call.",
-		Edits: off("internal/driver/run.go",
-			"	if !r.stopped && r.ctx.Err() != nil { // start nothing",
-			"	if !r.stopped && r.ctx == nil { // start nothing"),
-		Tests: in("internal/driver", "TestEndOfContext"),
-	},
-	{
 		Name:     "panics of the loop",
 		Prevents: "A fault in the program ends the process, or leaves the caller waiting.",
 		Edits: off("internal/driver/run.go",

@@ -29,17 +29,18 @@ func main() {
 	run := flag.String("run", "", "only guards whose `name` matches this regular expression")
 	jobs := flag.Int("j", 2, "how many guards are tried at a time")
 	update := flag.Bool("update", false, "write docs/guards.md if every guard that was tried is noticed")
+	simulator := flag.Bool("simulator", false, "run the simulator without each guard as well")
 	whole := flag.Bool("whole", false, "run all tests of the packages and list which fail, to find tests that notice")
 	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
 	defer stop()
-	if err := try(ctx, *run, *jobs, *update, *whole); err != nil {
+	if err := try(ctx, *run, *jobs, *update, *simulator, *whole); err != nil {
 		fmt.Fprintln(os.Stderr, "guards:", err)
 		os.Exit(1)
 	}
 }
 
-func try(ctx context.Context, run string, jobs int, update, whole bool) error {
+func try(ctx context.Context, run string, jobs int, update, simulator, whole bool) error {
 	match, err := regexp.Compile(run)
 	if err != nil {
 		return fmt.Errorf("-run: %w", err)
@@ -57,13 +58,14 @@ func try(ctx context.Context, run string, jobs int, update, whole bool) error {
 		}
 	}
 	begin := time.Now()
+	unfit := map[string]bool{}
 	if !whole {
-		if err := baseline(ctx, root, guards); err != nil {
+		if unfit, err = baseline(ctx, root, guards); err != nil {
 			return err
 		}
 	}
 
-	bad := 0
+	unwatched := 0
 	var mu sync.Mutex
 	var wait sync.WaitGroup
 	slots := make(chan struct{}, max(jobs, 1))
@@ -71,12 +73,23 @@ func try(ctx context.Context, run string, jobs int, update, whole bool) error {
 		slots <- struct{}{}
 		wait.Go(func() {
 			defer func() { <-slots }()
-			o, err := tryGuard(ctx, root, g, whole)
+			var o outcome
+			var err error
+			bad := g.among(unfit)
+			if len(bad) == 0 {
+				o, err = tryGuard(ctx, root, g, whole)
+			}
+			simulated := false
+			if simulator && err == nil {
+				simulated, err = simulate(ctx, root, g)
+			}
 			mu.Lock()
 			defer mu.Unlock()
 			ok := false
 			verdict := ""
 			switch {
+			case len(bad) > 0:
+				verdict = "NOT TRIED: with all guards on, these tests fail, are skipped or do not exist: " + strings.Join(bad, ", ")
 			case err != nil:
 				verdict = err.Error()
 			case o.unbuilt != "":
@@ -90,16 +103,23 @@ func try(ctx context.Context, run string, jobs int, update, whole bool) error {
 			default:
 				ok = true
 				verdict = "noticed by " + strings.Join(o.failed, ", ")
+				if simulated {
+					verdict += " and by the simulator"
+				}
+				if simulator && simulated != g.Simulated {
+					ok = false
+					verdict += fmt.Sprintf("; the list says of the simulator %v", g.Simulated)
+				}
 			}
 			if !ok {
-				bad++
+				unwatched++
 			}
 			fmt.Printf("%s: %s\n", g.Name, verdict)
 		})
 	}
 	wait.Wait()
-	if bad > 0 {
-		return fmt.Errorf("%d of %d guards are not watched", bad, len(guards))
+	if unwatched > 0 {
+		return fmt.Errorf("%d of %d guards are not watched", unwatched, len(guards))
 	}
 	fmt.Printf("%d guards, each noticed by its tests, in %v\n", len(guards), time.Since(begin).Round(time.Second))
 	if update {
@@ -108,26 +128,38 @@ func try(ctx context.Context, run string, jobs int, update, whole bool) error {
 	return nil
 }
 
-// baseline makes sure that the tests pass while all guards are on. Otherwise a failure would say nothing.
-func baseline(ctx context.Context, root string, guards []Guard) error {
+// baseline returns the tests of the guards that fail, or do not run, while all guards are on. Their
+// failure would say nothing.
+func baseline(ctx context.Context, root string, guards []Guard) (unfit map[string]bool, err error) {
 	var tests []Test
 	for _, g := range guards {
 		tests = append(tests, g.Tests...)
 	}
+	unfit = map[string]bool{}
 	folders, names := byPackage(tests)
 	for _, folder := range folders {
 		o, err := test(ctx, root, folder, "", names[folder])
 		if err != nil {
-			return err
+			return nil, err
 		}
 		if o.unbuilt != "" {
-			return fmt.Errorf("%s does not compile:\n%s", folder, o.unbuilt)
+			return nil, fmt.Errorf("%s does not compile:\n%s", folder, o.unbuilt)
 		}
-		if missing := slices.Concat(o.failed, o.skipped); len(missing) > 0 {
-			return fmt.Errorf("with all guards on, these tests fail, are skipped or do not exist: %s", strings.Join(missing, ", "))
+		for _, name := range slices.Concat(o.failed, o.skipped) {
+			unfit[name] = true
 		}
 	}
-	return nil
+	return unfit, nil
+}
+
+// among returns the guard's tests that are in a set.
+func (g Guard) among(set map[string]bool) (names []string) {
+	for _, t := range g.Tests {
+		if name := title(t.Package, t.Name); set[name] {
+			names = append(names, name)
+		}
+	}
+	return names
 }
 
 // repository returns the root of the repository that the command is started in.

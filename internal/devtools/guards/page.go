@@ -11,7 +11,8 @@ const page = "docs/guards.md"
 const head = `# Guards and the tests that watch them
 
 A guard is a check that keeps an agent from doing what it must not do, or a session from losing what it has.
-This page lists %d of them. Without the guard of a row, each test in its last column fails.
+This page lists %d of them. Without the guard of a row, each test in its third column fails.
+The last column says yes if the first ` + programs + ` programs of the [simulator](simulator.md) notice it as well, without knowing of the guard.
 
 ` + "`make guards`" + ` proves it: it switches off one guard at a time, in a copy that only the compiler sees, and runs the tests of its row.
 That takes long, so CI only checks that each guard's text is still in the code once, and that the code compiles without it.
@@ -22,6 +23,7 @@ The rows are in [internal/devtools/guards](../internal/devtools/guards/main.go),
 ` + "```sh" + `
 make guards                    # try all guards
 make guards ARGS="-run fence"  # try the guards whose name matches
+make guards ARGS=-simulator    # run the simulator without each guard as well
 make guards ARGS=-update       # try all guards, and write this page if each is noticed
 ` + "```" + `
 `
@@ -35,7 +37,7 @@ func table() string {
 	}
 	fmt.Fprintf(&b, head, n)
 	for _, a := range all() {
-		fmt.Fprintf(&b, "\n## %s\n\n| guard | without it | noticed by |\n|---|---|---|\n", a.name)
+		fmt.Fprintf(&b, "\n## %s\n\n| guard | without it | noticed by | simulator |\n|---|---|---|---|\n", a.name)
 		for _, g := range a.guards {
 			prevents := g.Prevents
 			if g.Note != "" {
@@ -43,13 +45,13 @@ func table() string {
 			}
 			var tests []string
 			for _, t := range g.Tests {
-				name := t.Package
-				if name == "." {
-					name = "agent"
-				}
-				tests = append(tests, "`"+name+"."+t.Name+"`")
+				tests = append(tests, "`"+title(t.Package, t.Name)+"`")
 			}
-			fmt.Fprintf(&b, "| %s | %s | %s |\n", cell(g.Name), cell(prevents), strings.Join(tests, " "))
+			simulated := ""
+			if g.Simulated {
+				simulated = "yes"
+			}
+			fmt.Fprintf(&b, "| %s | %s | %s | %s |\n", cell(g.Name), cell(prevents), strings.Join(tests, " "), simulated)
 		}
 	}
 	return b.String()

@@ -31,6 +31,7 @@ func goCommand(ctx context.Context, root, folder string, args ...string) (*exec.
 	cmd.Dir = root
 	cmd.Env = append(os.Environ(), "GOFLAGS=-trimpath")
 	if workspace {
+		cmd.Env = append(cmd.Env, "GOWORK=") // whatever this command was started with
 		return cmd, "./" + folder
 	}
 	cmd.Dir = filepath.Join(root, dir)
@@ -128,14 +129,14 @@ func test(ctx context.Context, root, folder, list string, names []string) (outco
 	if len(names) == 0 {
 		for name := range ran {
 			if ends[name] == "fail" || ends[name] == "" && packageFailed {
-				o.failed = append(o.failed, folder+"."+name)
+				o.failed = append(o.failed, title(folder, name))
 			}
 		}
 		slices.Sort(o.failed)
 		return o, nil
 	}
 	for _, name := range names {
-		full := folder + "." + name
+		full := title(folder, name)
 		switch end := ends[name]; {
 		case end == "pass":
 			o.passed = append(o.passed, full)
@@ -199,6 +200,36 @@ func byPackage(tests []Test) (folders []string, names map[string][]string) {
 	return folders, names
 }
 
+// programs is how many programs the simulator runs for a guard.
+const programs = "100"
+
+// simulate runs the simulator without a guard and reports whether it notices that.
+func simulate(ctx context.Context, root string, g Guard) (noticed bool, err error) {
+	files, err := g.mutate(root)
+	if err != nil {
+		return false, err
+	}
+	folder, err := os.MkdirTemp("", "guards-")
+	if err != nil {
+		return false, err
+	}
+	defer os.RemoveAll(folder)
+	list, err := overlay(root, folder, files)
+	if err != nil {
+		return false, err
+	}
+	cmd, pkg := goCommand(ctx, root, "internal/sim", "test", "-vet=off", "-timeout=5m", "-failfast", "-overlay="+list, "-run=^TestPrograms$")
+	cmd.Args = append(cmd.Args, pkg, "-args", "-seed=1", "-seeds="+programs)
+	out, err := cmd.CombinedOutput()
+	if exit := (*exec.ExitError)(nil); errors.As(err, &exit) {
+		if bytes.Contains(out, []byte("[build failed]")) {
+			return false, fmt.Errorf("the simulator does not compile:\n%s", out)
+		}
+		return true, nil
+	}
+	return false, err
+}
+
 // tryGuard runs the tests of a guard without the guard. With whole it runs all tests of its test packages.
 func tryGuard(ctx context.Context, root string, g Guard, whole bool) (outcome, error) {
 	files, err := g.mutate(root)
@@ -231,4 +262,12 @@ func tryGuard(ctx context.Context, root string, g Guard, whole bool) (outcome, e
 		total.add(o)
 	}
 	return total, nil
+}
+
+// title is how a test is named for people.
+func title(folder, name string) string {
+	if folder == "." {
+		folder = "agent"
+	}
+	return folder + "." + name
 }

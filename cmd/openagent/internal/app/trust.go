@@ -35,7 +35,7 @@ func (t *Truster) Trusts(ctx context.Context, s parts.Source) (bool, error) {
 		t.h.Warn("%v", err)
 		return false, nil
 	}
-	if s.Sum != "" && list.Has(s.Kind, s.Path, s.Sum) {
+	if list.Has(s.Kind, s.Path, s.Sum) {
 		return true, nil
 	}
 	if !t.ask {
