@@ -90,7 +90,7 @@ type child struct {
 }
 
 func newChild(space *workspace.Workspace, c Config, legacy bool) *child {
-	return &child{space: space, config: c, legacy: legacy, secrets: redact.New(c.secrets()), input: &feed{queue: make(chan []byte, 2*maxOpen), closed: make(chan struct{})},
+	return &child{space: space, config: c, legacy: legacy, secrets: redact.New(c.secrets()), input: newFeed(2 * maxOpen),
 		out: make(chan jsonrpc.Message, 16), closed: make(chan struct{}), exited: make(chan struct{})}
 }
 
@@ -210,10 +210,7 @@ func (c *child) refuse(id jsonrpc.ID) {
 	if err != nil {
 		return
 	}
-	select {
-	case c.input.queue <- append(data, '\n'):
-	default:
-	}
+	c.input.offer(append(data, '\n'))
 }
 
 func (c *child) keepNoise(line []byte) {
@@ -291,23 +288,12 @@ func (c *child) Write(ctx context.Context, m jsonrpc.Message) error {
 		return io.ErrClosedPipe
 	default:
 	}
+	data = append(data, '\n')
 	if _, ok := m.(*jsonrpc.Response); ok { // who writes it takes no other message in the meantime
-		select {
-		case c.input.queue <- append(data, '\n'):
-		default: // the server does not read its input, nor will it miss this
-		}
+		c.input.offer(data) // if the server does not read its input, it will not miss this
 		return nil
 	}
-	select {
-	case c.input.queue <- append(data, '\n'):
-		return nil
-	case <-c.closed:
-		return io.ErrClosedPipe
-	case <-c.exited:
-		return io.ErrClosedPipe
-	case <-ctx.Done():
-		return ctx.Err()
-	}
+	return c.input.send(ctx, data, c.exited)
 }
 
 func (c *child) answered() {
@@ -461,33 +447,3 @@ type endError struct {
 
 func (e *endError) Error() string { return e.text }
 func (e *endError) Unwrap() error { return e.err }
-
-// A feed is the input of the process: a queue, until it is closed.
-type feed struct {
-	queue   chan []byte
-	rest    []byte
-	closing sync.Once
-	closed  chan struct{}
-}
-
-func (f *feed) Read(p []byte) (int, error) {
-	if len(f.rest) == 0 {
-		select {
-		case f.rest = <-f.queue:
-		default:
-			select {
-			case f.rest = <-f.queue:
-			case <-f.closed:
-				return 0, io.EOF
-			}
-		}
-	}
-	n := copy(p, f.rest)
-	f.rest = f.rest[n:]
-	return n, nil
-}
-
-func (f *feed) Close() error {
-	f.closing.Do(func() { close(f.closed) })
-	return nil
-}
