@@ -56,6 +56,10 @@ type Interrupt struct {
 type Decide struct {
 	Call     string              `json:"call"`     // id of the call, as in [session.Question]
 	Decision permission.Decision `json:"decision"` // such as permission.Allow()
+	// Keep, of an allowance, is the rules of one of the Widths of the [event.PermissionRequest]. They hold
+	// for the rest of the session. Other rules, and those that [agent.Agent].AllowRuleGrant refuses, are
+	// rejected with the whole command. A question that waits without a run has no Widths.
+	Keep []permission.Rule `json:"keep,omitempty"`
 }
 
 // An Answer answers the questions of a tool, see [agent.Session.Answer].
@@ -79,6 +83,8 @@ type SetModel struct {
 // A SetBudget changes the budget of a session.
 type SetBudget struct {
 	Budget agent.Budget `json:"budget"` // of each prompt
+	// USDOnly changes the amount alone: the other limits stay those of the worker's agent.
+	USDOnly bool `json:"usd_only,omitempty"`
 }
 
 // A Compact compacts the conversation.
@@ -96,7 +102,8 @@ type SetTag struct {
 	Tag string `json:"tag"` // "" removes it
 }
 
-// A Rewind lets the conversation continue from a fact. It waits for the end of a run.
+// A Rewind lets the conversation continue from a fact. It waits for the end of a run. The session keeps
+// the permission mode that it has now. Files stay as they are.
 type Rewind struct {
 	To int64 `json:"to"` // number of the fact
 }

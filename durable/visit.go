@@ -12,7 +12,10 @@ import (
 
 	"github.com/openagent-go/agent"
 	"github.com/openagent-go/agent/event"
+	"github.com/openagent-go/agent/hook"
 	"github.com/openagent-go/agent/internal/fact"
+	"github.com/openagent-go/agent/internal/hookconst"
+	"github.com/openagent-go/agent/internal/policies"
 	"github.com/openagent-go/agent/llm"
 	"github.com/openagent-go/agent/permission"
 	"github.com/openagent-go/agent/session"
@@ -277,7 +280,56 @@ func (v *visit) answer(ctx context.Context, c Command) error {
 		return v.session.Answer(ctx, a.Call, a.Answers)
 	}
 	d := c.(Decide)
+	if err := v.keepRules(ctx, d); err != nil {
+		return err
+	}
 	return v.session.Decide(ctx, d.Call, d.Decision)
+}
+
+// keepRules gives the session the rules of a decision, before the decision: a worker that dies in between
+// does both again.
+func (v *visit) keepRules(ctx context.Context, d Decide) error {
+	if len(d.Keep) == 0 {
+		return nil
+	}
+	if d.Decision.Behavior != permission.Allowed {
+		return fmt.Errorf("%w: rules can be kept with an allowance only", agent.ErrConfig)
+	}
+	asked, err := v.session.Pending(ctx)
+	if err != nil {
+		return err
+	}
+	i := slices.IndexFunc(asked, func(q event.PermissionRequest) bool { return q.Call.ID == d.Call })
+	if i < 0 {
+		return agent.ErrNoQuestion
+	}
+	rules, ok := policies.Offered(asked[i].Widths, d.Keep)
+	if !ok {
+		return fmt.Errorf("%w: the question does not offer these rules; allow the call once", agent.ErrConfig)
+	}
+	if permits := v.session.Agent().AllowRuleGrant; permits != nil {
+		for _, r := range rules {
+			if err := permits(r); err != nil {
+				return fmt.Errorf("%w: %w; allow the call once", agent.ErrConfig, err)
+			}
+		}
+	}
+	return v.session.ChangePermissions(ctx, hook.Update{Type: hookconst.AddRules, Behavior: permission.Allowed, Rules: rules})
+}
+
+// rewind rewinds the session. Its mode stays: a rewind must not permit more than it permits now.
+func (v *visit) rewind(ctx context.Context, to int64) error {
+	mode, err := v.session.Mode(ctx)
+	if err != nil {
+		return err
+	}
+	if err := v.session.Rewind(ctx, to); err != nil {
+		return err
+	}
+	if then, err := v.session.Mode(ctx); err != nil || then == mode {
+		return err
+	}
+	return v.session.SetMode(ctx, mode)
 }
 
 // prompted runs a prompt, or takes out of the inbox one that was worked on before.
@@ -310,7 +362,7 @@ func (v *visit) change(ctx context.Context, l letter) error {
 		_, err := v.session.Do(ctx, agent.Input{ID: l.id, Text: c.Instructions, Compact: true})
 		return err
 	case Rewind:
-		return v.session.Rewind(ctx, c.To)
+		return v.rewind(ctx, c.To)
 	case Interrupt, Decide, Answer:
 		return v.answeredBefore(ctx, c)
 	}
@@ -332,7 +384,12 @@ func (v *visit) set(ctx context.Context, c Command) error {
 		}
 		return v.session.SetModel(ctx, m)
 	case SetBudget:
-		return v.session.SetBudget(ctx, c.Budget)
+		b := c.Budget
+		if c.USDOnly {
+			b = v.session.Agent().Budget
+			b.USD = c.Budget.USD
+		}
+		return v.session.SetBudget(ctx, b)
 	case Rename:
 		return v.session.SetTitle(ctx, c.Title)
 	case SetTag:

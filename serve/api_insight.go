@@ -11,6 +11,7 @@ import (
 
 	"github.com/openagent-go/agent"
 	"github.com/openagent-go/agent/checkpoint"
+	"github.com/openagent-go/agent/durable"
 	"github.com/openagent-go/agent/event"
 	"github.com/openagent-go/agent/llm"
 	"github.com/openagent-go/agent/llm/catalog"
@@ -246,7 +247,13 @@ func (s *Server) rewind(c *call, in rewinding) (*rewound, error) {
 	}
 	l := s.live(c.place())
 	defer l.leave()
-	open, err := l.use(c.ctx())
+	var open *agent.Session
+	var err error
+	if s.Workers == nil {
+		open, err = l.use(c.ctx())
+	} else if err = l.mayRewind(c.ctx()); err == nil && what != "conversation" {
+		err = errFarFiles
+	}
 	if err != nil {
 		return nil, err
 	}
@@ -272,7 +279,12 @@ func (s *Server) rewind(c *call, in rewinding) (*rewound, error) {
 	}
 	out.Undo = last
 	if what != "files" {
-		if err := rewindTo(c.ctx(), open, in.Fact); err != nil {
+		if s.Workers != nil {
+			err = l.command(c.ctx(), durable.Rewind{To: in.Fact})
+		} else {
+			err = rewindTo(c.ctx(), open, in.Fact)
+		}
+		if err != nil {
 			return nil, err
 		}
 	}

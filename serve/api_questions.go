@@ -69,6 +69,10 @@ func (l *live) pending(ctx context.Context) ([]question, error) {
 		}
 		list = append(list, q)
 	}
+	if l.server.Workers != nil {
+		l.offer(list)
+		return list, nil
+	}
 	if open, run := l.running(); open != nil && (run != "" || l.lent()) {
 		asked, err := open.Pending(ctx)
 		if err != nil && !errors.Is(err, agent.ErrNotRunning) {
@@ -88,6 +92,24 @@ func (l *live) pending(ctx context.Context) ([]question, error) {
 		}
 	}
 	return list, nil
+}
+
+// offer adds what a worker has shown of questions since this server watches the session.
+func (l *live) offer(list []question) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for i := range list {
+		for _, e := range l.inflight.questions {
+			p, ok := e.Data.(event.PermissionRequest)
+			if !ok || p.Call.ID != list[i].Call {
+				continue
+			}
+			list[i].Preview, list[i].Widths = p.Preview, p.Widths
+			for _, rule := range p.Suggestions {
+				list[i].Rules = append(list[i].Rules, fmt.Sprint(rule))
+			}
+		}
+	}
 }
 
 // risks returns what a person should look at first in a call.
@@ -134,10 +156,7 @@ func (s *Server) decide(c *call, in decision) (any, error) {
 		what += " and keep " + strings.ReplaceAll(joinRules(in.Keep), "\n", ", ")
 	}
 	if s.Workers != nil {
-		if len(in.Keep) > 0 {
-			return nil, errWorkers
-		}
-		return s.settleWorker(c, what, durable.Decide{Call: c.r.PathValue("call"), Decision: d})
+		return s.settleWorker(c, what, durable.Decide{Call: c.r.PathValue("call"), Decision: d, Keep: in.Keep})
 	}
 	return s.settle(c, what, func(ctx context.Context, open *agent.Session, call string) error {
 		kept, err := suggested(ctx, open, call, in.Keep)
@@ -165,11 +184,10 @@ func suggested(ctx context.Context, open *agent.Session, call string, keep []per
 	if i < 0 {
 		return nil, agent.ErrNoQuestion
 	}
-	w := slices.IndexFunc(asked[i].Widths, func(w permission.Suggestion) bool { return joinRules(w.Rules) == joinRules(keep) })
-	if w < 0 {
+	rules, ok := policies.Offered(asked[i].Widths, keep)
+	if !ok {
 		return nil, bad("keep must be the rules of one of the question's widths")
 	}
-	rules := asked[i].Widths[w].Rules
 	permits := open.Agent().AllowRuleGrant
 	for _, r := range rules {
 		if permits == nil {

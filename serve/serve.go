@@ -59,7 +59,7 @@ type Server struct {
 	// Workers, unless it is nil, sends what users say to workers in other processes, which run the
 	// sessions. Sessions must return the store of its Backend, or one that shows a user some of its
 	// sessions: a user who begins one that is another's gets 409 exists. Agent is not called. It has no
-	// chat front ends, no rewinds, and no limit of runs.
+	// chat front ends and no rewinds of files.
 	Workers *durable.Client
 	// Watched is called with the number of streams that show a session when it changes. Nil: it is not.
 	Watched func(streams int)

@@ -3,6 +3,7 @@ package serve
 import (
 	"context"
 	"errors"
+	"math"
 	"net/http"
 	"slices"
 	"time"
@@ -18,7 +19,42 @@ import (
 // users say to a session is a command for a worker, and the server never opens a session itself.
 
 // errWorkers means that the server cannot do something with a session that workers run.
-var errWorkers = &Error{http.StatusConflict, "workers", "workers run the sessions of this server, and they cannot do this for it", "do it with a server that runs its sessions itself"}
+var errWorkers = &Error{http.StatusConflict, "workers", "workers run the sessions of this server, and this needs one that runs them itself", "start a server without workers for it, on a store of its own"}
+
+// errFrontEnds is the answer of the protocols of chat programs.
+var errFrontEnds = &Error{http.StatusConflict, "workers", "chat front ends do not work with a server whose sessions are run by workers", "use the API under /v1 or the pages, or start a server without workers for the chat front ends"}
+
+// errFarFiles is the error of a rewind of files.
+var errFarFiles = &Error{http.StatusConflict, "no_checkpoints", "workers run the sessions of this server, and the checkpoints of files are on their machines", "rewind the conversation alone; bring the files back on the machine of the worker with openagent sessions rewind"}
+
+// mayRewind returns an error if a run is at work, or waits for a person: its facts would come after the rewind.
+func (l *live) mayRewind(ctx context.Context) error {
+	info, err := session.Stat(ctx, l.store, l.at.id)
+	if err == nil && (info.State == session.StateRunning || info.State == session.StateWaiting) {
+		err = session.ErrBusy
+	}
+	return err
+}
+
+// takeWorkerRun refuses a run of a user who has too many at work, on whichever machine. free is called
+// when the run is on record, and counts there.
+func (l *live) takeWorkerRun(ctx context.Context) (free func(), err error) {
+	s, user := l.server, l.at.user
+	limit := s.runLimit()
+	if limit == math.MaxInt {
+		return func() {}, nil
+	}
+	running, err := session.Query{State: session.StateRunning, Limit: limit}.List(ctx, l.store)
+	if err != nil {
+		return nil, err
+	}
+	s.usage.mu.Lock()
+	defer s.usage.mu.Unlock()
+	if !takeOne(&s.usage.runs, user, limit-len(running)) {
+		return nil, errRunsFull()
+	}
+	return func() { s.freeRun(user) }, nil
+}
 
 // How long a request waits for a worker. After that the command stays in the inbox of its session.
 const (
@@ -40,7 +76,7 @@ func worker(ctx context.Context, store session.Store, id string) (string, error)
 // checkWorkers refuses the protocols that know the runs of this process only.
 func (s *Server) checkWorkers(at route) error {
 	if s.Workers != nil && slices.ContainsFunc(adapterRoutes, func(a route) bool { return a.pattern() == at.pattern() }) {
-		return errWorkers
+		return errFrontEnds
 	}
 	return nil
 }
@@ -163,6 +199,11 @@ func (l *live) promptWorker(ctx context.Context, dir string, in agent.Input) (kn
 		}
 		return false, session.ErrBusy
 	}
+	free, err := l.takeWorkerRun(ctx)
+	if err != nil {
+		return false, err
+	}
+	defer free()
 	return l.say(ctx, in.ID, durable.Prompt{Text: in.Text, Blocks: in.Blocks, Model: in.Model, Mode: in.Mode, Budget: in.Budget, Output: in.Output, Tools: in.Tools})
 }
 
@@ -217,17 +258,23 @@ func (s *Server) settleWorker(c *call, what string, answer durable.Command) (any
 	return done{OK: true}, nil
 }
 
-// changeWorker changes the mode of a session. A budget is not changed: its other members are those of the
-// worker's agent, which the server does not know.
+// changeWorker changes the mode and the budget of a session.
 func (l *live) changeWorker(ctx context.Context, mode *string, usd *float64) error {
-	if usd != nil {
-		return errWorkers
-	}
-	if mode == nil {
+	if mode == nil && usd == nil {
 		return nil
 	}
 	if _, err := session.Stat(ctx, l.store, l.at.id); err != nil {
 		return err
 	}
-	return l.command(ctx, durable.SetMode{Mode: permission.Mode(*mode)})
+	return each(func() error {
+		if mode == nil {
+			return nil
+		}
+		return l.command(ctx, durable.SetMode{Mode: permission.Mode(*mode)})
+	}, func() error {
+		if usd == nil {
+			return nil
+		}
+		return l.command(ctx, durable.SetBudget{Budget: agent.Budget{USD: *usd}, USDOnly: true})
+	})
 }

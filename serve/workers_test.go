@@ -95,7 +95,8 @@ func TestWorkers(t *testing.T) {
 		t.Error("the same message begins another run")
 	}
 	s.do("PATCH", "/v1/sessions/a", `{"title":"Another","mode":"plan"}`, 200, nil)
-	s.fails("PATCH", "/v1/sessions/a", `{"budget_usd":3}`, 409, "workers")
+	s.do("PATCH", "/v1/sessions/a", `{"budget_usd":0}`, 200, nil)
+	s.fails("PATCH", "/v1/sessions/a", `{"budget_usd":3}`, 409, "rejected") // the model has no price
 	var info sessionInfo
 	s.do("GET", "/v1/sessions/a", "", 200, &info)
 	if info.Title != "Another" || !info.Here {
@@ -103,7 +104,8 @@ func TestWorkers(t *testing.T) {
 	}
 	s.fails("POST", "/v1/sessions/a/messages", `{"text":"x","delivery":"steer"}`, 409, "not_running")
 	s.fails("POST", "/v1/sessions/a/interrupt", "", 409, "not_running")
-	s.fails("POST", "/v1/sessions/a/rewind", `{"fact":2}`, 409, "workers")
+	s.fails("POST", "/v1/sessions/a/rewind", `{"fact":2,"what":"files"}`, 409, "no_checkpoints")
+	s.fails("POST", "/v1/sessions/a/rewind", `{"fact":2000}`, 404, "not_found")
 	s.fails("POST", "/v1/sessions", `{"dir":"/etc","text":"hello"}`, 403, "other_folder")
 	s.do("POST", "/openai/v1/chat/completions", `{"model":"m","messages":[{"role":"user","content":"hello"}]}`, 409, nil)
 
@@ -118,10 +120,42 @@ func TestWorkers(t *testing.T) {
 		t.Errorf("%+v", info)
 	}
 	path := "/v1/sessions/b/calls/" + list.Questions[0].Call + "/decision"
-	s.fails("POST", path, `{"behavior":"allow","keep":["write"]}`, 409, "workers")
-	s.do("POST", path, `{"behavior":"allow"}`, 200, nil)
+	s.fails("POST", "/v1/sessions/b/rewind", `{"fact":2}`, 409, "session_busy")
+	s.fails("POST", path, `{"behavior":"allow","keep":["wait"]}`, 409, "rejected")
+	s.fails("POST", path, `{"behavior":"deny","keep":["write"]}`, 400, "bad_request")
+	s.do("POST", path, `{"behavior":"allow","keep":["write"]}`, 200, nil)
 	if end := endOf("b"); end.Text != "It was allowed." {
 		t.Errorf("%+v", end)
+	}
+	s.do("POST", "/v1/sessions/b/messages", `{"text":"ask"}`, 202, nil) // the rule allows it now
+	last := func() (fact int64) {
+		t.Helper()
+		for e, err := range s.store.Read(t.Context(), "b", 0) {
+			if err != nil {
+				t.Fatal(err)
+			}
+			fact = e.Seq
+		}
+		return fact
+	}
+	for {
+		if s.do("GET", "/v1/sessions/b", "", 200, &info); info.State == session.StateIdle {
+			break
+		}
+		if info.State == session.StateWaiting {
+			t.Fatal("the rule was not kept")
+		}
+		time.Sleep(time.Millisecond)
+	}
+	before := last()
+	var back rewound
+	s.do("POST", "/v1/sessions/b/rewind", `{"fact":2,"dry_run":true}`, 200, &back)
+	if last() != before {
+		t.Error("a dry run rewinds")
+	}
+	s.do("POST", "/v1/sessions/b/rewind", `{"fact":2}`, 200, &back)
+	if back.Undo != before || last() <= before {
+		t.Errorf("%+v, %d facts of %d", back, last(), before)
 	}
 	s.fails("POST", path, `{"behavior":"deny"}`, 409, "no_question")
 

@@ -301,7 +301,7 @@ var rules = map[string][]string{
 	"cron":                {"internal/cronstore"},
 	"internal/cronstore":  {},
 	"team":                {"internal/teamstore"},
-	"durable":             {"", "event", "internal/eventqueue", "internal/executor", "internal/fact", "llm", "permission", "session", "tool"},
+	"durable":             {"", "event", "hook", "internal/eventqueue", "internal/executor", "internal/fact", "internal/hookconst", "internal/policies", "llm", "permission", "session", "tool"},
 	"durable/durabletest": {"", "durable", "event", "llm", "llm/llmtest", "permission", "session", "tool"},
 	"internal/teamstore":  {},
 	"internal/teamtest":   {"internal/teamstore"},

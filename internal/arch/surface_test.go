@@ -26,7 +26,7 @@ const maxNames = 2200 +
 	61 + // package client
 	85 + // session/view
 	15 + // serve: what a program sets to share sessions, to show one that it runs itself, to be behind a proxy, for pages of other sites, to limit a user, and to let workers run its sessions
-	128 + // durable and durabletest; a Summary of package session as JSON
+	130 + // durable and durabletest; a Summary of package session as JSON
 	8 + // team: a ledger that keeps a team elsewhere
 	1 + // quota: days of other places than UTC
 	1 + // session: a store that creates sessions whole
