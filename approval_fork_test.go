@@ -124,3 +124,48 @@ func TestForkAsksNothingNew(t *testing.T) {
 		f.Close()
 	}
 }
+
+// A rewind to before a call that a person has approved does not use the approval twice.
+func TestApprovalIsNotRewound(t *testing.T) {
+	store, writes := session.Memory(), 0
+	w := write(func(context.Context, tool.Call, int) (*tool.Result, error) {
+		writes++
+		return tool.Text("wrote"), nil
+	})
+	s := (&agent.Agent{Model: byTurn(t, uses("write"), say("end")), Tools: []tool.Tool{w}, Sessions: store, CanUseTool: deferAsked}).Session("s")
+	defer s.Close()
+	again := func() (err error) {
+		for _, e := range s.Resume(t.Context()) {
+			err = errors.Join(err, e)
+		}
+		return err
+	}
+	approve := func() {
+		t.Helper()
+		open, err := s.Pending(t.Context())
+		if err != nil || len(open) != 1 {
+			t.Fatalf("%d questions, %v", len(open), err)
+		}
+		if err := s.Decide(t.Context(), open[0].Call.ID, permission.Allow()); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if _, err := s.Prompt(t.Context(), "go"); !errors.Is(err, agent.ErrSuspended) {
+		t.Fatal(err)
+	}
+	approve()
+	approved := int64(len(history(t, store, "s")))
+	if err := again(); err != nil || writes != 1 {
+		t.Fatalf("%d writes, %v", writes, err)
+	}
+	if err := s.Rewind(t.Context(), approved); err != nil {
+		t.Fatal(err)
+	}
+	if err := again(); !errors.Is(err, agent.ErrSuspended) || writes != 1 {
+		t.Errorf("after the rewind: %d writes, %v", writes, err)
+	}
+	approve()
+	if err := again(); err != nil || writes != 2 {
+		t.Errorf("after another approval: %d writes, %v", writes, err)
+	}
+}

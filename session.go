@@ -372,6 +372,11 @@ func (s *Session) restore(ctx context.Context, log session.Log) error {
 	s.state.Named = named
 	if s.state.State.Running() || s.state.State.Pending() {
 		s.state.Forked = s.forkedAt(ctx)
+		for _, e := range facts {
+			if _, back := e.Data.(event.Rewound); back {
+				s.state.Forked = max(s.state.Forked, e.Prev)
+			}
+		}
 	}
 	return nil
 }

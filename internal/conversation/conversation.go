@@ -19,7 +19,7 @@ type Conversation struct {
 	State      *engine.State
 	Transcript engine.Transcript
 	Last       int64               // sequence number of the last fact
-	Forked     int64               // sequence number of the last fact that was copied from another session; 0: none
+	Forked     int64               // sequence number of the last fact that was copied from another session, or that a rewind went back to; 0: none
 	Named      *event.SessionNamed // title and tag; nil: none
 	Cache      *engine.CacheWatch  // nil until a prompt has a reader for its events
 

@@ -279,7 +279,7 @@ func (x *Executor) run(ctx context.Context, e engine.RunTool, j *Input) event.Fa
 		return refused(e.Key(), e.Call, d.Reason)
 	}
 	if j.Foreign {
-		return x.askAgain(e, j, "it was approved in the session that this one was forked from, and an approval is for one call")
+		return x.askAgain(e, j, "it was approved in the session that this one was forked from, or before a rewind, and an approval is for one call")
 	}
 	if !j.Expires.IsZero() && !start.Before(j.Expires) {
 		return x.askAgain(e, j, "the approval of this call ended at "+clock(j.Expires))
