@@ -107,6 +107,7 @@ func (o Fork) run(w *world) {
 
 // note notes that a feature took part, or checks its error.
 func (w *world) note(feature string, err error) {
+	time.Sleep(time.Microsecond) // after the run that it has ended
 	if w.life.dead.Load() {
 		return
 	}
@@ -116,5 +117,3 @@ func (w *world) note(feature string, err error) {
 		w.meet(feature)
 	}
 }
-
-var _ = time.Second

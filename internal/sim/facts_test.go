@@ -7,35 +7,43 @@ import (
 	"path"
 	"reflect"
 	"strings"
+	"time"
 
 	"github.com/openagent-go/agent/event"
+	"github.com/openagent-go/agent/internal/conversation"
 	"github.com/openagent-go/agent/internal/fact"
-	"github.com/openagent-go/agent/llm"
+	"github.com/openagent-go/agent/permission"
 )
 
 // facts is what the journals say so far, by the path of the session.
 type facts struct{ of map[string]*journal }
 
-// A journal is what the facts of a session say about its calls, on the path to the last one.
+// A journal is what the facts of a session say, on the path to the last one.
 type journal struct {
-	calls   []made           // of the model
-	results map[string]int64 // the fact of a call's result
-	starts  map[string]int   // the life in which a call was started; 0: in the session that this one was forked from
+	all     []event.Event
+	copied  int      // how many of them came with a fork
+	calls   []string // of the model
+	results map[string]bool
+	starts  map[string]int           // the life in which a call was started; 0: in the session that this one was forked from
+	judged  map[string]time.Duration // when a call was judged
+	prompts map[string]bool
 	ended   event.EndReason
-}
-
-// made is a call that an answer has made.
-type made struct {
-	seq int64
-	id  string
+	mode    permission.Mode // "": not known
+	since   time.Duration   // when the mode became so
 }
 
 func (f *facts) init() { f.of = map[string]*journal{} }
 
+func (j *journal) clear() {
+	j.calls, j.ended, j.mode = nil, "", ""
+	j.results, j.prompts, j.judged = map[string]bool{}, map[string]bool{}, map[string]time.Duration{}
+}
+
 func (f *facts) get(p string) *journal {
 	j := f.of[p]
 	if j == nil {
-		j = &journal{results: map[string]int64{}, starts: map[string]int{}}
+		j = &journal{starts: map[string]int{}}
+		j.clear()
 		f.of[p] = j
 	}
 	return j
@@ -46,56 +54,137 @@ func (f *facts) get(p string) *journal {
 func (w *world) checkFacts(p string, es []event.Event, copied bool) {
 	j := w.facts.get(p)
 	for _, e := range es {
-		switch d := e.Data.(type) {
-		case event.AssistantMessage:
-			n := 0
-			for _, b := range d.Response.Message.Content {
-				if _, ok := b.(llm.ToolUse); ok {
-					j.calls = append(j.calls, made{e.Seq, fmt.Sprintf("c%d.%d", e.Seq, n)})
-					n++
-				}
-			}
-		case event.ToolStart:
-			if life, started := j.starts[d.Call]; copied {
-				j.starts[d.Call] = 0
-			} else if !started || life > 0 {
-				j.starts[d.Call] = w.life.n
-			}
-		case fact.Authorized:
-			if strings.HasPrefix(d.Key, "tool/") { // it is asked about again, and has not run
-				delete(j.starts, d.Call)
-			}
-		case event.ToolResult:
-			if j.results[d.Call] != 0 {
-				w.wrong("results", "call %s of %s has a second result", d.Call, p)
-			}
-			j.results[d.Call] = e.Seq
-		case event.Rewound:
-			calls := j.calls[:0]
-			for _, c := range j.calls {
-				if c.seq <= e.Prev {
-					calls = append(calls, c)
-				}
-			}
-			j.calls = calls
-			for id, seq := range j.results {
-				if seq > e.Prev {
-					delete(j.results, id)
-				}
-			}
-		case event.RunEnd:
-			j.ended = d.Reason
-			if d.Reason == event.Suspended {
-				break
-			}
-			for _, c := range j.calls {
-				if j.results[c.id] == 0 {
-					w.wrong("results", "the run of %s ended as %s, and its call %s has no result", p, d.Reason, c.id)
-				}
-			}
+		j.all = append(j.all, e)
+		if copied {
+			j.copied++
 		}
+		if _, rewound := e.Data.(event.Rewound); rewound {
+			lives := j.starts
+			j.clear()
+			j.starts = map[string]int{}
+			for _, e := range conversation.Path(j.all) {
+				j.fold(e, func(string, string, ...any) {}, time.Since(w.began))
+				if d, ok := e.Data.(event.ToolStart); ok {
+					j.starts[d.Call] = lives[d.Call]
+				}
+			}
+			w.forget(p, j)
+			continue
+		}
+		j.fold(e, func(invariant, format string, args ...any) {
+			w.wrong(invariant, "%s: "+format, append([]any{p}, args...)...)
+		}, time.Since(w.began))
+		w.sees(p, j, e, copied)
 		if text, err := json.Marshal(e); err == nil && strings.Contains(string(text), secret) {
 			w.wrong("secrets", "fact %d of %s holds the secret: %s", e.Seq, p, text)
+		}
+	}
+}
+
+// fold takes in a fact.
+func (j *journal) fold(e event.Event, wrong func(invariant, format string, args ...any), now time.Duration) {
+	switch d := e.Data.(type) {
+	case event.AssistantMessage:
+		for i := range d.Response.Message.ToolUses() {
+			j.calls = append(j.calls, fmt.Sprintf("c%d.%d", e.Seq, i))
+		}
+	case fact.Authorized:
+		j.judged[d.Call] = now
+		if strings.HasPrefix(d.Key, "tool/") { // it is asked about again, and has not run
+			delete(j.starts, d.Call)
+		}
+	case event.ToolResult:
+		if j.results[d.Call] {
+			wrong("results", "call %s has a second result", d.Call)
+		}
+		j.results[d.Call] = true
+		if d.Result.Patch.Mode != "" {
+			j.mode, j.since = d.Result.Patch.Mode, now
+		}
+	case event.UserMessage:
+		if j.prompts[d.ID] {
+			wrong("once", "the message %s is there twice", d.ID)
+		}
+		j.prompts[d.ID] = true
+	case fact.Configured:
+		j.mode, j.since = d.Mode, now
+	case event.ModeChanged:
+		j.mode, j.since = d.Mode, now
+	case event.RunEnd:
+		j.ended = d.Reason
+		for _, id := range j.calls {
+			if d.Reason != event.Suspended && !j.results[id] {
+				wrong("results", "the run ended as %s, and its call %s has no result", d.Reason, id)
+			}
+		}
+	}
+}
+
+// sees notes what the world has to know of a fact that is new.
+func (w *world) sees(p string, j *journal, e event.Event, copied bool) {
+	switch d := e.Data.(type) {
+	case event.ToolStart:
+		if life, started := j.starts[d.Call]; copied {
+			j.starts[d.Call] = 0
+		} else if !started || life > 0 {
+			j.starts[d.Call] = w.life.n
+		}
+	case event.ToolResult:
+		if strings.Count(d.Call, ".") == 2 {
+			w.meet("batch")
+		}
+		switch d.Result.Patch.Mode {
+		case "":
+		case permission.Plan:
+			w.meet("plan mode")
+		default:
+			w.meet("plan left")
+		}
+	case event.Compacted:
+		if d.Failed == "" {
+			w.meet("compaction")
+		}
+	case event.RunEnd:
+		w.checkCost(p, d)
+	}
+}
+
+// modeSettled reports whether the mode of a call's session, and of those that it works for,
+// was long the same when the call was judged.
+func (w *world) modeSettled(r ran) bool {
+	w.ledger.mu.Lock()
+	defer w.ledger.mu.Unlock()
+	for p, j := range w.facts.of {
+		if !w.isJournal(p, r) {
+			continue
+		}
+		at, known := j.judged[r.call]
+		for ; known && p != "."; p = path.Dir(p) {
+			if j := w.facts.of[p]; j != nil && (j.mode == "" || j.since > at-late && j.since > 0) {
+				return false
+			}
+		}
+		return known
+	}
+	return false
+}
+
+// late is longer than the time in which a call is judged.
+const late = 20 * time.Millisecond
+
+// forget takes runs and approvals away that a rewind has taken back: those of calls that are
+// not started at the fact to which it went back.
+func (w *world) forget(p string, j *journal) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	for i := range w.ran {
+		if _, started := j.starts[w.ran[i].call]; !started && w.isJournal(p, w.ran[i]) {
+			w.ran[i].past = true
+		}
+	}
+	for key := range w.people.allowed {
+		if _, started := j.starts[path.Base(key)]; !started && path.Dir(key) == p+"/"+p {
+			delete(w.people.allowed, key)
 		}
 	}
 }
@@ -108,7 +197,7 @@ func (w *world) checkRepeat(earlier []ran, r ran) {
 	}
 	key := callKey(r.root, r.session, r.call)
 	for _, e := range earlier {
-		if callKey(e.root, e.session, e.call) == key {
+		if callKey(e.root, e.session, e.call) == key && !e.past {
 			w.wrong("once", "%s of %s/%s runs a second time; it ran in life %d, and this is life %d", r.tool.Name, r.session, r.call, e.life, r.life)
 		}
 	}
@@ -122,6 +211,26 @@ func (w *world) checkRepeat(earlier []ran, r ran) {
 			w.wrong("once", "%s of %s/%s runs before its start is on record", r.tool.Name, r.session, r.call)
 		} else if life == 0 {
 			w.wrong("once", "%s of %s/%s runs in a fork, and was started in the original", r.tool.Name, r.session, r.call)
+		}
+	}
+}
+
+// checkPlan checks that nothing is changed while a session, or one that it works for, is in
+// plan mode by its facts.
+func (w *world) checkPlan(r ran) {
+	if r.changesNothing() {
+		return
+	}
+	w.ledger.mu.Lock()
+	defer w.ledger.mu.Unlock()
+	for p := range w.facts.of {
+		if !w.isJournal(p, r) {
+			continue
+		}
+		for ; p != "."; p = path.Dir(p) {
+			if j := w.facts.of[p]; j != nil && j.mode == permission.Plan && time.Since(w.began)-j.since > late {
+				w.wrong("permission", "%s %s of %s/%s changes something although %s is in plan mode", r.tool.Name, r.in.Target, r.session, r.call, p)
+			}
 		}
 	}
 }
@@ -159,7 +268,7 @@ func same(a, b any) bool {
 // checkEnd checks what must hold when all runs have ended.
 func (w *world) checkEnd() {
 	for p, j := range w.facts.of {
-		if j.ended == "" || j.ended == event.Suspended {
+		if !strings.Contains(p, "/") && (j.ended == "" || j.ended == event.Suspended) {
 			w.wrong("released", "the last run of %s has no end (%q)", p, j.ended)
 		}
 	}

@@ -3,6 +3,7 @@ package sim
 import (
 	"fmt"
 	"math/rand/v2"
+	"slices"
 	"time"
 
 	"github.com/openagent-go/agent"
@@ -12,28 +13,67 @@ import (
 // A feature is something that programs are made of. To add one, write a file with its
 // operations and checks, and add a row to features.
 type feature struct {
-	name   string
-	always bool                                    // every agent is built with it
-	op     func(g *gen) Op                         // makes an operation; nil: none
-	call   func(g *gen, depth int) Call            // makes a call of the model; nil: none
-	agent  func(w *world, l *life, a *agent.Agent) // builds the agent of a life with it; nil: nothing
+	name  string
+	meets []string                                // the words for world.meet when it takes part
+	op    func(g *gen) Op                         // makes an operation; nil: none
+	call  func(g *gen, depth int) Call            // makes a call of the model; nil: none
+	agent func(w *world, l *life, a *agent.Agent) // builds the agent of a life with it; nil: nothing
 }
 
 // features are all features, in the order in which they were added.
-var features = []feature{
-	{name: "hook"},
-	{name: "decider"},
-	{name: "steer", op: func(g *gen) Op { return Steer{g.IntN(3), g.one(2)} }},
-	{name: "interrupt", op: func(g *gen) Op { return Interrupt{g.IntN(3)} }},
-	{name: "fork", op: func(g *gen) Op { return Fork{g.IntN(3), g.IntN(12)} }},
-	{name: "kill", op: func(g *gen) Op { return Kill{1 + g.IntN(25), pick(g, "before", "after", "torn")} }},
-	{name: "batch", call: func(g *gen, depth int) Call {
-		c := Call{Tool: "Batch"}
-		for range 1 + g.IntN(4) {
-			c.Parts = append(c.Parts, g.plainCall())
+var features []feature
+
+func init() { // a table that its own functions use
+	features = []feature{
+		{name: "always", meets: []string{"anthropic", "openai", "responses", "memory", "folder", "model failure", "person allows", "person denies", "person changes", "question for later", "answered later", "resume", "tool hangs", "tool panics"}},
+		{name: "hook", meets: []string{"hook denies", "hook allows", "hook changes", "hook defers", "hook hangs"}},
+		{name: "decider", meets: []string{"decider denies"}},
+		{name: "steer", meets: []string{"steering"}, op: func(g *gen) Op { return Steer{g.IntN(3), g.one(2)} }},
+		{name: "interrupt", meets: []string{"interrupt"}, op: func(g *gen) Op { return Interrupt{g.IntN(3)} }},
+		{name: "fork", meets: []string{"fork"}, op: func(g *gen) Op { return Fork{g.IntN(3), g.IntN(12)} }},
+		{name: "kill", meets: []string{"crash"}, op: func(g *gen) Op { return Kill{1 + g.IntN(25), pick(g, "before", "after", "torn")} }},
+		{name: "batch", meets: []string{"batch"}, call: func(g *gen, depth int) Call {
+			c := Call{Tool: "Batch"}
+			for range 1 + g.IntN(4) {
+				c.Parts = append(c.Parts, g.plainCall())
+			}
+			return c
+		}},
+		{name: "sub-agent", meets: []string{"sub-agent"}, call: func(g *gen, depth int) Call { return subagentCall(g, depth, "delegate") },
+			agent: func(w *world, l *life, a *agent.Agent) {
+				a.Tools = append(a.Tools, w.delegateTool(l, "delegate", false))
+			}},
+		{name: "background agent", meets: []string{"background agent", "agent stopped"}, call: func(g *gen, depth int) Call { return subagentCall(g, depth, "aside") },
+			op:    func(g *gen) Op { return StopAgents{g.IntN(3)} },
+			agent: func(w *world, l *life, a *agent.Agent) { a.Tools = append(a.Tools, w.delegateTool(l, "aside", true)) }},
+		{name: "plan mode", meets: []string{"plan mode", "plan left"}, agent: planMode, call: func(g *gen, depth int) Call {
+			return Call{Tool: pick(g, "EnterPlanMode", "EnterPlanMode", "ExitPlanMode")}
+		}},
+		{name: "set mode", meets: []string{"mode changed"}, op: func(g *gen) Op { return SetMode{g.IntN(3), someMode(g)} }},
+		{name: "budget", meets: []string{"limit reached"}, agent: budget},
+		{name: "set budget", meets: []string{"budget changed"}, op: func(g *gen) Op { return SetBudget{g.IntN(3), g.IntN(12), g.IntN(12)} }},
+		{name: "detach", meets: []string{"detach"}, op: func(g *gen) Op { return Detach{g.IntN(3), time.Duration(g.IntN(40)) * time.Millisecond} }},
+		{name: "close", meets: []string{"close"}, op: func(g *gen) Op { return Reopen{g.IntN(3)} }},
+		{name: "rewind", meets: []string{"rewind"}, op: func(g *gen) Op { return Rewind{g.IntN(3), g.IntN(20)} }},
+		{name: "compact", meets: []string{"compaction"}, op: func(g *gen) Op { return Compact{g.IntN(3)} },
+			agent: func(_ *world, _ *life, a *agent.Agent) {
+				a.Compaction = &agent.Compaction{Keep: 100, Protect: 100, At: 0.01}
+			}},
+		{name: "again", meets: []string{"prompt again"}, op: func(g *gen) Op { return Again{g.IntN(3), fmt.Sprint("p", 1+g.IntN(4))} }},
+		{name: "quiz", meets: []string{"question of a tool"}, agent: func(w *world, l *life, a *agent.Agent) { w.quiz(l, a) },
+			call: func(g *gen, depth int) Call { return Call{Tool: "quiz", Target: "x"} }},
+		{name: "watch", meets: []string{"watch"}, op: func(g *gen) Op { return Watch{g.IntN(3)} }},
+	}
+}
+
+// declared reports whether a row of features declares a word for world.meet.
+func declared(word string) bool {
+	for _, f := range features {
+		if slices.Contains(f.meets, word) {
+			return true
 		}
-		return c
-	}},
+	}
+	return false
 }
 
 // gen makes random programs.
@@ -54,7 +94,7 @@ func generate(seed uint64) Program {
 	p := Program{Seed: seed, Wire: pick(g, "anthropic", "openai", "responses"), Disk: pick(g, "memory", "memory", "folder"),
 		Mode: pick(g, permission.Default, permission.Default, permission.Bypass, permission.Auto, permission.AcceptEdits, permission.DontAsk)}
 	for _, f := range features {
-		if g.one(2) {
+		if f.name != "always" && g.one(3) {
 			g.with = append(g.with, f)
 			p.With = append(p.With, f.name)
 		}
@@ -93,7 +133,7 @@ func (g *gen) prompt() Op {
 }
 
 func (g *gen) turns(depth int) (turns []Turn) {
-	for range g.IntN(5 - depth) {
+	for range g.IntN(4 - depth) {
 		t := Turn{}
 		if g.one(8) {
 			t.Fail = pick(g, "overloaded", "cut", "reset", "garbage")

@@ -1,6 +1,7 @@
 package sim
 
 import (
+	"cmp"
 	"fmt"
 	"net/http"
 	"strings"
@@ -23,6 +24,7 @@ func (w *world) newModel(l *life) llm.Model {
 	client := w.server.Client()
 	client = &http.Client{Transport: mortalClient{l, client.Transport}}
 	const key = "key-of-the-provider"
+	w.meet(cmp.Or(w.Wire, "anthropic"))
 	switch w.Wire {
 	case "openai":
 		return (&openai.Client{APIKey: key, BaseURL: w.server.URL, HTTP: client}).Model("gpt-4.1")
@@ -34,8 +36,13 @@ func (w *world) newModel(l *life) llm.Model {
 
 // learn notes the scripts of an operation's prompts.
 func (w *world) learn(o Op) {
-	if p, ok := o.(Prompt); ok {
-		w.script(p.Name, p.Turns)
+	switch o := o.(type) {
+	case Prompt:
+		w.script(o.Name, o.Turns)
+	case Again:
+		if _, known := w.scripts[o.Name]; !known {
+			w.script(o.Name, nil)
+		}
 	}
 }
 
@@ -77,10 +84,13 @@ func (w *world) answer(r *llmtest.Request, _ int) llmtest.Step {
 	failed := w.served[fmt.Sprint(name, " fails ", n)]
 	w.mu.Unlock()
 	step := llmtest.Step{Text: done}
+	w.checkBudget(name)
 	switch {
-	case !known:
-		step.Text = "This is a summary."
-	case n < len(turns) && total < 200:
+	case strings.Contains(r.Messages[len(r.Messages)-1].Text(), "Stop the work for a moment"):
+		step.Text = "<memory>\n- decision: " + name + "\n</memory>\n<summary>\nWork was done.\n</summary>"
+	case !known && name != "": // without a name, all prompts are behind the summary of a compaction
+		w.wrong("requests", "a request is about the unknown prompt %q", name)
+	case known && n < len(turns) && total < 60:
 		turn := turns[n]
 		if turn.Fail != "" && failed == 0 {
 			w.mu.Lock()
@@ -121,6 +131,12 @@ func (c Call) input(tag string) any {
 			parts = append(parts, map[string]any{"tool": p.Tool, "parameters": p.input(fmt.Sprintf("%s.%d", tag, i))})
 		}
 		return map[string]any{"tool_calls": parts}
+	}
+	switch c.Tool {
+	case "EnterPlanMode":
+		return map[string]any{}
+	case "ExitPlanMode":
+		return map[string]any{"plan": "Work on " + tag + "."}
 	}
 	return work{Target: c.Target, Tag: tag}
 }

@@ -57,7 +57,7 @@ func (w *world) canUseTool(l *life) agent.CanUseToolFunc {
 		select {
 		case <-time.After(w.pause(20*time.Millisecond, "person", call.Session, call.ID, l.n)):
 		case <-ctx.Done():
-			return d, ctx.Err()
+			return d, w.cancelled(ctx, call.Session, call.ID)
 		}
 		if l.dead.Load() {
 			return d, errDead
@@ -66,7 +66,7 @@ func (w *world) canUseTool(l *life) agent.CanUseToolFunc {
 		var in work
 		_ = json.Unmarshal(call.Input, &in)
 		w.trace("asked about %s %s", call.Name, in.Target)
-		switch w.number("verdict", call.ID, in.Tag, l.n) % 8 {
+		switch n := w.number("verdict", call.ID, in.Tag, l.n) % 8; n {
 		case 0:
 			w.decided(key, "")
 			w.meet("person denies")
@@ -75,6 +75,9 @@ func (w *world) canUseTool(l *life) agent.CanUseToolFunc {
 			w.meet("question for later")
 			return permission.Defer(), nil
 		case 3:
+			if in.Tag == "" { // a call of a built-in tool
+				break
+			}
 			in.Target = "deny-" + in.Target
 			changed, _ := json.Marshal(in)
 			w.decided(key, in.Target)
@@ -105,6 +108,10 @@ func (w *world) answerAll(h *handle, allow bool) {
 		}
 		d.By = "somebody elsewhere"
 		key := callKey(root, path, id)
+		if len(q.Questions) > 0 {
+			w.note("answered later", h.open.Answer(w.life.ctx, q.Call.ID, red(len(q.Questions))))
+			continue
+		}
 		if allow {
 			w.decided(key, in.Target)
 		}
@@ -140,7 +147,7 @@ func (w *world) checkPermitted(r ran) {
 		never = "its hook never returned"
 	case is("change") && hooked:
 		never = "a hook has changed its input"
-	case r.mode == permission.Plan && !r.tool.ReadOnly:
+	case r.mode == permission.Plan && !r.changesNothing():
 		never = "the session is in plan mode"
 	}
 	if never != "" {
@@ -160,20 +167,26 @@ func (w *world) checkPermitted(r ran) {
 	}
 }
 
+// changesNothing reports whether modes let a call run without a question.
+func (r ran) changesNothing() bool { return r.tool.ReadOnly || r.delegates }
+
 // needsPerson says why a person must allow a call, "" if nobody needs to.
 func (w *world) needsPerson(r ran) string {
 	is := func(word string) bool { return strings.HasPrefix(r.in.Target, word+"-") }
 	hooked := w.has("hook")
+	modes := !w.modesChange() || w.modeSettled(r)
 	switch {
 	case r.tool.NeedsApproval != nil && !is("allow"):
 		return "its tool needs approval"
-	case is("ask") && r.mode != permission.Bypass:
+	case is("ask") && modes && r.mode != permission.Bypass:
 		return "a rule asks about it"
 	case is("hookdefer") && hooked:
 		return "a hook defers it"
-	case (r.mode == permission.Default || r.mode == permission.AcceptEdits) && !r.tool.ReadOnly && !is("allow") && !(is("hookallow") && hooked):
+	case !modes:
+		return ""
+	case (r.mode == permission.Default || r.mode == permission.AcceptEdits) && !r.changesNothing() && !is("allow") && !(is("hookallow") && hooked):
 		return "the mode asks about it"
-	case r.mode == permission.DontAsk && !r.tool.ReadOnly && !is("allow") && !(is("hookallow") && hooked):
+	case r.mode == permission.DontAsk && !r.changesNothing() && !is("allow") && !(is("hookallow") && hooked):
 		return "the mode denies what it would ask about"
 	}
 	return ""
@@ -208,5 +221,5 @@ func (w *world) modesChange() bool {
 			return true
 		}
 	}
-	return w.has("plan mode")
+	return w.has("plan mode") // its tools change the mode
 }

@@ -9,9 +9,10 @@ import (
 )
 
 var (
-	seeds  = flag.Int("seeds", 150, "how many programs to run")
-	first  = flag.Uint64("seed", 0, "the first seed; 0: a random one")
-	during = flag.Duration("for", 0, "run programs for so long, not a number of them")
+	seeds     = flag.Int("seeds", 150, "how many programs to run")
+	first     = flag.Uint64("seed", 0, "the first seed; 0: a random one")
+	shrinking = flag.Duration("shrink", 20*time.Second, "how long to look for a shorter program that fails")
+	during    = flag.Duration("for", 0, "run programs for so long, not a number of them")
 )
 
 // TestPrograms runs random programs.
@@ -21,7 +22,7 @@ func TestPrograms(t *testing.T) {
 		base = uint64(time.Now().UnixNano())
 	}
 	t.Logf("the first seed is %d", base)
-	began, n, steps := time.Now(), 0, 0
+	began, n, steps, met := time.Now(), 0, 0, newCoverage()
 	more := func() bool {
 		if *during > 0 {
 			return time.Since(began) < *during
@@ -33,12 +34,34 @@ func TestPrograms(t *testing.T) {
 		t.Run("", func(t *testing.T) {
 			out := run(t, p)
 			steps += out.Steps
-			for _, v := range out.Violations {
-				t.Errorf("seed %d: %s: %s", p.Seed, v.Invariant, v.Text)
-			}
+			met.add(out.Met)
+			report(t, p, out)
 		})
 	}
-	t.Logf("%d programs, %d steps", n, steps)
+	t.Logf("%d programs, %d steps\n%s", n, steps, met)
+}
+
+// report fails the test if a program has broken an invariant, and prints a short program that
+// does so too.
+func report(t *testing.T, p Program, out Outcome) {
+	t.Helper()
+	if len(out.Violations) == 0 {
+		return
+	}
+	for _, v := range out.Violations {
+		t.Errorf("seed %d: %s: %s", p.Seed, v.Invariant, v.Text)
+	}
+	small := shrink(t, p, out.Violations[0].Invariant, *shrinking)
+	t.Logf("a short program that breaks %s:\n%s", out.Violations[0].Invariant, goCode(small))
+	for _, line := range run(t, small).Trace {
+		t.Log(line)
+	}
+}
+
+// hold runs a program, which must break no invariant.
+func hold(t *testing.T, p Program) {
+	t.Helper()
+	report(t, p, run(t, p))
 }
 
 // TestSameRun runs programs twice: one seed is one run, byte for byte.

@@ -30,24 +30,27 @@ type ran struct {
 	session, root string
 	call          string
 	tool          tool.Spec
+	delegates     bool
 	in            work
 	mode          permission.Mode
 	at            time.Duration
 	life          int
+	past          bool // a rewind has taken it back
 }
 
 // A class is a kind of tool: how its calls may be repeated, and how it behaves.
 type class struct {
-	spec   tool.Spec
-	behave func(ctx context.Context, w *world, in work) (*tool.Result, error)
+	spec      tool.Spec
+	delegates bool // its changes are made by agents, whose calls are judged
+	behave    func(ctx context.Context, w *world, call tool.Call, in work) (*tool.Result, error)
 }
 
 func classes() []class {
 	long := strings.Repeat("a long line of output\n", 400)
-	hang := func(ctx context.Context, w *world, in work) (*tool.Result, error) {
+	hang := func(ctx context.Context, w *world, _ tool.Call, in work) (*tool.Result, error) {
 		select {
 		case <-ctx.Done():
-			return nil, ctx.Err()
+			return nil, w.cancelled(ctx, in.Tag)
 		case <-time.After(w.pause(10*time.Minute, "hang", in.Tag)):
 			return tool.Text("hung"), nil
 		}
@@ -60,9 +63,13 @@ func classes() []class {
 		{spec: tool.Spec{Name: "deploy", NeedsApproval: tool.AskAlways("it deploys")}},
 		{spec: tool.Spec{Name: "hang", Timeout: 5 * time.Minute}, behave: hang},
 		{spec: tool.Spec{Name: "hanglook", ReadOnly: true, Timeout: 5 * time.Minute}, behave: hang},
-		{spec: tool.Spec{Name: "panic"}, behave: func(context.Context, *world, work) (*tool.Result, error) { panic("the tool panics " + secret) }},
-		{spec: tool.Spec{Name: "large", ReadOnly: true}, behave: func(context.Context, *world, work) (*tool.Result, error) { return tool.Text(long + secret), nil }},
-		{spec: tool.Spec{Name: "fail", Idempotent: true}, behave: func(context.Context, *world, work) (*tool.Result, error) {
+		{spec: tool.Spec{Name: "panic"}, behave: func(context.Context, *world, tool.Call, work) (*tool.Result, error) {
+			panic("the tool panics " + secret)
+		}},
+		{spec: tool.Spec{Name: "large", ReadOnly: true}, behave: func(context.Context, *world, tool.Call, work) (*tool.Result, error) {
+			return tool.Text(long + secret), nil
+		}},
+		{spec: tool.Spec{Name: "fail", Idempotent: true}, behave: func(context.Context, *world, tool.Call, work) (*tool.Result, error) {
 			return tool.Errorf("it failed: %s", secret), nil
 		}},
 	}
@@ -75,22 +82,29 @@ func (w *world) newTool(l *life, c class) tool.Tool {
 		if l.dead.Load() {
 			return nil, errDead
 		}
-		w.toolRuns(l, ran{session: call.Session, root: call.Root, call: call.ID, tool: c.spec, in: in, mode: call.Mode, at: time.Since(w.began), life: l.n})
+		w.toolRuns(l, ran{session: call.Session, root: call.Root, call: call.ID, tool: c.spec, delegates: c.delegates, in: in, mode: call.Mode, at: time.Since(w.began), life: l.n})
 		if c.behave != nil {
-			w.meet("tool " + c.spec.Name)
+			w.meetTool(c.spec.Name)
 			time.Sleep(w.pause(time.Millisecond, "tool", call.Session, call.ID, l.n))
-			return c.behave(ctx, w, in)
+			return c.behave(ctx, w, call, in)
 		}
 		select {
 		case <-time.After(w.pause(30*time.Millisecond, "tool", call.Session, call.ID, l.n)):
 		case <-ctx.Done():
+			return nil, w.cancelled(ctx, call.Session, call.ID)
 		}
 		return tool.Text("did " + in.Tag + " with " + secret), nil
 	})
 	return t.OnClassify(func(call tool.Call, in work) tool.Traits {
 		time.Sleep(w.pause(time.Millisecond, "classify", call.Session, call.ID, in.Target)) // no two calls are judged in one instant
-		return tool.Traits{ReadOnly: c.spec.ReadOnly, Touches: []string{in.Target}, Access: []permission.Access{{Kind: permission.UseName, Target: in.Target}}}
+		return tool.Traits{RunsSubagents: c.delegates, ReadOnly: c.spec.ReadOnly, Touches: []string{in.Target}, Access: []permission.Access{{Kind: permission.UseName, Target: in.Target}}}
 	})
+}
+
+// cancelled returns the error of a context after a while: no two things end in one instant.
+func (w *world) cancelled(ctx context.Context, words ...any) error {
+	time.Sleep(w.pause(time.Millisecond, append(words, "cancelled")...))
+	return ctx.Err()
 }
 
 // toolRuns notes that a tool runs, and checks that it may.
@@ -100,6 +114,7 @@ func (w *world) toolRuns(l *life, r ran) {
 	earlier := w.ran
 	w.ran = append(w.ran, r)
 	w.mu.Unlock()
+	w.checkPlan(r)
 	w.checkRepeat(earlier, r)
 	w.checkPermitted(r)
 }
@@ -111,24 +126,38 @@ func (w *world) newAgent(l *life) *agent.Agent {
 		CanUseTool:  w.canUseTool(l), AwaitAgents: true, Output: &tool.Output{Lines: -1, Bytes: -1}}
 	for _, c := range classes() {
 		a.Tools = append(a.Tools, w.newTool(l, c))
-		name := permission.Rule(c.spec.Name)
-		a.Permissions.Deny = append(a.Permissions.Deny, name+"(deny-*)")
-		a.Permissions.Ask = append(a.Permissions.Ask, name+"(ask-*)")
-		a.Permissions.Allow = append(a.Permissions.Allow, name+"(allow-*)")
 	}
 	a.Tools = append(a.Tools, tools.Batch())
 	if w.has("decider") {
-		a.Deciders = []permission.Decider{decider{}}
+		a.Deciders = []permission.Decider{decider{w}}
 	}
 	if w.has("hook") {
 		a.Hooks = append(a.Hooks, hook.Hook{On: hook.PreToolUse, Func: w.preToolUse(l)})
 	}
 	for _, f := range features {
-		if f.agent != nil && (f.always || w.has(f.name)) {
+		if f.agent != nil && w.has(f.name) {
 			f.agent(w, l, a)
 		}
 	}
+	for _, t := range a.Tools {
+		if _, ours := t.(*tool.Typed[work]); ours {
+			name := permission.Rule(t.Spec().Name)
+			a.Permissions.Deny = append(a.Permissions.Deny, name+"(deny-*)")
+			a.Permissions.Ask = append(a.Permissions.Ask, name+"(ask-*)")
+			a.Permissions.Allow = append(a.Permissions.Allow, name+"(allow-*)")
+		}
+	}
 	return a
+}
+
+// meetTool notes that a tool of its own kind ran.
+func (w *world) meetTool(name string) {
+	switch name {
+	case "hang", "hanglook":
+		w.meet("tool hangs")
+	case "panic":
+		w.meet("tool panics")
+	}
 }
 
 // newDisk makes the place where sessions are stored.
@@ -137,6 +166,7 @@ func (w *world) newDisk() session.Store {
 		w.meet("folder")
 		return session.Dir(folder(w.t))
 	}
+	w.meet("memory")
 	return session.Memory()
 }
 
@@ -154,11 +184,12 @@ func folder(t *testing.T) string {
 func (w *world) disk() session.Store { return w.store }
 
 // decider denies calls that are marked for it.
-type decider struct{}
+type decider struct{ w *world }
 
-func (decider) Decide(r permission.Request) permission.Decision {
+func (d decider) Decide(r permission.Request) permission.Decision {
 	var in work
 	if json.Unmarshal(r.Input, &in) == nil && strings.HasPrefix(in.Target, "decider-") {
+		d.w.meet("decider denies")
 		return permission.Deny("the decider denies it")
 	}
 	return permission.Decision{}
@@ -191,7 +222,7 @@ func (w *world) preToolUse(l *life) func(context.Context, *hook.Input) (hook.Out
 		case "hookhang":
 			w.meet("hook hangs")
 			<-ctx.Done()
-			err = ctx.Err()
+			err = w.cancelled(ctx, in.Session, in.Call)
 		}
 		return out, err
 	}

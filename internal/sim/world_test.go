@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"hash/fnv"
+	"io"
 	"maps"
 	"net/http"
 	"slices"
@@ -46,6 +47,8 @@ type world struct {
 	lines    []string        // the trace
 	ran      []ran
 	people   people
+	watching []*watcher
+	asked    map[string]int // requests, by prompt
 	served   map[string]int // answers that the model has given, by prompt and number
 }
 
@@ -89,7 +92,7 @@ type Outcome struct {
 // run runs a program in a bubble of its own.
 func run(t *testing.T, p Program) (out Outcome) {
 	t.Helper()
-	w := &world{Program: p, t: t, met: map[string]bool{}, found: map[string]bool{}, served: map[string]int{}, scripts: map[string][]Turn{}}
+	w := &world{Program: p, t: t, met: map[string]bool{}, found: map[string]bool{}, served: map[string]int{}, asked: map[string]int{}, scripts: map[string][]Turn{}}
 	w.ledger.facts = map[string][]string{}
 	w.facts.init()
 	defer func() {
@@ -166,6 +169,7 @@ func (w *world) end() {
 		}
 		w.await(h)
 	}
+	w.checkWatchers()
 	w.life.cancel()
 }
 
@@ -306,6 +310,9 @@ func (w *world) wrong(invariant, format string, args ...any) {
 func (w *world) meet(feature string) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
+	if !declared(feature) {
+		panic("no row of features declares " + feature)
+	}
 	w.met[feature] = true
 }
 
@@ -339,10 +346,25 @@ type mortalClient struct {
 	next http.RoundTripper
 }
 
+// body returns the body of a request, so that each takes a time of its own.
+func body(r *http.Request) string {
+	if r.GetBody == nil {
+		return ""
+	}
+	b, err := r.GetBody()
+	if err != nil {
+		return ""
+	}
+	defer b.Close()
+	data, _ := io.ReadAll(b)
+	return string(data)
+}
+
 func (c mortalClient) RoundTrip(r *http.Request) (*http.Response, error) {
 	if c.l.dead.Load() {
 		return nil, errDead
 	}
+	time.Sleep(c.l.w.pause(time.Millisecond, "request", body(r)))
 	return c.next.RoundTrip(r)
 }
 
