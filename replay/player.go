@@ -5,12 +5,14 @@ import (
 	"errors"
 	"fmt"
 	"reflect"
+	"regexp"
 	"strings"
 
 	"github.com/openagent-go/agent/event"
 	"github.com/openagent-go/agent/internal/engine"
 	"github.com/openagent-go/agent/internal/executor"
 	"github.com/openagent-go/agent/internal/fact"
+	"github.com/openagent-go/agent/internal/policies"
 	"github.com/openagent-go/agent/internal/rerun"
 	"github.com/openagent-go/agent/internal/toolrun"
 	"github.com/openagent-go/agent/session"
@@ -226,8 +228,14 @@ func (p *player) begin(ctx context.Context, recorded *fact.Configured) error {
 func configuration(recorded *fact.Configured, now fact.Configured) fact.Configured {
 	c := *recorded
 	c.System, c.Tools, c.Hooks = now.System, now.Tools, now.Hooks
+	if date := dateLine.FindString(recorded.System); date != "" {
+		c.System = dateLine.ReplaceAllLiteralString(now.System, date)
+	}
 	return c
 }
+
+// dateLine is the line of a coding agent's system prompt that is another one each day.
+var dateLine = regexp.MustCompile(`(?m)^Date: .*$`)
 
 // carryOut carries out an effect with the recorded answers of the world, and compares the
 // outcome.
@@ -255,7 +263,9 @@ func (p *player) carryOut(ctx context.Context, e engine.Effect, f event.Fact) er
 			got, p.due = made, j.More
 		}
 		if made != nil && len(differences(f, made)) == 0 {
-			p.due = j.More
+			if p.due = j.More; decidedOutside(f) && !p.follows(j.More) {
+				p.due = nil
+			}
 			return nil
 		}
 		if !p.session.Conversation().State.Stopping() {
@@ -268,6 +278,11 @@ func (p *player) carryOut(ctx context.Context, e engine.Effect, f event.Fact) er
 	}
 	p.compare(f, got)
 	return nil
+}
+
+// follows reports whether the next fact on record can be the first of the given ones.
+func (p *player) follows(facts []event.Fact) bool {
+	return len(facts) > 0 && p.at+1 < len(p.facts) && reflect.TypeOf(p.facts[p.at+1].Data) == reflect.TypeOf(facts[0])
 }
 
 // stand makes the recorded outcome the answer of what the effect would call.
@@ -382,10 +397,20 @@ func given(e engine.Effect, f event.Fact) bool {
 	case engine.Wait, engine.AskPerson:
 		return true
 	case engine.Ask:
+		if a, ok := f.(fact.Answered); ok {
+			return a.Decision.Source == "" // decided from outside of the run
+		}
 		_, stopped := f.(fact.Stopped)
 		return stopped
 	}
 	return false
+}
+
+// decidedOutside reports whether a person may have answered a question from outside of the run, so
+// that no hook was asked.
+func decidedOutside(f event.Fact) bool {
+	a, ok := f.(fact.Answered)
+	return ok && a.Decision.Source == policies.FromPerson
 }
 
 // intentOf reports whether a fact says that an effect starts.

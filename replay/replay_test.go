@@ -64,6 +64,15 @@ func replayed(t *testing.T, a *agent.Agent, run func(tool.Call) bool) []replay.D
 	return list
 }
 
+func sameSession(t *testing.T, a *agent.Agent, id string) []replay.Difference {
+	t.Helper()
+	list, err := (&replay.Session{Agent: a, ID: id}).Replay(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	return list
+}
+
 func sameAsRecorded(t *testing.T, a *agent.Agent) {
 	t.Helper()
 	for _, d := range replayed(t, a, nil) {

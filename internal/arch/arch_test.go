@@ -865,6 +865,8 @@ var rules = map[string][]string{
 	"cmd/...": {
 		"internal/agentview",
 		"internal/timeline",
+		"internal/httptape", // openagent record
+		"replay",            // openagent sessions replay
 		"internal/walk",
 		"serve",
 		"internal/claudelog",

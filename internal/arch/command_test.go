@@ -26,8 +26,8 @@ var commandLayers = [][]string{
 	{"streamjson", "doctor", "live"},
 	{"slash"},
 	{"tui"},
-	{"dialog", "attached"},
-	{"oneshot", "chat", "welcome", "demo", "command/..."},
+	{"dialog", "attached", "oneshot"},
+	{"chat", "welcome", "demo", "command/..."},
 }
 
 func TestCommandLayers(t *testing.T) {

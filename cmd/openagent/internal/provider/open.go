@@ -1,6 +1,7 @@
 package provider
 
 import (
+	"net/http"
 	"slices"
 	"sync"
 
@@ -64,10 +65,26 @@ func (p *Provider) reached(o *settings.Options) error {
 	if p.HTTP, err = way.Client(); err != nil {
 		return cli.Usagef("reaching the models: %v", err)
 	}
+	if o.Wire != nil {
+		p.HTTP = wired(p.HTTP, o.Wire)
+	}
 	if h := parts.KeyHelper(o.Settings); h != nil {
 		p.Helper, p.Key = h.Key, providers.Setting{}
 	}
 	return nil
+}
+
+// wired returns a client with another transport. The client may be nil.
+func wired(c *http.Client, wire func(http.RoundTripper) http.RoundTripper) *http.Client {
+	own := http.Client{}
+	if c != nil {
+		own = *c
+	}
+	if own.Transport == nil {
+		own.Transport = http.DefaultTransport
+	}
+	own.Transport = wire(own.Transport)
+	return &own
 }
 
 // Secrets are the keys at hand.

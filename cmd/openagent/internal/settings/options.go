@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"net/http"
 	"os"
 	"path/filepath"
 	"slices"
@@ -72,6 +73,8 @@ type Options struct {
 	debug             bool
 	Trace             string // file of the spans
 	ClaudeFlags
+	// Wire returns the transport of the models' clients, made of the usual one; nil: that one.
+	Wire func(http.RoundTripper) http.RoundTripper
 
 	// Added by Configure.
 	Settings  *config.Settings // nil: no settings were read

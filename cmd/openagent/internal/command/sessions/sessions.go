@@ -17,6 +17,7 @@ import (
 // sessionsOptions are the flags of the command sessions.
 type sessionsOptions struct {
 	answer     answerOptions
+	replay     replayOptions
 	place      settings.Place
 	format     string
 	All        bool
@@ -64,6 +65,7 @@ func Command(h *cli.IO) cli.Command {
 		verb(o.exportFlags().Named("output", "chrome"), cli.Command{Name: "trace", Args: "ID", MinArgs: 1, MaxArgs: 1, Summary: "Write the spans of a session's runs",
 			Examples: []string{"openagent sessions trace 01J9ZQ --chrome --output trace.json"},
 			Run:      func(ctx context.Context, args []string) error { return traceSession(ctx, h, o, args[0]) }}),
+		o.replayCommand(h),
 		verb(append(cli.Flags{
 			{Name: "to", Arg: "FACT|MESSAGE_ID|last", Help: "the point to go back to: before a prompt, or after any other message or fact", Set: cli.Text(&o.To)}},
 			o.Options.Flags()...), cli.Command{Name: "rewind", Args: "ID", MinArgs: 1, MaxArgs: 1, Summary: "Go back in a conversation, and restore files",
