@@ -1,11 +1,9 @@
 # make demo   the main job: a real agent loop, no key, no network
 # make demo-cluster  three workers and a database of their own, and you kill workers; ARGS=-auto needs nobody
 # make test   all tests
-<<<<<<< HEAD
-# make guards switches off one check of the code at a time, and runs the tests that must notice it; it takes long
-=======
 # make sim    random programs for 60 s, see docs/simulator.md; make sim-long SEEDS=20000 runs more
->>>>>>> 14693b83 (Add a simulator of random programs over the library)
+# make guards switches off one check of the code at a time, and runs the tests that must notice it; it takes long
+# make platforms  by hand: other processors, an empty root
 # make check  format, vet, staticcheck, tidy, other platforms
 
 GO ?= go
@@ -23,11 +21,7 @@ PACKAGES := ./... ./cmd/openagent/...
 # The program that go tool would run. Within a workspace, go refuses -modfile.
 STATICCHECK = $$(GOWORK=off $(GO) tool -modfile=internal/devtools/go.mod -n staticcheck)
 
-<<<<<<< HEAD
-.PHONY: build demo demo-cluster servers test check guards acceptance bench
-=======
-.PHONY: build demo demo-cluster servers test sim sim-long check acceptance bench
->>>>>>> 14693b83 (Add a simulator of random programs over the library)
+.PHONY: build demo demo-cluster servers test sim sim-long check guards platforms acceptance bench
 
 build:
 	$(GO) build -o $(BIN) ./cmd/openagent
@@ -84,6 +78,12 @@ check:
 
 guards:
 	cd internal/devtools && GOWORK=off $(GO) run ./guards $(ARGS)
+
+# It takes hours for arm64: PACKAGES=./session/... tests less.
+platforms:
+	OPENAGENT_PLATFORMS=1 CGO_ENABLED=0 $(GO) test -run '^Test(Environments|EmptyRoot)$$' -count=1 -v ./cmd/openagent
+	internal/devtools/platforms/suite.sh 386 $(PACKAGES)
+	internal/devtools/platforms/suite.sh arm64 $(PACKAGES)
 
 bench:
 	$(GO) test -run '^$$' -bench . -benchmem $(PACKAGES)

@@ -715,7 +715,7 @@ func TestOddAnswers(t *testing.T) {
 			}
 		}},
 		{id: "L18", name: "huge usage", spoil: usage("1e300"), check: func(x *site, res *agent.Result, err error) {
-			if res.Usage.Input > 1<<42 || *res.CostUSD > 1e9 {
+			if int64(res.Usage.Input) > 1<<42 || *res.CostUSD > 1e9 {
 				x.Errorf("%+v, %v", res, err)
 			}
 		}},

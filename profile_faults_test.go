@@ -194,7 +194,7 @@ func TestFaultsOfHosts(t *testing.T) {
 					x := newSite(t, p, true, faultserver.First(faultserver.Fault{Spoil: reframed(true, spoil(p))}))
 					x.strict.Host = string(c.host)
 					res, err := x.run()
-					if u := res.Usage; err != nil || min(u.Input, u.Output, u.CacheRead, u.CacheWrite, u.Reasoning) < 0 || max(u.Input, u.Output) > 1<<42 {
+					if u := res.Usage; err != nil || min(u.Input, u.Output, u.CacheRead, u.CacheWrite, u.Reasoning) < 0 || int64(max(u.Input, u.Output)) > 1<<42 {
 						t.Errorf("%+v, %v", res, err)
 					}
 				})

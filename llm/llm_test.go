@@ -48,13 +48,20 @@ func TestBlocksRoundTrip(t *testing.T) {
 	}
 }
 
+// maxCount is where counts of tokens saturate.
+const maxCount = min(1<<40, math.MaxInt>>2)
+
 func TestUsage(t *testing.T) {
 	sum := llm.Usage{Input: 5, CacheRead: 2}.Add(llm.Usage{Input: -7, Output: int(^uint(0) >> 1), CacheWrite: 3})
-	if sum.Input != 5 || sum.Output != 1<<40 || sum.Context() != 10 {
+	if sum.Input != 5 || sum.Output != maxCount || sum.Context() != 10 {
 		t.Errorf("got %+v", sum)
 	}
-	if more := sum.Add(sum); more.Output != 1<<40 {
+	if more := sum.Add(sum); more.Output != maxCount {
 		t.Errorf("huge counts add up to %+v", more)
+	}
+	huge := llm.Usage{Input: math.MaxInt, Output: math.MaxInt, CacheRead: math.MaxInt, CacheWrite: math.MaxInt}
+	if most := huge.Add(huge); most.Context()+most.Output != 4*maxCount { // no overflow, also in 32 bits
+		t.Errorf("the sum of huge counts is %d", most.Context()+most.Output)
 	}
 }
 
@@ -146,7 +153,7 @@ func TestMemo(t *testing.T) {
 // Costs are numbers that can be written and added, whatever the price.
 func TestCostIsANumber(t *testing.T) {
 	for _, p := range []llm.Price{{Input: 1e308, Output: 1e308}, {Input: math.Inf(1)}, {Input: math.Inf(1), Output: math.Inf(-1)}, {Input: math.NaN()}} {
-		for _, u := range []llm.Usage{{}, {Input: 1 << 40, Output: 1 << 40}} {
+		for _, u := range []llm.Usage{{}, {Input: maxCount, Output: maxCount}} {
 			if got := p.Cost(u); got != got || got > llmconst.MaxCost || got < -llmconst.MaxCost {
 				t.Errorf("%+v of %+v: %v", p, u, got)
 			}

@@ -1,6 +1,10 @@
 package llm
 
-import "github.com/openagent-go/agent/internal/llmconst"
+import (
+	"math"
+
+	"github.com/openagent-go/agent/internal/llmconst"
+)
 
 // Usage counts tokens, as Anthropic does: Input excludes what was read from or
 // written to the cache. Reasoning is a part of Output, 0 where not reported, and
@@ -15,9 +19,9 @@ type Usage struct {
 	CacheWriteHour int `json:"cache_write_hour,omitempty"`
 }
 
-// maxTokenCount is where counts saturate: no honest reply comes near it, and
-// sums of it over any run fit an int64.
-const maxTokenCount = 1 << 40
+// maxTokenCount is where counts saturate: no honest reply comes near it. The four
+// counts of a call add up to an int, also where an int has 32 bits.
+const maxTokenCount = min(1<<40, math.MaxInt>>2)
 
 // Add returns the sum of u and v. Negative counts are taken as 0, huge ones saturate.
 func (u Usage) Add(v Usage) Usage {

@@ -1,6 +1,7 @@
 package quota_test
 
 import (
+	"math"
 	"testing"
 
 	"github.com/openagent-go/agent"
@@ -17,7 +18,7 @@ func TestNegativeUsage(t *testing.T) {
 			t.Fatal(err)
 		}
 		a := &agent.Agent{MaxTokens: 1000, Quota: account, Model: priced(func(*llmtest.Request, int) llmtest.Step {
-			return llmtest.Step{Text: "hi", Usage: llm.Usage{Input: -1 << 40, Output: -1 << 40, CacheRead: -1 << 40}}
+			return llmtest.Step{Text: "hi", Usage: llm.Usage{Input: math.MinInt, Output: math.MinInt, CacheRead: math.MinInt}}
 		})}
 		_, _ = a.Prompt(t.Context(), "go") // such an answer may be refused
 		if b, err := account.Balance(t.Context()); err != nil || b.Spent < 0.5 {

@@ -1,6 +1,9 @@
 package sandbox
 
-import "runtime"
+import (
+	"math"
+	"runtime"
+)
 
 const (
 	mb          = 1 << 20
@@ -13,17 +16,20 @@ const (
 // take together where the settings say nothing: 1 GB and 512 MB for each processor,
 // at most half of the machine's memory.
 func DefaultMemory() int {
-	most := baseMemory + memoryOfProcessor*runtime.NumCPU()
+	most := baseMemory + memoryOfProcessor*int64(runtime.NumCPU())
 	if machine := machineMemory(); machine > 0 {
 		most = min(most, machine/2)
 	}
-	return most
+	return saturated(most)
 }
 
 // memory is how many bytes of memory a command may take.
 func (s Settings) memory() int {
 	if s.MemoryMB > 0 {
-		return s.MemoryMB * mb
+		return saturated(int64(s.MemoryMB) * mb)
 	}
 	return DefaultMemory()
 }
+
+// saturated is n, or the largest int where that has 32 bits.
+func saturated(n int64) int { return int(min(n, math.MaxInt)) }

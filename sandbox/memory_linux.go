@@ -8,12 +8,12 @@ import (
 )
 
 // machineMemory is the memory of the machine in bytes, 0 if it is not known.
-func machineMemory() int {
+func machineMemory() int64 {
 	var info unix.Sysinfo_t
 	if unix.Sysinfo(&info) != nil {
 		return 0
 	}
-	return int(info.Totalram) * int(info.Unit)
+	return int64(info.Totalram) * int64(info.Unit)
 }
 
 // boundGroup bounds the memory of the control group that a command is to be started

@@ -200,7 +200,30 @@ func readReport(f *os.File) confine.Report {
 // probing bounds how long a backend is tried out.
 const probing = 10 * time.Second
 
-func tryNative(p confinement) error { return tryOut(native{}, p) }
+func tryNative(p confinement) error {
+	err := tryOut(native{}, p)
+	start, _ := errors.AsType[*os.PathError](err)
+	if start == nil || start.Op != "fork/exec" {
+		return err
+	}
+	if why := whyNoNamespace(start.Err); why != "" {
+		return fmt.Errorf("no user namespace can be made: %s (%w)", why, start.Err)
+	}
+	return err
+}
+
+// whyNoNamespace tells the reason why a process cannot be started in namespaces.
+func whyNoNamespace(errno error) string {
+	switch errno {
+	case unix.ENOSPC, unix.EUSERS:
+		return "user.max_user_namespaces is 0 or used up"
+	case unix.EPERM, unix.EACCES:
+		return "kernel.unprivileged_userns_clone, AppArmor or a container forbids it"
+	case unix.EINVAL, unix.ENOSYS:
+		return "the kernel lacks namespaces"
+	}
+	return ""
+}
 
 // tryOut sets a confinement up that this program carries out, and runs nothing in it.
 func tryOut(b backendKind, p confinement) error {

@@ -70,7 +70,7 @@ func (s *Sandbox) open(settings Settings, p Place) (err error) {
 	}
 	if p.Temp == "" && s.backend != nil {
 		if s.temp, err = os.MkdirTemp("", "openagent-tmp-"); err != nil {
-			return fmt.Errorf("sandbox: making a folder for temporary files: %w", err)
+			return fmt.Errorf("sandbox: making a folder for temporary files: %w; set TMPDIR to a folder that can be written", err)
 		}
 		p.Temp, p.ownTemp = s.temp, true
 	}
@@ -268,9 +268,9 @@ func (s *Sandbox) whyNone() string {
 	}
 	var why []string
 	for _, a := range s.attempts {
-		why = append(why, fmt.Sprintf("%s: %v", a.Name, a.Err))
+		why = append(why, a.Name+": "+text.Bytes(a.Err.Error(), maxShown))
 	}
-	return text.Bytes(strings.Join(why, "; "), maxShown)
+	return strings.Join(why, "; ")
 }
 
 // Denied lists the hosts that commands were not let reach, as host:port.

@@ -83,9 +83,10 @@ func fillDisk(name string, left int64) error {
 	if err := syscall.Statfs(filepath.Dir(name), &fs); err != nil {
 		return err
 	}
-	size := int64(fs.Bavail)*fs.Bsize - left
+	free := int64(fs.Bavail) * int64(fs.Bsize)
+	size := free - left
 	if size <= 0 {
-		return fmt.Errorf("only %d bytes are left", int64(fs.Bavail)*fs.Bsize)
+		return fmt.Errorf("only %d bytes are left", free)
 	}
 	return os.WriteFile(name, make([]byte, size), 0o600)
 }

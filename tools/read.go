@@ -374,6 +374,11 @@ func (r reading) didYouMean(ctx context.Context) string {
 // meant words the suggestion of up to three names.
 func meant(dir, missing string, names []string) string {
 	stem := func(s string) string { return strings.ToLower(strings.TrimSuffix(s, filepath.Ext(s))) }
+	for _, n := range names {
+		if n != missing && string([]rune(n)) == missing { // as JSON shows it
+			return fmt.Sprintf(" A name in %s that looks like it is not UTF-8, so no tool can name it. Rename it with a command that finds it by a pattern.", dir)
+		}
+	}
 	var near []string
 	add := func(name string) {
 		if name != "" && len(near) < 3 && !slices.Contains(near, filepath.Join(dir, name)) {

@@ -127,7 +127,7 @@ func TestWaitsEnd(t *testing.T) {
 		var wg sync.WaitGroup
 		for agent, other := range map[string]string{"ann": "bob", "bob": "ann"} {
 			wg.Go(func() {
-				input, _ := json.Marshal(map[string]any{"id": other, "wait_ms": 1 << 40})
+				input, _ := json.Marshal(map[string]any{"id": other, "wait_ms": 1 << 30})
 				r := tooltest.RunCall(t, o.tools["TaskOutput"], tool.Call{Session: "s", Agent: agent, Input: input})
 				if !strings.Contains(r.Text(), "running") {
 					t.Errorf("%s was told %q", agent, r.Text())

@@ -55,7 +55,7 @@ func (s *shells) open() error {
 	}
 	temp, err := os.MkdirTemp("", "openagent-shell-")
 	if err != nil {
-		return fmt.Errorf("making a folder for the shells: %w", err)
+		return fmt.Errorf("making a folder for the shells: %w; set TMPDIR to a folder that can be written", err)
 	}
 	s.temp = temp
 	s.closing = make(chan struct{})

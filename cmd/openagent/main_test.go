@@ -9,15 +9,18 @@ import (
 )
 
 func TestMain(m *testing.M) {
-	testscript.Main(m, map[string]func(){
-		"openagent": func() {
-			h := cli.NewIO()
-			h.Managed = os.Getenv(managedVar) // else tests would depend on the machine
-			os.Exit(execute(h, os.Args[1:]))
-		},
-		"fetch":        fetch,
-		"promptserver": promptServer,
-	})
+	testscript.Main(m, programs)
+}
+
+// programs are what this test binary is when it is called by another name.
+var programs = map[string]func(){
+	"openagent": func() {
+		h := cli.NewIO()
+		h.Managed = os.Getenv(managedVar) // else tests would depend on the machine
+		os.Exit(execute(h, os.Args[1:]))
+	},
+	"fetch":        fetch,
+	"promptserver": promptServer,
 }
 
 // managedVar names the file of managed settings of a test.

@@ -59,13 +59,7 @@ func TestScripts(t *testing.T) {
 	testscript.Run(t, testscript.Params{
 		Dir:                 "testdata",
 		RequireExplicitExec: true,
-		Setup: func(e *testscript.Env) error {
-			e.Setenv("HOME", e.WorkDir+"/home")
-			e.Setenv("TERM", "dumb")
-			e.Setenv("GORACE", quickEnd)
-			e.Setenv("GOCOVERDIR", os.Getenv("GOCOVERDIR"))
-			return os.MkdirAll(filepath.Join(e.WorkDir, "home"), 0o700)
-		},
+		Setup:               setUpScript,
 		Cmds: map[string]func(ts *testscript.TestScript, neg bool, args []string){
 			"model": cmdModel, "requests": cmdRequests, "asked": cmdAsked, "code": cmdCode, "drive": cmdDrive, "field": cmdField, "lines": cmdLines,
 			"tree": cmdTree, "web": cmdWeb,
@@ -77,6 +71,15 @@ func TestScripts(t *testing.T) {
 			return confines(), nil
 		},
 	})
+}
+
+// setUpScript gives a script a home of its own.
+func setUpScript(e *testscript.Env) error {
+	e.Setenv("HOME", e.WorkDir+"/home")
+	e.Setenv("TERM", "dumb")
+	e.Setenv("GORACE", quickEnd)
+	e.Setenv("GOCOVERDIR", os.Getenv("GOCOVERDIR"))
+	return os.MkdirAll(filepath.Join(e.WorkDir, "home"), 0o700)
 }
 
 // confines reports whether commands can be confined here.

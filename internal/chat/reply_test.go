@@ -198,7 +198,7 @@ func TestUsage(t *testing.T) {
 		`{"prompt_tokens":10,"completion_tokens":7,"total_tokens":17,"completion_tokens_details":{"reasoning_tokens":50}}`:                  {Input: 10, Output: 57, Reasoning: 50},
 		`{"prompt_tokens":10,"completion_tokens":7,"prompt_cache_hit_tokens":6}`:                                                            {Input: 4, Output: 7, CacheRead: 6},
 		`{"prompt_tokens":10,"completion_tokens":7,"cached_tokens":6,"cache_creation_input_tokens":2}`:                                      {Input: 2, Output: 7, CacheRead: 6, CacheWrite: 2},
-		`{"prompt_tokens":-3,"completion_tokens":1e99,"prompt_tokens_details":null,"completion_tokens_details":{"reasoning_tokens":"all"}}`: {Output: 1 << 40},
+		`{"prompt_tokens":-3,"completion_tokens":1e99,"prompt_tokens_details":null,"completion_tokens_details":{"reasoning_tokens":"all"}}`: {Output: wire.MaxCount},
 		`{"prompt_tokens":1,"completion_tokens":1,"prompt_tokens_details":{"cached_tokens":5}}`:                                             {Output: 1, CacheRead: 5},
 		`null`: {},
 	} {

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/openagent-go/agent/internal/llmconst"
+	"github.com/openagent-go/agent/internal/wire"
 	"github.com/openagent-go/agent/internal/wire/wiretest"
 	"github.com/openagent-go/agent/llm"
 	"github.com/openagent-go/agent/llm/llmtest"
@@ -195,7 +196,7 @@ func TestBlocking(t *testing.T) {
 }
 
 func TestAbsurdUsage(t *testing.T) {
-	for in, want := range map[string]int{"-5": 0, "1e300": 1 << 40, "1e999": 1 << 40, `"x"`: 0, "null": 10, "12.0": 12, "[1]": 0} {
+	for in, want := range map[string]int{"-5": 0, "1e300": wire.MaxCount, "1e999": wire.MaxCount, `"x"`: 0, "null": 10, "12.0": 12, "[1]": 0} {
 		got, err := play(t, events, framed(msgStart, `{"type":"message_delta","delta":{"stop_reason":"end_turn"},"usage":{"input_tokens":`+in+`}}`, msgStop), 0, nil, false)
 		if err != nil || got.Usage.Input != want {
 			t.Errorf("%s: %+v, %v", in, got, err)

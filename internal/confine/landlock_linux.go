@@ -42,6 +42,8 @@ const (
 )
 
 const (
+	errNoLandlock  = textError("the kernel has no Landlock: Linux 6.2 is needed, built with CONFIG_SECURITY_LANDLOCK")
+	errLandlockOff = textError("the kernel's Landlock is switched off: add landlock to its parameter lsm")
 	errOldLandlock = textError("the kernel's Landlock is too old: Linux 6.2 is needed")
 	errManyRules   = textError("too many files lie beside the hidden ones")
 )
@@ -51,6 +53,10 @@ const (
 func LandlockVersion() (int, error) {
 	v, _, errno := unix.Syscall(unix.SYS_LANDLOCK_CREATE_RULESET, 0, 0, unix.LANDLOCK_CREATE_RULESET_VERSION)
 	switch {
+	case errno == unix.ENOSYS:
+		return 0, errNoLandlock
+	case errno == unix.EOPNOTSUPP:
+		return 0, errLandlockOff
 	case errno != 0:
 		return 0, &step{"asking for Landlock", errno}
 	case v < leastLandlock:

@@ -1,6 +1,7 @@
 package confine
 
 import (
+	"math"
 	"os"
 	"os/signal"
 	"syscall"
@@ -27,7 +28,7 @@ func run(p Plan, fd int) int {
 		fail("reading the plan", errPlan)
 	}
 	// Descriptors that the starter left open by mistake must not reach the program.
-	if err := unix.CloseRange(uint(keep), ^uint(0)>>32, unix.CLOSE_RANGE_CLOEXEC); err != nil {
+	if err := unix.CloseRange(uint(keep), math.MaxUint32, unix.CLOSE_RANGE_CLOEXEC); err != nil {
 		fail("closing descriptors", err)
 	}
 	if err := checkInherited(keep); err != nil {

@@ -97,7 +97,9 @@ func size(re *syntax.Regexp) int {
 
 // bound returns how many bytes the matcher may get at once: most, or less for a
 // large pattern.
-func (p *Pattern) bound(most int) int { return min(most, max(work/p.program, 64<<10)) }
+func (p *Pattern) bound(most int) int {
+	return int(min(int64(most), max(work/int64(p.program), 64<<10)))
+}
 
 // explain adds advice for the most frequent mistakes of models.
 func explain(pattern string, err error) error {

@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"math"
 	"path/filepath"
 	"runtime"
 	"strings"
@@ -95,7 +96,7 @@ func TestEncodings(t *testing.T) {
 		}
 	}
 	for _, e := range []Encoding{UTF8, UTF16} {
-		if e.Offset("abc", -5) != 0 || e.Offset("abc", 1<<40) != 3 {
+		if e.Offset("abc", -5) != 0 || e.Offset("abc", math.MaxInt) != 3 {
 			t.Errorf("%s: a place outside of the line", e)
 		}
 	}

@@ -230,7 +230,7 @@ func plainName(s string) string {
 func Dir() (string, error) {
 	dir := filepath.Join(os.TempDir(), "openagent-"+userName())
 	if err := os.Mkdir(dir, 0o700); err != nil && !errors.Is(err, fs.ErrExist) {
-		return "", fmt.Errorf("making the output folder: %w", err)
+		return "", fmt.Errorf("making the output folder: %w; set TMPDIR to a folder that can be written", err)
 	}
 	info, err := os.Lstat(dir)
 	if err != nil {

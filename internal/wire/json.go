@@ -230,8 +230,9 @@ func remade(raw json.RawMessage) json.RawMessage {
 // 0, and one that is too large becomes [MaxCount].
 type Count int
 
-// MaxCount is the largest Count.
-const MaxCount = 1 << 40
+// MaxCount is the largest Count. Four of them add up to an int, also where an int has 32
+// bits.
+const MaxCount = min(1<<40, math.MaxInt>>2)
 
 // UnmarshalJSON takes any JSON.
 func (c *Count) UnmarshalJSON(data []byte) error {

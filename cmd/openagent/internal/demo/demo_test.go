@@ -455,7 +455,7 @@ func TestDemoNumbers(t *testing.T) {
 			t.Errorf("plural(%d) = %q, want %q", n, got, want)
 		}
 	}
-	for n, want := range map[int]string{7: "7 bytes", 2048: "2 KB", 3 << 20: "3.0 MB", 5 << 29: "2.5 GB"} {
+	for n, want := range map[int]string{7: "7 bytes", 2048: "2 KB", 3 << 20: "3.0 MB", 3 << 29: "1.5 GB"} {
 		if got := bytesOf(n); got != want {
 			t.Errorf("bytesOf(%d) = %q, want %q", n, got, want)
 		}

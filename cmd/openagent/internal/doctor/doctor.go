@@ -6,6 +6,7 @@ package doctor
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"os/exec"
@@ -122,6 +123,17 @@ func program(name, missing string, files ...string) Finding {
 	return Finding{Name: name, OK: false, Detail: missing}
 }
 
+// tryWriting writes a file as large as a short session into a folder, and removes it.
+func tryWriting(dir string) error {
+	f, err := os.CreateTemp(dir, ".doctor-")
+	if err != nil {
+		return err
+	}
+	defer os.Remove(f.Name())
+	_, err = f.Write(make([]byte, 64<<10))
+	return errors.Join(err, f.Close())
+}
+
 func examineHome(h *cli.IO) Finding {
 	const name = "home"
 	home, err := h.Home()
@@ -131,12 +143,9 @@ func examineHome(h *cli.IO) Finding {
 	if err := os.MkdirAll(filepath.Join(home, "sessions"), 0o700); err != nil {
 		return Finding{Name: name, OK: false, Detail: fmt.Sprintf("sessions cannot be kept: %v; set OPENAGENT_HOME", err)}
 	}
-	f, err := os.CreateTemp(home, ".doctor-")
-	if err != nil {
+	if err := tryWriting(home); err != nil {
 		return Finding{Name: name, OK: false, Detail: fmt.Sprintf("sessions cannot be kept: %v; set OPENAGENT_HOME", err)}
 	}
-	f.Close()
-	os.Remove(f.Name())
 	return Finding{Name: name, OK: true, Detail: filepath.Join(home, "sessions") + " can be written"}
 }
 
