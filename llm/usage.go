@@ -25,7 +25,8 @@ const maxTokenCount = min(1<<40, math.MaxInt>>2)
 
 // Add returns the sum of u and v. Negative counts are taken as 0, huge ones saturate.
 func (u Usage) Add(v Usage) Usage {
-	add := func(a, b int) int { return min(max(a, 0)+min(max(b, 0), maxTokenCount), maxTokenCount) }
+	count := func(n int) int { return min(max(n, 0), maxTokenCount) }
+	add := func(a, b int) int { return count(count(a) + count(b)) }
 	return Usage{
 		Input: add(u.Input, v.Input), Output: add(u.Output, v.Output),
 		CacheRead: add(u.CacheRead, v.CacheRead), CacheWrite: add(u.CacheWrite, v.CacheWrite),

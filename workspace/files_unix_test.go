@@ -28,6 +28,9 @@ func TestSpecialFilesAreRefused(t *testing.T) {
 		if f, err := w.Open(t.Context(), "", name); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("Open(%s) = %v, %v", name, f, err)
 		}
+		if os.Getuid() == 0 && want == "device" {
+			continue // without the check, the rest would replace the machine's own devices
+		}
 		if err := w.WriteFile(t.Context(), "", name, nil); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("WriteFile(%s): %v", name, err)
 		}
