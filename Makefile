@@ -3,7 +3,7 @@
 # make test   all tests
 # make sim    random programs for 60 s, see docs/simulator.md; make sim-long SEEDS=20000 runs more
 # make guards switches off one check of the code at a time, and runs the tests that must notice it; it takes long
-# make platforms  by hand: other processors, an empty root
+# make platforms  by hand: other processors, an empty root; see docs/platforms.md
 # make check  format, vet, staticcheck, tidy, other platforms
 
 GO ?= go

@@ -23,10 +23,13 @@ func TestEnvironments(t *testing.T) {
 			"model": cmdModel, "requests": cmdRequests, "asked": cmdAsked, "code": cmdCode, "field": cmdField, "lines": cmdLines,
 		},
 		Condition: func(name string) (bool, error) {
-			if name != "namespaces" {
-				return false, fmt.Errorf("there is no condition %s", name)
+			switch name {
+			case "namespaces":
+				return canLimit(), nil
+			case "pids":
+				return separatePids(), nil
 			}
-			return canLimit(), nil
+			return false, fmt.Errorf("there is no condition %s", name)
 		},
 	})
 }

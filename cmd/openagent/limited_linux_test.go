@@ -23,7 +23,7 @@ func init() { programs["limited"] = limited }
 //
 //	no-namespaces  no user namespace can be made
 //	no-landlock    the kernel has no Landlock
-//	large-pids     processes have numbers of seven digits
+//	large-pids     processes have numbers of seven digits; needs Linux 6.14
 //	read-only=DIR  the disk of a folder is mounted read-only
 //	full=DIR:KB    the disk of a folder has so many KB left
 //
@@ -100,6 +100,9 @@ func setLimit(limit string) error {
 	case "no-landlock":
 		return missingCall(unix.SYS_LANDLOCK_CREATE_RULESET)
 	case "large-pids":
+		if !separatePids() {
+			return errors.New("the number is that of the whole machine: Linux 6.14 is needed")
+		}
 		if err := unix.Mount("proc", "/proc", "proc", 0, ""); err != nil {
 			return err
 		}
@@ -118,6 +121,17 @@ func setLimit(limit string) error {
 		return fullDisk(dir, kb)
 	}
 	return errors.New("there is no such limit")
+}
+
+// separatePids reports whether each process namespace has a greatest number of its own.
+func separatePids() bool {
+	var name unix.Utsname
+	if unix.Uname(&name) != nil {
+		return false
+	}
+	var major, minor int
+	_, err := fmt.Sscanf(unix.ByteSliceToString(name.Release[:]), "%d.%d", &major, &minor)
+	return err == nil && (major > 6 || major == 6 && minor >= 14)
 }
 
 // missingCall has the kernel answer that it does not have a system call.
