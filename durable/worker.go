@@ -25,8 +25,8 @@ type Worker struct {
 	// after a restart. "": no session is bound to this worker.
 	Place string
 	// Agent returns the agent of a session. It is called each time when the worker takes the
-	// session, and the fields Sessions, CanUseTool and AskUser of the agent are set by the
-	// worker. The CanUseTool that it has is asked first. An AskUser that it has is asked in
+	// session, and the fields Sessions, CanUseTool, AskUser and AwaitAgents of the agent are set
+	// by the worker: a run waits for its background agents. The CanUseTool that it has is asked first. An AskUser that it has is asked in
 	// place of the worker's. Set [agent.Agent].Program, so that permission
 	// mode and rules stay with the session.
 	Agent func(ctx context.Context, at Where) (Hosted, error)
@@ -151,6 +151,7 @@ func (w *Worker) session(id string, hosted *Hosted, lost func()) *agent.Session 
 	own := *given
 	own.Sessions = w.Backend.Store(w.name(), lost)
 	own.CanUseTool = w.askWhile(given.CanUseTool)
+	own.AwaitAgents = true // the session is closed after the run, and they would be interrupted
 	if own.AskUser == nil {
 		own.AskUser = func(ctx context.Context, _ tool.Call, _ []tool.Question) ([]tool.Answer, error) {
 			if err := w.linger(ctx); err != nil {

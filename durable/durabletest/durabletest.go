@@ -63,6 +63,7 @@ func Run(t *testing.T, virtual bool, open func(t *testing.T) Pair) {
 		"behind a question":     behind,
 		"decided again":         secondly,
 		"late answer":           late,
+		"agents":                agents,
 	} {
 		t.Run(name, func(t *testing.T) {
 			if virtual {

@@ -169,7 +169,7 @@ func (w *parityWorld) agent(store session.Store) *agent.Agent {
 		}
 	})
 	return &agent.Agent{
-		Program: "parity", Sessions: store, Permissions: policy, Model: &llmtest.Model{Rule: w.answer},
+		Program: "parity", AwaitAgents: true, Sessions: store, Permissions: policy, Model: &llmtest.Model{Rule: w.answer},
 		Models: func(name string) (llm.Model, error) { return &llmtest.Model{ID: name, Rule: w.answer}, nil },
 		Tools:  []tool.Tool{lookup, w.tool(tool.Spec{Name: "note", Idempotent: true}), charge, w.tool(tool.Spec{Name: "refund"}), wait, delegate},
 		CanUseTool: func(_ context.Context, _ tool.Call, verdict permission.Decision) (permission.Decision, error) {
