@@ -313,7 +313,7 @@ func (s *Server) rewindFiles(ctx context.Context, l *live, open *agent.Session, 
 	}
 	switch {
 	case errors.Is(err, checkpoint.ErrNotFound), errors.Is(err, agent.ErrNoCheckpoint):
-		return nil, &Error{http.StatusConflict, "no_checkpoint", "the files of that time are not kept, or not any more", "rewind the conversation alone"}
+		return nil, &Error{http.StatusConflict, "no_checkpoint", "the files of that time are not kept here, or not any more; another machine may have them where the session was at work", "rewind the conversation alone"}
 	case err != nil:
 		return nil, err
 	}

@@ -110,7 +110,7 @@ func (s *Store) loadRecord(dir []string, id string) (Checkpoint, error) {
 	name := append(slices.Clone(dir), id+recordEnd)
 	data, err := s.read(maxRecord, name...)
 	if errors.Is(err, fs.ErrNotExist) {
-		return Checkpoint{}, fmt.Errorf("%w: %s", ErrNotFound, id)
+		return Checkpoint{}, fmt.Errorf("%w: %s in %s; it was dropped, or the session was at work on another machine", ErrNotFound, id, s.Dir)
 	}
 	if err != nil {
 		return Checkpoint{}, fmt.Errorf("reading a checkpoint: %w", err)

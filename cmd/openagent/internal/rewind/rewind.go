@@ -173,7 +173,7 @@ func (r *Rewinder) files(ctx context.Context, after int64, o Options) (*rewoundF
 	}
 	switch {
 	case errors.Is(err, checkpoint.ErrNotFound):
-		err = cli.Usagef("the files of that time are no longer saved: they were older than %s allows, or did not fit into %s", parts.CheckpointMaxAgeKey, parts.CheckpointQuotaKey)
+		err = cli.Usagef("the files of that time are not saved here: they were older than %s allows, did not fit into %s, or are on another machine where the session was at work", parts.CheckpointMaxAgeKey, parts.CheckpointQuotaKey)
 	case errors.Is(err, agent.ErrNoCheckpoint):
 		err = cli.Usagef("%w; --conversation rewinds the conversation alone", err)
 	}
