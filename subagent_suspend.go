@@ -45,7 +45,11 @@ func (p *parentRun) suspendCall(w *subagentTask) (parked bool) {
 // that fails, it records the end of the agent.
 func (l *activeRun) restartAgent(at event.AgentStart) {
 	b := l.s.subagents()
+	left := b.Left(at.Key) // it was suspended just now
 	b.Go(func(context.Context) {
+		if left != nil {
+			<-left
+		}
 		ctx := l.NewContext("agent/" + at.Key)
 		defer ctx.Cancel()
 		why := l.s.repeatCall(ctx, l.x, at)
@@ -106,6 +110,7 @@ func (s *Session) eachWaitingAgent(ctx context.Context, do func(child *Session) 
 	type below struct {
 		at    event.AgentStart
 		child *Session
+		left  <-chan struct{} // of one that was suspended just now
 	}
 	var agents []below
 	b := s.subagents()
@@ -113,8 +118,10 @@ func (s *Session) eachWaitingAgent(ctx context.Context, do func(child *Session) 
 		for _, at := range f.State.Agents().AtWork() {
 			live, has := b.Child(at.Key)
 			waits := subagents.Waits(f.State, at.Key)
-			if has && live != nil || !has && (waits || !at.Background && f.State.Call(at.Call).Open) {
-				agents = append(agents, below{at, live})
+			if has && waits {
+				agents = append(agents, below{at, nil, b.Left(at.Key)})
+			} else if has && live != nil || !has && (waits || !at.Background && f.State.Call(at.Call).Open) {
+				agents = append(agents, below{at, live, nil})
 			}
 		}
 		return nil
@@ -123,6 +130,13 @@ func (s *Session) eachWaitingAgent(ctx context.Context, do func(child *Session) 
 		return err
 	}
 	for _, a := range agents {
+		if a.left != nil {
+			select {
+			case <-a.left:
+			case <-ctx.Done():
+				return ctx.Err()
+			}
+		}
 		done, err := false, error(nil)
 		if a.child != nil {
 			done, err = do(a.child)

@@ -37,6 +37,7 @@ type work[S any] struct {
 	child    S // zero until Attach
 	attached bool
 	cancel   context.CancelCauseFunc
+	left     chan struct{} // closed when the task has ended
 }
 
 // A Work describes a task.
@@ -102,12 +103,14 @@ func (r *Registry[S]) Begin(ctx context.Context, w Work) (inner context.Context,
 		ctx = r.ctx
 	}
 	ctx, cancel := context.WithCancelCause(ctx)
-	r.works[w.Key] = work[S]{Work: w, cancel: cancel}
+	left := make(chan struct{})
+	r.works[w.Key] = work[S]{Work: w, cancel: cancel, left: left}
 	return ctx, func() {
 		cancel(nil)
 		r.mu.Lock()
 		delete(r.works, w.Key)
 		r.mu.Unlock()
+		close(left)
 		r.all.Done()
 	}, nil
 }
@@ -147,6 +150,13 @@ func (r *Registry[S]) Children() (list []S) {
 func (r *Registry[S]) Has(key string) bool {
 	_, ok := r.Child(key)
 	return ok
+}
+
+// Left returns a channel that is closed when a task has ended. Nil: the task is not running.
+func (r *Registry[S]) Left(key string) <-chan struct{} {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.works[key].left
 }
 
 // Stop stops a task and reports whether it was running.
