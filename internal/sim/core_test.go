@@ -86,7 +86,7 @@ type Fork struct {
 
 func (o Fork) run(w *world) {
 	h := w.session(o.Session)
-	if len(w.handles) >= 4 {
+	if len(w.handles) >= 5 {
 		return
 	}
 	through := int64(0)

@@ -16,6 +16,7 @@ type feature struct {
 	name  string
 	meets []string                                // the words for world.meet when it takes part
 	op    func(g *gen) Op                         // makes an operation; nil: none
+	then  func(g *gen) []Op                       // makes what often follows the operation; nil: nothing
 	call  func(g *gen, depth int) Call            // makes a call of the model; nil: none
 	agent func(w *world, l *life, a *agent.Agent) // builds the agent of a life with it; nil: nothing
 }
@@ -30,7 +31,10 @@ func init() { // a table that its own functions use
 		{name: "decider", meets: []string{"decider denies"}},
 		{name: "steer", meets: []string{"steering"}, op: func(g *gen) Op { return Steer{g.IntN(3), g.one(2)} }},
 		{name: "interrupt", meets: []string{"interrupt"}, op: func(g *gen) Op { return Interrupt{g.IntN(3)} }},
-		{name: "fork", meets: []string{"fork"}, op: func(g *gen) Op { return Fork{g.IntN(3), g.IntN(12)} }},
+		{name: "fork", meets: []string{"fork"}, op: func(g *gen) Op { return Fork{g.IntN(3), g.IntN(12)} },
+			then: func(g *gen) []Op {
+				return []Op{Resume{newest, !g.one(3)}, g.sleep(), Fork{newest, g.IntN(6)}, Resume{newest, !g.one(3)}}
+			}},
 		{name: "kill", meets: []string{"crash"}, op: func(g *gen) Op { return Kill{1 + g.IntN(25), pick(g, "before", "after", "torn")} }},
 		{name: "batch", meets: []string{"batch"}, call: func(g *gen, depth int) Call {
 			c := Call{Tool: "Batch"}
@@ -93,36 +97,43 @@ func generate(seed uint64) Program {
 	g := &gen{Rand: rand.New(rand.NewPCG(seed, 1))}
 	p := Program{Seed: seed, Wire: pick(g, "anthropic", "openai", "responses"), Disk: pick(g, "memory", "memory", "folder"),
 		Mode: pick(g, permission.Default, permission.Default, permission.Bypass, permission.Auto, permission.AcceptEdits, permission.DontAsk)}
+	rare := pick(g, 2, 3, 8) // few features take turns more often, and so meet each other in more ways
 	for _, f := range features {
-		if f.name != "always" && g.one(3) {
+		if f.name != "always" && g.one(rare) {
 			g.with = append(g.with, f)
 			p.With = append(p.With, f.name)
 		}
 	}
 	p.Ops = append(p.Ops, g.prompt(), g.sleep())
 	for range 2 + g.IntN(12) {
-		p.Ops = append(p.Ops, g.op(), g.sleep())
+		p.Ops = append(append(p.Ops, g.op()...), g.sleep())
 	}
 	return p
 }
 
-func (g *gen) op() Op {
+func (g *gen) op() []Op {
 	switch g.IntN(8) {
 	case 0, 1:
-		return g.prompt()
+		return []Op{g.prompt()}
 	case 2:
-		return Await{g.IntN(3)}
+		return []Op{Await{g.IntN(3)}}
 	case 3:
-		return Resume{g.IntN(3), !g.one(3)}
+		return []Op{Resume{g.IntN(3), !g.one(3)}}
 	}
 	for range 10 {
 		if len(g.with) > 0 {
 			if f := g.with[g.IntN(len(g.with))]; f.op != nil {
-				return f.op(g)
+				ops := []Op{f.op(g)}
+				if f.then != nil && g.one(2) {
+					n := g.IntN(5)
+					then := f.then(g)
+					ops = append(ops, then[:min(n, len(then))]...)
+				}
+				return ops
 			}
 		}
 	}
-	return g.sleep()
+	return []Op{g.sleep()}
 }
 
 func (g *gen) sleep() Op { return Sleep{time.Duration(1+g.IntN(150)) * time.Millisecond} }

@@ -173,10 +173,16 @@ func (w *world) end() {
 	w.life.cancel()
 }
 
+// newest is the number of the session that the host came to know last.
+const newest = -1
+
 // session returns the nth session that the host knows, opened for use.
 func (w *world) session(n int) *handle {
 	if len(w.handles) == 0 {
 		w.handles = append(w.handles, &handle{id: "s0"})
+	}
+	if n == newest {
+		n = len(w.handles) - 1
 	}
 	h := w.handles[n%len(w.handles)]
 	if h.open == nil {
