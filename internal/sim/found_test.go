@@ -1,0 +1,34 @@
+package sim
+
+import (
+	"testing"
+	"time"
+
+	"github.com/openagent-go/agent/permission"
+)
+
+// found are programs that have broken an invariant, with the mistake that they showed.
+var found = map[string]Program{
+	"a fork of a fork takes an approval": {Seed: 4, Ops: []Op{
+		Prompt{Name: "p1", Turns: []Turn{{Calls: []Call{{Tool: "act", Target: "x0"}, {Tool: "act", Target: "x3"}}}}},
+		Sleep{200 * time.Millisecond},
+		Fork{Back: 8},
+		Resume{Session: newest},
+		Sleep{60 * time.Millisecond},
+		Fork{Session: newest, Back: 3}}},
+	"an approval counts again after a rewind": {Seed: 4, Ops: []Op{
+		Prompt{Name: "p1", Turns: []Turn{{Calls: []Call{{Tool: "act", Target: "x0"}}}}},
+		Sleep{200 * time.Millisecond},
+		Rewind{Back: 5}}},
+	"a rewind to before a rewind": {Seed: 5, Mode: permission.Bypass, Ops: []Op{
+		Prompt{Name: "p1", Turns: []Turn{{Calls: []Call{{Tool: "look"}}}}},
+		Sleep{110 * time.Millisecond},
+		Rewind{Back: 5},
+		Rewind{Back: 1}}},
+}
+
+func TestFound(t *testing.T) {
+	for name, p := range found {
+		t.Run(name, func(t *testing.T) { hold(t, p) })
+	}
+}
