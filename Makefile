@@ -50,11 +50,11 @@ test: servers
 	else echo "no acceptance cases at $(ACCEPTANCE): skipped"; fi
 
 sim:
-	$(GO) test ./internal/sim -count=1 -v -run 'Programs' -for 60s | grep -v '^=== '
+	$(GO) test ./internal/sim -count=1 -v -run 'Programs|Found|SameRun' -for 60s | grep -v '^=== '
 
 SEEDS ?= 20000
 sim-long:
-	$(GO) test ./internal/sim -count=1 -v -run 'Programs' -seeds $(SEEDS) -timeout 0 | grep -v '^=== '
+	$(GO) test ./internal/sim -count=1 -v -run 'Programs|Found' -seeds $(SEEDS) -timeout 0 | grep -v '^=== '
 
 acceptance:
 	PROJECT=$(CURDIR) python3 $(ACCEPTANCE)
