@@ -48,7 +48,7 @@ func init() { // a table that its own functions use
 				a.Tools = append(a.Tools, w.delegateTool(l, "delegate", false))
 			}},
 		{name: "background agent", meets: []string{"background agent", "agent stopped"}, call: func(g *gen, depth int) Call { return subagentCall(g, depth, "aside") },
-			op:    func(g *gen) Op { return StopAgents{g.IntN(3)} },
+			op:    func(g *gen) Op { return StopAgents{} },
 			agent: func(w *world, l *life, a *agent.Agent) { a.Tools = append(a.Tools, w.delegateTool(l, "aside", true)) }},
 		{name: "plan mode", meets: []string{"plan mode", "plan left"}, agent: planMode, call: func(g *gen, depth int) Call {
 			return Call{Tool: pick(g, "EnterPlanMode", "EnterPlanMode", "ExitPlanMode")}

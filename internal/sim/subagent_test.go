@@ -43,12 +43,16 @@ func subagentCall(g *gen, depth int, name string) Call {
 	return Call{Tool: name, Target: c.Target, Turns: turns}
 }
 
-// StopAgents stops the agents of a session that work.
-type StopAgents struct{ Session int }
+// StopAgents stops the agents of all sessions that work.
+type StopAgents struct{}
 
 func (o StopAgents) run(w *world) {
-	h := w.session(o.Session)
-	for _, a := range h.open.Children() {
-		w.note("agent stopped", h.open.StopAgent(a.Session))
+	for _, h := range w.handles {
+		if h.open == nil {
+			continue
+		}
+		for _, a := range h.open.Children() {
+			w.note("agent stopped", h.open.StopAgent(a.Session))
+		}
 	}
 }
