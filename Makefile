@@ -50,7 +50,7 @@ test: servers
 	else echo "no acceptance cases at $(ACCEPTANCE): skipped"; fi
 
 sim:
-	$(GO) test ./internal/sim -count=1 -v -run 'Programs|Found|SameRun' -for 60s | grep -v '^=== '
+	$(GO) test ./internal/sim -count=1 -v -run 'Programs|Found|SameRun|Cut' -for 60s | grep -v '^=== '
 
 SEEDS ?= 20000
 sim-long:

@@ -45,6 +45,7 @@ type world struct {
 	violated []Violation
 	met      map[string]bool // features that took part
 	lines    []string        // the trace
+	said     []string
 	ran      []ran
 	people   people
 	watching []*watcher
@@ -87,6 +88,7 @@ type Outcome struct {
 	Steps      int
 	Trace      []string
 	Journals   string
+	Said       []string // the conversation of the first session before the last prompt
 }
 
 // run runs a program in a bubble of its own.
@@ -99,7 +101,7 @@ func run(t *testing.T, p Program) (out Outcome) {
 		if r := recover(); r != nil {
 			w.wrong("released", "%v", r)
 		}
-		out = Outcome{w.violated, w.met, int(w.steps.Load()), w.lines, w.journals()}
+		out = Outcome{w.violated, w.met, int(w.steps.Load()), w.lines, w.journals(), w.said}
 	}()
 	cryptotest.SetGlobalRandom(t, p.Seed)
 	sessionid.Reset()
@@ -236,6 +238,9 @@ func (w *world) settle() {
 	for n := range w.handles {
 		h := w.session(n)
 		w.finish(n)
+		if n == 0 {
+			w.said = w.conversation(h)
+		}
 		name := fmt.Sprint("end", n)
 		w.mu.Lock()
 		w.scripts[name] = nil
