@@ -329,10 +329,16 @@ func TestTooLargeWithoutCompaction(t *testing.T) {
 // answered after at most two that are not. Where compactions have not helped it is
 // compacted by hand, as the error says.
 func TestNeverStuck(t *testing.T) {
-	seed := uint64(1)
+	seeds := []uint64{1, 1795778532072606117} // the second: a large message after three compactions that have not helped
 	if os.Getenv("CI") == "" {
-		seed = uint64(time.Now().UnixNano())
+		seeds = append(seeds, uint64(time.Now().UnixNano()))
 	}
+	for _, seed := range seeds {
+		t.Run(fmt.Sprint(seed), func(t *testing.T) { neverStuck(t, seed) })
+	}
+}
+
+func neverStuck(t *testing.T, seed uint64) {
 	rnd := rand.New(rand.NewPCG(seed, 0))
 	ends, cuts := map[event.EndReason]int{}, 0
 	size := func(most int) int { return int(math.Pow(float64(most), rnd.Float64())) }

@@ -291,7 +291,7 @@ func (p *planner) compact() bool {
 	switch {
 	case trigger == "":
 		return false
-	case trigger == fact.Overflow && k.cutsOnly():
+	case trigger == fact.Overflow && (k.cutsOnly() || k.answers == 0 && c != nil && c.misses >= maxMisses): // then there is nothing to compact, not even by hand
 		p.add(k.cut(false))
 	case c != nil && c.misses >= maxMisses && trigger != fact.Manual:
 		p.record(k.failed(trigger, fmt.Sprintf("the conversation comes near the end of the context window, and %d compactions in a row have not helped: %s; compact it by hand, take a model with a larger window, or begin a new session", c.misses, c.why)))
