@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"regexp"
+	"slices"
 	"strings"
 
 	"github.com/openagent-go/agent/cmd/openagent/internal/cli"
@@ -67,6 +68,9 @@ type recordedServers struct {
 	instructions string
 }
 
+// resourceTools are the tools that read the resources of servers.
+var resourceTools = []string{"ListMcpResources", "ReadMcpResource"}
+
 // dateLine is the line of a system prompt that changes each day.
 var dateLine = regexp.MustCompile(`(?m)^Date: .*$`)
 
@@ -79,7 +83,7 @@ func newRecordedServers(c fact.Configured, facts []event.Event, system string) *
 		}
 	}
 	for _, t := range c.Tools {
-		if strings.HasPrefix(t.Name, "mcp__") {
+		if strings.HasPrefix(t.Name, "mcp__") || slices.Contains(resourceTools, t.Name) {
 			s.tools = append(s.tools, recordedTool{t, classes})
 		}
 	}

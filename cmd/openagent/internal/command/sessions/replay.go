@@ -151,13 +151,20 @@ func compareReplay(ctx context.Context, h *cli.IO, o *sessionsOptions, store ses
 	return nil
 }
 
+// maxShown is how many differences are shown to people.
+const maxShown = 20
+
 // text is the result for people.
 func (r replayed) text(h *cli.IO) string {
 	if r.Same {
 		return fmt.Sprintf("session %s: %s, no difference\n", r.Session, cli.Plural(r.Facts, "fact"))
 	}
 	var b strings.Builder
-	for _, d := range r.Differences {
+	for i, d := range r.Differences {
+		if i == maxShown {
+			fmt.Fprintf(&b, "… and %d more; --output-format json has all\n", len(r.Differences)-i)
+			break
+		}
 		if d.Session != r.Session {
 			fmt.Fprintf(&b, "agent %s, ", d.Session)
 		}
