@@ -149,9 +149,28 @@ func (r *rerunSession) Child(start event.AgentStart, recorded *fact.Configured) 
 	own.Sessions = r.s.childStore(r.s.store())
 	for _, t := range recorded.Tools {
 		own.AllowedTools = append(own.AllowedTools, t.Name)
+		if r.run.x.Tool(t.Name) == nil {
+			own.Tools = append(slices.Clip(own.Tools), recordedTool{t, r.world})
+		}
 	}
 	own.parentLink = &parentLink{parent: r.s, defined: &definition, call: start.Call, kind: recorded.Agent, only: own.parentLink.only, prompt: own.parentLink.prompt}
 	return rerunOf(own, start.Session, r.world)
+}
+
+// A recordedTool stands for a tool of a sub-agent's own definition.
+type recordedTool struct {
+	fact.Tool
+	world *rerun.World
+}
+
+func (t recordedTool) Spec() tool.Spec {
+	return tool.Spec{Name: t.Name, Aliases: t.Aliases, Description: t.Description, Input: t.Input, ReadOnly: t.ReadOnly, Idempotent: t.Idempotent, Barrier: t.Barrier, Deferred: t.Deferred}
+}
+
+func (t recordedTool) Classify(call tool.Call) tool.Traits { return t.world.Traits(call) }
+
+func (t recordedTool) Run(context.Context, tool.Call) (*tool.Result, error) {
+	return tool.Errorf("the tool %s is only on record", t.Name), nil
 }
 
 // A rerunDriver answers for the driver of a run in the words of the record.

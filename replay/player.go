@@ -52,6 +52,9 @@ func (p *player) read(ctx context.Context) error {
 		}
 		p.facts = append(p.facts, e)
 		p.learn(e.Data)
+		if a, ok := e.Data.(fact.Authorized); ok {
+			p.traits[[2]string{p.id, a.Call}] = a.Class
+		}
 	}
 	return nil
 }

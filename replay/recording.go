@@ -24,8 +24,8 @@ var future = time.Date(9999, 1, 1, 0, 0, 0, 0, time.UTC)
 
 // A recording is what a replay of a session and its sub-agents shares.
 type recording struct {
-	models      map[string]llm.Info // by name
-	first       string              // the model of the first prompt
+	models      map[string]llm.Info       // by name
+	traits      map[[2]string]tool.Traits // recorded effects, by session and call
 	run         func(tool.Call) bool
 	watch       func(event.Event)
 	differences []Difference

@@ -83,16 +83,11 @@ func (s *Session) Replay(ctx context.Context) ([]Difference, error) {
 	if a.Sessions == nil {
 		return nil, errors.New("replay: there is no store to read the session from; set Store, or the Agent's Sessions")
 	}
-	all := &recording{models: map[string]llm.Info{}, run: s.RunTool, watch: s.Watch}
-	world := &rerun.World{Model: all.model, Callback: all.callback, RunTool: all.runTool, Checkpoint: all.checkpoint}
+	all := &recording{models: map[string]llm.Info{}, traits: map[[2]string]tool.Traits{}, run: s.RunTool, watch: s.Watch}
+	world := &rerun.World{Model: all.model, Callback: all.callback, RunTool: all.runTool, Traits: func(call tool.Call) tool.Traits { return all.traits[[2]string{call.Session, call.ID}] }, Checkpoint: all.checkpoint}
 	p := &player{recording: all, id: s.ID, store: a.Sessions}
 	if err := p.read(ctx); err != nil {
 		return nil, fmt.Errorf("replay: %w", err)
-	}
-	if len(p.facts) > 0 && all.model("").Name() == "" {
-		if c := p.configured(); c != nil {
-			all.first = c.Model
-		}
 	}
 	p.session = rerun.Open(&a, s.ID, world)
 	if err := p.play(ctx); err != nil {

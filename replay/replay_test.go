@@ -31,6 +31,7 @@ var (
 	write  = tool.Func(tool.Spec{Name: "write"}, func(_ context.Context, in number) (string, error) { return fmt.Sprint("wrote ", in.N), nil })
 	fails  = tool.Func(tool.Spec{Name: "fails", ReadOnly: true}, func(context.Context, number) (string, error) { return "", errors.New("no luck") })
 	panics = tool.Func(tool.Spec{Name: "panics", ReadOnly: true}, func(context.Context, number) (string, error) { panic("broken") })
+	own    = tool.Func(tool.Spec{Name: "own", Aliases: []string{"mine"}, ReadOnly: true}, func(context.Context, number) (string, error) { return "the sub-agent's own", nil })
 	long   = tool.Func(tool.Spec{Name: "long", ReadOnly: true}, func(_ context.Context, in number) (string, error) {
 		return strings.Repeat("many words in a line\n", 3000+in.N), nil
 	})
@@ -273,7 +274,7 @@ func TestReplayErrors(t *testing.T) {
 func delegate(background bool) tool.Tool {
 	return tool.New(tool.Spec{Name: "delegate", Idempotent: true}, func(ctx context.Context, call tool.Call, in number) (*tool.Result, error) {
 		p, _ := agent.ParentOf(ctx)
-		c := agent.Child{Agent: &agent.Agent{Name: "helper", System: "Help.", Model: llmtest.Script(llmtest.Call(use("double", in.N)), llmtest.Say("helped"))}, Call: call.ID, Input: agent.Input{Text: fmt.Sprint("work ", in.N)}}
+		c := agent.Child{Agent: &agent.Agent{Name: "helper", System: "Help.", Tools: []tool.Tool{double, own}, Model: llmtest.Script(llmtest.Call(use("double", in.N), use("own", in.N)), llmtest.Say("helped"))}, Call: call.ID, Input: agent.Input{Text: fmt.Sprint("work ", in.N)}}
 		if background {
 			id, err := p.Start(ctx, c, nil)
 			return tool.Text(id), err

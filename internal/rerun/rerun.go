@@ -24,6 +24,8 @@ type World struct {
 	Callback func() executor.Callback
 	// RunTool runs a call.
 	RunTool func(ctx context.Context, t tool.Tool, call tool.Call) toolrun.Outcome
+	// Traits returns the recorded effects of a call, for a tool that only its sub-agent has.
+	Traits func(call tool.Call) tool.Traits
 	// Checkpoint saves the files.
 	Checkpoint func(context.Context, engine.TakeCheckpoint) (string, error)
 }
