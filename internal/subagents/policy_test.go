@@ -110,6 +110,11 @@ func TestAbove(t *testing.T) {
 	if got := d.Decide(edit); got.Behavior != permission.Denied {
 		t.Errorf("a denied tool: %v", got)
 	}
+	p.policy, p.mode = permission.Policy{}, permission.Plan
+	if got := d.Decide(edit); got.Behavior != permission.Denied {
+		t.Errorf("a change in plan mode, which no approval lifts: %v", got)
+	}
+	p.mode = permission.Default
 	p.policy = permission.Policy{Deny: rules("Read(/w/.env)")}
 	if c := d.(concealer); !c.Conceals("/w/.env") || c.Conceals("/w/a") || !c.ConcealsIn("/w") {
 		t.Error("a file that the parent may not read is shown to its agent")

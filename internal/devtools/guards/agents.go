@@ -11,6 +11,14 @@ var agents = []Guard{
 		Tests: in("internal/subagents", "TestAbove"),
 	},
 	{
+		Name:     "plan mode at every depth",
+		Prevents: "A sub-agent changes files while its parent is in plan mode.",
+		Edits: off("internal/subagents/policy.go",
+			"	if d := rules.Waits(&r); d != nil {\n		return *d\n	}",
+			""),
+		Tests: in("internal/subagents", "TestAbove"),
+	},
+	{
 		Name:     "unreadable files at every depth",
 		Prevents: "A sub-agent sees files that its parent may not read.",
 		Edits: off("internal/subagents/policy.go",

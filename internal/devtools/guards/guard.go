@@ -70,6 +70,7 @@ func all() []area {
 		{"Processes and the sandbox", machine},
 		{"Models, servers and hosts", peers},
 		{"Serving sessions", server},
+		{"Many machines", many},
 		{"Features together", mends},
 	}
 }

@@ -123,6 +123,14 @@ var limits = []Guard{
 		Tests: in("internal/driver", "TestSync"),
 	},
 	{
+		Name:     "prompts on disk before the run",
+		Prevents: "A prompt is acknowledged that a power cut takes away.",
+		Edits: off("internal/fact/table.go",
+			"	{\"\", event.UserMessage{}, SyncNow},",
+			"	{\"\", event.UserMessage{}, SyncLater},"),
+		Tests: in(".", "TestSync"),
+	},
+	{
 		Name:     "panics of the loop",
 		Prevents: "A fault in the program ends the process, or leaves the caller waiting.",
 		Edits: off("internal/driver/run.go",

@@ -11,6 +11,22 @@ var mends = []Guard{
 		Tests: in("internal/executor", "TestRuleAllowsWhatAsks"),
 	},
 	{
+		Name:     "an interrupt ends the agents in the background",
+		Prevents: "Agents in the background go on after an interrupt.",
+		Edits: off("subagent_stop.go",
+			"		return f.Reason != event.Suspended",
+			"		return false"),
+		Tests: in(".", "TestInterruptEndsAgents"),
+	},
+	{
+		Name:     "a change of mode reaches agents at work",
+		Prevents: "An agent in the background changes files after the mode became plan.",
+		Edits: off("subagent_stop.go",
+			"	return subagents.Stricter(mode, a.parentLink.parent.currentMode())",
+			"	return subagents.Stricter(mode, \"\")"),
+		Tests: in(".", "TestModeHoldsForWorkingAgents"),
+	},
+	{
 		Name:     "variables of the settings are secret",
 		Prevents: "The values of the setting env are shown in outputs.",
 		Edits: off("cmd/openagent/internal/settings/settings.go",
