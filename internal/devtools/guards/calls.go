@@ -56,7 +56,8 @@ var calls = []Guard{
 		Edits: off("internal/executor/executor.go",
 			"	if d := x.Recheck(e.Mode, x.toolOf(j), &j.Call, &j.Class); d != nil {",
 			"	if d := x.Recheck(e.Mode, x.toolOf(j), &j.Call, &j.Class); d != nil && e.Mode == \"\" {"),
-		Tests: in("internal/executor", "TestRecheck"),
+		Tests:     in("internal/executor", "TestRecheck"),
+		Simulated: true,
 	},
 	{
 		Name:     "changed input is judged",
@@ -196,7 +197,8 @@ var calls = []Guard{
 		Edits: off("internal/engine/calls_state.go",
 			"	case !c.class.ReadOnly && !c.spec.Idempotent:",
 			"	case c.id == \"\":"),
-		Tests: in("internal/engine", "TestScenarios/crash"),
+		Tests:     in("internal/engine", "TestScenarios/crash"),
+		Simulated: true,
 	},
 	{
 		Name:     "calls that kill the program",

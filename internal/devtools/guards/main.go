@@ -13,6 +13,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"flag"
 	"fmt"
 	"os"
@@ -62,6 +63,15 @@ func try(ctx context.Context, run string, jobs int, update, simulator, whole boo
 	if !whole {
 		if unfit, err = baseline(ctx, root, guards); err != nil {
 			return err
+		}
+	}
+
+	if simulator {
+		switch noticed, err := simulate(ctx, root, Guard{}); {
+		case err != nil:
+			return err
+		case noticed:
+			return errors.New("the simulator finds something with all guards on: repair that first")
 		}
 	}
 
