@@ -30,7 +30,7 @@ const (
 
 // with changes a book under its lock.
 func (d dir) with(ctx context.Context, book string, do func(*ledger)) (err error) {
-	if err := os.MkdirAll(d.path, 0o700); err != nil {
+	if err := safefile.MkdirAll(d.path, 0o700); err != nil {
 		return fmt.Errorf("making the folder of quotas: %w", err)
 	}
 	sum := sha256.Sum256([]byte(book))

@@ -13,19 +13,19 @@ import (
 )
 
 // loadBlob returns the content named hash, of at most limit bytes.
-func loadBlob(d disk, folder, hash string, limit int64) ([]byte, error) {
+func loadBlob(folder, hash string, limit int64) ([]byte, error) {
 	if b, err := hex.DecodeString(hash); err != nil || len(b) != 32 {
 		return nil, errors.New("its name is not a SHA-256")
 	}
-	data, err := readBlob(d, filepath.Join(folder, blobsName, hash), limit)
+	data, err := readBlob(filepath.Join(folder, blobsName, hash), limit)
 	if err == nil && newBlob(data).hash != hash {
 		err = errors.New("its content was altered")
 	}
 	return data, err
 }
 
-func readBlob(d disk, path string, limit int64) ([]byte, error) {
-	f, err := d.open(path, os.O_RDONLY)
+func readBlob(path string, limit int64) ([]byte, error) {
+	f, err := safefile.Open(path, os.O_RDONLY)
 	if err != nil {
 		return nil, err
 	}
@@ -46,24 +46,24 @@ func readBlob(d disk, path string, limit int64) ([]byte, error) {
 
 // storeBlobs brings blobs to the disk, names included. The caller holds the
 // session's lock.
-func storeBlobs(d disk, folder string, blobs []blob) error {
+func storeBlobs(folder string, blobs []blob) error {
 	folder = filepath.Join(folder, blobsName)
-	if err := makeFolder(d, folder); err != nil {
+	if err := makeFolder(folder); err != nil {
 		return err
 	}
 	for _, b := range blobs {
-		if err := storeBlob(d, folder, b); err != nil {
+		if err := storeBlob(folder, b); err != nil {
 			return fmt.Errorf("storing a blob: %w", err)
 		}
 	}
-	return d.syncFolder(folder)
+	return safefile.SyncFolder(folder)
 }
 
 // storeBlob writes a blob unless it is there. One that was damaged is replaced.
-func storeBlob(d disk, folder string, b blob) error {
+func storeBlob(folder string, b blob) error {
 	path := filepath.Join(folder, b.hash)
-	if old, err := readBlob(d, path, int64(len(b.data))); err == nil && bytes.Equal(old, b.data) {
+	if old, err := readBlob(path, int64(len(b.data))); err == nil && bytes.Equal(old, b.data) {
 		return nil
 	}
-	return safefile.Replacement{Temp: "part", Sync: safefile.SyncContent, Disk: replacer{d}}.Bytes(path, b.data)
+	return safefile.Replacement{Temp: blobPart, Sync: safefile.SyncContent}.Bytes(path, b.data)
 }

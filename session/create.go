@@ -35,7 +35,7 @@ func (d folderStore) Create(ctx context.Context, header Header, facts []event.Ev
 		a.event(e)
 	}
 	return d.compose(ctx, &a, func(folder string, w io.Writer) error {
-		return writeAll(d.system(), folder, w, header, each(facts))
+		return writeAll(folder, w, header, each(facts))
 	})
 }
 
@@ -51,12 +51,12 @@ func (d folderStore) forkWhole(ctx context.Context, src Store, from Info, to str
 		return err
 	}
 	path := filepath.Join(folder, journalName)
-	journal, err := d.system().open(path, os.O_RDONLY)
+	journal, err := safefile.Open(path, os.O_RDONLY)
 	if err != nil {
 		return err
 	}
 	defer journal.Close()
-	o := origin{disk: d.system(), folder: folder, journal: journal}
+	o := origin{folder: folder, journal: journal}
 	o.about.Header = Header{Session: to, Created: created(time.Time{}), Dir: from.Dir, Branch: from.Branch, Agent: from.Agent}
 	o.about.Updated = o.about.Header.Created
 	s := newScanner(path, io.NewSectionReader(journal, 0, math.MaxInt64), 64<<10)
@@ -82,9 +82,8 @@ func (d folderStore) forkWhole(ctx context.Context, src Store, from Info, to str
 
 // An origin describes the session that a fork is made from.
 type origin struct {
-	disk       disk
 	folder     string
-	journal    file
+	journal    safefile.File
 	begin, end int64    // where the lines of the facts are
 	torn       []byte   // unfinished record after them
 	blobs      []string // that they name
@@ -95,7 +94,7 @@ type origin struct {
 // survey checks the facts up to number through, or to the end, and collects their blobs and
 // agents.
 func (o *origin) survey(ctx context.Context, s *scanner, id string, through int64) error {
-	load := func(hash string, limit int64) ([]byte, error) { return loadBlob(o.disk, o.folder, hash, limit) }
+	load := func(hash string, limit int64) ([]byte, error) { return loadBlob(o.folder, hash, limit) }
 	_, err := s.header(id)
 	o.begin = s.end
 	known := map[string]bool{}
@@ -187,22 +186,22 @@ func (o *origin) share(folder string) error {
 		return nil
 	}
 	folder = filepath.Join(folder, blobsName)
-	if err := makeFolder(o.disk, folder); err != nil {
+	if err := makeFolder(folder); err != nil {
 		return err
 	}
 	for _, hash := range o.blobs {
-		if o.disk.link(filepath.Join(o.folder, blobsName, hash), filepath.Join(folder, hash)) == nil {
+		if safefile.Link(filepath.Join(o.folder, blobsName, hash), filepath.Join(folder, hash)) == nil {
 			continue
 		}
-		data, err := loadBlob(o.disk, o.folder, hash, maxLine)
+		data, err := loadBlob(o.folder, hash, maxLine)
 		if err == nil {
-			err = storeBlob(o.disk, folder, blob{hash, data})
+			err = storeBlob(folder, blob{hash, data})
 		}
 		if err != nil {
 			return fmt.Errorf("copying blob %s: %w", hash, err)
 		}
 	}
-	return o.disk.syncFolder(folder)
+	return safefile.SyncFolder(folder)
 }
 
 // compose makes the session that a describes. The file filled by write becomes the journal
@@ -214,30 +213,48 @@ func (d folderStore) compose(ctx context.Context, a *summary, write func(folder 
 	if err := cmp.Or(err, ctx.Err()); err != nil {
 		return err
 	}
-	disk := d.system()
-	if err := makeFolders(disk, filepath.Dir(folder)); err != nil {
+	if err := makeFolders(filepath.Dir(folder)); err != nil {
 		return err
 	}
-	made := os.Mkdir(folder, 0o700) == nil
-	if err := makeFolder(disk, folder); err != nil {
-		return err
-	}
-	lock, err := acquire(filepath.Join(folder, lockName))
+	made := safefile.Mkdir(folder, 0o700) == nil
+	lock, err := begin(folder)
 	if err != nil {
-		return fmt.Errorf("locking %s: %w", folder, err)
+		if made {
+			_ = safefile.Remove(folder) // unless someone else begins the session
+		}
+		return err
 	}
 	if err := d.vacant(ctx, id); err != nil { // someone else may have been faster
 		return errors.Join(err, lock.release())
 	}
 	path := filepath.Join(folder, journalName)
-	if err := putWhole(disk, lock, path, func(w io.Writer) error { return write(folder, w) }); err != nil {
+	if err := putWhole(lock, path, func(w io.Writer) error { return write(folder, w) }); err != nil {
 		return errors.Join(err, undo(folder, made, lock))
 	}
-	if info, err := os.Lstat(path); err == nil {
+	if info, err := safefile.Lstat(path); err == nil {
 		a.Size = info.Size()
-		_ = a.write(disk, folder) // the journal is the truth
+		_ = a.write(folder) // the journal is the truth
 	}
 	return lock.release()
+}
+
+// begin makes the folder of a session, locks it, and removes the temporary files that a crash
+// has left there.
+func begin(folder string) (*lock, error) {
+	if err := makeFolder(folder); err != nil {
+		return nil, err
+	}
+	lock, err := acquire(filepath.Join(folder, lockName))
+	if errors.Is(err, ErrBusy) {
+		return nil, ErrBusy
+	}
+	if err != nil {
+		return nil, fmt.Errorf("locking %s: %w", folder, err)
+	}
+	for _, name := range []string{journalName + partEnd, filepath.Join(blobsName, blobPart), summaryName + partEnd} {
+		_ = safefile.Remove(filepath.Join(folder, name)) // else it is overwritten some day
+	}
+	return lock, nil
 }
 
 // vacant fails with [ErrExists] where there is a session named id.
@@ -253,14 +270,14 @@ func (d folderStore) vacant(ctx context.Context, id string) error {
 }
 
 // putWhole writes a journal aside, and gives it its name when it is on the disk.
-func putWhole(d disk, lock *lock, path string, write func(io.Writer) error) error {
-	r := safefile.Replacement{Temp: journalName + ".part", Sync: safefile.SyncContent, Ready: lock.held, Disk: replacer{d}}
+func putWhole(lock *lock, path string, write func(io.Writer) error) error {
+	r := safefile.Replacement{Temp: journalName + partEnd, Sync: safefile.SyncContent, Ready: lock.held}
 	if err := r.Stream(path, write); err != nil {
 		return err
 	}
 	folder := filepath.Dir(path)
-	if err := errors.Join(d.syncFolder(folder), d.syncFolder(filepath.Dir(folder))); err != nil {
-		return errors.Join(err, os.Remove(path))
+	if err := errors.Join(safefile.SyncFolder(folder), safefile.SyncFolder(filepath.Dir(folder))); err != nil {
+		return errors.Join(err, safefile.Remove(path))
 	}
 	return nil
 }
@@ -271,10 +288,10 @@ func undo(folder string, made bool, lock *lock) error {
 	if !made || lock.held() != nil {
 		return lock.release()
 	}
-	err := errors.Join(os.RemoveAll(filepath.Join(folder, blobsName)), os.RemoveAll(filepath.Join(folder, agentsName)))
+	err := errors.Join(safefile.RemoveAll(filepath.Join(folder, blobsName)), safefile.RemoveAll(filepath.Join(folder, agentsName)))
 	if err := errors.Join(err, removeLock(lock)); err != nil {
 		return err
 	}
-	_ = os.Remove(folder) // unless someone begins the session just now
+	_ = safefile.Remove(folder) // unless someone begins the session just now
 	return nil
 }

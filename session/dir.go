@@ -7,8 +7,9 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
-	"os"
 	"path/filepath"
+
+	"github.com/openagent-go/agent/internal/safefile"
 )
 
 // Dir returns a store that keeps each session in its own folder, named after its id, in the
@@ -28,7 +29,6 @@ func Dir(path string) Store { return folderStore{Path: path} }
 
 type folderStore struct {
 	Path string // the folder of the sessions
-	disk disk   // nil: the system's
 }
 
 // Folder returns the folder of the sessions. The agent and the command find it so.
@@ -39,16 +39,11 @@ const (
 	tornName    = "journal.jsonl.torn"
 	blobsName   = "blobs"
 	lockName    = "lock"
+	partEnd     = ".part" // of the names of temporary files
+	blobPart    = "part"  // the temporary file of a blob
 )
 
 var errNoPath = errors.New("the session store has no path")
-
-func (d folderStore) system() disk {
-	if d.disk != nil {
-		return d.disk
-	}
-	return system{}
-}
 
 // folder returns the absolute path of a session's folder.
 func (d folderStore) folder(id string) (string, error) {
@@ -80,7 +75,7 @@ func (d folderStore) existing(ctx context.Context, id string) (string, error) {
 		return "", err
 	}
 	for _, name := range []string{folder, filepath.Join(folder, journalName)} {
-		switch info, err := os.Lstat(name); {
+		switch info, err := safefile.Lstat(name); {
 		case errors.Is(err, fs.ErrNotExist):
 			return "", notFound(id)
 		case err != nil:
@@ -111,22 +106,15 @@ func (d folderStore) open(ctx context.Context, id string, header Header) (*journ
 	if err := cmp.Or(err, ctx.Err()); err != nil {
 		return nil, err
 	}
-	disk := d.system()
-	if err := makeFolders(disk, filepath.Dir(folder)); err != nil {
+	if err := makeFolders(filepath.Dir(folder)); err != nil {
 		return nil, err
 	}
-	if err := makeFolder(disk, folder); err != nil {
-		return nil, err
-	}
-	lock, err := acquire(filepath.Join(folder, lockName))
-	if errors.Is(err, ErrBusy) {
-		return nil, ErrBusy
-	}
+	lock, err := begin(folder)
 	if err != nil {
-		return nil, fmt.Errorf("locking %s: %w", folder, err)
+		return nil, err
 	}
 	header.Session, header.Created = id, created(header.Created)
-	l := &journal{id: id, folder: folder, path: filepath.Join(folder, journalName), disk: disk, lock: lock}
+	l := &journal{id: id, folder: folder, path: filepath.Join(folder, journalName), lock: lock}
 	if err := l.open(header); err != nil {
 		return nil, errors.Join(err, l.Close())
 	}
@@ -158,8 +146,8 @@ func (d folderStore) Delete(ctx context.Context, id string) error {
 	if err := removeLock(lock); err != nil {
 		return fmt.Errorf("deleting session: %w", err)
 	}
-	_ = os.Remove(folder) // unless someone is creating the session again
-	if err := d.system().syncFolder(filepath.Dir(folder)); err != nil {
+	_ = safefile.Remove(folder) // unless someone is creating the session again
+	if err := safefile.SyncFolder(filepath.Dir(folder)); err != nil {
 		return fmt.Errorf("deleting session: %w", err)
 	}
 	return nil
@@ -168,16 +156,16 @@ func (d folderStore) Delete(ctx context.Context, id string) error {
 // clearFolder removes all files of a session's folder except the lock, the journal last:
 // until then the session is still listed and can be deleted again.
 func clearFolder(folder string) error {
-	entries, err := os.ReadDir(folder)
+	entries, err := safefile.ReadDir(folder)
 	if err != nil {
 		return err
 	}
 	for _, e := range entries {
 		if name := e.Name(); name != lockName && name != journalName {
-			if err := os.RemoveAll(filepath.Join(folder, name)); err != nil {
+			if err := safefile.RemoveAll(filepath.Join(folder, name)); err != nil {
 				return err
 			}
 		}
 	}
-	return os.Remove(filepath.Join(folder, journalName))
+	return safefile.Remove(filepath.Join(folder, journalName))
 }

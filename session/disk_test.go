@@ -15,6 +15,8 @@ import (
 
 	"github.com/openagent-go/agent/event"
 	"github.com/openagent-go/agent/internal/fact"
+	"github.com/openagent-go/agent/internal/faultdisk"
+	"github.com/openagent-go/agent/internal/safefile"
 	"github.com/openagent-go/agent/llm"
 )
 
@@ -39,124 +41,38 @@ func facts(s Store) (all []event.Event, err error) {
 }
 
 // quick is a disk that does not wait for anything to be synced.
-type quick struct{ disk }
+type quick struct{ safefile.System }
 
-func (d quick) syncFolder(string) error { return nil }
+func (quick) SyncFolder(string) error { return nil }
 
-func (d quick) open(name string, flag int) (file, error) {
-	f, err := d.disk.open(name, flag)
+func (d quick) Open(name string, flag int, mode fs.FileMode) (safefile.File, error) {
+	f, err := d.System.Open(name, flag, mode)
 	if err != nil {
 		return nil, err
 	}
-	return quickFile{f}, nil
+	return quickFile{f.(*os.File)}, nil
 }
 
-type quickFile struct{ file }
+type quickFile struct{ *os.File }
 
 func (quickFile) Sync() error { return nil }
 
-// full is a disk on which operations fail: number at, counting from 1, or all
-// from then on.
-type full struct {
-	disk
-	at    int
-	stays bool
-	done  int
-	err   error // nil: ENOSPC
+func (f quickFile) TryLock(mode safefile.Mode) (bool, error) { return safefile.TryLock(f.File, mode) }
+
+func (f quickFile) Unlock() error { return safefile.Unlock(f.File) }
+
+// quickly saves the waiting for what is synced below a folder, and returns it.
+func quickly(t testing.TB, path string) string {
+	t.Cleanup(safefile.Mount(path, quick{}))
+	return path
 }
 
-// failure is what operations fail with.
-func (d *full) failure() error {
-	if d.err != nil {
-		return d.err
-	}
-	return syscall.ENOSPC
-}
-
-// next counts an operation and fails it if its time has come.
-func (d *full) next() error {
-	if d.done++; d.done == d.at || d.stays && d.done > d.at {
-		return d.failure()
-	}
-	return nil
-}
-
-func (d *full) rename(from, to string) error {
-	if err := d.next(); err != nil {
-		return err
-	}
-	return d.disk.rename(from, to)
-}
-
-func (d *full) link(from, to string) error {
-	if err := d.next(); err != nil {
-		return err
-	}
-	return d.disk.link(from, to)
-}
-
-func (d *full) syncFolder(name string) error {
-	if err := d.next(); err != nil {
-		return err
-	}
-	return d.disk.syncFolder(name)
-}
-
-func (d *full) open(name string, flag int) (file, error) {
-	if err := d.next(); err != nil {
-		return nil, err
-	}
-	f, err := d.disk.open(name, flag)
-	if err != nil {
-		return nil, err
-	}
-	return &fullFile{f, d}, nil
-}
-
-type fullFile struct {
-	file
-	disk *full
-}
-
-// Write writes a part before it fails, as a disk that fills up does.
-func (f *fullFile) Write(p []byte) (int, error) {
-	if err := f.disk.next(); err != nil {
-		n, _ := f.file.Write(p[:len(p)*2/3])
-		return n, err
-	}
-	return f.file.Write(p)
-}
-
-func (f *fullFile) ReadAt(p []byte, off int64) (int, error) {
-	if err := f.disk.next(); err != nil {
-		return 0, err
-	}
-	return f.file.ReadAt(p, off)
-}
-
-func (f *fullFile) Stat() (fs.FileInfo, error) {
-	if err := f.disk.next(); err != nil {
-		return nil, err
-	}
-	return f.file.Stat()
-}
-
-func (f *fullFile) Sync() error {
-	if err := f.disk.next(); err != nil {
-		return err
-	}
-	return f.file.Sync()
-}
-
-func (f *fullFile) Truncate(size int64) error {
-	if err := f.disk.next(); err != nil {
-		return err
-	}
-	return f.file.Truncate(size)
-}
-
-func (f *fullFile) Close() error {
-	return errors.Join(f.disk.next(), f.file.Close())
+// failing lets operation at of the disk of a quick folder fail, counting from 1, with stays all
+// later ones too, until mended is called. done says how many operations there were.
+func failing(path string, at int, stays bool, err error) (done func() int, mended func()) {
+	ask, done := faultdisk.At(at, stays, err)
+	safefile.Mount(path, faultdisk.Faulty{Disk: quick{}, Ask: ask})
+	return done, func() { safefile.Mount(path, quick{}) }
 }
 
 // script lists the writes of the next test: single facts, a batch, blobs.
@@ -171,8 +87,8 @@ var script = func() [][]event.Event {
 }()
 
 // play writes the missing part of the script and returns how many facts were acknowledged
-// before the first failure.
-func play(t *testing.T, d folderStore) (acked int64, err error) {
+// before the first failure, which cause brings. done counts the operations of the disk.
+func play(t *testing.T, d folderStore, cause error, done func() int) (acked int64, err error) {
 	log, err := d.Open(context.Background(), "s", Header{})
 	if err != nil {
 		return 0, err
@@ -183,7 +99,7 @@ func play(t *testing.T, d folderStore) (acked int64, err error) {
 				batch = batch[1:]
 			}
 			if err = log.Append(context.Background(), n, batch[0].Seq != 2, batch...); err != nil {
-				stuck(t, d, log, err)
+				stuck(t, log, err, cause, done)
 				break
 			}
 		}
@@ -193,19 +109,18 @@ func play(t *testing.T, d folderStore) (acked int64, err error) {
 }
 
 // stuck checks that a log that has failed touches the disk no more.
-func stuck(t *testing.T, d folderStore, log Log, first error) {
+func stuck(t *testing.T, log Log, first, cause error, done func() int) {
 	t.Helper()
-	disk := d.disk.(*full)
-	if !errors.Is(first, ErrBroken) || !errors.Is(first, disk.failure()) {
+	if !errors.Is(first, ErrBroken) || !errors.Is(first, cause) {
 		t.Errorf("append failed with %T: %v", first, first)
 	}
-	done := disk.done
+	before := done()
 	for range 2 {
 		if err := log.Append(context.Background(), log.Last(), true, say(log.Last()+1, "again")); err != first {
 			t.Errorf("a broken log gives %v, not %v again", err, first)
 		}
 	}
-	if disk.done != done {
+	if done() != before {
 		t.Error("a broken log has touched the disk")
 	}
 }
@@ -226,19 +141,20 @@ func TestDiskFailures(t *testing.T) {
 		stays bool
 	}{{syscall.ENOSPC, false}, {syscall.ENOSPC, true}, {syscall.EIO, false}, {syscall.EIO, true}, {syscall.EDQUOT, true}} {
 		for at := 1; ; at++ {
-			path := t.TempDir()
-			good := folderStore{Path: path, disk: quick{system{}}}
+			path := quickly(t, t.TempDir())
+			good := folderStore{Path: path}
 			if at%2 == 0 { // begin with an unfinished record
 				log, err := good.Open(t.Context(), "s", Header{})
 				if err := errors.Join(err, log.Close(), appendFile(filepath.Join(path, "s", journalName), torn)); err != nil {
 					t.Fatal(err)
 				}
 			}
-			disk := &full{disk: quick{system{}}, at: at, stays: fails.stays, err: fails.err}
-			acked, err := play(t, folderStore{Path: path, disk: disk})
-			if err == nil && disk.done < at {
+			done, mended := failing(path, at, fails.stays, fails.err)
+			acked, err := play(t, good, fails.err, done)
+			mended()
+			if err == nil && done() < at {
 				if at < 20 {
-					t.Errorf("only %d operations were made", disk.done)
+					t.Errorf("only %d operations were made", done())
 				}
 				break
 			}
@@ -249,7 +165,7 @@ func TestDiskFailures(t *testing.T) {
 			if int64(len(got)) < acked || len(got) > 0 && !reflect.DeepEqual(got, want[:len(got)]) {
 				t.Fatalf("operation %d: %d facts of %d acknowledged ones were read", at, len(got), acked)
 			}
-			if _, err := play(t, good); err != nil {
+			if _, err := play(t, good, nil, nil); err != nil {
 				t.Fatalf("operation %d: going on: %v", at, err)
 			}
 			if got, err := facts(good); err != nil || !reflect.DeepEqual(got, want) {
@@ -261,14 +177,15 @@ func TestDiskFailures(t *testing.T) {
 
 // A reader gets the error of a failing disk; the end of the file is something else.
 func TestReadFailure(t *testing.T) {
-	good := folderStore{Path: t.TempDir()}
-	if _, err := play(t, good); err != nil {
+	good := folderStore{Path: quickly(t, t.TempDir())}
+	if _, err := play(t, good, nil, nil); err != nil {
 		t.Fatal(err)
 	}
 	for at := 1; ; at++ {
-		disk := &full{disk: system{}, at: at}
-		got, err := facts(folderStore{Path: good.Path, disk: disk})
-		if disk.done < at {
+		done, mended := failing(good.Path, at, false, syscall.ENOSPC)
+		got, err := facts(good)
+		mended()
+		if done() < at {
 			break
 		}
 		if !errors.Is(err, syscall.ENOSPC) && len(got) < 6 {
@@ -290,7 +207,7 @@ func appendFile(name string, data []byte) error {
 // bytes of its journal.
 func small(t *testing.T, n int64) (folderStore, []byte) {
 	t.Helper()
-	d := folderStore{Path: t.TempDir(), disk: quick{system{}}}
+	d := folderStore{Path: quickly(t, t.TempDir())}
 	log, err := d.Open(t.Context(), "s", Header{Created: time.Unix(1, 0), Dir: "/work"})
 	if err != nil {
 		t.Fatal(err)

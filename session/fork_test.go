@@ -4,50 +4,22 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"math/rand/v2"
 	"os"
-	"path/filepath"
 	"reflect"
-	"strconv"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
 	"github.com/openagent-go/agent/event"
+	"github.com/openagent-go/agent/internal/faultdisk"
+	"github.com/openagent-go/agent/internal/safefile"
 	"github.com/openagent-go/agent/session"
 )
 
-func init() {
-	roles["fork"] = forkMortally
-	roles["recover"] = recoverMortally
-	roles["forks"] = forkOn
-}
-
-// killAt says before which operation of the disk a process kills itself.
-const killAt = "SESSION_TEST_KILL_AT"
-
-// mortal returns a store that ends the program at the operation that was asked for.
-func mortal(d session.Folder) (session.Folder, error) {
-	at, err := strconv.Atoi(os.Getenv(killAt))
-	return session.Mortal(d.Path, at), err
-}
-
-// forkMortally forks the session s and makes one of its facts.
-func forkMortally(d session.Folder) error {
-	m, err := mortal(d)
-	if err != nil {
-		return err
-	}
-	facts, err := all(d, "s")
-	if err != nil {
-		return err
-	}
-	for i := range facts {
-		facts[i].Session = "made"
-	}
-	return errors.Join(session.Fork(context.Background(), m, "s", "fork", 0),
-		session.Create(context.Background(), m, session.Header{Session: "made"}, facts))
-}
+func init() { roles["forks"] = forkOn }
 
 func all(d session.Folder, id string) (facts []event.Event, err error) {
 	for e, err := range d.Read(context.Background(), id, 0) {
@@ -60,24 +32,13 @@ func all(d session.Folder, id string) (facts []event.Event, err error) {
 	return facts, nil
 }
 
-// killed runs a process in the given role that kills itself at operation at, and
-// reports whether it did.
-func killed(t *testing.T, d session.Folder, as string, at int) bool {
+// twelve returns a store at a path with a session of 12 facts, blobs among them.
+func twelve(t *testing.T, path string) (session.Folder, []event.Event) {
 	t.Helper()
-	cmd, out := start(t, d, as, killAt+"="+strconv.Itoa(at))
-	for out.Scan() {
-		t.Fatal(out.Text())
-	}
-	return cmd.Wait() != nil
-}
-
-// twelve returns a store with a session of 12 facts, blobs among them.
-func twelve(t *testing.T) (session.Folder, []event.Event) {
-	t.Helper()
-	d := session.Folder{Path: t.TempDir()}
+	d := session.Folder{Path: path}
 	log := open(t, d, "s")
 	for n := int64(0); n < 12; n++ {
-		if err := log.Append(t.Context(), n, false, factOf(n+1)); err != nil {
+		if err := log.Append(t.Context(), n, n == 11, factOf(n+1)); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -87,6 +48,37 @@ func twelve(t *testing.T) (session.Folder, []event.Event) {
 		t.Fatal(err)
 	}
 	return d, want
+}
+
+// begin starts a program on a disk in memory, with a store of twelve facts.
+func begin(t *testing.T, seed int) (*faultdisk.Disk, *faultdisk.Program, []event.Event) {
+	t.Helper()
+	disk := faultdisk.New(uint64(seed))
+	p := disk.Start()
+	t.Cleanup(p.Leave)
+	_, want := twelve(t, p.Path("store"))
+	return disk, p, want
+}
+
+// next starts a program on what is left on a disk, after a power loss, if there was one.
+func next(t *testing.T, disk *faultdisk.Disk, loss bool) (*faultdisk.Program, session.Folder) {
+	t.Helper()
+	if loss {
+		disk.PowerLoss()
+	}
+	p := disk.Start()
+	t.Cleanup(p.Leave)
+	return p, session.Folder{Path: p.Path("store")}
+}
+
+// dead reports whether a program was killed.
+func dead(p *faultdisk.Program) bool {
+	select {
+	case <-p.Died():
+		return true
+	default:
+		return false
+	}
 }
 
 // wholeOrNone checks that a session is not there, or all of it is.
@@ -108,38 +100,58 @@ func wholeOrNone(t *testing.T, d session.Folder, id string, want []event.Event) 
 	return true
 }
 
-// A program that is killed while it forks or makes a session, at whatever
-// operation of the disk, leaves the whole session or none, and the next program
-// can make it.
+// A program that is killed while it forks or makes a session, at whatever change of the disk,
+// leaves the whole session or none, and the next program can make it. So does a power loss.
 func TestKilledFork(t *testing.T) {
 	t.Parallel()
 	whole, none := 0, 0
 	for at := 1; ; at++ {
-		d, want := twelve(t)
-		if !killed(t, d, "fork", at) {
+		alive := true
+		for seed := 3 * at; seed < 3*at+3; seed++ {
+			disk, p, want := begin(t, seed)
+			p.KillAt(at)
+			d := session.Folder{Path: p.Path("store")}
+			facts, err := all(d, "s")
+			if err != nil {
+				t.Fatal(err)
+			}
+			for i := range facts {
+				facts[i].Session = "made"
+			}
+			acked := map[string]bool{
+				"fork": session.Fork(t.Context(), d, "s", "fork", 0) == nil,
+				"made": session.Create(t.Context(), d, session.Header{Session: "made"}, facts) == nil,
+			}
+			alive = alive && !dead(p)
+			p, d = next(t, disk, seed%3 > 0)
+			for _, id := range []string{"fork", "made"} {
+				switch {
+				case wholeOrNone(t, d, id, want):
+					whole++
+					continue
+				case acked[id]:
+					t.Fatalf("change %d, seed %d: %s was acknowledged and is gone", at, seed, id)
+				}
+				none++
+				if err := session.Fork(t.Context(), d, "s", id, 0); err != nil {
+					t.Fatalf("change %d, seed %d: forking again: %v", at, seed, err)
+				}
+				if !wholeOrNone(t, d, id, want) {
+					t.Fatalf("change %d, seed %d: there is no %s", at, seed, id)
+				}
+			}
+			if left := disk.Dump(); strings.Contains(left, "journal.jsonl.part") || strings.Contains(left, "blobs/part") || len(p.Files()) > 0 {
+				t.Fatalf("change %d, seed %d: there are\n%s, and open is %q", at, seed, left, p.Files())
+			}
+			if !wholeOrNone(t, d, "s", want) {
+				t.Fatal("the origin is gone")
+			}
+		}
+		if alive {
 			if at < 15 {
-				t.Errorf("there were only %d operations", at-1)
+				t.Errorf("there were only %d changes", at-1)
 			}
 			break
-		}
-		for _, id := range []string{"fork", "made"} {
-			if wholeOrNone(t, d, id, want) {
-				whole++
-				continue
-			}
-			none++
-			if err := session.Fork(t.Context(), d, "s", id, 0); err != nil {
-				t.Fatalf("operation %d: forking again: %v", at, err)
-			}
-			if !wholeOrNone(t, d, id, want) {
-				t.Fatalf("operation %d: there is no %s", at, id)
-			}
-			if parts, _ := filepath.Glob(filepath.Join(d.Path, id, "*.part")); len(parts) > 0 {
-				t.Fatalf("operation %d: %q are left", at, parts)
-			}
-		}
-		if !wholeOrNone(t, d, "s", want) {
-			t.Fatal("the origin is gone")
 		}
 	}
 	if whole == 0 || none == 0 {
@@ -161,7 +173,7 @@ func forkOn(d session.Folder) error {
 // As TestKilledFork, at random moments.
 func TestKilledForks(t *testing.T) {
 	t.Parallel()
-	d, want := twelve(t)
+	d, want := twelve(t, t.TempDir())
 	forks := 0
 	for range *kills {
 		cmd, out := start(t, d, "forks")
@@ -193,60 +205,77 @@ func TestKilledForks(t *testing.T) {
 	}
 }
 
-// recoverMortally opens the session s, which is torn.
-func recoverMortally(d session.Folder) error {
-	m, err := mortal(d)
-	if err != nil {
-		return err
-	}
-	log, err := m.Open(context.Background(), "s", session.Header{})
-	if err != nil {
-		return err
-	}
-	return log.Close()
-}
-
-// A program that is killed again while it repairs the remains of a kill, at any operation
-// of the disk, leaves a session that the next one repairs. All acknowledged facts are
-// there, and the torn part is kept.
+// A program that is killed again while it repairs the remains of a kill, at any change of the
+// disk, leaves a session that the next one repairs, after a power loss as well. All acknowledged
+// facts are there, and the torn part is kept.
 func TestKilledRecovery(t *testing.T) {
 	t.Parallel()
 	for at := 1; ; at++ {
-		d, want := twelve(t)
-		const torn = `{"seq":13,"prev":12,"ti`
-		put(t, path(d, "journal.jsonl"), slurp(t, path(d, "journal.jsonl"))+torn)
-		again := killed(t, d, "recover", at)
-		killed(t, d, "recover", at) // and again
-		log, err := d.Open(t.Context(), "s", session.Header{})
-		if err != nil {
-			t.Fatalf("operation %d: %v", at, err)
+		alive := true
+		for seed := 3 * at; seed < 3*at+3; seed++ {
+			disk, p, want := begin(t, seed)
+			const torn = `{"seq":13,"prev":12,"ti`
+			f, err := safefile.Open(p.Path("store", "s", "journal.jsonl"), os.O_WRONLY|os.O_APPEND)
+			if err == nil {
+				_, err = f.Write([]byte(torn))
+				err = errors.Join(err, f.Sync(), f.Close())
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+			for again := range 2 {
+				p.KillAt(at)
+				if log, err := (session.Folder{Path: p.Path("store")}).Open(t.Context(), "s", session.Header{}); err == nil {
+					_ = log.Close()
+				}
+				alive = alive && (again > 0 || !dead(p))
+				p, _ = next(t, disk, seed%3 > 0)
+			}
+			d := session.Folder{Path: p.Path("store")}
+			log, err := d.Open(t.Context(), "s", session.Header{})
+			if err != nil {
+				t.Fatalf("change %d, seed %d: %v", at, seed, err)
+			}
+			if err := errors.Join(log.Append(t.Context(), 12, true, factOf(13)), log.Close()); err != nil {
+				t.Fatalf("change %d, seed %d: %v", at, seed, err)
+			}
+			more := factOf(13)
+			more.Time = more.Time.UTC()
+			wholeOrNone(t, d, "s", append(want, more))
+			if kept, err := read(p.Path("store", "s", "journal.jsonl.torn")); err != nil || !strings.Contains(kept, torn) {
+				t.Fatalf("change %d, seed %d: %q was kept of what was torn, %v", at, seed, kept, err)
+			}
 		}
-		if err := errors.Join(log.Append(t.Context(), 12, true, factOf(13)), log.Close()); err != nil {
-			t.Fatalf("operation %d: %v", at, err)
-		}
-		next := factOf(13)
-		next.Time = next.Time.UTC()
-		wholeOrNone(t, d, "s", append(want, next))
-		if kept := slurp(t, path(d, "journal.jsonl.torn")); !strings.Contains(kept, torn) {
-			t.Fatalf("operation %d: %q was kept of what was torn", at, kept)
-		}
-		if !again {
+		if alive {
 			if at < 8 {
-				t.Errorf("there were only %d operations", at-1)
+				t.Errorf("there were only %d changes", at-1)
 			}
 			break
 		}
 	}
 }
 
-// A session that cannot be forked whole is not forked at all, whatever operation
+// read returns the content of a file on any disk.
+func read(name string) (string, error) {
+	f, err := safefile.Open(name, os.O_RDONLY)
+	if err != nil {
+		return "", err
+	}
+	data, err := io.ReadAll(f)
+	return string(data), errors.Join(err, f.Close())
+}
+
+// A session that cannot be forked whole is not forked at all, whatever change
 // of the disk fails, and nothing is left of it.
 func TestForkFailures(t *testing.T) {
 	t.Parallel()
-	d, want := twelve(t)
+	disk, p, want := begin(t, 1)
+	d := session.Folder{Path: p.Path("store")}
 	for at := 1; ; at++ {
-		failing, failed := session.Failing(d.Path, at)
-		err := session.Fork(t.Context(), failing, "s", "fork", 0)
+		ask, done := faultdisk.At(at, false, syscall.ENOSPC, faultdisk.Changes...)
+		disk.Ask = ask
+		err := session.Fork(t.Context(), d, "s", "fork", 0)
+		disk.Ask = nil
 		there := wholeOrNone(t, d, "fork", want)
 		if there != (err == nil) {
 			t.Fatalf("operation %d: %v, and the fork is there: %t", at, err, there)
@@ -256,10 +285,10 @@ func TestForkFailures(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		if entries, _ := os.ReadDir(d.Path); len(entries) != 1 {
-			t.Fatalf("operation %d: %v; there are %v", at, err, entries)
+		if entries, _ := safefile.ReadDir(d.Path); len(entries) != 1 || len(p.Files()) > 0 {
+			t.Fatalf("operation %d: %v; there are %v, and open is %q", at, err, entries, p.Files())
 		}
-		if !failed() {
+		if done() < at {
 			if at < 15 {
 				t.Errorf("there were only %d operations", at-1)
 			}

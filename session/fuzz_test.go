@@ -15,7 +15,7 @@ import (
 // Whatever a journal holds: reading it ends with a prefix of facts that are in order,
 // opening it agrees with that, and an opened session can be continued.
 func FuzzJournal(f *testing.F) {
-	d := folderStore{Path: f.TempDir(), disk: quick{system{}}}
+	d := folderStore{Path: quickly(f, f.TempDir())}
 	log, err := d.Open(f.Context(), "s", Header{})
 	if err == nil {
 		err = errors.Join(log.Append(f.Context(), 0, true, say(1, "one"), say(2, "two")), log.Close())

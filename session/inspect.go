@@ -14,11 +14,11 @@ import (
 	"slices"
 
 	"github.com/openagent-go/agent/event"
+	"github.com/openagent-go/agent/internal/safefile"
 )
 
 // An inspector reads a journal to its end, even if it is damaged.
 type inspector struct {
-	disk   disk
 	folder string
 	id     string
 	in     *bufio.Reader
@@ -35,12 +35,12 @@ type inspector struct {
 // inspect calls problem and fact for the problems and facts of a session's journal. It
 // fails only if the file cannot be read, or has another version: with [ErrVersion].
 func (d folderStore) inspect(ctx context.Context, folder, id string, problem func(problem), fact func(int, event.Event)) (*inspector, error) {
-	f, err := d.system().open(filepath.Join(folder, journalName), os.O_RDONLY)
+	f, err := safefile.Open(filepath.Join(folder, journalName), os.O_RDONLY)
 	if err != nil {
 		return nil, err
 	}
 	defer f.Close()
-	in := &inspector{disk: d.system(), folder: folder, id: id, from: version, problem: problem, fact: fact,
+	in := &inspector{folder: folder, id: id, from: version, problem: problem, fact: fact,
 		in: bufio.NewReaderSize(io.NewSectionReader(f, 0, math.MaxInt64), 64<<10)}
 	for {
 		if err := ctx.Err(); err != nil {
@@ -199,7 +199,7 @@ func (in *inspector) record(line []byte) {
 // event reads the fact of a record and replaces lost content if possible.
 func (in *inspector) event(r *record) (event.Event, bool) {
 	for _, member := range blobNames(r) {
-		_, err := loadBlob(in.disk, in.folder, r.Blobs[member], maxLine)
+		_, err := loadBlob(in.folder, r.Blobs[member], maxLine)
 		if err == nil {
 			continue
 		}
@@ -208,7 +208,7 @@ func (in *inspector) event(r *record) (event.Event, bool) {
 			return event.Event{}, false
 		}
 	}
-	e, err := r.event(in.id, func(hash string, limit int64) ([]byte, error) { return loadBlob(in.disk, in.folder, hash, limit) })
+	e, err := r.event(in.id, func(hash string, limit int64) ([]byte, error) { return loadBlob(in.folder, hash, limit) })
 	if err != nil {
 		in.found(problemFormat, r.Seq, false, "the fact cannot be read: %v", err)
 		return event.Event{}, false

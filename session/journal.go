@@ -13,6 +13,7 @@ import (
 	"sync"
 
 	"github.com/openagent-go/agent/event"
+	"github.com/openagent-go/agent/internal/safefile"
 )
 
 // A journal is a session of a [Dir], opened for writing.
@@ -20,11 +21,10 @@ type journal struct {
 	id     string
 	folder string
 	path   string // of the file
-	disk   disk
 	lock   *lock
 
 	mu   sync.Mutex
-	file file
+	file safefile.File
 	info fs.FileInfo // tells the file from one put in its place
 	size int64
 	last int64
@@ -38,7 +38,7 @@ type journal struct {
 
 // open reads the journal to its end, or begins it. The lock is held.
 func (l *journal) open(header Header) (err error) {
-	if l.file, err = l.disk.open(l.path, os.O_RDWR|os.O_APPEND|os.O_CREATE); err != nil {
+	if l.file, err = safefile.Open(l.path, os.O_RDWR|os.O_APPEND|os.O_CREATE); err != nil {
 		return err
 	}
 	if l.info, err = l.file.Stat(); err != nil {
@@ -66,7 +66,7 @@ func (l *journal) open(header Header) (err error) {
 		l.about = summary{Info: Info{Header: header, Updated: header.Created}}
 		return l.begin(header)
 	}
-	if now, ok := readSummary(l.disk, l.folder, l.id, l.size); !ok || now.Size != l.size || now.progress.unknown {
+	if now, ok := readSummary(l.folder, l.id, l.size); !ok || now.Size != l.size || now.progress.unknown {
 		l.writeSummary()
 	} else {
 		l.told, l.about.progress = l.size, now.progress
@@ -81,7 +81,7 @@ func (l *journal) writeSummary() {
 	if l.about.progress.unknown {
 		l.about.derive(l.path, l.file)
 	}
-	if l.about.write(l.disk, l.folder) == nil {
+	if l.about.write(l.folder) == nil {
 		l.told = l.size
 	}
 }
@@ -92,7 +92,7 @@ func (l *journal) scan() (from int, err error) {
 	s := newScanner(l.path, io.NewSectionReader(l.file, 0, math.MaxInt64), 64<<10)
 	header, err := s.header(l.id)
 	l.about = summary{Info: Info{Header: header, Updated: header.Created}}
-	load := func(hash string, limit int64) ([]byte, error) { return loadBlob(l.disk, l.folder, hash, limit) }
+	load := func(hash string, limit int64) ([]byte, error) { return loadBlob(l.folder, hash, limit) }
 	for err == nil {
 		var r record
 		if r, err = s.record(); err == nil {
@@ -112,12 +112,12 @@ func (l *journal) begin(header Header) error {
 	if err := l.write(true); err != nil {
 		return fmt.Errorf("writing %s: %w", l.path, err)
 	}
-	return errors.Join(l.disk.syncFolder(l.folder), l.disk.syncFolder(filepath.Dir(l.folder)))
+	return errors.Join(safefile.SyncFolder(l.folder), safefile.SyncFolder(filepath.Dir(l.folder)))
 }
 
 // keepTorn copies the bytes to be cut off to a file beside the journal.
 func (l *journal) keepTorn() error {
-	f, err := l.disk.open(filepath.Join(l.folder, tornName), os.O_WRONLY|os.O_APPEND|os.O_CREATE)
+	f, err := safefile.Open(filepath.Join(l.folder, tornName), os.O_WRONLY|os.O_APPEND|os.O_CREATE)
 	if err != nil {
 		return err
 	}
@@ -134,13 +134,13 @@ func (l *journal) keepTorn() error {
 	if err := errors.Join(err, f.Close()); err != nil {
 		return err
 	}
-	return l.disk.syncFolder(l.folder)
+	return safefile.SyncFolder(l.folder)
 }
 
 // cut removes everything behind the last whole record. It opens the file once more because
 // Windows does not let an appending handle do it.
 func (l *journal) cut() error {
-	f, err := l.disk.open(l.path, os.O_RDWR)
+	f, err := safefile.Open(l.path, os.O_RDWR)
 	if err != nil {
 		return err
 	}
@@ -197,7 +197,7 @@ func (l *journal) commit(sync bool) error {
 		return err
 	}
 	if len(l.enc.blobs) > 0 {
-		if err := storeBlobs(l.disk, l.folder, l.enc.blobs); err != nil {
+		if err := storeBlobs(l.folder, l.enc.blobs); err != nil {
 			return cmp.Or(l.fence(), err) // the folder may have gone just now
 		}
 	}
@@ -209,9 +209,9 @@ func (l *journal) fence() error {
 	if err := l.lock.held(); err != nil {
 		return err
 	}
-	now, err := os.Lstat(l.path)
+	now, err := safefile.Lstat(l.path)
 	switch {
-	case errors.Is(err, fs.ErrNotExist), err == nil && !os.SameFile(now, l.info):
+	case errors.Is(err, fs.ErrNotExist), err == nil && !safefile.SameFile(now, l.info):
 		return ErrLost
 	case err != nil:
 		return err

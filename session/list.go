@@ -42,7 +42,7 @@ func (d folderStore) list(ctx context.Context) ([]Info, error) {
 	if d.Path == "" {
 		return nil, errNoPath
 	}
-	entries, err := os.ReadDir(d.Path)
+	entries, err := safefile.ReadDir(d.Path)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return nil, err
 	}
@@ -71,7 +71,7 @@ func (d folderStore) IDs(ctx context.Context) ([]string, error) {
 	if d.Path == "" {
 		return nil, fmt.Errorf("listing sessions: %w", errNoPath)
 	}
-	entries, err := os.ReadDir(d.Path)
+	entries, err := safefile.ReadDir(d.Path)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return nil, fmt.Errorf("listing sessions: %w", err)
 	}
@@ -105,8 +105,8 @@ func (d folderStore) Stat(ctx context.Context, id string) (Info, error) {
 
 func (d folderStore) stat(folder, id string) (Info, error) {
 	path := filepath.Join(folder, journalName)
-	if file, err := os.Lstat(path); err == nil && file.Mode().IsRegular() {
-		if a, ok := readSummary(d.system(), folder, id, file.Size()); ok && a.Size == file.Size() && !a.progress.unknown {
+	if file, err := safefile.Lstat(path); err == nil && file.Mode().IsRegular() {
+		if a, ok := readSummary(folder, id, file.Size()); ok && a.Size == file.Size() && !a.progress.unknown {
 			return d.told(&a, folder), nil
 		}
 	}
@@ -115,7 +115,7 @@ func (d folderStore) stat(folder, id string) (Info, error) {
 
 // statJournal is stat for a session whose summary does not tell everything.
 func (d folderStore) statJournal(folder, id, path string) (Info, error) {
-	f, err := d.system().open(path, os.O_RDONLY)
+	f, err := safefile.Open(path, os.O_RDONLY)
 	if err != nil {
 		return Info{}, err
 	}
@@ -124,10 +124,10 @@ func (d folderStore) statJournal(folder, id, path string) (Info, error) {
 	if err != nil {
 		return Info{}, err
 	}
-	if a, ok := readSummary(d.system(), folder, id, file.Size()); ok && a.catchUp(d.system(), folder, f, version, file.Size(), tailSize) == nil {
+	if a, ok := readSummary(folder, id, file.Size()); ok && a.catchUp(folder, f, version, file.Size(), tailSize) == nil {
 		a.Size = file.Size()
 		if a.progress.unknown && a.derive(path, f) {
-			a.save(d.system(), folder)
+			a.save(folder)
 		}
 		return d.told(&a, folder), nil
 	}
@@ -139,7 +139,7 @@ func (d folderStore) statJournal(folder, id, path string) (Info, error) {
 	info := Info{Header: header, Updated: header.Created, Size: file.Size()}
 	if a := (summary{Info: info}); err == nil && file.Size() <= tailSize {
 		a.Size = s.end
-		if a.catchUp(d.system(), folder, f, s.from, file.Size(), tailSize) == nil {
+		if a.catchUp(folder, f, s.from, file.Size(), tailSize) == nil {
 			a.Size = file.Size()
 			if a.progress.unknown {
 				a.derive(path, f)
@@ -186,7 +186,7 @@ func (a *summary) derive(path string, journal io.ReaderAt) bool {
 
 // save writes the summary, so that the journal is not read again. It leaves a session alone
 // that someone writes.
-func (a *summary) save(d disk, folder string) {
+func (a *summary) save(folder string) {
 	f, err := safefile.Open(filepath.Join(folder, lockName), os.O_RDWR)
 	if err != nil {
 		return
@@ -195,13 +195,13 @@ func (a *summary) save(d disk, folder string) {
 	if ok, err := safefile.TryLock(f, safefile.Exclusive); !ok || err != nil {
 		return
 	}
-	_ = a.write(d, folder) // the journal is the truth
+	_ = a.write(folder) // the journal is the truth
 	_ = safefile.Unlock(f)
 }
 
 // firstPrompt goes through the first facts to the first prompt.
 func (d folderStore) firstPrompt(s *scanner, folder string) string {
-	load := func(hash string, limit int64) ([]byte, error) { return loadBlob(d.system(), folder, hash, limit) }
+	load := func(hash string, limit int64) ([]byte, error) { return loadBlob(folder, hash, limit) }
 	for {
 		r, err := s.record()
 		if err != nil {

@@ -11,7 +11,7 @@ import (
 
 // A lock keeps other writers out of a session.
 type lock struct {
-	file *os.File
+	file safefile.File
 	info fs.FileInfo
 }
 
@@ -46,7 +46,7 @@ const (
 )
 
 // lockFile takes the lock of an open file or fails with ErrBusy.
-func lockFile(f *os.File) error {
+func lockFile(f safefile.File) error {
 	for patience := lockPatience; ; patience -= lockPause {
 		ok, err := safefile.TryLock(f, safefile.Exclusive)
 		switch {
@@ -82,9 +82,9 @@ func (l *lock) release() error { return errors.Join(safefile.Unlock(l.file), l.f
 
 // same returns ErrLost unless path leads to the file that was opened as info.
 func same(path string, info fs.FileInfo) error {
-	now, err := os.Lstat(path)
+	now, err := safefile.Lstat(path)
 	switch {
-	case errors.Is(err, fs.ErrNotExist), err == nil && !os.SameFile(now, info):
+	case errors.Is(err, fs.ErrNotExist), err == nil && !safefile.SameFile(now, info):
 		return ErrLost
 	}
 	return err

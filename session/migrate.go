@@ -45,29 +45,29 @@ func readable(from int) bool {
 // rewrite puts a journal of the given header and facts in the place of the one
 // in folder, which is kept under the name keep. Whenever it is broken off the one
 // or the other journal is there, whole. The caller holds the session's lock.
-func rewrite(d disk, folder string, header Header, keep string, facts iter.Seq2[event.Event, error]) error {
+func rewrite(folder string, header Header, keep string, facts iter.Seq2[event.Event, error]) error {
 	path := filepath.Join(folder, journalName)
 	ready := func() error {
-		if err := putAside(d, path, filepath.Join(folder, keep)); err != nil {
+		if err := putAside(path, filepath.Join(folder, keep)); err != nil {
 			return err
 		}
-		if err := os.Remove(filepath.Join(folder, summaryName)); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		if err := safefile.Remove(filepath.Join(folder, summaryName)); err != nil && !errors.Is(err, fs.ErrNotExist) {
 			return err
 		}
 		return nil
 	}
-	return safefile.Replacement{Temp: journalName + ".part", Ready: ready, Disk: replacer{d}}.Stream(path, func(w io.Writer) error {
-		return writeAll(d, folder, w, header, facts)
+	return safefile.Replacement{Temp: journalName + partEnd, Ready: ready}.Stream(path, func(w io.Writer) error {
+		return writeAll(folder, w, header, facts)
 	})
 }
 
 // writeAll writes a journal, the blobs of which go to the folder.
-func writeAll(d disk, folder string, w io.Writer, header Header, facts iter.Seq2[event.Event, error]) error {
+func writeAll(folder string, w io.Writer, header Header, facts iter.Seq2[event.Event, error]) error {
 	var enc encoder
 	enc.reset()
 	flush := func() error {
 		if len(enc.blobs) > 0 {
-			if err := storeBlobs(d, folder, enc.blobs); err != nil {
+			if err := storeBlobs(folder, enc.blobs); err != nil {
 				return err
 			}
 		}
@@ -94,14 +94,14 @@ func writeAll(d disk, folder string, w io.Writer, header Header, facts iter.Seq2
 
 // putAside gives the file at path a second name, or where the file system has
 // only one for each file, makes a copy. An older file of that name stays.
-func putAside(d disk, path, name string) error {
-	switch err := d.link(path, name); {
+func putAside(path, name string) error {
+	switch err := safefile.Link(path, name); {
 	case err == nil:
 		return nil
 	case errors.Is(err, fs.ErrExist):
 		return err
 	}
-	from, err := d.open(path, os.O_RDONLY)
+	from, err := safefile.Open(path, os.O_RDONLY)
 	if err != nil {
 		return err
 	}
@@ -110,7 +110,7 @@ func putAside(d disk, path, name string) error {
 	if err != nil {
 		return err
 	}
-	to, err := d.open(name, os.O_WRONLY|os.O_CREATE|os.O_EXCL)
+	to, err := safefile.Open(name, os.O_WRONLY|os.O_CREATE|os.O_EXCL)
 	if err != nil {
 		return err
 	}
@@ -126,12 +126,12 @@ func (l *journal) upgrade(header Header, from int) error {
 	if err := l.file.Close(); err != nil {
 		return err
 	}
-	d := folderStore{Path: filepath.Dir(l.folder), disk: l.disk}
+	d := folderStore{Path: filepath.Dir(l.folder)}
 	keep := fmt.Sprintf("%s.v%d", journalName, from)
-	if err := os.Remove(filepath.Join(l.folder, keep)); err != nil && !errors.Is(err, fs.ErrNotExist) {
+	if err := safefile.Remove(filepath.Join(l.folder, keep)); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return err // left by an upgrade that was broken off
 	}
-	if err := rewrite(l.disk, l.folder, l.about.Header, keep, d.Read(context.Background(), l.id, 0)); err != nil {
+	if err := rewrite(l.folder, l.about.Header, keep, d.Read(context.Background(), l.id, 0)); err != nil {
 		return fmt.Errorf("bringing %s to version %d: %w", l.path, version, err)
 	}
 	return l.open(header)

@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 	"reflect"
+	"syscall"
 	"testing"
 	"time"
 )
@@ -94,12 +95,13 @@ func TestMigrationFails(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		disk := &full{disk: quick{system{}}, at: at}
-		log, err := folderStore{Path: d.Path, disk: disk}.Open(t.Context(), "s", Header{})
+		done, mended := failing(d.Path, at, false, syscall.ENOSPC)
+		log, err := d.Open(t.Context(), "s", Header{})
 		if err == nil {
 			_ = log.Close()
 		}
-		if disk.done < at {
+		mended()
+		if done() < at {
 			break
 		}
 		for range 2 {

@@ -13,6 +13,7 @@ import (
 	"sync/atomic"
 
 	"github.com/openagent-go/agent/event"
+	"github.com/openagent-go/agent/internal/safefile"
 )
 
 // Read implements [Store]. A record that is being written, or that a crash left
@@ -32,8 +33,7 @@ func (d folderStore) read(ctx context.Context, id string, after int64, keep func
 		return err
 	}
 	path := filepath.Join(folder, journalName)
-	disk := d.system()
-	f, err := disk.open(path, os.O_RDONLY)
+	f, err := safefile.Open(path, os.O_RDONLY)
 	if err != nil {
 		return err
 	}
@@ -49,7 +49,7 @@ func (d folderStore) read(ctx context.Context, id string, after int64, keep func
 		}
 	}
 	b := batch{scanner: s, id: id, after: after, keep: keep,
-		load: func(hash string, limit int64) ([]byte, error) { return loadBlob(disk, folder, hash, limit) }}
+		load: func(hash string, limit int64) ([]byte, error) { return loadBlob(folder, hash, limit) }}
 	for most := 1; ; most = min(4*most, batchFacts) {
 		end := b.gather(most)
 		b.decode()
@@ -74,7 +74,7 @@ func (d folderStore) read(ctx context.Context, id string, after int64, keep func
 // nearEnd returns the place of a journal after the fact with the given number. It looks for
 // it in the last bytes, so that a reader of new facts does not read the old ones again. ok
 // is false if the fact is not there, or if there is damage.
-func nearEnd(f file, after int64) (place int64, ok bool) {
+func nearEnd(f safefile.File, after int64) (place int64, ok bool) {
 	info, err := f.Stat()
 	if err != nil {
 		return 0, false

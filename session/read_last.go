@@ -12,6 +12,7 @@ import (
 	"slices"
 
 	"github.com/openagent-go/agent/event"
+	"github.com/openagent-go/agent/internal/safefile"
 )
 
 // Last returns the last n facts of a session whose type keep wants, oldest first; a nil
@@ -65,8 +66,8 @@ func (d folderStore) fromEnd(ctx context.Context, id string, n int, want func(se
 	if err != nil {
 		return nil, err
 	}
-	path, disk := filepath.Join(folder, journalName), d.system()
-	f, err := disk.open(path, os.O_RDONLY)
+	path := filepath.Join(folder, journalName)
+	f, err := safefile.Open(path, os.O_RDONLY)
 	if err != nil {
 		return nil, err
 	}
@@ -75,7 +76,7 @@ func (d folderStore) fromEnd(ctx context.Context, id string, n int, want func(se
 	if err != nil {
 		return nil, err
 	}
-	load := func(hash string, limit int64) ([]byte, error) { return loadBlob(disk, folder, hash, limit) }
+	load := func(hash string, limit int64) ([]byte, error) { return loadBlob(folder, hash, limit) }
 	s := newScanner(path, io.NewSectionReader(f, 0, info.Size()), 4<<10)
 	if _, err := s.header(id); err != nil {
 		return nil, ignoreEOF(err)

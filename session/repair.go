@@ -14,6 +14,7 @@ import (
 	"github.com/openagent-go/agent/event"
 	"github.com/openagent-go/agent/internal/fact"
 	"github.com/openagent-go/agent/internal/history"
+	"github.com/openagent-go/agent/internal/safefile"
 	"github.com/openagent-go/agent/llm"
 	"github.com/openagent-go/agent/tool"
 )
@@ -92,14 +93,14 @@ func (d folderStore) repair(ctx context.Context, id string) (_ *repaired, err er
 	if err != nil {
 		return nil, err
 	}
-	return r, rewrite(d.system(), folder, header, filepath.Base(r.Backup), each(facts))
+	return r, rewrite(folder, header, filepath.Base(r.Backup), each(facts))
 }
 
 // asideName returns a name for the damaged journal that is free.
 func asideName(folder string) (string, error) {
 	name := filepath.Join(folder, journalName+".damaged-"+time.Now().UTC().Format("20060102T150405Z"))
 	for n := 2; n < 100; n++ {
-		if _, err := os.Lstat(name); errors.Is(err, os.ErrNotExist) {
+		if _, err := safefile.Lstat(name); errors.Is(err, os.ErrNotExist) {
 			return name, nil
 		}
 		name = fmt.Sprintf("%s-%d", name, n)
@@ -139,7 +140,7 @@ func (s *recovery) header(id, path string) Header {
 	}
 	if len(s.facts) > 0 {
 		h.Created = s.facts[0].Time
-	} else if info, err := os.Stat(path); err == nil {
+	} else if info, err := safefile.Stat(path); err == nil {
 		h.Created = info.ModTime()
 	}
 	h.Created = created(h.Created)

@@ -27,9 +27,9 @@ func Under(store Store, session string) Store {
 func (d folderStore) Under(session string) Store {
 	folder, err := d.folder(session)
 	if err != nil {
-		return folderStore{disk: d.disk} // refuses everything
+		return folderStore{} // refuses everything
 	}
-	return folderStore{Path: filepath.Join(folder, agentsName), disk: d.disk}
+	return folderStore{Path: filepath.Join(folder, agentsName)}
 }
 
 // Under returns the store of a session's agents.

@@ -103,7 +103,7 @@ type summaryLine struct {
 }
 
 // write stores the summary for lists.
-func (a *summary) write(d disk, folder string) error {
+func (a *summary) write(folder string) error {
 	line := summaryLine{Version: version, Info: a.info()}
 	if line.State = ""; !a.progress.unknown { // the state depends on the lock too
 		line.Progress = &a.progress
@@ -117,14 +117,14 @@ func (a *summary) write(d disk, folder string) error {
 		return fmt.Errorf("the summary of the session has %d bytes; the limit is %d", len(data), summaryLimit)
 	}
 	// The journal is the truth, and the checksum tells a damaged summary.
-	r := safefile.Replacement{Temp: summaryName + ".part", Sync: safefile.SyncNone, Disk: replacer{d}}
+	r := safefile.Replacement{Temp: summaryName + partEnd, Sync: safefile.SyncNone}
 	return r.Bytes(filepath.Join(folder, summaryName), data)
 }
 
 // readSummary returns what the file says about the session named id, whose journal
 // has size bytes.
-func readSummary(d disk, folder, id string, size int64) (summary, bool) {
-	data, err := readBlob(d, filepath.Join(folder, summaryName), summaryLimit)
+func readSummary(folder, id string, size int64) (summary, bool) {
+	data, err := readBlob(filepath.Join(folder, summaryName), summaryLimit)
 	if err != nil || !sealed(data) {
 		return summary{}, false
 	}
@@ -141,14 +141,14 @@ func readSummary(d disk, folder, id string, size int64) (summary, bool) {
 
 // catchUp takes in what was recorded since a was written, up to limit bytes, in a
 // journal of the version from.
-func (a *summary) catchUp(d disk, folder string, journal io.ReaderAt, from int, size, limit int64) error {
+func (a *summary) catchUp(folder string, journal io.ReaderAt, from int, size, limit int64) error {
 	if size-a.Size > limit {
 		return errors.New("too much was recorded since the summary was written")
 	}
 	path := filepath.Join(folder, journalName)
 	s := newScanner(path, io.NewSectionReader(journal, a.Size, size-a.Size), 4<<10)
 	s.line, s.last, s.end, s.from = int(a.Facts)+1, a.Facts, a.Size, from
-	load := func(hash string, limit int64) ([]byte, error) { return loadBlob(d, folder, hash, limit) }
+	load := func(hash string, limit int64) ([]byte, error) { return loadBlob(folder, hash, limit) }
 	for {
 		r, err := s.record()
 		if err != nil {

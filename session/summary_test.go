@@ -12,29 +12,30 @@ import (
 	"testing"
 
 	"github.com/openagent-go/agent/event"
+	"github.com/openagent-go/agent/internal/safefile"
 )
 
 // counting is a disk that counts the bytes that are read.
 type counting struct {
-	disk
+	quick
 	read *int64
 }
 
-func (d counting) open(name string, flag int) (file, error) {
-	f, err := d.disk.open(name, flag)
+func (d counting) Open(name string, flag int, mode fs.FileMode) (safefile.File, error) {
+	f, err := d.quick.Open(name, flag, mode)
 	if err != nil {
 		return nil, err
 	}
-	return countingFile{f, d.read}, nil
+	return countingFile{f.(quickFile), d.read}, nil
 }
 
 type countingFile struct {
-	file
+	quickFile
 	read *int64
 }
 
 func (f countingFile) ReadAt(p []byte, off int64) (int, error) {
-	n, err := f.file.ReadAt(p, off)
+	n, err := f.quickFile.ReadAt(p, off)
 	*f.read += int64(n)
 	return n, err
 }
@@ -43,7 +44,7 @@ func (f countingFile) ReadAt(p []byte, off int64) (int, error) {
 // short one.
 func TestLongSession(t *testing.T) {
 	const n = 100_000
-	d := folderStore{Path: t.TempDir(), disk: quick{system{}}}
+	d := folderStore{Path: quickly(t, t.TempDir())}
 	log, err := d.Open(t.Context(), "s", Header{})
 	if err != nil {
 		t.Fatal(err)
@@ -62,11 +63,11 @@ func TestLongSession(t *testing.T) {
 		seq = log.Last()
 	}
 	read := int64(0)
-	counted := folderStore{Path: d.Path, disk: counting{d.disk, &read}}
+	safefile.Mount(d.Path, counting{read: &read})
 	look := func(when string) {
 		t.Helper()
 		read = 0
-		list, err := counted.List(t.Context())
+		list, err := d.List(t.Context())
 		if err != nil || len(list) != 1 || list[0].Facts != n || list[0].Title != "title" || list[0].Messages != n-1 {
 			t.Errorf("%s: %+v, %v", when, list, err)
 		}
@@ -83,7 +84,7 @@ func TestLongSession(t *testing.T) {
 		t.Errorf("a list has read %d bytes of a closed session", read)
 	}
 	read = 0
-	last, err := Load(t.Context(), counted, "s", 50, -1)
+	last, err := Load(t.Context(), d, "s", 50, -1)
 	if err != nil || len(last) != 50 || last[49].Seq != n {
 		t.Errorf("%d messages, %v", len(last), err)
 	}

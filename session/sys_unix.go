@@ -4,12 +4,13 @@ package session
 
 import (
 	"errors"
-	"os"
+
+	"github.com/openagent-go/agent/internal/safefile"
 )
 
 // removeLock removes a lock file that is held, before it is released: who waits
 // with the old file in hand finds that it is gone.
 func removeLock(l *lock) error {
-	err := os.Remove(l.file.Name())
+	err := safefile.Remove(l.file.Name())
 	return errors.Join(err, l.release())
 }

@@ -1,7 +1,7 @@
 package session
 
 import (
-	"os"
+	"github.com/openagent-go/agent/internal/safefile"
 )
 
 // removeLock removes a lock file that is held. An open file cannot be removed
@@ -9,6 +9,6 @@ import (
 func removeLock(l *lock) error {
 	name := l.file.Name()
 	err := l.release()
-	_ = os.Remove(name)
+	_ = safefile.Remove(name)
 	return err
 }

@@ -9,6 +9,8 @@ import (
 	"os"
 	"path/filepath"
 	"time"
+
+	"github.com/openagent-go/agent/internal/safefile"
 )
 
 // A Waiter is a [Store] that can wait for the facts of other writers.
@@ -96,7 +98,7 @@ func (d folderStore) Wait(ctx context.Context, id string, after int64) error {
 	}
 	path, seen := filepath.Join(folder, journalName), int64(-1)
 	return poll(ctx, func() (bool, error) {
-		info, err := os.Lstat(path)
+		info, err := safefile.Lstat(path)
 		if errors.Is(err, fs.ErrNotExist) {
 			return false, ignoreAbsence(notFound(id), after)
 		}
@@ -122,7 +124,7 @@ func (d folderStore) hasAfter(ctx context.Context, path, id string, after int64)
 
 // lastSeq returns the number of the last whole fact of a journal.
 func (d folderStore) lastSeq(path string) (int64, error) {
-	f, err := d.system().open(path, os.O_RDONLY)
+	f, err := safefile.Open(path, os.O_RDONLY)
 	if err != nil {
 		return 0, err
 	}

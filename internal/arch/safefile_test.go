@@ -20,7 +20,7 @@ var locks = map[string]bool{"Flock": true, "FcntlFlock": true, "LockFileEx": tru
 
 // renames lists the other files that rename files, and why they do.
 var renames = map[string]string{
-	"session/disk.go":                                   "a step of safefile.Replacement that tests let fail",
+	"internal/faultdisk/faulty.go":                      "a disk for tests, which fails or renames",
 	"internal/checkpoint/disk.go":                       "a file that is written gets the hash of its content as its name; readers check the hash",
 	"internal/checkpoint/apply.go":                      "a restore stays in an os.Root and replaces only files that nobody has changed since",
 	"internal/checkpoint/sys_unix.go":                   "a restore moves files between open folders",

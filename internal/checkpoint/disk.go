@@ -31,9 +31,9 @@ func (system) open(path string, flag int) (io.WriteCloser, error) {
 	return f, nil
 }
 
-func (system) rename(from, to string) error { return os.Rename(from, to) }
+func (system) rename(from, to string) error { return safefile.Rename(from, to) }
 
-func (system) remove(path string) error { return os.Remove(path) }
+func (system) remove(path string) error { return safefile.Remove(path) }
 
 func (s *Store) writer() disk {
 	if s.disk == nil {
@@ -48,13 +48,13 @@ func (s *Store) path(parts ...string) string {
 
 // absent reports whether nothing was ever stored.
 func (s *Store) absent() bool {
-	_, err := os.Lstat(s.Dir)
+	_, err := safefile.Lstat(s.Dir)
 	return errors.Is(err, fs.ErrNotExist)
 }
 
 // makeFolder makes a folder of the store and those above it. The store's own
 // folder keeps its mode if it is there.
-func (s *Store) makeFolder(parts ...string) error { return os.MkdirAll(s.path(parts...), 0o700) }
+func (s *Store) makeFolder(parts ...string) error { return safefile.MkdirAll(s.path(parts...), 0o700) }
 
 // save replaces a file atomically; on failure the old file stays.
 func (s *Store) save(data []byte, parts ...string) error {

@@ -16,7 +16,7 @@ import (
 const lockPause = 5 * time.Millisecond
 
 // A lock is held until it is released.
-type lock struct{ file *os.File }
+type lock struct{ file safefile.File }
 
 // acquire waits for the lock file at a path in the store, which is made if need
 // be, until ctx ends.
@@ -55,7 +55,7 @@ func (s *Store) try(mode safefile.Mode, parts ...string) (*lock, error) {
 	if err != nil {
 		return nil, errors.Join(err, f.Close())
 	}
-	if now, err := os.Lstat(name); err != nil || !os.SameFile(mine, now) {
+	if now, err := safefile.Lstat(name); err != nil || !safefile.SameFile(mine, now) {
 		return nil, f.Close() // the store was removed in the meantime
 	}
 	return &lock{f}, nil

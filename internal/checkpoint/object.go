@@ -60,7 +60,7 @@ func (s *Store) has(o object, size int64) bool {
 	var name [2 * sumSize]byte
 	hex.Encode(name[:], o.sum[:])
 	sep := string(os.PathSeparator)
-	info, err := os.Lstat(s.Dir + sep + o.area + sep + string(name[:1]) + sep + string(name[1:]))
+	info, err := safefile.Lstat(s.Dir + sep + o.area + sep + string(name[:1]) + sep + string(name[1:]))
 	return err == nil && info.Mode().IsRegular() && info.Size() == size
 }
 
@@ -152,7 +152,7 @@ func (s *Store) open(x object) (io.ReadCloser, error) {
 }
 
 type checked struct {
-	*os.File
+	safefile.File
 	hash interface {
 		io.Writer
 		Sum([]byte) []byte

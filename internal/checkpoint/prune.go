@@ -258,7 +258,7 @@ func listSize(in []entry) int64 {
 // objects calls yield for each object and skips other files.
 func (s *Store) objects(ctx context.Context, yield func(path string, x object, size int64) error) error {
 	for _, area := range []string{contents, folders} {
-		dirs, err := os.ReadDir(s.path(area))
+		dirs, err := safefile.ReadDir(s.path(area))
 		if err != nil && !errors.Is(err, fs.ErrNotExist) {
 			return fmt.Errorf("listing stored content: %w", err)
 		}
@@ -269,7 +269,7 @@ func (s *Store) objects(ctx context.Context, yield func(path string, x object, s
 			if !d.IsDir() {
 				continue
 			}
-			names, err := os.ReadDir(s.path(area, d.Name()))
+			names, err := safefile.ReadDir(s.path(area, d.Name()))
 			if err != nil {
 				return fmt.Errorf("listing stored content: %w", err)
 			}
@@ -300,7 +300,7 @@ func (s *Store) removeUnmarked(ctx context.Context, marked map[object]bool) erro
 	if err != nil {
 		return fmt.Errorf("removing stored content: %w", err)
 	}
-	left, err := os.ReadDir(s.path("tmp"))
+	left, err := safefile.ReadDir(s.path("tmp"))
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return fmt.Errorf("removing unfinished files: %w", err)
 	}
@@ -364,7 +364,7 @@ func (s *Store) removeIndexes(list []Checkpoint) error {
 			used[treeFolder(t.Root)[1]] = true
 		}
 	}
-	dirs, err := os.ReadDir(s.path("trees"))
+	dirs, err := safefile.ReadDir(s.path("trees"))
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return fmt.Errorf("removing the index of files: %w", err)
 	}
@@ -391,7 +391,7 @@ type usageDelta struct {
 func (s *Store) readUsage() (g usageDelta, err error) {
 	data, err := s.read(maxRecord, "growth")
 	if errors.Is(err, fs.ErrNotExist) {
-		if _, err := os.Lstat(s.path(contents)); errors.Is(err, fs.ErrNotExist) { // a new store
+		if _, err := safefile.Lstat(s.path(contents)); errors.Is(err, fs.ErrNotExist) { // a new store
 			return usageDelta{counted: time.Now()}, s.saveUsage(0)
 		}
 	} else if err != nil {

@@ -10,7 +10,6 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"os"
 	"path/filepath"
 	"regexp"
 	"slices"
@@ -92,7 +91,7 @@ func (s *Store) ids(session string) ([]string, error) {
 }
 
 func (s *Store) idsIn(dir []string) (ids []string, err error) {
-	names, err := os.ReadDir(s.path(dir...))
+	names, err := safefile.ReadDir(s.path(dir...))
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return nil, fmt.Errorf("listing checkpoints: %w", err)
 	}
@@ -222,7 +221,7 @@ func (s *Store) Drop(ctx context.Context, sessions ...string) error {
 	}
 	defer l.release()
 	for _, session := range sessions {
-		if err := os.RemoveAll(s.path(sessionFolder(session)...)); err != nil {
+		if err := safefile.RemoveAll(s.path(sessionFolder(session)...)); err != nil {
 			return fmt.Errorf("removing checkpoints: %w", err)
 		}
 	}
@@ -247,7 +246,7 @@ func (s *Store) Sessions(ctx context.Context) ([]string, error) {
 
 // records returns all readable checkpoints, newest first, and the errors of the others.
 func (s *Store) records(ctx context.Context) (list []Checkpoint, broken []Damage, err error) {
-	dirs, err := os.ReadDir(s.path("sessions"))
+	dirs, err := safefile.ReadDir(s.path("sessions"))
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return nil, nil, fmt.Errorf("listing checkpoints: %w", err)
 	}

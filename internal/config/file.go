@@ -158,7 +158,7 @@ func lock(ctx context.Context, path string) (free func() error, err error) {
 }
 
 // current reports whether an open file is the one that is at path now.
-func current(f *os.File, path string) bool {
+func current(f safefile.File, path string) bool {
 	mine, err := f.Stat()
 	there, err2 := os.Lstat(path)
 	return err == nil && err2 == nil && os.SameFile(mine, there) && mine.Mode().IsRegular()

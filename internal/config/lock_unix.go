@@ -7,6 +7,8 @@ import (
 	"io/fs"
 	"os"
 	"syscall"
+
+	"github.com/openagent-go/agent/internal/safefile"
 )
 
 // readFlags keep an opening from waiting for a pipe.
@@ -19,4 +21,4 @@ const errNotDir = syscall.ENOTDIR
 func openToAll(m fs.FileMode) bool { return m.Perm()&0o002 != 0 }
 
 // freeFile removes the lock's file while it is still locked, and frees it.
-func freeFile(f *os.File) error { return errors.Join(os.Remove(f.Name()), f.Close()) }
+func freeFile(f safefile.File) error { return errors.Join(os.Remove(f.Name()), f.Close()) }

@@ -4,6 +4,7 @@ import (
 	"io/fs"
 	"os"
 
+	"github.com/openagent-go/agent/internal/safefile"
 	"golang.org/x/sys/windows"
 )
 
@@ -16,7 +17,7 @@ const errNotDir = windows.ERROR_PATH_NOT_FOUND
 func openToAll(fs.FileMode) bool { return false }
 
 // freeFile frees the lock and removes its file, unless somebody else has it open.
-func freeFile(f *os.File) error {
+func freeFile(f safefile.File) error {
 	err := f.Close()
 	_ = os.Remove(f.Name())
 	return err

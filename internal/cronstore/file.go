@@ -67,7 +67,7 @@ func (f File) Version(context.Context) (string, error) {
 
 // Update implements [Store].
 func (f File) Update(ctx context.Context, fn func([]Job) ([]Job, error)) (err error) {
-	if err := os.MkdirAll(filepath.Dir(f.Path), 0o700); err != nil {
+	if err := safefile.MkdirAll(filepath.Dir(f.Path), 0o700); err != nil {
 		return fmt.Errorf("making the folder of the schedule: %w", err)
 	}
 	lock, err := f.lock(ctx)
@@ -88,7 +88,7 @@ func (f File) Update(ctx context.Context, fn func([]Job) ([]Job, error)) (err er
 }
 
 // open opens the file; nil where there is none.
-func (f File) open() (*os.File, fs.FileInfo, error) {
+func (f File) open() (safefile.File, fs.FileInfo, error) {
 	file, err := safefile.Open(f.Path, os.O_RDONLY)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil, nil
@@ -163,7 +163,7 @@ func (f File) write(c content) error {
 }
 
 // lock waits for the lock.
-func (f File) lock(ctx context.Context) (*os.File, error) {
+func (f File) lock(ctx context.Context) (safefile.File, error) {
 	name := f.Path + ".lock"
 	file, err := safefile.Open(name, os.O_RDWR|os.O_CREATE)
 	if err != nil {

@@ -10,9 +10,20 @@ import (
 
 // Open opens a regular file. It follows no link in the file's place and waits for no
 // pipe. A file that is made, or opened for writing, is for its owner alone afterwards.
-func Open(name string, flag int) (*os.File, error) { return openMode(name, flag, 0o600) }
+func Open(name string, flag int) (File, error) { return openMode(name, flag, 0o600) }
 
-func openMode(name string, flag int, mode fs.FileMode) (*os.File, error) {
+func openMode(name string, flag int, mode fs.FileMode) (File, error) {
+	if d := mounted(name); d != nil {
+		return d.Open(name, flag, mode)
+	}
+	f, err := openSystem(name, flag, mode)
+	if err != nil {
+		return nil, err // not a nil *os.File in a File
+	}
+	return f, nil
+}
+
+func openSystem(name string, flag int, mode fs.FileMode) (*os.File, error) {
 	if err := refuseLink(name); err != nil {
 		return nil, err
 	}
@@ -49,10 +60,6 @@ func setMode(f *os.File, info fs.FileInfo, mode fs.FileMode) error {
 	}
 	return f.Chmod(mode.Perm())
 }
-
-// SyncFolder brings the names in a folder to the disk, as far as the file system can.
-// It leaves a folder that you may write to but not read to the system.
-func SyncFolder(name string) error { return syncFolder(openFolder(name)) }
 
 // SyncFolderIn is [SyncFolder] for a folder in root.
 func SyncFolderIn(root *os.Root, name string) error {

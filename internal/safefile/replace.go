@@ -1,6 +1,7 @@
 package safefile
 
 import (
+	"cmp"
 	"errors"
 	"io"
 	"io/fs"
@@ -21,7 +22,6 @@ type Replacement struct {
 	Temp  string
 	Sync  Sync
 	Ready func() error // called before the file gets its name; an error keeps the old one
-	Disk  Disk         // nil means the file system
 }
 
 // Sync is the amount of syncing of a replacement.
@@ -32,35 +32,6 @@ const (
 	SyncContent             // the content; the caller syncs the folder
 	SyncNone                // nothing: readers notice content that a power cut has damaged
 )
-
-// A Disk carries out the steps of a replacement. Tests use disks that fail.
-type Disk interface {
-	// Create makes a file that does not exist.
-	Create(name string, mode fs.FileMode) (File, error)
-	Rename(from, to string) error
-	SyncFolder(name string) error
-}
-
-// A File is a file that a [Disk] has made.
-type File interface {
-	io.WriteCloser
-	Sync() error
-}
-
-// system is the disk of this machine.
-type system struct{}
-
-func (system) Create(name string, mode fs.FileMode) (File, error) {
-	f, err := openMode(name, os.O_WRONLY|os.O_CREATE|os.O_EXCL, mode)
-	if err != nil {
-		return nil, err // not a nil *os.File in a File
-	}
-	return f, nil
-}
-
-func (system) Rename(from, to string) error { return os.Rename(from, to) }
-
-func (system) SyncFolder(name string) error { return SyncFolder(name) }
 
 // TempName returns a name for the temporary file of path that no user would choose.
 func TempName(path string) string { return filepath.Base(path) + ".openagent-tmp" }
@@ -75,12 +46,6 @@ func (r Replacement) Bytes(path string, data []byte) error {
 
 // Stream replaces the file at path by the output of write.
 func (r Replacement) Stream(path string, write func(io.Writer) error) error {
-	if r.Disk == nil {
-		r.Disk = system{}
-	}
-	if r.Mode == 0 {
-		r.Mode = 0o600
-	}
 	temp, f, err := r.create(filepath.Dir(path))
 	if err != nil {
 		return err
@@ -94,30 +59,32 @@ func (r Replacement) Stream(path string, write func(io.Writer) error) error {
 		err = r.Ready()
 	}
 	if err == nil {
-		err = r.Disk.Rename(temp, path)
+		err = Rename(temp, path)
 	}
 	if err != nil {
-		return errors.Join(err, os.Remove(temp))
+		return errors.Join(err, Remove(temp))
 	}
 	if r.Sync == SyncAll {
-		return r.Disk.SyncFolder(filepath.Dir(path))
+		return SyncFolder(filepath.Dir(path))
 	}
 	return nil
 }
 
 // create makes the temporary file.
 func (r Replacement) create(folder string) (temp string, f File, err error) {
+	const how = os.O_WRONLY | os.O_CREATE | os.O_EXCL
+	mode := cmp.Or(r.Mode, 0o600)
 	if r.Temp != "" {
 		temp = filepath.Join(folder, r.Temp)
-		if err := os.Remove(temp); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		if err := Remove(temp); err != nil && !errors.Is(err, fs.ErrNotExist) {
 			return "", nil, err
 		}
-		f, err = r.Disk.Create(temp, r.Mode)
+		f, err = openMode(temp, how, mode)
 		return temp, f, err
 	}
 	for range 100 {
 		temp = filepath.Join(folder, ".tmp-"+strconv.FormatUint(rand.Uint64(), 36))
-		if f, err = r.Disk.Create(temp, r.Mode); !errors.Is(err, fs.ErrExist) {
+		if f, err = openMode(temp, how, mode); !errors.Is(err, fs.ErrExist) {
 			break
 		}
 	}

@@ -12,12 +12,20 @@ import (
 
 // steps is a disk that lists its steps and fails at one of them.
 type steps struct {
-	system
+	System
 	done []string
 	fail string
 }
 
 var errStep = errors.New("a step that fails")
+
+// stepsIn returns a folder on a disk that fails at a step.
+func stepsIn(t *testing.T, fail string) (string, *steps) {
+	disk := &steps{fail: fail}
+	dir := t.TempDir()
+	t.Cleanup(Mount(dir, disk))
+	return dir, disk
+}
 
 func (s *steps) step(name string) error {
 	s.done = append(s.done, name)
@@ -27,11 +35,11 @@ func (s *steps) step(name string) error {
 	return nil
 }
 
-func (s *steps) Create(name string, mode fs.FileMode) (File, error) {
+func (s *steps) Open(name string, flag int, mode fs.FileMode) (File, error) {
 	if err := s.step("create"); err != nil {
 		return nil, err
 	}
-	f, err := s.system.Create(name, mode)
+	f, err := s.System.Open(name, flag, mode)
 	return stepFile{f, s}, err
 }
 
@@ -39,7 +47,7 @@ func (s *steps) Rename(from, to string) error {
 	if err := s.step("rename"); err != nil {
 		return err
 	}
-	return s.system.Rename(from, to)
+	return s.System.Rename(from, to)
 }
 
 func (s *steps) SyncFolder(name string) error { return s.step("sync folder") }
@@ -74,13 +82,12 @@ func read(t *testing.T, name string) string {
 func TestReplaceSteps(t *testing.T) {
 	all := []string{"create", "write", "sync", "close", "ready", "rename", "sync folder"}
 	for _, fail := range append(all, "") {
-		dir := t.TempDir()
+		dir, disk := stepsIn(t, fail)
 		name := filepath.Join(dir, "file")
 		if err := os.WriteFile(name, []byte("old"), 0o600); err != nil {
 			t.Fatal(err)
 		}
-		disk := &steps{fail: fail}
-		err := Replacement{Disk: disk, Ready: func() error { return disk.step("ready") }}.Bytes(name, []byte("new"))
+		err := Replacement{Ready: func() error { return disk.step("ready") }}.Bytes(name, []byte("new"))
 		want, failed := "new", fail != ""
 		if failed && fail != "sync folder" {
 			want = "old"
@@ -102,9 +109,9 @@ func TestReplaceSync(t *testing.T) {
 		SyncContent: {"create", "write", "sync", "close", "rename"},
 		SyncNone:    {"create", "write", "close", "rename"},
 	} {
-		disk := &steps{}
-		name := filepath.Join(t.TempDir(), "file")
-		if err := (Replacement{Disk: disk, Sync: sync}).Bytes(name, []byte("new")); err != nil || !slices.Equal(disk.done, want) {
+		dir, disk := stepsIn(t, "")
+		name := filepath.Join(dir, "file")
+		if err := (Replacement{Sync: sync}).Bytes(name, []byte("new")); err != nil || !slices.Equal(disk.done, want) {
 			t.Errorf("%v: %v, %q", sync, err, disk.done)
 		}
 	}

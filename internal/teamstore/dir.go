@@ -9,13 +9,13 @@ import (
 	"fmt"
 	"io/fs"
 	"log/slog"
-	"os"
 	"path/filepath"
 	"slices"
 	"sync"
 	"time"
 	"unicode/utf8"
 
+	"github.com/openagent-go/agent/internal/safefile"
 	"github.com/openagent-go/agent/internal/text"
 )
 
@@ -78,7 +78,7 @@ func (d *Dir) folder(space string) string {
 	case d.In == "" || !localName(space):
 		return hashed
 	}
-	if _, err := os.Lstat(hashed); err == nil {
+	if _, err := safefile.Lstat(hashed); err == nil {
 		return hashed
 	}
 	return named
@@ -126,12 +126,12 @@ func (d *Dir) see(ctx context.Context, space string, fn func(r *state, now time.
 
 // do implements backend.
 func (d *Dir) do(ctx context.Context, space string, a op) error {
-	return d.write(ctx, space, func(s *journalStore) (*os.File, error) { return s.do(a, d.now()) })
+	return d.write(ctx, space, func(s *journalStore) (safefile.File, error) { return s.do(a, d.now()) })
 }
 
 // write calls fn, which does acts, and brings them to the disk.
-func (d *Dir) write(ctx context.Context, space string, fn func(*journalStore) (*os.File, error)) error {
-	var file *os.File
+func (d *Dir) write(ctx context.Context, space string, fn func(*journalStore) (safefile.File, error)) error {
+	var file safefile.File
 	refused := d.at(space, func(s *journalStore) error {
 		return s.withLock(ctx, false, func() (err error) {
 			file, err = fn(s)
@@ -217,7 +217,7 @@ func (d *Dir) Close() error {
 // Register implements [Agents]. An agent is running while the program lives, and
 // until its session is ended or the Dir is closed; then its name can be taken again.
 func (d *Dir) Register(ctx context.Context, space string, a Agent) error {
-	return d.write(ctx, space, func(s *journalStore) (*os.File, error) {
+	return d.write(ctx, space, func(s *journalStore) (safefile.File, error) {
 		holder, err := s.hold(ctx)
 		if err != nil {
 			return nil, err
@@ -272,7 +272,7 @@ func (d *Dir) Take(ctx context.Context, space, agent string, keep func([]Message
 func (d *Dir) Watch(ctx context.Context, space, agent string) (<-chan struct{}, error) {
 	at := address{space, agent}
 	path := filepath.Join(d.folder(space), journalName)
-	last, _ := os.Lstat(path) // before the first look into the mailbox: nothing may come in between
+	last, _ := safefile.Lstat(path) // before the first look into the mailbox: nothing may come in between
 	c, err := watch(ctx, d, &d.watchers, at)
 	if err == nil {
 		go d.look(ctx, at, path, last)
@@ -290,8 +290,8 @@ func (d *Dir) look(ctx context.Context, at address, path string, last fs.FileInf
 			return
 		case <-ticks.C:
 		}
-		info, err := os.Lstat(path)
-		if err != nil || last != nil && os.SameFile(info, last) && info.Size() == last.Size() {
+		info, err := safefile.Lstat(path)
+		if err != nil || last != nil && safefile.SameFile(info, last) && info.Size() == last.Size() {
 			continue
 		}
 		last = info

@@ -63,7 +63,7 @@ func hashName(space string) string {
 // noLinks returns an error if folder, or a folder above it below root, is a symbolic link.
 func noLinks(root, folder string) error {
 	for root = filepath.Clean(root); len(folder) > len(root); folder = filepath.Dir(folder) {
-		if info, err := os.Lstat(folder); err == nil && info.Mode()&fs.ModeSymlink != 0 {
+		if info, err := safefile.Lstat(folder); err == nil && info.Mode()&fs.ModeSymlink != 0 {
 			return fmt.Errorf("%s is a symbolic link, which is not followed; remove it", folder)
 		}
 	}
@@ -73,10 +73,10 @@ func noLinks(root, folder string) error {
 // makeFolder makes a folder and its missing parents, for the owner alone. A link in its
 // place is refused.
 func makeFolder(path string) error {
-	if err := os.MkdirAll(path, 0o700); err != nil {
+	if err := safefile.MkdirAll(path, 0o700); err != nil {
 		return err
 	}
-	info, err := os.Lstat(path)
+	info, err := safefile.Lstat(path)
 	if err == nil && !info.IsDir() {
 		err = fmt.Errorf("%s is not a folder", path)
 	}
@@ -86,7 +86,7 @@ func makeFolder(path string) error {
 // A lock is a file that is locked during work on the data that it guards.
 type lock struct {
 	path string
-	file *os.File // nil: not open
+	file safefile.File // nil: not open
 }
 
 // take waits for the lock and creates a missing file. The file goes with its folder, so a
@@ -131,8 +131,8 @@ func (l *lock) current() bool {
 	if err != nil {
 		return false
 	}
-	now, err := os.Lstat(l.path)
-	return err == nil && os.SameFile(mine, now)
+	now, err := safefile.Lstat(l.path)
+	return err == nil && safefile.SameFile(mine, now)
 }
 
 // release gives the lock back at once: closing alone would leave it with a child

@@ -49,7 +49,7 @@ type journalStore struct {
 
 	// The content of the journal as far as it was read. Nil: nothing.
 	room *state
-	file *os.File
+	file safefile.File
 	info fs.FileInfo // of file, when it was opened
 	size int64       // of the acts that the room has
 	base int64       // of the journal when it was last rewritten, 0: never
@@ -100,7 +100,7 @@ func (s *journalStore) withLock(ctx context.Context, reading bool, fn func() err
 var errClosed = errors.New("the store of tasks and teams is closed")
 
 func missing(path string) bool {
-	_, err := os.Lstat(path)
+	_, err := safefile.Lstat(path)
 	return errors.Is(err, fs.ErrNotExist)
 }
 
@@ -109,8 +109,8 @@ func (s *journalStore) upToDate() bool {
 	if s.file == nil {
 		return false
 	}
-	info, err := os.Lstat(s.path())
-	return err == nil && os.SameFile(info, s.info) && info.Size() == s.size
+	info, err := safefile.Lstat(s.path())
+	return err == nil && safefile.SameFile(info, s.info) && info.Size() == s.size
 }
 
 // forget makes the next operation read the journal again. Pending syncs finish before the
@@ -129,7 +129,7 @@ func (s *journalStore) catchUp() error {
 	if s.upToDate() {
 		return nil
 	}
-	if info, err := os.Lstat(s.path()); s.file != nil && (err != nil || !os.SameFile(info, s.info) || info.Size() < s.size) {
+	if info, err := safefile.Lstat(s.path()); s.file != nil && (err != nil || !safefile.SameFile(info, s.info) || info.Size() < s.size) {
 		if err := s.forget(); err != nil { // another process rewrote it
 			return err
 		}
@@ -284,7 +284,7 @@ func (s *journalStore) append(lines []byte) error {
 
 // do does an act and writes it down. It returns the file that must be brought
 // to the disk, nil where nothing was written. The lock is held.
-func (s *journalStore) do(a op, at time.Time) (*os.File, error) {
+func (s *journalStore) do(a op, at time.Time) (safefile.File, error) {
 	var lines []byte
 	if s.room.tasks.expired(at) {
 		line, err := encode(&expire{}, at)

@@ -44,7 +44,7 @@ func (s *journalStore) letGo() error {
 		return nil
 	}
 	s.holder = ""
-	_ = os.Remove(s.holding.path) // else it exists, and no process holds its lock
+	_ = safefile.Remove(s.holding.path) // else it exists, and no process holds its lock
 	return s.holding.close()
 }
 
@@ -66,7 +66,7 @@ func (s *journalStore) lives(holder string) bool {
 	if err != nil || !free {
 		return true
 	}
-	_ = os.Remove(f.Name())
+	_ = safefile.Remove(f.Name())
 	_ = safefile.Unlock(f)
 	return false
 }

@@ -55,7 +55,7 @@ func (f *File) Get(_ context.Context, id string) (Record, error) {
 func (f *File) Update(ctx context.Context, id string, change func(*Record) (*Record, error)) (err error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	if err := os.MkdirAll(filepath.Dir(f.Path), 0o700); err != nil {
+	if err := safefile.MkdirAll(filepath.Dir(f.Path), 0o700); err != nil {
 		return fmt.Errorf("making the folder of the triggers: %w", err)
 	}
 	unlock, err := f.lock(ctx)

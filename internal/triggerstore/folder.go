@@ -66,7 +66,7 @@ var ErrServed = errors.New("another process already serves these triggers")
 // given back or the process dies. The error matches [ErrServed] if another
 // process has it, or this one.
 func (f *File) Claim(dir string) (release func() error, err error) {
-	if err := os.MkdirAll(filepath.Dir(f.Path), 0o700); err != nil {
+	if err := safefile.MkdirAll(filepath.Dir(f.Path), 0o700); err != nil {
 		return nil, fmt.Errorf("making the folder of the triggers: %w", err)
 	}
 	sum := sha256.Sum256([]byte(dir))

@@ -88,7 +88,7 @@ func Claim(h *cli.IO, sessions, address string) (release func(), err error) {
 	held, err := safefile.TryLock(f, safefile.Exclusive)
 	if err == nil && held {
 		if err = f.Truncate(0); err == nil {
-			_, err = f.WriteString(address + "\n")
+			_, err = f.Write([]byte(address + "\n"))
 		}
 	}
 	if err != nil || !held {

@@ -26,7 +26,7 @@ const maxFile = 64 << 10
 // An Announcement says that this program is a server. Its file is locked while the program runs: so
 // others can tell it from one that a killed server has left behind, whose address may be another
 // program's now.
-type Announcement struct{ file *os.File }
+type Announcement struct{ file safefile.File }
 
 // Announce announces a server. The caller closes the announcement when the server ends.
 func Announce(h *cli.IO, s Server) (*Announcement, error) {
@@ -54,7 +54,7 @@ func Announce(h *cli.IO, s Server) (*Announcement, error) {
 
 // take makes a file and locks it. Others hold the lock only while they look whether it is free. One
 // that finds it free before it is locked removes the file.
-func take(name string) (*os.File, error) {
+func take(name string) (safefile.File, error) {
 	for range 100 {
 		f, err := safefile.Open(name, os.O_RDWR|os.O_CREATE|os.O_TRUNC)
 		if err != nil {
@@ -93,7 +93,7 @@ func Running(h *cli.IO, dir string) ([]Server, error) {
 		return nil, err
 	}
 	var here, elsewhere []Server
-	err = each(folder, func(f *os.File, free bool) {
+	err = each(folder, func(f safefile.File, free bool) {
 		var s Server
 		if b, err := io.ReadAll(io.LimitReader(f, maxFile)); free || err != nil || json.Unmarshal(b, &s) != nil {
 			return
@@ -109,7 +109,7 @@ func Running(h *cli.IO, dir string) ([]Server, error) {
 
 // sweep removes the announcements of servers that were killed.
 func sweep(folder string) {
-	_ = each(folder, func(f *os.File, free bool) {
+	_ = each(folder, func(f safefile.File, free bool) {
 		if free {
 			_ = os.Remove(f.Name())
 		}
@@ -117,7 +117,7 @@ func sweep(folder string) {
 }
 
 // each calls do for all announcements. free: its server has ended.
-func each(folder string, do func(f *os.File, free bool)) error {
+func each(folder string, do func(f safefile.File, free bool)) error {
 	entries, err := os.ReadDir(folder)
 	if errors.Is(err, os.ErrNotExist) {
 		return nil

@@ -23,10 +23,10 @@ import (
 // Several programs may use one folder.
 type Memory struct {
 	dir   string
-	lock  *os.File // of the draft; nil: there is no draft yet
-	draft string   // path of the draft; "": none
-	lines int      // of the history
-	bytes int      // likewise
+	lock  safefile.File // of the draft; nil: there is no draft yet
+	draft string        // path of the draft; "": none
+	lines int           // of the history
+	bytes int           // likewise
 }
 
 const (
