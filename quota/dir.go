@@ -7,13 +7,13 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
 	"time"
 
 	"github.com/openagent-go/agent/internal/metering"
-	"github.com/openagent-go/agent/internal/plainfile"
 	"github.com/openagent-go/agent/internal/safefile"
 )
 
@@ -30,11 +30,13 @@ const (
 
 // with changes a book under its lock.
 func (d dir) with(ctx context.Context, book string, do func(*ledger)) (err error) {
-	if err := safefile.MkdirAll(d.path, 0o700); err != nil {
-		return fmt.Errorf("making the folder of quotas: %w", err)
-	}
 	sum := sha256.Sum256([]byte(book))
 	path := filepath.Join(d.path, hex.EncodeToString(sum[:16])+".json")
+	if safefile.Missing(path) {
+		if err := safefile.MakeFolders(d.path); err != nil {
+			return fmt.Errorf("making the folder of quotas: %w", err)
+		}
+	}
 	lock, err := safefile.Open(path+".lock", os.O_RDWR|os.O_CREATE)
 	if err != nil {
 		return fmt.Errorf("locking the quota %s: %w", book, err)
@@ -58,13 +60,25 @@ func (d dir) with(ctx context.Context, book string, do func(*ledger)) (err error
 	return change(path, book, do)
 }
 
+func read(path string) ([]byte, error) {
+	f, err := safefile.Open(path, os.O_RDONLY)
+	if err != nil {
+		return nil, err
+	}
+	data, err := io.ReadAll(io.LimitReader(f, maxBook+1))
+	if err == nil && len(data) > maxBook {
+		err = fmt.Errorf("%s is larger than %d bytes", path, maxBook)
+	}
+	return data, errors.Join(err, f.Close())
+}
+
 // change changes the book in a file.
 func change(path, book string, do func(*ledger)) error {
 	file := struct {
 		Book string `json:"book"`
 		ledger
 	}{Book: book}
-	data, err := plainfile.ReadFile(path, maxBook)
+	data, err := read(path)
 	if err == nil {
 		err = json.Unmarshal(data, &file)
 	}

@@ -7,42 +7,28 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/openagent-go/agent/internal/faultdisk"
+	"github.com/openagent-go/agent/internal/safefile"
 )
 
-// logged is a disk that lists what is done to the journal.
-type logged struct {
-	disk
-	done *[]string
-}
-
-func (d logged) open(name string, flag int) (file, error) {
-	f, err := d.disk.open(name, flag)
-	if err == nil && filepath.Base(name) == journalName {
-		return loggedFile{f, d.done}, nil
-	}
-	return f, err
-}
-
-type loggedFile struct {
-	file
-	done *[]string
-}
-
-func (f loggedFile) Write(p []byte) (int, error) {
-	*f.done = append(*f.done, "write")
-	return f.file.Write(p)
-}
-
-func (f loggedFile) Sync() error {
-	*f.done = append(*f.done, "sync")
-	return f.file.Sync()
+// watched mounts a quick disk that asks before each write and sync of a journal.
+func watched(t *testing.T, ask func(faultdisk.Kind) error) folderStore {
+	path := quickly(t, t.TempDir())
+	safefile.Mount(path, faultdisk.Faulty{Disk: quick{}, Ask: func(op faultdisk.Op) error {
+		if filepath.Base(op.Path) == journalName && (op.Kind == faultdisk.Write || op.Kind == faultdisk.Sync) {
+			return ask(op.Kind)
+		}
+		return nil
+	}})
+	return folderStore{Path: path}
 }
 
 // A fact that must be on disk is synced after it is written and before it is acknowledged. Who
 // opens a journal syncs what the last writer has left, because new facts build on it.
 func TestSyncBeforeAcknowledging(t *testing.T) {
 	var done []string
-	d := folderStore{Path: t.TempDir(), disk: logged{quick{system{}}, &done}}
+	d := watched(t, func(k faultdisk.Kind) error { done = append(done, string(k)); return nil })
 	for i, c := range []struct {
 		sync bool
 		want []string
@@ -69,37 +55,15 @@ func TestSyncBeforeAcknowledging(t *testing.T) {
 	}
 }
 
-// half is a disk on which the next write to a journal fails after a part of it.
-type half struct {
-	disk
-	fails *bool
-}
-
-func (d half) open(name string, flag int) (file, error) {
-	f, err := d.disk.open(name, flag)
-	if err == nil && filepath.Base(name) == journalName {
-		return halfFile{f, d.fails}, nil
-	}
-	return f, err
-}
-
-type halfFile struct {
-	file
-	fails *bool
-}
-
-func (f halfFile) Write(p []byte) (int, error) {
-	if !*f.fails {
-		return f.file.Write(p)
-	}
-	n, _ := f.file.Write(p[:len(p)/2])
-	return n, errors.New("the disk is full")
-}
-
 // Half a record does not stay in the journal of a program that lives on.
 func TestHalfAWriteIsTakenBack(t *testing.T) {
 	fails := false
-	d := folderStore{Path: t.TempDir(), disk: half{quick{system{}}, &fails}}
+	d := watched(t, func(k faultdisk.Kind) error {
+		if fails && k == faultdisk.Write {
+			return errors.New("the disk is full") // after a part
+		}
+		return nil
+	})
 	log, err := d.Open(t.Context(), "s", Header{})
 	if err != nil {
 		t.Fatal(err)

@@ -213,10 +213,7 @@ func (d folderStore) compose(ctx context.Context, a *summary, write func(folder 
 	if err := cmp.Or(err, ctx.Err()); err != nil {
 		return err
 	}
-	if err := makeFolders(filepath.Dir(folder)); err != nil {
-		return err
-	}
-	made := safefile.Mkdir(folder, 0o700) == nil
+	made := safefile.Missing(folder)
 	lock, err := begin(folder)
 	if err != nil {
 		if made {
@@ -241,6 +238,11 @@ func (d folderStore) compose(ctx context.Context, a *summary, write func(folder 
 // begin makes the folder of a session, locks it, and removes the temporary files that a crash
 // has left there.
 func begin(folder string) (*lock, error) {
+	if safefile.Missing(filepath.Join(folder, journalName)) {
+		if err := safefile.MakeFolders(filepath.Dir(folder)); err != nil {
+			return nil, err
+		}
+	}
 	if err := makeFolder(folder); err != nil {
 		return nil, err
 	}

@@ -106,9 +106,6 @@ func (d folderStore) open(ctx context.Context, id string, header Header) (*journ
 	if err := cmp.Or(err, ctx.Err()); err != nil {
 		return nil, err
 	}
-	if err := makeFolders(filepath.Dir(folder)); err != nil {
-		return nil, err
-	}
 	lock, err := begin(folder)
 	if err != nil {
 		return nil, err

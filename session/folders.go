@@ -10,30 +10,6 @@ import (
 	"github.com/openagent-go/agent/internal/safefile"
 )
 
-// makeFolders makes path and its missing parents, for the owner alone. Existing folders are
-// left as they are.
-func makeFolders(path string) error {
-	if info, err := safefile.Stat(path); err == nil {
-		if !info.IsDir() {
-			return &fs.PathError{Op: "mkdir", Path: path, Err: syscall.ENOTDIR}
-		}
-		return nil
-	} else if !errors.Is(err, fs.ErrNotExist) {
-		return err
-	}
-	above := filepath.Dir(path)
-	if err := makeFolders(above); err != nil {
-		return err
-	}
-	if err := safefile.Mkdir(path, 0o700); err != nil && !errors.Is(err, fs.ErrExist) {
-		return err
-	}
-	if err := safefile.Chmod(path, 0o700); err != nil { // the umask may have taken too much
-		return err
-	}
-	return safefile.SyncFolder(above)
-}
-
 // makeFolder makes a folder inside of one that is there. One that exists is
 // made private and must not be a link.
 func makeFolder(path string) error {

@@ -66,7 +66,13 @@ func (l *journal) open(header Header) (err error) {
 		l.about = summary{Info: Info{Header: header, Updated: header.Created}}
 		return l.begin(header)
 	}
-	if now, ok := readSummary(l.folder, l.id, l.size); !ok || now.Size != l.size || now.progress.unknown {
+	now, ok := readSummary(l.folder, l.id, l.size)
+	if !ok || now.Size != l.size { // the last writer has died, perhaps before the names were on the disk
+		if err := l.syncNames(); err != nil {
+			return err
+		}
+	}
+	if !ok || now.Size != l.size || now.progress.unknown {
 		l.writeSummary()
 	} else {
 		l.told, l.about.progress = l.size, now.progress
@@ -112,6 +118,11 @@ func (l *journal) begin(header Header) error {
 	if err := l.write(true); err != nil {
 		return fmt.Errorf("writing %s: %w", l.path, err)
 	}
+	return l.syncNames()
+}
+
+// syncNames brings the names of the session's files and its folder to the disk.
+func (l *journal) syncNames() error {
 	return errors.Join(safefile.SyncFolder(l.folder), safefile.SyncFolder(filepath.Dir(l.folder)))
 }
 

@@ -67,8 +67,10 @@ func (f File) Version(context.Context) (string, error) {
 
 // Update implements [Store].
 func (f File) Update(ctx context.Context, fn func([]Job) ([]Job, error)) (err error) {
-	if err := safefile.MkdirAll(filepath.Dir(f.Path), 0o700); err != nil {
-		return fmt.Errorf("making the folder of the schedule: %w", err)
+	if safefile.Missing(f.Path) {
+		if err := safefile.MakeFolders(filepath.Dir(f.Path)); err != nil {
+			return fmt.Errorf("making the folder of the schedule: %w", err)
+		}
 	}
 	lock, err := f.lock(ctx)
 	if err != nil {

@@ -35,6 +35,7 @@ import (
 )
 
 const (
+	top       = "disk" // the folder in the root that programs use, so that it has a parent
 	sector    = 512
 	blockSize = 4 << 10 // that a new file or folder takes
 )
@@ -61,6 +62,8 @@ type Disk struct {
 func New(seed uint64) *Disk {
 	d := &Disk{rand: rand.New(rand.NewPCG(seed, 1)), programs: map[*Program]bool{}}
 	d.root = d.newFolder(0o700)
+	d.root.set(map[string]*node{top: d.newFolder(0o700)})
+	d.root.syncNames()
 	return d
 }
 
@@ -73,7 +76,7 @@ func (d *Disk) Start() *Program {
 	if err != nil {
 		panic(err) // the working folder is gone
 	}
-	p.folder = name
+	p.mount, p.folder = name, filepath.Join(name, top)
 	p.leave = safefile.Mount(name, p)
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -154,7 +157,7 @@ func (d *Disk) Dump() string {
 			fmt.Fprintf(&b, "%s %d\n", at, len(in.data))
 		}
 	}
-	list(d.root, "")
+	list(d.root.entries[top], "")
 	return b.String()
 }
 

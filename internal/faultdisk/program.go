@@ -20,7 +20,8 @@ var ErrDead = errors.New("the program was killed")
 // It implements [safefile.Disk].
 type Program struct {
 	disk   *Disk
-	folder string
+	mount  string // the root of the disk
+	folder string // in it
 	files  map[*file]bool
 	killAt int // number of the change that it does not survive; 0: none
 	done   int // changes so far
@@ -31,7 +32,8 @@ type Program struct {
 
 var _ safefile.Disk = (*Program)(nil)
 
-// Folder returns the name of the disk's root for this program. Every program has another one.
+// Folder returns the name of a folder of the disk for this program. Every program has another
+// name for it.
 func (p *Program) Folder() string { return p.folder }
 
 // Path returns the name of a file of the disk for this program.
@@ -152,7 +154,7 @@ func (p *Program) split(name string) ([]string, error) {
 	if err != nil {
 		return nil, err
 	}
-	rest, ok := strings.CutPrefix(name, p.folder)
+	rest, ok := strings.CutPrefix(name, p.mount)
 	if !ok {
 		return nil, syscall.EXDEV
 	}

@@ -234,7 +234,7 @@ func (d *Dir) Register(ctx context.Context, space string, a Agent) error {
 // Agents implements [Agents].
 func (d *Dir) Agents(ctx context.Context, space string) (out []Agent, err error) {
 	err = d.at(space, func(s *journalStore) error {
-		return s.withLock(ctx, missing(s.path()), func() error {
+		return s.withLock(ctx, safefile.Missing(s.path()), func() error {
 			out = slices.DeleteFunc(slices.Clone(s.room.agents), func(a Agent) bool { return !s.lives(s.room.holders[a.Name]) })
 			return nil
 		})

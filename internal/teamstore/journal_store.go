@@ -75,13 +75,13 @@ func (s *journalStore) withLock(ctx context.Context, reading bool, fn func() err
 	if reading && s.upToDate() {
 		return fn()
 	}
-	if reading && s.file == nil && missing(s.path()) {
+	if reading && s.file == nil && safefile.Missing(s.path()) {
 		s.room = newRoom() // who only looks leaves no traces
 		return fn()
 	}
 	err = s.lock.take(ctx)
 	if errors.Is(err, fs.ErrNotExist) {
-		if err := makeFolder(s.folder); err != nil {
+		if err := safefile.MakeFolders(s.folder); err != nil {
 			return fmt.Errorf("making the folder of a space: %w", err)
 		}
 		err = s.lock.take(ctx)
@@ -98,11 +98,6 @@ func (s *journalStore) withLock(ctx context.Context, reading bool, fn func() err
 
 // errClosed makes callers that waited for a closed store open a new one.
 var errClosed = errors.New("the store of tasks and teams is closed")
-
-func missing(path string) bool {
-	_, err := safefile.Lstat(path)
-	return errors.Is(err, fs.ErrNotExist)
-}
 
 // upToDate reports whether the room has all that is in the journal.
 func (s *journalStore) upToDate() bool {
@@ -146,7 +141,6 @@ func (s *journalStore) catchUp() error {
 }
 
 func (s *journalStore) open() error {
-	made := missing(s.path())
 	f, err := safefile.Open(s.path(), os.O_RDWR|os.O_CREATE)
 	if err != nil {
 		return fmt.Errorf("opening the journal of a space: %w", err)
@@ -155,10 +149,11 @@ func (s *journalStore) open() error {
 	if s.info, err = f.Stat(); err != nil {
 		return err
 	}
-	if made {
-		return safefile.SyncFolder(s.folder)
+	if s.info.Size() > 0 {
+		return nil
 	}
-	return nil
+	// It is new, or a program has died before its name was on the disk.
+	return errors.Join(safefile.MakeFolders(s.folder), safefile.SyncFolder(s.folder))
 }
 
 // read applies the operations that the state does not have yet. It cuts off an operation

@@ -55,8 +55,10 @@ func (f *File) Get(_ context.Context, id string) (Record, error) {
 func (f *File) Update(ctx context.Context, id string, change func(*Record) (*Record, error)) (err error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	if err := safefile.MkdirAll(filepath.Dir(f.Path), 0o700); err != nil {
-		return fmt.Errorf("making the folder of the triggers: %w", err)
+	if safefile.Missing(f.Path) {
+		if err := safefile.MakeFolders(filepath.Dir(f.Path)); err != nil {
+			return fmt.Errorf("making the folder of the triggers: %w", err)
+		}
 	}
 	unlock, err := f.lock(ctx)
 	if err != nil {

@@ -34,7 +34,7 @@ var sessions = []Guard{
 		Name:     "journal still there",
 		Prevents: "A writer acknowledges facts in a file that was deleted or replaced.",
 		Edits: off("session/journal.go",
-			"	case errors.Is(err, fs.ErrNotExist), err == nil && !os.SameFile(now, l.info):",
+			"	case errors.Is(err, fs.ErrNotExist), err == nil && !safefile.SameFile(now, l.info):",
 			"	case errors.Is(err, fs.ErrNotExist):\n		return nil\n	case errors.Is(err, ErrLost):"),
 		Tests: in("session", "TestFence/journal_removed", "TestFence/journal_replaced"),
 	},
@@ -141,7 +141,7 @@ var sessions = []Guard{
 	{
 		Name:     "private session folders",
 		Prevents: "Other users of the machine list sessions.",
-		Edits: off("session/disk.go",
+		Edits: off("session/folders.go",
 			"	case runtime.GOOS != \"windows\" && info.Mode().Perm() != 0o700:",
 			"	case runtime.GOOS == \"plan9\" && info.Mode().Perm() != 0o700:"),
 		Tests: in("session", "TestModes"),
