@@ -27,6 +27,7 @@ type Program struct {
 	done   int // changes so far
 	dead   bool
 	died   chan struct{}
+	killed func()
 	leave  func()
 }
 
@@ -73,6 +74,17 @@ func (p *Program) kill() {
 		f.closeFile()
 	}
 	close(p.died)
+	if p.killed != nil {
+		p.killed()
+	}
+}
+
+// OnKill calls fn in the moment in which the program is killed, before the operation that kills
+// it returns. fn must not use the disk.
+func (p *Program) OnKill(fn func()) {
+	p.disk.mu.Lock()
+	defer p.disk.mu.Unlock()
+	p.killed = fn
 }
 
 // Died is closed when the program was killed.

@@ -36,6 +36,8 @@ func init() { // a table that its own functions use
 				return []Op{Resume{newest, !g.one(3)}, g.sleep(), Fork{newest, g.IntN(6)}, Resume{newest, !g.one(3)}}
 			}},
 		{name: "kill", meets: []string{"crash"}, op: func(g *gen) Op { return Kill{1 + g.IntN(25), pick(g, "before", "after", "torn")} }},
+		{name: "disk kill", meets: []string{"fault", "killed at a change of files", "power loss"}, op: func(g *gen) Op { return DiskKill{1 + g.IntN(50), g.one(2)} }},
+		{name: "other process", meets: []string{"other process"}, op: func(g *gen) Op { return OtherProcess{g.IntN(3), !g.one(3)} }},
 		{name: "batch", meets: []string{"batch"}, call: func(g *gen, depth int) Call {
 			c := Call{Tool: "Batch"}
 			for range 1 + g.IntN(4) {
@@ -95,7 +97,7 @@ func pick[T any](g *gen, from ...T) T { return from[g.IntN(len(from))] }
 // generate makes the program of a seed.
 func generate(seed uint64) Program {
 	g := &gen{Rand: rand.New(rand.NewPCG(seed, 1))}
-	p := Program{Seed: seed, Wire: pick(g, "anthropic", "openai", "responses"), Disk: pick(g, "memory", "memory", "folder"),
+	p := Program{Seed: seed, Wire: pick(g, "anthropic", "openai", "responses"), Disk: pick(g, "memory", "memory", "folder", "fault", "fault"),
 		Mode: pick(g, permission.Default, permission.Default, permission.Bypass, permission.Auto, permission.AcceptEdits, permission.DontAsk)}
 	rare := pick(g, 2, 3, 8) // few features take turns more often, and so meet each other in more ways
 	for _, f := range features {

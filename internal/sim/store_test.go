@@ -54,6 +54,7 @@ func (m mortal) Open(ctx context.Context, id string, h session.Header) (session.
 	if err != nil {
 		return nil, err
 	}
+	m.life.w.durable(m.under + id) // opening a session syncs what the last program has left
 	return &mortalLog{Log: log, life: m.life, path: m.under + id}, nil
 }
 
@@ -69,6 +70,9 @@ func (m mortal) Create(ctx context.Context, h session.Header, facts []event.Even
 	err := session.Create(ctx, m.Store, h, facts)
 	if err == nil {
 		m.life.w.recorded(m.under+h.Session, facts, true)
+		m.life.w.durable(m.under + h.Session)
+	} else {
+		m.life.w.unsure(m.under+h.Session, facts)
 	}
 	if dies {
 		return errDead
@@ -98,9 +102,13 @@ func (l *mortalLog) Append(ctx context.Context, after int64, sync bool, es ...ev
 	}
 	if len(es) > 0 {
 		if err := l.Log.Append(ctx, after, sync, es...); err != nil {
+			l.life.w.unsure(l.path, es)
 			return err
 		}
 		l.life.w.recorded(l.path, es, false)
+		if sync {
+			l.life.w.durable(l.path)
+		}
 	}
 	if dies {
 		return errDead
@@ -134,6 +142,9 @@ func (w *world) recorded(path string, es []event.Event, copied bool) {
 		}
 		w.ledger.facts[path] = append(w.ledger.facts[path], string(text))
 		w.steps.Add(1)
+	}
+	if copied {
+		w.fault.copied(path, len(es))
 	}
 	w.checkFacts(path, es, copied)
 }

@@ -162,6 +162,9 @@ func (w *world) meetTool(name string) {
 
 // newDisk makes the place where sessions are stored.
 func (w *world) newDisk() session.Store {
+	if w.Disk == "fault" {
+		return w.fault.new(w)
+	}
 	if w.Disk == "folder" {
 		w.meet("folder")
 		return session.Dir(folder(w.t))
@@ -181,7 +184,12 @@ func folder(t *testing.T) string {
 }
 
 // disk returns the store as a program finds it when it starts.
-func (w *world) disk() session.Store { return w.store }
+func (w *world) disk() session.Store {
+	if w.fault.disk != nil {
+		return w.fault.open()
+	}
+	return w.store
+}
 
 // decider denies calls that are marked for it.
 type decider struct{ w *world }

@@ -36,6 +36,7 @@ type world struct {
 	handles []*handle // the sessions that the host knows
 	scripts map[string][]Turn
 
+	fault  faulty
 	ledger ledger
 	facts  facts
 	found  map[string]bool // sessions that were read back
@@ -130,6 +131,7 @@ func (w *world) run() {
 	wrong.close()
 	w.checkJournals()
 	w.checkEnd()
+	w.fault.leave()
 }
 
 // start begins a new life.
@@ -138,6 +140,7 @@ func (w *world) start() {
 	l := &life{w: w, n: w.lives}
 	l.ctx, l.cancel = context.WithCancel(context.Background())
 	w.life = l
+	w.fault.life = l
 	l.agent = w.newAgent(l)
 	w.trace("life %d", l.n)
 }
@@ -155,6 +158,7 @@ func (l *life) die(why string) {
 func (w *world) live() {
 	if w.life.dead.Load() {
 		w.end()
+		w.lookAgain()
 		w.start()
 	}
 }
@@ -172,6 +176,7 @@ func (w *world) end() {
 		w.await(h)
 	}
 	w.checkWatchers()
+	w.checkReleased()
 	w.life.cancel()
 }
 
@@ -228,6 +233,7 @@ func (w *world) await(h *handle) {
 // settle lets all runs come to their end, however often the program died.
 func (w *world) settle() {
 	w.life.death.writes.Store(0)
+	w.fault.disarm()
 	w.trace("settle")
 	w.live()
 	for n := range w.handles {
