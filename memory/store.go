@@ -178,7 +178,7 @@ func (s *Store) content(id string) ([]byte, error) {
 }
 
 // locked calls do while no other process changes the store.
-func (s *Store) locked(ctx context.Context, do func(*os.File) error) (err error) {
+func (s *Store) locked(ctx context.Context, do func(safefile.File) error) (err error) {
 	if !filepath.IsLocal(s.folder) {
 		return s.straight()
 	}
