@@ -534,7 +534,6 @@ var rules = map[string][]string{
 		"llm",
 		"internal/metering",
 		"internal/safefile",
-		"internal/plainfile",
 		"internal/modelcall",
 	},
 	"llm/prompttools": {
