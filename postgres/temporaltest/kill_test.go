@@ -211,11 +211,11 @@ func TestKilledProcesses(t *testing.T) {
 		}
 		calls += wanted
 		if len(results) != wanted {
-			t.Errorf("s%d: %d calls have %d results", i, wanted, len(results))
+			t.Errorf("%s: %d calls have %d results", id, wanted, len(results))
 		}
 		for call, n := range results {
 			if n != 1 {
-				t.Errorf("s%d: call %s has %d results", i, call, n)
+				t.Errorf("%s: call %s has %d results", id, call, n)
 			}
 		}
 	}
