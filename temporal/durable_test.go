@@ -18,7 +18,7 @@ import (
 
 // TestServer runs the tests of durable on a Temporal server, with sessions in memory.
 // TEMPORAL_TEST_SERVER has its address and a namespace, such as "127.0.0.1:7233 default".
-// Module temporal/testserver is one.
+// `temporal server start-dev` is one.
 func TestServer(t *testing.T) {
 	address, namespace, ok := strings.Cut(os.Getenv("TEMPORAL_TEST_SERVER"), " ")
 	if !ok {
