@@ -170,6 +170,13 @@ var ErrRejected = errors.New("the command was rejected")
 // Settled reports whether a command is no longer in the inbox: what it says is on record, or
 // it does not count. The error matches [ErrRejected] if it was rejected.
 func (c *Client) Settled(ctx context.Context, sessionID, id string) (bool, error) {
+	inbox, err := c.Backend.Inbox(ctx, sessionID) // first: it may be rejected between the two looks
+	if err != nil {
+		return false, fmt.Errorf("durable: reading the inbox of session %s: %w", sessionID, err)
+	}
+	if slices.ContainsFunc(inbox, func(m Mail) bool { return m.ID == id }) {
+		return false, nil
+	}
 	reason, rejected, err := c.Backend.Rejected(ctx, sessionID, id)
 	if err != nil {
 		return false, fmt.Errorf("durable: reading the inbox of session %s: %w", sessionID, err)
@@ -177,11 +184,7 @@ func (c *Client) Settled(ctx context.Context, sessionID, id string) (bool, error
 	if rejected {
 		return true, fmt.Errorf("durable: %w: %s", ErrRejected, reason)
 	}
-	inbox, err := c.Backend.Inbox(ctx, sessionID)
-	if err != nil {
-		return false, fmt.Errorf("durable: reading the inbox of session %s: %w", sessionID, err)
-	}
-	return !slices.ContainsFunc(inbox, func(m Mail) bool { return m.ID == id }), nil
+	return true, nil
 }
 
 // Questions returns the questions that wait for a person: those of all sessions, or of the
