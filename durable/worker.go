@@ -81,7 +81,7 @@ func (w *Worker) Work(ctx context.Context, sessionID string, wake Wake) (Outcome
 }
 
 func (w *Worker) work(ctx context.Context, sessionID string, wake Wake) (Outcome, error) {
-	place, err := w.Backend.Place(ctx, sessionID)
+	place, err := w.placeOf(ctx, sessionID)
 	if err != nil {
 		return "", err
 	}
@@ -134,6 +134,35 @@ func (w *Worker) work(ctx context.Context, sessionID string, wake Wake) (Outcome
 		return outcomeOf(err)
 	}
 	return out, nil
+}
+
+// maxForks is how many sessions back a fork looks for its place.
+const maxForks = 100
+
+// placeOf returns the place that a session is bound to. A fork begins with that of the session it was
+// made from: it needs the same files.
+func (w *Worker) placeOf(ctx context.Context, id string) (place string, err error) {
+	if place, err = w.Backend.Place(ctx, id); err != nil || place != "" || w.Place == "" {
+		return place, err
+	}
+	store, from := w.Backend.Store("", nil), id
+	for range maxForks {
+		info, err := session.Stat(ctx, store, from)
+		if errors.Is(err, session.ErrNotFound) || err == nil && info.Parent == nil {
+			return "", nil
+		}
+		if err != nil {
+			return "", err
+		}
+		from = info.Parent.Session
+		if place, err = w.Backend.Place(ctx, from); err != nil {
+			return "", err
+		}
+		if place != "" { // on record, for the engine
+			return place, w.Backend.SetPlace(ctx, id, place)
+		}
+	}
+	return "", nil
 }
 
 // outcomeOf returns the outcome for an error that means that the session is somebody

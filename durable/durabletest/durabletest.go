@@ -64,6 +64,8 @@ func Run(t *testing.T, virtual bool, open func(t *testing.T) Pair) {
 		"decided again":         secondly,
 		"late answer":           late,
 		"agents":                agents,
+		"forks":                 forks,
+		"forked place":          forkedPlace,
 	} {
 		t.Run(name, func(t *testing.T) {
 			if virtual {
