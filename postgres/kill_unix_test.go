@@ -27,6 +27,7 @@ import (
 	"github.com/openagent-go/agent/permission"
 	"github.com/openagent-go/agent/postgres"
 	"github.com/openagent-go/agent/postgres/internal/pgtest"
+	"github.com/openagent-go/agent/quota"
 	"github.com/openagent-go/agent/session"
 	"github.com/openagent-go/agent/tool"
 )
@@ -53,16 +54,23 @@ func workProcess(url string) int {
 	}
 	defer pool.Close()
 	w := &durable.Worker{Backend: db, Linger: -1, Agent: func(_ context.Context, at durable.Where) (durable.Hosted, error) {
-		return durable.Hosted{Agent: killedAgent(at.Session, func(tool, call string) error {
+		a := killedAgent(at.Session, func(tool, call string) error {
 			_, err := pool.Exec(context.Background(), `INSERT INTO ran VALUES ($1, $2)`, tool, call)
 			return err
-		})}, nil
+		})
+		a.Quota = killedAccount(db)
+		return durable.Hosted{Agent: a}, nil
 	}}
 	if err := postgres.Run(ctx, db, w, postgres.RunOptions{}); err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		return 1
 	}
 	return 0
+}
+
+// killedAccount returns the account that pays for the calls of all workers.
+func killedAccount(db *postgres.DB) *quota.Account {
+	return &quota.Account{Store: db.Quota(), Key: "kills", USD: 1000}
 }
 
 // An agentOf makes the agent of a session. ran notes that a call runs.
@@ -81,7 +89,7 @@ func killedAgent(session string, ran func(tool, call string) error) *agent.Agent
 		})
 	}
 	steps := [][]string{{"lookup", "note"}, {"charge"}, {"lookup"}, {"charge"}}
-	model := &llmtest.Model{Rule: func(r *llmtest.Request, _ int) llmtest.Step {
+	model := &llmtest.Model{Facts: llm.Info{Window: 200_000, Price: &llm.Price{Input: 3, Output: 15}}, Rule: func(r *llmtest.Request, _ int) llmtest.Step {
 		turn := 0
 		for _, m := range r.Messages {
 			switch {
@@ -107,10 +115,13 @@ func killedAgent(session string, ran func(tool, call string) error) *agent.Agent
 }
 
 // factCounts counts facts of a session.
-type factCounts struct{ resumed, unknown, calls int }
+type factCounts struct {
+	resumed, unknown, calls int
+	usd                     float64 // of the answers
+}
 
 func (c *factCounts) add(n factCounts) {
-	c.resumed, c.unknown, c.calls = c.resumed+n.resumed, c.unknown+n.unknown, c.calls+n.calls
+	c.resumed, c.unknown, c.calls, c.usd = c.resumed+n.resumed, c.unknown+n.unknown, c.calls+n.calls, c.usd+n.usd
 }
 
 // validFacts counts facts, and holds that each call has one result.
@@ -126,6 +137,9 @@ func validFacts(t *testing.T, store session.Store, id string) (n factCounts) {
 			n.resumed++
 		case event.AssistantMessage:
 			n.calls += len(f.Response.Message.ToolUses())
+			if f.CostUSD != nil {
+				n.usd += *f.CostUSD
+			}
 		case event.ToolResult:
 			if results[f.Call]++; f.Cause != "" {
 				n.unknown++
@@ -216,6 +230,12 @@ func TestKilledProcesses(t *testing.T) {
 	for _, id := range slices.Compact(slices.Sorted(maps.Values(sent))) {
 		sum.add(validFacts(t, db.Store("", nil), id))
 	}
+	// What was reserved for calls of workers that died is settled, once: nothing is left, and each costs a little.
+	b, err := killedAccount(db).Balance(t.Context())
+	if extra := b.Spent - sum.usd; err != nil || b.Reserved != 0 || sum.usd == 0 || extra < -1e-9 || extra > 0.01*float64(kills*sessions) {
+		t.Errorf("the account is %+v, %v, for answers of $%v", b, err, sum.usd)
+	}
+	t.Logf("the account has spent $%.5f for answers of $%.5f", b.Spent, sum.usd)
 	t.Logf("%d prompts, %d calls, %d charges; runs were resumed %d times; the outcome of %d calls is not known", len(sent), sum.calls, charges, sum.resumed, sum.unknown)
 	for _, w := range workers { // and they end when they are asked to
 		_ = w.Process.Signal(syscall.SIGTERM)

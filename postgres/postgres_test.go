@@ -29,6 +29,12 @@ func TestMain(m *testing.M) {
 			os.Exit(1)
 		}
 		os.Exit(0)
+	} else if dir := os.Getenv(treeVar); url != "" && dir != "" {
+		if err := treeProcess(url, dir); err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			os.Exit(1)
+		}
+		os.Exit(0)
 	} else if url != "" {
 		os.Exit(workProcess(url))
 	}
