@@ -167,28 +167,14 @@ func (d *Dir) EndSession(session string) error {
 // Copy copies the tasks and teams of a space into an empty one, for the copy of a session.
 // Mail and running agents are not copied, so tasks in progress are pending in the copy.
 func (d *Dir) Copy(ctx context.Context, from, to string) error {
-	copied := newRoom()
-	err := d.see(ctx, from, func(r *state, now time.Time) error {
-		for _, t := range r.tasks.tasks {
-			c := t.clone()
-			if c.Status == InProgress {
-				c.Status, c.Owner, c.LeaseUntil = Pending, "", time.Time{}
-			}
-			copied.tasks.tasks = append(copied.tasks.tasks, &c)
-		}
-		for _, t := range r.teams {
-			c := t.clone()
-			copied.teams = append(copied.teams, &c)
-		}
-		return nil
-	})
-	if err != nil || len(copied.tasks.tasks)+len(copied.teams) == 0 {
+	copied, err := copyOf(ctx, d, from)
+	if err != nil || copied == nil {
 		return err
 	}
 	return d.at(to, func(s *journalStore) error {
 		return s.withLock(ctx, false, func() error {
-			if s.base > 0 || len(s.room.tasks.tasks)+len(s.room.teams)+len(s.room.agents) > 0 {
-				return fmt.Errorf("%w: there are tasks or teams in %q already", ErrInvalid, text.Bytes(to, maxShown))
+			if s.base > 0 || !s.room.empty() {
+				return errOccupied(to)
 			}
 			s.room = copied
 			if err := s.compact(d.now()); err != nil {

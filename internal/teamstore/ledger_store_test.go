@@ -158,3 +158,35 @@ func TestSharedDir(t *testing.T) {
 		return d, nil
 	})
 }
+
+// TestLedgerCopy copies the tasks and teams of a session for its fork.
+func TestLedgerCopy(t *testing.T) {
+	ledger := &teamtest.Ledger{}
+	s := teamstore.OpenLedger(ledger)
+	defer s.Close()
+	all := s.Shared()
+	for _, x := range []teamstore.Task{{Subject: "a", Status: teamstore.Completed}, {Subject: "b", Status: teamstore.InProgress, Owner: "ann", BlockedBy: []string{"task_1"}}} {
+		if _, err := all.AddTask(t.Context(), "s", x); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if _, err := all.CreateTeam(t.Context(), "s", "red", "lead", []string{"ann"}, ""); err != nil {
+		t.Fatal(err)
+	}
+	if err := errors.Join(s.Copy(t.Context(), "s", "copy"), s.Copy(t.Context(), "none", "other")); err != nil {
+		t.Fatal(err)
+	}
+	if err := s.Copy(t.Context(), "s", "copy"); !errors.Is(err, teamstore.ErrInvalid) {
+		t.Errorf("copying over a copy: %v", err)
+	}
+	again := &teamstore.LedgerStore{Ledger: ledger} // another program
+	if got, err := teamstore.Claim(t.Context(), again, "copy", "bob", 0); err != nil || got.ID != "task_2" {
+		t.Errorf("claimed in the copy: %+v, %v", got, err)
+	}
+	if got, err := again.Task(t.Context(), "s", "task_2"); err != nil || got.Owner != "ann" {
+		t.Errorf("the original has %+v, %v", got, err)
+	}
+	if got, err := again.TeamOf(t.Context(), "copy", "ann"); err != nil || got.Name != "red" {
+		t.Errorf("the team of the copy is %+v, %v", got, err)
+	}
+}
