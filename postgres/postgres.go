@@ -88,10 +88,7 @@ func openWith(ctx context.Context, config *pgxpool.Config, o Options) (*DB, erro
 	d := &DB{pool: pool, lease: cmp.Or(o.Lease, 10*time.Second), held: map[*log]struct{}{}}
 	if err := d.migrate(ctx); err != nil {
 		pool.Close()
-		if unreachable := new(pgconn.ConnectError); errors.As(err, &unreachable) {
-			return nil, fmt.Errorf("postgres: connecting to the database: %w; check its address, that the server runs, and the password in PGPASSWORD or ~/.pgpass", err)
-		}
-		return nil, fmt.Errorf("postgres: preparing the tables: %w", err)
+		return nil, explain(err, &config.ConnConfig.Config)
 	}
 	d.hub, d.locks = newHub(d), newLocks(d)
 	return d, nil
@@ -165,13 +162,31 @@ func (d *DB) migrate(ctx context.Context) error {
 		if version == len(migrations) {
 			return nil
 		}
+		if err := checkVersion(version); err != nil {
+			return err
+		}
+		if err := d.change(ctx); err != nil {
+			return fmt.Errorf("changing the tables from version %d to %d, which this program needs: %w", version, len(migrations), err)
+		}
+		return nil
 	}
+	return d.change(ctx)
+}
+
+// change makes or changes the tables.
+func (d *DB) change(ctx context.Context) error {
 	return pgx.BeginFunc(ctx, d.pool, func(tx pgx.Tx) error {
 		if _, err := tx.Exec(ctx, `SELECT pg_advisory_xact_lock(hashtext('openagent'))`); err != nil {
 			return err
 		}
-		if _, err := tx.Exec(ctx, `CREATE SCHEMA IF NOT EXISTS openagent`); err != nil {
+		var there bool // making one that is there needs a right to the database
+		if err := tx.QueryRow(ctx, `SELECT to_regnamespace('openagent') IS NOT NULL`).Scan(&there); err != nil {
 			return err
+		}
+		if !there {
+			if _, err := tx.Exec(ctx, `CREATE SCHEMA openagent`); err != nil {
+				return err
+			}
 		}
 		if _, err := tx.Exec(ctx, `CREATE TABLE IF NOT EXISTS openagent.version (version int NOT NULL)`); err != nil {
 			return err

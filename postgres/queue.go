@@ -49,13 +49,16 @@ const (
 // be d.
 //
 // A worker that is silent for the Lease of [Options] counts as dead, and others take its
-// sessions. While the database cannot be reached, Run tries again.
+// sessions. While the database cannot be reached, Run tries again. It fails if the role may not write.
 func Run(ctx context.Context, d *DB, w *durable.Worker, o RunOptions) error {
 	if w.Backend != durable.Backend(d) {
 		return errors.New("postgres: the Backend of the worker is another one; set it to the DB that you pass to Run")
 	}
 	if o.Max < 0 {
 		return errors.New("postgres: RunOptions.Max must not be negative")
+	}
+	if err := (engine{d}).CheckRights(ctx); err != nil {
+		return err
 	}
 	r := &runner{db: d, worker: w, max: cmp.Or(o.Max, 1000), holder: rand.Text(), drain: make(chan struct{}), free: make(chan struct{}, 1), at: map[string]bool{}}
 	var background sync.WaitGroup

@@ -9,9 +9,11 @@ import (
 	"github.com/openagent-go/agent/cmd/openagent/internal/app"
 	"github.com/openagent-go/agent/cmd/openagent/internal/cli"
 	"github.com/openagent-go/agent/cmd/openagent/internal/sessionstore"
+	"github.com/openagent-go/agent/internal/environ"
 )
 
 func main() {
+	_ = environ.Hide() // where it cannot be done, the sandbox hides this process
 	os.Exit(execute(cli.NewIO(), os.Args[1:]))
 }
 

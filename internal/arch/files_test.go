@@ -17,6 +17,7 @@ import (
 // pipe and reads no device and no more than a bound.
 var opensFiles = map[string]string{
 	"sandbox/mounts_linux.go":                       "/proc of this machine",
+	"internal/environ/hide_linux.go":                "/proc of this process",
 	"workspace/proc_linux.go":                       "/proc and control groups of this machine",
 	"internal/confine/*_linux.go":                   "/proc of this machine",
 	"internal/command/others_linux.go":              "/proc of this machine",

@@ -26,6 +26,9 @@ var (
 	located = strings.Fields(`URL URLS URI URIS STRING STR`)
 )
 
+// files lead to the passwords of a database.
+var files = strings.Fields(`PGPASSFILE PGSERVICEFILE`)
+
 // plainNames are not secret although they are made of such words.
 var plainNames = strings.Fields(`PWD OLDPWD SSH_AUTH_SOCK`)
 
@@ -36,6 +39,9 @@ func Secret(name string) bool {
 	name = strings.ToUpper(name)
 	if slices.Contains(plainNames, name) || strings.HasPrefix(name, "GIT_CONFIG_KEY_") {
 		return false
+	}
+	if slices.Contains(files, name) {
+		return true
 	}
 	words := strings.FieldsFunc(name, func(r rune) bool { return (r < 'A' || r > 'Z') && (r < '0' || r > '9') })
 	store := false

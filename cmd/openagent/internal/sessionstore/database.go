@@ -7,6 +7,7 @@ import (
 	"net/url"
 	"os"
 	"path/filepath"
+	"runtime"
 	"strings"
 	"sync"
 	"time"
@@ -111,19 +112,47 @@ func PasswordFiles(h *cli.IO, store session.Store) []string {
 	if _, ok := store.(*database); !ok {
 		return nil
 	}
-	path := h.Getenv("PGPASSFILE")
+	path := passwordFile(h)
 	if path == "" {
-		home, err := os.UserHomeDir()
-		if err != nil {
-			return nil // then there is none
-		}
-		path = filepath.Join(home, ".pgpass")
+		return nil
 	}
 	path, err := filepath.Abs(path)
 	if err != nil {
 		return nil
 	}
 	return []string{path}
+}
+
+// passwordFile returns the file in which the driver looks for the password, "" for none.
+func passwordFile(h *cli.IO) string {
+	if path := h.Getenv("PGPASSFILE"); path != "" {
+		return path
+	}
+	if runtime.GOOS == "windows" {
+		if data := h.Getenv("APPDATA"); data != "" {
+			return filepath.Join(data, "postgresql", "pgpass.conf")
+		}
+		return ""
+	}
+	home, err := os.UserHomeDir()
+	if err != nil {
+		return ""
+	}
+	return filepath.Join(home, ".pgpass")
+}
+
+// checkPasswordFile refuses a file with passwords that others of this machine can read, as psql does. On
+// Windows the rights of a file are lists that are not looked at.
+func checkPasswordFile(h *cli.IO) error {
+	path := passwordFile(h)
+	if path == "" || h.Getenv("PGPASSWORD") != "" || runtime.GOOS == "windows" {
+		return nil
+	}
+	info, err := os.Stat(path)
+	if err != nil || !info.Mode().IsRegular() || info.Mode().Perm()&0o077 == 0 {
+		return nil // the driver says what is wrong with it
+	}
+	return fmt.Errorf("others on this machine can read the passwords in %s; run chmod 600 on it", h.OneLine(path))
 }
 
 // Folder returns the folder of the files of the sessions.
@@ -179,6 +208,9 @@ func Database(ctx context.Context, h *cli.IO, address, source string) (*Connecte
 	if err := checkAddress(address); err != nil {
 		return nil, cli.Usagef("%s: %w", source, err)
 	}
+	if err := checkPasswordFile(h); err != nil {
+		return nil, cli.Usagef("%s: %w", source, err)
+	}
 	all, _ := h.Databases.LoadOrStore(shared, &databases{open: map[string]*Connected{}})
 	d := all.(*databases)
 	d.mu.Lock()
@@ -198,6 +230,18 @@ func Database(ctx context.Context, h *cli.IO, address, source string) (*Connecte
 	c := &Connected{db, db.Team()}
 	d.open[address] = c
 	return c, nil
+}
+
+// CheckRights returns an error if the role of a database may not do what workers and their clients do.
+func CheckRights(ctx context.Context, db *Connected, source string) error {
+	checked, ok := db.Engine().(interface{ CheckRights(context.Context) error })
+	if !ok {
+		return nil
+	}
+	if err := checked.CheckRights(ctx); err != nil {
+		return cli.Usagef("%s: %s", source, strings.TrimPrefix(err.Error(), "postgres: "))
+	}
+	return nil
 }
 
 // shared is the key of the databases of a process.

@@ -215,6 +215,9 @@ func run(ctx context.Context, h *cli.IO, o *options) error {
 		if err != nil {
 			return err
 		}
+		if err := sessionstore.CheckRights(ctx, db, source); err != nil {
+			return err
+		}
 		s.Workers, s.Restore = &durable.Client{Backend: db.DB, Engine: db.Engine()}, nil // files are where the workers are
 	}
 	if s.Shares, err = live.Shares(ctx, h, &o.Options, dir, path, true, open.secrets); err != nil {

@@ -144,6 +144,9 @@ func run(ctx context.Context, h *cli.IO, o *options) error {
 	if o.place == "" {
 		o.place = host + ":" + strings.ToValidUTF8(dir, "\uFFFD") // the database keeps nothing else
 	}
+	if err := sessionstore.CheckRights(ctx, connected, source); err != nil {
+		return err
+	}
 	log := settings.Logger(h, &o.Options)
 	w := &work{h: h, o: o, db: db, dir: dir, log: log}
 	if err := w.try(ctx); err != nil {
