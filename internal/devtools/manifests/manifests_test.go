@@ -248,7 +248,7 @@ func TestCompose(t *testing.T) {
 	load := func(env ...string) (*cli.ProjectOptions, error) {
 		return cli.NewProjectOptions([]string{filepath.Join(deploy, "compose.yaml")}, cli.WithEnv(env), cli.WithInterpolation(true), cli.WithConsistency(true), cli.WithResolvedPaths(true))
 	}
-	options, err := load("POSTGRES_PASSWORD=secret", "ANTHROPIC_API_KEY=key")
+	options, err := load("POSTGRES_PASSWORD=secret", "OWNER_PASSWORD=owned", "WORKER_PASSWORD=works", "ANTHROPIC_API_KEY=key")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -256,7 +256,7 @@ func TestCompose(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if got := project.ServiceNames(); !slices.Equal(got, []string{"database", "front", "worker"}) {
+	if got := project.ServiceNames(); !slices.Equal(got, []string{"database", "front", "tables", "worker"}) {
 		t.Errorf("services: %v", got)
 	}
 	worker := project.Services["worker"]
@@ -265,6 +265,18 @@ func TestCompose(t *testing.T) {
 	}
 	if front := project.Services["front"]; worker.Environment["ANTHROPIC_API_KEY"] == nil || front.Environment["ANTHROPIC_API_KEY"] != nil || front.Environment["OPENAGENT_STORE"] == nil {
 		t.Error("the workers need the key of the provider, and the front the database alone")
+	}
+	for name, password := range map[string]string{"worker": "works", "front": "works", "tables": "owned"} {
+		env := project.Services[name].Environment
+		if got := env["PGPASSWORD"]; got == nil || *got != password {
+			t.Errorf("%s has another password than that of its role", name)
+		}
+		if owner := strings.Contains(*env["OPENAGENT_STORE"], "//openagent_owner@"); owner != (name == "tables") {
+			t.Errorf("%s uses the store %s", name, *env["OPENAGENT_STORE"])
+		}
+	}
+	if i := slices.Index(worker.Command, "--sandbox"); i < 0 || worker.Command[i+1] != "on" {
+		t.Error("commands of agents run without the sandbox")
 	}
 	probe(t, worker.HealthCheck.Test[1:], worker.Command)
 	if _, err := os.Stat(filepath.Join(worker.Build.Context, worker.Build.Dockerfile)); err != nil {
