@@ -258,7 +258,6 @@ func TestCommand(t *testing.T) {
 		c.run(0, "-p", "todo", "--session-id", "tasks", "--tools", "TaskCreate,TaskList")
 		c.env = append(c.env, "OPENAGENT_HOME="+t.TempDir()) // as on another machine
 		c.holds(c.run(0, "-p", "--resume", "tasks", "done", "--tools", "TaskCreate,TaskList"), "Build the house")
-		c.holds(c.run(0, "-p", "--resume", "tasks", "--fork-session", "--session-id", "fork", "done", "--tools", "TaskCreate,TaskList"), "Build the house", "Build the house")
 		c.holds(c.run(2, "sessions", "verify"), "checked by the database")
 	})
 	t.Run("daily budget", func(t *testing.T) {
