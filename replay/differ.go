@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"reflect"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -29,6 +30,10 @@ var passing = map[string][]string{
 	"run_end":           {"duration", "api", "first", "tools.*.time"},
 }
 
+// planMode is the mode that follows an approved plan. A program remembers the mode before plan mode
+// for itself alone, so another one tells another mode.
+var planMode = regexp.MustCompile(`approve the plan; then the mode is \w+`)
+
 // differences returns the members in which two facts of a kind differ.
 func differences(recorded, now event.Fact) []Difference {
 	a, b := members(recorded), members(now)
@@ -48,6 +53,7 @@ func members(f event.Fact) any {
 	if err != nil {
 		return err.Error()
 	}
+	data = planMode.ReplaceAllLiteral(data, []byte("approve the plan"))
 	d := json.NewDecoder(bytes.NewReader(data))
 	d.UseNumber()
 	var v any

@@ -9,6 +9,7 @@ import (
 	"math/rand/v2"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"testing"
 
 	"github.com/openagent-go/agent"
@@ -59,13 +60,15 @@ func TestRandomSessions(t *testing.T) {
 // losing is a store that loses the program: no append works after some.
 type losing struct {
 	session.Store
-	left *int
+	left *atomic.Int64
 }
 
 type losingLog struct {
 	session.Log
-	left *int
+	left *atomic.Int64
 }
+
+const forever = 1 << 40 // appends
 
 var errLost = errors.New("the program is gone")
 
@@ -75,7 +78,7 @@ func (s losing) Open(ctx context.Context, id string, h session.Header) (session.
 }
 
 func (l losingLog) Append(ctx context.Context, last int64, sync bool, events ...event.Event) error {
-	if *l.left--; *l.left < 0 {
+	if l.left.Add(-1) < 0 {
 		return errLost
 	}
 	return l.Log.Append(ctx, last, sync, events...)
@@ -146,9 +149,10 @@ func recordRandom(t *testing.T, r *rand.Rand) (*agent.Agent, []string) {
 		return random()
 	}}
 	store := a.Sessions
-	left := 1 << 30
+	var left atomic.Int64
+	left.Store(forever)
 	if r.IntN(3) == 0 {
-		left = 4 + r.IntN(30)
+		left.Store(4 + r.Int64N(30))
 	}
 	a.Sessions = losing{store, &left}
 	prompt := func(id, text string) {
@@ -158,7 +162,7 @@ func recordRandom(t *testing.T, r *rand.Rand) (*agent.Agent, []string) {
 		for range 5 { // questions that were left for later, and a program that was lost
 			if errors.Is(err, errLost) {
 				s.Close()
-				left = 1 << 30
+				left.Store(forever)
 				s = a.Session(id)
 			}
 			open, _ := s.Pending(t.Context())

@@ -20,6 +20,7 @@ import (
 	"github.com/openagent-go/agent/internal/checkpoint"
 	"github.com/openagent-go/agent/llm/llmtest"
 	"github.com/openagent-go/agent/permission"
+	"github.com/openagent-go/agent/replay"
 )
 
 // The test binary is also the program that runs a scenario, and its MCP server.
@@ -76,6 +77,13 @@ func host(dir string) error {
 
 func (w *world) phase(a *agent.Agent, phase string) (err error) {
 	ctx := context.Background()
+	if phase == "replay" {
+		list, err := (&replay.Session{Agent: a, ID: mainID}).Replay(ctx)
+		for _, d := range list {
+			err = errors.Join(err, fmt.Errorf("session %s: %s", d.Session, d))
+		}
+		return err
+	}
 	s := a.Session(mainID)
 	defer func() { err = errors.Join(err, s.Close()) }()
 	switch phase {

@@ -164,6 +164,7 @@ func (w *world) check(t *testing.T, killed bool) {
 	w.checkFiles(t, killed)
 	w.checkJournals(t, killed)
 	w.checkProcesses(t)
+	w.run(t, "replay", 0)
 	if w.features.has("fork") {
 		before := tree(t, w.sessions(), mainID)
 		w.run(t, "fork", 0)
