@@ -427,7 +427,7 @@ func TestWatchADeletedSession(t *testing.T) {
 					if !errors.Is(err, session.ErrNotFound) {
 						t.Errorf("ended with %v", err)
 					}
-				case <-time.After(10 * time.Second):
+				case <-time.After(time.Minute):
 					t.Fatal("the watch does not end")
 				}
 				for _, err := range a.Session(id).Watch(t.Context(), 1000) {
@@ -469,7 +469,7 @@ func TestWatchBetweenRuns(t *testing.T) {
 						if got == typ {
 							return
 						}
-					case <-time.After(10 * time.Second):
+					case <-time.After(time.Minute):
 						t.Fatalf("saw no %s", typ)
 					}
 				}

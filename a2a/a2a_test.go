@@ -62,7 +62,7 @@ func newSite(t *testing.T, a agent.Agent, change ...func(*a2aagent.Handler)) *si
 }
 
 func (s *site) close() {
-	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
+	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 	defer cancel()
 	if err := s.server.Shutdown(ctx); err != nil {
 		s.t.Error(err)

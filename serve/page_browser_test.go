@@ -38,7 +38,7 @@ func TestSessionInBrowser(t *testing.T) {
 		t.Helper()
 		select {
 		case g.pieces <- piece:
-		case <-time.After(10 * time.Second):
+		case <-time.After(time.Minute):
 			t.Fatalf("nobody asks the model for %q; the page is\n%s", piece, b.eval("document.documentElement.outerHTML"))
 		}
 	}

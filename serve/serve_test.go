@@ -72,7 +72,7 @@ func newSiteAt(t *testing.T, address string, a agent.Agent, change ...func(*Serv
 }
 
 func (s *site) close() {
-	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
+	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 	defer cancel()
 	if err := s.server.Shutdown(ctx); err != nil {
 		s.t.Error(err)

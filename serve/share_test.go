@@ -832,7 +832,7 @@ func TestSharedStreams(t *testing.T) {
 	own = s.open("chat", 0)
 	own.until(t, isNamed("state"))
 	own.close()
-	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
 	if err := s.server.Shutdown(ctx); err != nil {
 		t.Error(err)

@@ -212,7 +212,7 @@ func TestResume(t *testing.T) {
 
 func TestFunctionNamedBuiltin(t *testing.T) {
 	w := openWorkspace(t, true)
-	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
 	o, err := w.Run(ctx, CommandLine{Command: "A=1; builtin() { :; }"})
 	if err != nil || o.Stopped {

@@ -87,7 +87,7 @@ func (b *browser) streams() <-chan string {
 // reads waits for a line with a text.
 func reads(t *testing.T, lines <-chan string, want string) string {
 	t.Helper()
-	limit := time.After(15 * time.Second)
+	limit := time.After(time.Minute)
 	for {
 		select {
 		case line, ok := <-lines:

@@ -89,7 +89,7 @@ func sitWide(t *testing.T, server *llmtest.Server, dir string, env, args []strin
 func (p *person) sees(pattern string) {
 	p.t.Helper()
 	re := regexp.MustCompile(pattern)
-	timeout := time.After(15 * time.Second)
+	timeout := time.After(time.Minute)
 	for {
 		if at := re.FindStringIndex(p.seen); at != nil {
 			p.seen = p.seen[at[1]:]

@@ -115,7 +115,7 @@ func (s *seat) ends() error {
 	select {
 	case err := <-s.done:
 		return err
-	case <-time.After(10 * time.Second):
+	case <-time.After(time.Minute):
 		s.t.Fatalf("the loop does not end: %q", s.all())
 		return nil
 	}
@@ -126,7 +126,7 @@ func (s *seat) acts() ui.Action {
 	select {
 	case a := <-s.actions:
 		return a
-	case <-time.After(10 * time.Second):
+	case <-time.After(time.Minute):
 		s.t.Fatalf("nothing is done: %q", s.all())
 		return nil
 	}

@@ -70,7 +70,7 @@ func (w *window) types(s string) {
 func (w *window) gets(last string) []input.Input {
 	w.t.Helper()
 	var in []input.Input
-	timeout := time.After(10 * time.Second)
+	timeout := time.After(time.Minute)
 	for {
 		select {
 		case batch, ok := <-w.term.Inputs():
@@ -326,7 +326,7 @@ func TestEndOfTerminal(t *testing.T) {
 		if ok {
 			t.Error("something was typed")
 		}
-	case <-time.After(10 * time.Second):
+	case <-time.After(time.Minute):
 		t.Error("the inputs do not end")
 	}
 }
