@@ -84,7 +84,7 @@ func (s *Store) apply(ctx context.Context, c Change, do func(*draft) error) (Cha
 		if len(c.Files) == 0 && c.Reviewed == "" {
 			return nil
 		}
-		c.N, c.Time = 1, s.now().UTC()
+		c.N, c.Time, c.Why = 1, s.now().UTC(), secrets.Text(c.Why)
 		if len(all) > 0 {
 			c.N = all[len(all)-1].N + 1
 		}
@@ -181,7 +181,7 @@ func (s *Store) changes() (all []Change, size int64, err error) {
 	for len(data) > 0 {
 		line, rest, whole := bytes.Cut(data, []byte("\n"))
 		var c Change
-		if !whole || json.Unmarshal(line, &c) != nil {
+		if !whole || json.Unmarshal(line, &c) != nil || !c.valid() {
 			if len(rest) > 0 {
 				return nil, 0, fmt.Errorf("%s: line %d is damaged; move the file away to go on without the record", filepath.Join(s.Path(), changesName), len(all)+1)
 			}
@@ -190,6 +190,13 @@ func (s *Store) changes() (all []Change, size int64, err error) {
 		all, size, data = append(all, c), size+int64(len(line))+1, rest
 	}
 	return all, size, nil
+}
+
+// valid reports whether the files of a change can be files of entries.
+func (c *Change) valid() bool {
+	return !slices.ContainsFunc(c.Files, func(f FileChange) bool {
+		return !validID.MatchString(f.ID) || f.After != nil && len(*f.After) > maxFile
+	})
 }
 
 // complete reads the record. It removes a line in which a writer died, and carries out what the

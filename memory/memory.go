@@ -12,6 +12,7 @@ package memory
 
 import (
 	"fmt"
+	"regexp"
 	"strconv"
 	"strings"
 	"time"
@@ -95,11 +96,14 @@ func (e Evidence) String() string {
 	return fmt.Sprintf("%s#%d-%d", e.Session, e.First, e.Last)
 }
 
+// validSession keeps texts that are no ids out of what models read.
+var validSession = regexp.MustCompile(`^[A-Za-z0-9._:/@+~-]{1,200}$`)
+
 // parseEvidence is the inverse of String.
 func parseEvidence(s string) (e Evidence, err error) {
 	session, facts, some := strings.Cut(strings.TrimSpace(s), "#")
 	e.Session = session
-	if session == "" {
+	if !validSession.MatchString(session) {
 		return e, fmt.Errorf("evidence %q names no session; write SESSION#FIRST-LAST", s)
 	}
 	if !some {
