@@ -366,17 +366,16 @@ func (s *Session) restore(ctx context.Context, log session.Log) error {
 		facts = conversation.Path(facts)
 		s.state.Last = last
 	}
+	back := int64(0) // where the last rewind went
 	for _, e := range facts {
+		if _, is := e.Data.(event.Rewound); is {
+			back = max(back, e.Prev)
+		}
 		s.state.Apply(e)
 	}
 	s.state.Named = named
 	if s.state.State.Running() || s.state.State.Pending() {
-		s.state.Forked = s.forkedAt(ctx)
-		for _, e := range facts {
-			if _, back := e.Data.(event.Rewound); back {
-				s.state.Forked = max(s.state.Forked, e.Prev)
-			}
-		}
+		s.state.Forked = max(s.forkedAt(ctx), back)
 	}
 	return nil
 }

@@ -14,9 +14,9 @@ import (
 	"github.com/openagent-go/agent/tool"
 )
 
-func init() {
-	rerun.Open = func(a any, id string, w *rerun.World) rerun.Session { return rerunOf(a.(*Agent), id, w) }
-}
+// Rerun returns a session of the agent whose facts are applied from its record. It is for
+// package replay: see replay.Session, which programs use.
+func Rerun(a *Agent, id string, w *rerun.World) rerun.Session { return rerunOf(a, id, w) }
 
 // A rerunSession is a session whose facts are applied from its record, for package replay. Its
 // runs have a host and an executor, and no driver. It reads the agent's store and never writes.

@@ -76,8 +76,8 @@ var errSpent = errors.New("nothing is left of the budget for it")
 func (s *Session) boundAgents(ctx context.Context, budget fact.Limits, work []event.AgentStart) {
 	b := s.subagents()
 	for _, at := range work {
-		child, ok := b.Child(at.Key)
-		if !ok || child == nil {
+		child, _ := b.Child(at.Key)
+		if child == nil {
 			continue
 		}
 		if subagents.Spent(budget, at) {

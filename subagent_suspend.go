@@ -45,7 +45,7 @@ func (p *parentRun) suspendCall(w *subagentTask) (parked bool) {
 // that fails, it records the end of the agent.
 func (l *activeRun) restartAgent(at event.AgentStart) {
 	b := l.s.subagents()
-	left := b.Left(at.Key) // it was suspended just now
+	_, left := b.Child(at.Key) // it was suspended just now
 	b.Go(func(context.Context) {
 		if left != nil {
 			<-left
@@ -116,11 +116,11 @@ func (s *Session) eachWaitingAgent(ctx context.Context, do func(child *Session) 
 	b := s.subagents()
 	err := s.withSession(ctx, func(f *conversation.Conversation, _ func(...event.Fact) error) error {
 		for _, at := range f.State.Agents().AtWork() {
-			live, has := b.Child(at.Key)
+			live, left := b.Child(at.Key)
 			waits := subagents.Waits(f.State, at.Key)
-			if has && waits {
-				agents = append(agents, below{at, nil, b.Left(at.Key)})
-			} else if has && live != nil || !has && (waits || !at.Background && f.State.Call(at.Call).Open) {
+			if left != nil && waits {
+				agents = append(agents, below{at, nil, left})
+			} else if live != nil || left == nil && (waits || !at.Background && f.State.Call(at.Call).Open) {
 				agents = append(agents, below{at, live, nil})
 			}
 		}

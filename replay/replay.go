@@ -89,7 +89,7 @@ func (s *Session) Replay(ctx context.Context) ([]Difference, error) {
 	if err := p.read(ctx); err != nil {
 		return nil, fmt.Errorf("replay: %w", err)
 	}
-	p.session = rerun.Open(&a, s.ID, world)
+	p.session = agent.Rerun(&a, s.ID, world)
 	if err := p.play(ctx); err != nil {
 		return all.differences, fmt.Errorf("replay: session %s: %w", s.ID, err)
 	}

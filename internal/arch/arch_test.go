@@ -941,6 +941,7 @@ var rules = map[string][]string{
 		"internal/policies",
 		"internal/rules",
 		"internal/mcpnames",
+		"internal/teamstore",
 	},
 	"examples/...": {"..."},
 

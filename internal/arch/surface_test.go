@@ -31,7 +31,7 @@ const maxNames = 2200 +
 	1 + // quota: days of other places than UTC
 	1 + // session: a store that creates sessions whole
 	6 + // session: lists of some sessions, in pages
-	18 + // package replay
+	19 + // package replay, and what it needs of an agent
 	108 // package memory
 
 // TestSurface holds the size of the public API.

@@ -15,8 +15,8 @@ import (
 var (
 	secretWords = strings.Fields(`KEY KEYS PASS PWD PAT AUTH AUTHORIZATION AUTHENTICATION BEARER JWT COOKIE COOKIES DSN CRED CREDS SID SAS
 		UNSEAL WEBHOOK WEBHOOKS SALT PEM OTP TOTP MNEMONIC PASSCODE HEADER HEADERS CONNSTR CONNECTIONSTRING DBURL`)
-	// secretParts count anywhere in a word.
-	secretParts = strings.Fields(`TOKEN SECRET PASSW PASSPHRASE CREDENTIAL APIKEY`)
+	// secretParts count anywhere in a word. PGPASSFILE and PGSERVICEFILE lead to passwords.
+	secretParts = strings.Fields(`TOKEN SECRET PASSW PASSPHRASE PASSFILE SERVICEFILE CREDENTIAL APIKEY`)
 	// secretEnds count at the end of a word.
 	secretEnds = strings.Fields(`KEY PASS PWD AUTH JWT COOKIE`)
 	// plainWords end like secrets but are not secret.
@@ -25,9 +25,6 @@ var (
 	stores  = strings.Fields(`DATABASE DB REDIS MONGO MONGODB POSTGRES POSTGRESQL PG MYSQL MARIADB AMQP CLOUDAMQP RABBITMQ KAFKA BROKER CELERY ELASTICSEARCH SMTP MAILER SENTRY CLOUDINARY JDBC CONNECTION CONN`)
 	located = strings.Fields(`URL URLS URI URIS STRING STR`)
 )
-
-// files lead to the passwords of a database.
-var files = strings.Fields(`PGPASSFILE PGSERVICEFILE`)
 
 // plainNames are not secret although they are made of such words.
 var plainNames = strings.Fields(`PWD OLDPWD SSH_AUTH_SOCK`)
@@ -39,9 +36,6 @@ func Secret(name string) bool {
 	name = strings.ToUpper(name)
 	if slices.Contains(plainNames, name) || strings.HasPrefix(name, "GIT_CONFIG_KEY_") {
 		return false
-	}
-	if slices.Contains(files, name) {
-		return true
 	}
 	words := strings.FieldsFunc(name, func(r rune) bool { return (r < 'A' || r > 'Z') && (r < '0' || r > '9') })
 	store := false

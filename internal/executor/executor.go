@@ -293,7 +293,11 @@ func (x *Executor) run(ctx context.Context, e engine.RunTool, j *Input) event.Fa
 		defer end()
 		ctx = toolhost.WithHost(ctx, services)
 	}
-	out := x.runTool(ctx, t, j.Call)
+	runTool := x.RunTool
+	if runTool == nil {
+		runTool = toolrun.Do
+	}
+	out := runTool(ctx, t, j.Call)
 	cause := fact.ByTool
 	if ctx.Err() != nil {
 		cause = fact.ByCancel
@@ -304,13 +308,6 @@ func (x *Executor) run(ctx context.Context, e engine.RunTool, j *Input) event.Fa
 		b.end(j, result)
 	}
 	return x.conclude(e, j, &out, cause, question, result, start)
-}
-
-func (x *Executor) runTool(ctx context.Context, t tool.Tool, call tool.Call) toolrun.Outcome {
-	if x.RunTool != nil {
-		return x.RunTool(ctx, t, call)
-	}
-	return toolrun.Do(ctx, t, call)
 }
 
 // refused returns the fact of a call that was denied right before it would have run.

@@ -47,7 +47,3 @@ type Session interface {
 	// first configuration on its record.
 	Child(start event.AgentStart, recorded *fact.Configured) Session
 }
-
-// Open returns the session with the given id of an agent, which is an *agent.Agent. Package
-// agent sets it.
-var Open func(agent any, id string, w *World) Session

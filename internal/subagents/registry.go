@@ -125,13 +125,13 @@ func (r *Registry[S]) Attach(key string, child S) {
 	}
 }
 
-// Child returns the session of a running task, the zero S before Attach. works is false if
-// the task is not running.
-func (r *Registry[S]) Child(key string) (child S, works bool) {
+// Child returns the session of a running task, the zero S before Attach, and a channel that
+// is closed when the task has ended. The channel is nil if the task is not running.
+func (r *Registry[S]) Child(key string) (child S, left <-chan struct{}) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	w, ok := r.works[key]
-	return w.child, ok
+	w := r.works[key]
+	return w.child, w.left
 }
 
 // Children returns the sessions of the running tasks.
@@ -148,15 +148,8 @@ func (r *Registry[S]) Children() (list []S) {
 
 // Has reports whether a task is running in this program.
 func (r *Registry[S]) Has(key string) bool {
-	_, ok := r.Child(key)
-	return ok
-}
-
-// Left returns a channel that is closed when a task has ended. Nil: the task is not running.
-func (r *Registry[S]) Left(key string) <-chan struct{} {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	return r.works[key].left
+	_, left := r.Child(key)
+	return left != nil
 }
 
 // Stop stops a task and reports whether it was running.

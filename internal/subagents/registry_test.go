@@ -23,8 +23,8 @@ func TestWork(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if child, works := r.Child("k"); child != nil || !works || !r.Has("k") || r.Has("other") {
-		t.Errorf("child %v, works %v", child, works)
+	if child, left := r.Child("k"); child != nil || left == nil || !r.Has("k") || r.Has("other") {
+		t.Errorf("child %v, working %v", child, left != nil)
 	}
 	n := 1
 	r.Attach("k", &n)
