@@ -12,7 +12,7 @@ const head = `# Guards and the tests that watch them
 
 A guard is a check that keeps an agent from doing what it must not do, or a session from losing what it has.
 This page lists %d of them. Without the guard of a row, each test in its third column fails.
-The last column says yes if the first ` + programs + ` programs of the [simulator](simulator.md) notice it as well, without knowing of the guard.
+The last column says yes if the first ` + programs + ` programs of the [simulator](simulator.md) notice it as well, without knowing of the guard. Where it is empty, the simulator was not asked.
 
 ` + "`make guards`" + ` proves it: it switches off one guard at a time, in a copy that only the compiler sees, and runs the tests of its row.
 That takes long, so CI only checks that each guard's text is still in the code once, and that the code compiles without it.
