@@ -180,6 +180,7 @@ func (w *Worker) session(id string, hosted *Hosted, lost func()) *agent.Session 
 	own := *given
 	own.Sessions = w.Backend.Store(w.name(), lost)
 	own.CanUseTool = w.askWhile(given.CanUseTool)
+	own.Hooks = hooksOnce(given.Hooks)
 	own.AwaitAgents = true // the session is closed after the run, and they would be interrupted
 	if own.AskUser == nil {
 		own.AskUser = func(ctx context.Context, _ tool.Call, _ []tool.Question) ([]tool.Answer, error) {
