@@ -26,6 +26,7 @@ import (
 	"github.com/openagent-go/agent/llm"
 	"github.com/openagent-go/agent/llm/llmtest"
 	"github.com/openagent-go/agent/permission"
+	"github.com/openagent-go/agent/temporal/internal/flow"
 	"github.com/openagent-go/agent/tool"
 )
 
@@ -47,7 +48,7 @@ func TestReplay(t *testing.T) {
 	for _, file := range files {
 		t.Run(filepath.Base(file), func(t *testing.T) {
 			replayer := worker.NewWorkflowReplayer()
-			replayer.RegisterWorkflowWithOptions(wakeUp, workflow.RegisterOptions{Name: workflowName})
+			replayer.RegisterWorkflowWithOptions(flow.WakeUp, workflow.RegisterOptions{Name: flow.WorkflowName})
 			if err := replayer.ReplayWorkflowHistoryFromJSONFile(nil, file); err != nil {
 				t.Error(err)
 			}
@@ -147,7 +148,7 @@ func TestHistory(t *testing.T) {
 		release <- struct{}{}
 	})
 	for _, session := range []string{"one-turn", "thousand-turns", "woken", "drained"} {
-		run := c.GetWorkflow(t.Context(), workflowID+queue+"/"+session, "")
+		run := c.GetWorkflow(t.Context(), flow.WorkflowID+queue+"/"+session, "")
 		if err := run.Get(t.Context(), nil); err != nil {
 			t.Fatal(session, err)
 		}

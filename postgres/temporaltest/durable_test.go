@@ -5,13 +5,37 @@ package temporaltest
 import (
 	"context"
 	"testing"
+	"time"
 
 	"github.com/openagent-go/agent/durable"
 	"github.com/openagent-go/agent/durable/durabletest"
 	"github.com/openagent-go/agent/postgres/internal/pgtest"
+	"github.com/openagent-go/agent/temporal/temporaltest"
 )
 
+// TestDurable runs the tests of durable on the workflow of Temporal with sessions in PostgreSQL. The
+// test environment of Temporal's SDK stands in for the server.
 func TestDurable(t *testing.T) {
+	if server == nil {
+		t.Skip(pgtest.ErrNone)
+	}
+	const beat = time.Second
+	durabletest.Run(t, false, func(t *testing.T) durabletest.Pair {
+		url, engine := server.Database(t), temporaltest.New(t, beat)
+		return durabletest.Pair{
+			Connect: func() (durable.Backend, func()) {
+				db := connect(t, url, beat)
+				return db, db.Close
+			},
+			Engine: func(durable.Backend) durable.Engine { return engine },
+			Work:   engine.Work,
+			Beat:   beat,
+		}
+	})
+}
+
+// TestServer does the same with a Temporal server.
+func TestServer(t *testing.T) {
 	if server == nil {
 		t.Skip(pgtest.ErrNone)
 	}

@@ -2,8 +2,8 @@
 
 // Package temporaltest tests sessions in PostgreSQL with workers that Temporal wakes, and measures
 // both engines side by side. It is a module of its own, so that neither postgres nor temporal needs
-// the other's modules. The tests start a PostgreSQL of their own. Those with Temporal need a server:
-// TEMPORAL_TEST_SERVER has its address and a namespace, such as "127.0.0.1:7233 default".
+// the other's modules. The tests start a PostgreSQL of their own. [TestDurable] needs no Temporal
+// server. The other tests with Temporal do: TEMPORAL_TEST_SERVER has its address and a namespace, such as "127.0.0.1:7233 default".
 package temporaltest
 
 import (
