@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/openagent-go/agent/event"
+	"github.com/openagent-go/agent/internal/fact"
 	"github.com/openagent-go/agent/internal/watchers"
 	"github.com/openagent-go/agent/session"
 )
@@ -65,6 +66,10 @@ type observer struct {
 	at      time.Time // its time; zero: not known
 	settled string    // key of the last answer that was yielded
 	behind  bool      // the store may have more facts
+
+	// ended are calls that have ended, and answered ones that were asked about, in facts that the
+	// store has shown: their signals may still come.
+	ended map[string]bool
 
 	begun   bool          // what was under way at the beginning is known
 	through int64         // the fact that then belongs behind
@@ -143,6 +148,7 @@ func (w *observer) fact(e event.Event) error {
 func (w *observer) catchUp(ctx context.Context) error {
 	w.behind = false
 	known := w.last == 0
+	runs := len(watchers.SourcesOf(sessionKey(w.store, w.session))) > 0 // in this process
 	for e, err := range w.store.Read(ctx, w.session, max(w.last-1, 0)) {
 		switch {
 		case err != nil && w.last == 0 && errors.Is(err, session.ErrNotFound):
@@ -158,6 +164,9 @@ func (w *observer) catchUp(ctx context.Context) error {
 		if err := w.fact(e); err != nil {
 			return err
 		}
+		if runs {
+			w.settle(e)
+		}
 	}
 	if !known {
 		return fmt.Errorf("fact %d: %w", w.last, session.ErrNotFound)
@@ -165,10 +174,58 @@ func (w *observer) catchUp(ctx context.Context) error {
 	return nil
 }
 
-// show yields events of the run. It passes over what the store has shown already, and over
-// signals before such facts.
+// settle notes that the signals of a call do not count any more.
+func (w *observer) settle(e event.Event) {
+	switch d := e.Data.(type) {
+	case event.ToolResult:
+		w.end(d.Call)
+	case fact.Answered:
+		w.end("asked " + d.Call)
+	}
+}
+
+func (w *observer) end(what string) {
+	if w.ended == nil {
+		w.ended = map[string]bool{}
+	}
+	w.ended[what] = true
+}
+
+// counts reports whether a signal before a fact that the store has shown is not settled by the
+// facts: the run shows a fact a moment after it is on record, and a tool may report in between.
+func (w *observer) counts(e event.Event) bool {
+	switch d := e.Data.(type) {
+	case event.AgentEvent: // the store has nothing of the agent
+		return true
+	case event.ToolProgress:
+		return !w.ended[d.Call]
+	case event.PermissionRequest:
+		return !w.ended[d.Call.ID] && !w.ended["asked "+d.Call.ID]
+	case event.UserQuestion:
+		return !w.ended[d.Call.ID]
+	}
+	return false
+}
+
+// pass yields what counts of events that come before a fact that the store has shown.
+func (w *observer) pass(events []event.Event) error {
+	for _, e := range events {
+		if e.Seq == 0 && w.counts(e) {
+			if err := w.emit(w.restarted(e)); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// show yields events of the run. It passes over what the store has shown already.
 func (w *observer) show(ctx context.Context, events []event.Event) error {
-	for i := w.afterKnown(events, 0); i < len(events); i++ {
+	next := w.afterKnown(events, 0)
+	if err := w.pass(events[:next]); err != nil {
+		return err
+	}
+	for i := next; i < len(events); i++ {
 		e := events[i]
 		switch {
 		case e.Seq == 0 && w.late(e):
@@ -177,6 +234,7 @@ func (w *observer) show(ctx context.Context, events []event.Event) error {
 				return err
 			}
 		case e.Seq == w.last+1:
+			clear(w.ended) // the run has shown all that the store had
 			if err := w.fact(e); err != nil {
 				return err
 			}
@@ -187,7 +245,11 @@ func (w *observer) show(ctx context.Context, events []event.Event) error {
 			if e.Seq > w.last {
 				return fmt.Errorf("fact %d: %w", e.Seq, session.ErrNotFound)
 			}
-			i = w.afterKnown(events, i) - 1
+			next := w.afterKnown(events, i)
+			if err := w.pass(events[i:next]); err != nil {
+				return err
+			}
+			i = next - 1
 		}
 	}
 	return nil
