@@ -18,13 +18,16 @@ func TestTypedAheadAnswersNothing(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	ready := filepath.Join(dir, "ready")
-	p := sit(t, dir, nil, []string{"--allowed-tools", "Bash(sleep *) Bash(until *)"}, bashStep("b1", "sleep 2"), bashStep("b2", "touch ready"), llmtest.Say("end"))
+	p := sit(t, dir, nil, []string{"--allowed-tools", "Bash(sleep *) Bash([ *)"}, bashStep("b1", "until [ -e typed ]; do sleep 0.05; done"), bashStep("b2", "touch ready"), llmtest.Say("end"))
 	p.sees("> ")
 	p.types("go\n")
 	p.sees(`working`)
 	p.types("1\n") // a message to the agent
 	p.sees("the agent reads it after its current step")
 	p.types("1") // and the begin of another line
+	if err := os.WriteFile(filepath.Join(dir, "typed"), nil, 0o600); err != nil { // the command ends
+		t.Fatal(err)
+	}
 	p.sees(`explains: |\? .*Bash`)
 	p.types("\n")
 	p.sees("does not answer it")
