@@ -18,10 +18,6 @@ export GOFLAGS := $(GOFLAGS) -trimpath
 ACCEPTANCE ?= ../shared/acceptance/run.py
 # The library and the command: go.work makes one workspace of the two modules.
 PACKAGES := ./... ./cmd/openagent/...
-# Packages whose tests take longest are tested first, so that none of them is alone at the end.
-FIRST := . ./cmd/openagent ./sandbox ./docs/guide ./examples/... ./workspace ./internal/arch ./serve ./mcp/...
-# The modules outside of the workspace, "+" for "/", and those that take longest first.
-MODULES := postgres postgres+temporaltest temporal a2a otel otel+otlptest benchmarks
 # The program that go tool would run. Within a workspace, go refuses -modfile.
 STATICCHECK = $$(GOWORK=off $(GO) tool -modfile=internal/devtools/go.mod -n staticcheck)
 
@@ -42,8 +38,14 @@ servers:
 	internal/devtools/servers/install.sh
 
 test: servers
-	$(GO) test $(RACE) $(VET) -shuffle=on -timeout 30m $(FIRST) $(PACKAGES)
-	$(MAKE) --no-print-directory -j2 $(addprefix test-,$(MODULES))
+	$(GO) test $(RACE) $(VET) -shuffle=on -timeout 30m $(PACKAGES)
+	cd benchmarks && GOWORK=off $(GO) test $(VET) ./...
+	cd otel && GOWORK=off $(GO) test $(RACE) $(VET) ./...
+	cd otel/otlptest && GOWORK=off $(GO) test $(RACE) $(VET) ./...
+	cd postgres && GOWORK=off $(GO) test $(RACE) $(VET) -parallel 16 ./...
+	cd a2a && GOWORK=off $(GO) test $(RACE) $(VET) ./...
+	cd temporal && GOWORK=off $(GO) test $(RACE) $(VET) ./...
+	cd postgres/temporaltest && GOWORK=off $(GO) test $(RACE) $(VET) ./...
 	@if [ -f $(ACCEPTANCE) ] && command -v python3 >/dev/null; then $(MAKE) --no-print-directory acceptance; \
 	else echo "no acceptance cases at $(ACCEPTANCE): skipped"; fi
 
@@ -53,10 +55,6 @@ sim:
 SEEDS ?= 20000
 sim-long:
 	$(GO) test ./internal/sim -count=1 -v -run 'Programs|Found' -seeds $(SEEDS) -timeout 0 | grep -v '^=== '
-
-# Their tests wait for processes most of the time, so that two run at once.
-$(addprefix test-,$(MODULES)): test-%:
-	cd $(subst +,/,$*) && GOWORK=off $(GO) test $(if $(filter benchmarks,$*),,$(RACE)) $(VET) $(if $(filter postgres,$*),-parallel 16) ./...
 
 acceptance:
 	PROJECT=$(CURDIR) python3 $(ACCEPTANCE)
