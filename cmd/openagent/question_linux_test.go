@@ -24,7 +24,7 @@ func TestTypedAheadAnswersNothing(t *testing.T) {
 	p.sees(`working`)
 	p.types("1\n") // a message to the agent
 	p.sees("the agent reads it after its current step")
-	p.types("1") // and the begin of another line
+	p.types("1")                                                                  // and the begin of another line
 	if err := os.WriteFile(filepath.Join(dir, "typed"), nil, 0o600); err != nil { // the command ends
 		t.Fatal(err)
 	}
