@@ -132,6 +132,9 @@ func (s *State) compacted(seq int64, f event.Compacted) bool {
 			end := need{kind: needEnd, reason: event.Completed}
 			if f.Failed == noBudget {
 				end.reason = event.MaxBudget
+				if l := s.settings.cfg.Limits.ModelCalls; l > 0 && s.budget().modelCalls() >= l {
+					end.reason = event.MaxModelCalls
+				}
 			} else if f.Failed != NothingToCompact {
 				end = need{kind: needEnd, reason: event.ModelError, msg: f.Failed, class: llmconst.Protocol}
 			}

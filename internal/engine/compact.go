@@ -279,7 +279,11 @@ func (k compactor) summarise(t event.Trigger) (Compact, bool) {
 	}
 	e.Most = room / 2
 	var ok bool
-	if l := k.settings.cfg.Limits.ModelCalls; l > 0 && k.modelCalls()+1 >= l && !k.run.compacts {
+	calls := k.modelCalls()
+	if !k.run.compacts {
+		calls++ // the answer needs one too
+	}
+	if l := k.settings.cfg.Limits.ModelCalls; l > 0 && calls >= l {
 		return e, false
 	}
 	e.MaxTokens, e.ReservedUSD, ok = k.worst(model, input, output+e.Thinking.Tokens(), e.Thinking.Tokens())

@@ -25,6 +25,20 @@ var found = map[string]Program{
 		Sleep{110 * time.Millisecond},
 		Rewind{Back: 5},
 		Rewind{Back: 1}}},
+	"compactions by hand count as model calls": {Seed: 0x18ebf3b6dd026d35, With: []string{"budget"}, Ops: []Op{
+		Prompt{Name: "p1"},
+		Sleep{50 * time.Millisecond},
+		Compact{},
+		Sleep{60 * time.Millisecond},
+		Rewind{Back: 2}}},
+	"a program dies while it lists questions": {Seed: 0x18ebf3b6dd025a41, Disk: "fault", With: []string{"background agent"}, Ops: []Op{
+		Prompt{Name: "p1", Turns: []Turn{{Calls: []Call{{Tool: "put"}}}}},
+		Sleep{45 * time.Millisecond},
+		DiskKill{Changes: 46},
+		Prompt{Name: "p3", Turns: []Turn{{Calls: []Call{{Tool: "look", Target: "ask-x1"},
+			{Tool: "aside", Turns: []Turn{{Calls: []Call{{Tool: "act"}}}}}}}}},
+		Sleep{63500 * time.Microsecond},
+		Resume{}}},
 }
 
 func TestFound(t *testing.T) {
