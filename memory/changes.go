@@ -183,7 +183,7 @@ func (s *Store) changes() (all []Change, size int64, err error) {
 		var c Change
 		if !whole || json.Unmarshal(line, &c) != nil || !c.valid() {
 			if len(rest) > 0 {
-				return nil, 0, fmt.Errorf("%s: line %d is damaged; move the file away to go on without the record", filepath.Join(s.Path(), changesName), len(all)+1)
+				return nil, 0, fmt.Errorf("%s: line %d is damaged; move the file away to continue without the record", filepath.Join(s.Path(), changesName), len(all)+1)
 			}
 			break // the writer died in the line
 		}

@@ -18,7 +18,7 @@ const (
 var validID = regexp.MustCompile(`^[a-z0-9][a-z0-9-]{0,60}$`)
 
 // idOf makes the id of an entry: words of the title, and six digits that the kind and the
-// title determine, whatever their case, spaces and punctuation.
+// title determine. Case, spaces and punctuation of the title do not count.
 func idOf(kind Kind, title string) string {
 	words := strings.FieldsFunc(strings.ToLower(title), func(r rune) bool { return !unicode.IsLetter(r) && !unicode.IsDigit(r) })
 	sum := sha256.Sum256([]byte(string(kind) + "\x00" + strings.Join(words, " ")))

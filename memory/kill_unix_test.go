@@ -47,7 +47,7 @@ func write(root string) {
 }
 
 // Two processes write at the same time and are killed at random moments. No entry that was
-// acknowledged is lost, none is torn, none is there twice, and the next writer goes on. KILLS
+// acknowledged is lost, none is torn, none is there twice, and the next writer continues. KILLS
 // says how often; 20 is the default.
 func TestKilledWriters(t *testing.T) {
 	kills := 20

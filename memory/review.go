@@ -155,7 +155,7 @@ func (r *Reviewer) ask(ctx context.Context, record *record, out *Review) error {
 	return nil
 }
 
-// known lists the entries of the first store, whatever their state, for a review.
+// known lists the entries of the first store, in all states, for a review.
 func (r *Reviewer) known() string {
 	var b strings.Builder
 	n := r.Memory.Stores[0]

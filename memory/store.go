@@ -239,7 +239,7 @@ func (s *Store) writeIndex() error {
 		return err
 	}
 	var b bytes.Buffer
-	b.WriteString("# Memory\n\nWhat agents learned here. Edit or delete the files as you like; this list is written anew by each change.\n")
+	b.WriteString("# Memory\n\nWhat agents learned here. Edit or delete the files as you like; each change writes this list again.\n")
 	for _, state := range []State{Active, Candidate, Retired} {
 		first := true
 		for _, e := range entries {

@@ -158,8 +158,8 @@ func TestList(t *testing.T) {
 	}
 }
 
-// Over 40 turns the beginning of each request is the request before, whatever changes in the
-// memory meanwhile: so the provider's cache holds.
+// Over 40 turns each request begins with the one before, although the memory changes meanwhile. So
+// the provider's cache holds.
 func TestCacheHolds(t *testing.T) {
 	m, project, _ := newMemory(t)
 	tabs := active(t, project, memory.Entry{Kind: memory.Convention, Title: "Use tabs"})

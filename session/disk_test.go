@@ -68,8 +68,8 @@ func quickly(t testing.TB, path string) string {
 }
 
 // failing lets operation at of the disk of a quick folder fail, counting from 1, with stays all
-// later ones too, until mended is called. done says how many operations there were.
-func failing(path string, at int, stays bool, err error) (done func() int, mended func()) {
+// later ones too, until repaired is called. done says how many operations there were.
+func failing(path string, at int, stays bool, err error) (done func() int, repaired func()) {
 	ask, done := faultdisk.At(at, stays, err)
 	safefile.Mount(path, faultdisk.Faulty{Disk: quick{}, Ask: ask})
 	return done, func() { safefile.Mount(path, quick{}) }
@@ -149,9 +149,9 @@ func TestDiskFailures(t *testing.T) {
 					t.Fatal(err)
 				}
 			}
-			done, mended := failing(path, at, fails.stays, fails.err)
+			done, repaired := failing(path, at, fails.stays, fails.err)
 			acked, err := play(t, good, fails.err, done)
-			mended()
+			repaired()
 			if err == nil && done() < at {
 				if at < 20 {
 					t.Errorf("only %d operations were made", done())
@@ -182,9 +182,9 @@ func TestReadFailure(t *testing.T) {
 		t.Fatal(err)
 	}
 	for at := 1; ; at++ {
-		done, mended := failing(good.Path, at, false, syscall.ENOSPC)
+		done, repaired := failing(good.Path, at, false, syscall.ENOSPC)
 		got, err := facts(good)
-		mended()
+		repaired()
 		if done() < at {
 			break
 		}

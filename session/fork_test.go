@@ -100,7 +100,7 @@ func wholeOrNone(t *testing.T, d session.Folder, id string, want []event.Event) 
 	return true
 }
 
-// A program that is killed while it forks or makes a session, at whatever change of the disk,
+// A program that is killed while it forks or makes a session, at any change of the disk,
 // leaves the whole session or none, and the next program can make it. So does a power loss.
 func TestKilledFork(t *testing.T) {
 	t.Parallel()
@@ -265,8 +265,8 @@ func read(name string) (string, error) {
 	return string(data), errors.Join(err, f.Close())
 }
 
-// A session that cannot be forked whole is not forked at all, whatever change
-// of the disk fails, and nothing is left of it.
+// A session that cannot be forked whole is not forked at all: each change of the disk fails in
+// turn, and nothing is left of the fork.
 func TestForkFailures(t *testing.T) {
 	t.Parallel()
 	disk, p, want := begin(t, 1)

@@ -95,12 +95,12 @@ func TestMigrationFails(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		done, mended := failing(d.Path, at, false, syscall.ENOSPC)
+		done, repaired := failing(d.Path, at, false, syscall.ENOSPC)
 		log, err := d.Open(t.Context(), "s", Header{})
 		if err == nil {
 			_ = log.Close()
 		}
-		mended()
+		repaired()
 		if done() < at {
 			break
 		}

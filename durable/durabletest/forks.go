@@ -21,7 +21,7 @@ func (s *suite) fork(from, to string) {
 	}
 }
 
-// forks forks sessions while a worker runs them, and while they wait for a person. Both go on, each by
+// forks forks sessions while a worker runs them, and while they wait for a person. Both continue, each by
 // its own answer.
 func forks(s *suite) {
 	tree := agentTrees[2] // deep

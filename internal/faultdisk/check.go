@@ -118,7 +118,7 @@ func (c Case[S]) crash(t *testing.T, at int, seed uint64, how string, states []s
 	}
 	more := changes - acked + 2
 	if acked, tried = c.change(t, s, acked, more, nil); acked < tried {
-		t.Fatalf("change %d, %s, seed %d: it does not go on", at, how, seed)
+		t.Fatalf("change %d, %s, seed %d: it does not continue", at, how, seed)
 	}
 	if how == "kill and power loss" {
 		d.PowerLoss()

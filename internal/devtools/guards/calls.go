@@ -258,7 +258,7 @@ var calls = []Guard{
 	},
 	{
 		Name:     "a loop nobody is asked about",
-		Prevents: "A run in which nobody can be asked goes on although its calls repeat themselves.",
+		Prevents: "A run repeats the same call again and again when nobody can be asked about it.",
 		Edits: off("internal/engine/run.go",
 			"	if guard != \"\" {\n		e.end",
 			"	if guard == \"-\" {\n		e.end"),

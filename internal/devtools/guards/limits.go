@@ -76,7 +76,7 @@ var limits = []Guard{
 	},
 	{
 		Name:     "time limit of a run",
-		Prevents: "A run goes on after its time.",
+		Prevents: "A run continues after its time limit.",
 		Edits: off("internal/engine/plan.go",
 			"	if s.settings.cfg.Limits.Time > 0 && !s.run.rang {",
 			"	if s.settings.cfg.Limits.Time < 0 && !s.run.rang {"),
@@ -108,7 +108,7 @@ var limits = []Guard{
 	},
 	{
 		Name:     "nothing without a record",
-		Prevents: "A run goes on, and its tools run, although the store has failed.",
+		Prevents: "Tools run although the store has failed and nothing is recorded.",
 		Edits: off("internal/driver/effects.go",
 			"	if r.Commit(intents...) != nil {\n		return nil, true\n	}",
 			"	r.Commit(intents...)"),

@@ -12,7 +12,7 @@ var mends = []Guard{
 	},
 	{
 		Name:     "an interrupt ends the agents in the background",
-		Prevents: "Agents in the background go on after an interrupt.",
+		Prevents: "Agents in the background continue after an interrupt.",
 		Edits: off("subagent_stop.go",
 			"		return f.Reason != event.Suspended",
 			"		return false"),

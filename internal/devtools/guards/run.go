@@ -31,7 +31,7 @@ func goCommand(ctx context.Context, root, folder string, args ...string) (*exec.
 	cmd.Dir = root
 	cmd.Env = append(os.Environ(), "GOFLAGS=-trimpath")
 	if workspace {
-		cmd.Env = append(cmd.Env, "GOWORK=") // whatever this command was started with
+		cmd.Env = append(cmd.Env, "GOWORK=") // also if this command was started with another one
 		return cmd, "./" + folder
 	}
 	cmd.Dir = filepath.Join(root, dir)

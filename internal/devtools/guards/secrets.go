@@ -44,7 +44,7 @@ var secrets = []Guard{
 	},
 	{
 		Name:     "variables with secret values",
-		Prevents: "A command gets a key that stands in a variable with a harmless name.",
+		Prevents: "A command gets a key that stands in a variable whose name does not look secret.",
 		Edits: off("internal/environ/child.go",
 			"		case Secret(name), Own(name), SecretValue(value):",
 			"		case Secret(name), Own(name):"),

@@ -16,7 +16,7 @@ var sessions = []Guard{
 	},
 	{
 		Name:     "lock file still ours",
-		Prevents: "A writer goes on after its lock file was deleted and another process has locked a new one.",
+		Prevents: "A process still writes although its lock file was deleted and another process has locked a new one.",
 		Edits: off("session/lock.go",
 			"func (l *lock) held() error { return same(l.file.Name(), l.info) }",
 			"func (l *lock) held() error { return nil }"),
@@ -116,7 +116,7 @@ var sessions = []Guard{
 	},
 	{
 		Name:     "half a write taken back",
-		Prevents: "A full disk leaves half a record in the journal of a program that goes on.",
+		Prevents: "A full disk leaves half a record in the journal, and the program writes more behind it.",
 		Edits: off("session/journal.go",
 			"				_ = l.cut() // else the next one to open the session does it",
 			"				_ = n // else the next one to open the session does it"),

@@ -45,7 +45,7 @@ Exit codes: 0 no difference, 1 a difference, 2 usage or configuration. With --li
 
 func (o *replayOptions) flags() cli.Flags {
 	return append(cli.Flags{
-		{Name: "from", Arg: "SEQ", Help: "with --live: the first fact to make anew; --output-format json of sessions show has the numbers", Set: cli.Count(&o.from)},
+		{Name: "from", Arg: "SEQ", Help: "with --live: the first fact to run again; sessions show --output-format json has the numbers", Set: cli.Count(&o.from)},
 		{Name: "live", Help: "continue for real in a copy of the session, with the model, prompt and settings of the flags", Set: cli.SetTrue(&o.live)},
 		{Name: "show", Help: "show the conversation while it is replayed", Set: cli.SetTrue(&o.show)},
 		{Name: "run-tools", Help: "run the calls that only read again, and compare their results", Set: cli.SetTrue(&o.runTools)},
@@ -66,7 +66,7 @@ func replaySession(ctx context.Context, h *cli.IO, o *sessionsOptions, args []st
 	r.run.Output = o.format
 	switch {
 	case r.live != (r.from > 0):
-		return cli.Usagef("sessions replay: use --from SEQ and --live together: SEQ is the first fact to make anew")
+		return cli.Usagef("sessions replay: use --from SEQ and --live together: SEQ is the number of the first fact to run again")
 	case len(args) > 1 && !r.live:
 		return cli.Usagef("sessions replay: a prompt is for --from SEQ --live")
 	case r.live && (r.show || r.runTools):
