@@ -66,7 +66,7 @@ type draft struct {
 // apply carries out one change under the lock: all of it, or nothing. A process that dies in the
 // middle leaves it to the next one that changes the store.
 func (s *Store) apply(ctx context.Context, c Change, do func(*draft) error) (Change, error) {
-	err := s.locked(ctx, func(safefile.File) error {
+	err := s.locked(ctx, func() error {
 		all, err := s.complete()
 		if err != nil {
 			return err

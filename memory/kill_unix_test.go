@@ -42,7 +42,7 @@ func write(root string) {
 			os.Exit(1)
 		}
 		fmt.Println(e.ID)
-		time.Sleep(rand.N(2 * lockPause)) // so that the other one gets its turn
+		time.Sleep(rand.N(10 * time.Millisecond)) // so that the other one gets its turn
 	}
 }
 

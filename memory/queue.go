@@ -34,7 +34,7 @@ func (r *Reviewer) Hook() hook.Hook {
 
 // queue notes a session that is to be reviewed. Beyond 200, sessions are not noted.
 func (s *Store) queue(ctx context.Context, id string) error {
-	return s.locked(ctx, func(safefile.File) error {
+	return s.locked(ctx, func() error {
 		folder := filepath.Join(s.Path(), queueName)
 		if err := os.Mkdir(folder, 0o700); err != nil && !errors.Is(err, fs.ErrExist) {
 			return fmt.Errorf("noting a session for review: %w", err)

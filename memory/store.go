@@ -21,7 +21,6 @@ const (
 	lockName  = ".lock"
 	// maxEntries bounds what one folder holds, and so the time to read it.
 	maxEntries = 2_000
-	lockPause  = 5 * time.Millisecond
 	lockWait   = 10 * time.Second // if the context has no deadline
 )
 
@@ -178,7 +177,7 @@ func (s *Store) content(id string) ([]byte, error) {
 }
 
 // locked calls do while no other process changes the store.
-func (s *Store) locked(ctx context.Context, do func(safefile.File) error) (err error) {
+func (s *Store) locked(ctx context.Context, do func() error) (err error) {
 	if !filepath.IsLocal(s.folder) {
 		return s.straight()
 	}
@@ -192,32 +191,17 @@ func (s *Store) locked(ctx context.Context, do func(safefile.File) error) (err e
 	if err := s.straight(); err != nil {
 		return err
 	}
-	lock, err := safefile.Open(filepath.Join(path, lockName), os.O_RDWR|os.O_CREATE)
-	if err != nil {
-		return fmt.Errorf("locking the memory: %w", err)
-	}
-	defer func() { err = errors.Join(err, lock.Close()) }()
 	if _, some := ctx.Deadline(); !some {
 		var stop context.CancelFunc
 		ctx, stop = context.WithTimeout(ctx, lockWait)
 		defer stop()
 	}
-	for {
-		held, err := safefile.TryLock(lock, safefile.Exclusive)
-		if err != nil {
-			return fmt.Errorf("locking the memory: %w", err)
-		}
-		if held {
-			break
-		}
-		select {
-		case <-ctx.Done():
-			return fmt.Errorf("locking the memory in %s, which another process changes: %w", path, context.Cause(ctx))
-		case <-time.After(lockPause):
-		}
+	unlock, err := safefile.Lock(ctx, filepath.Join(path, lockName))
+	if err != nil {
+		return fmt.Errorf("locking the memory in %s, which another process may be changing: %w", path, err)
 	}
-	defer func() { err = errors.Join(err, safefile.Unlock(lock)) }()
-	return do(lock)
+	defer func() { err = errors.Join(err, unlock()) }()
+	return do()
 }
 
 // put replaces the file of an entry, or removes it.

@@ -24,8 +24,7 @@ func Dir(path string) Store { return dir{path} }
 type dir struct{ path string }
 
 const (
-	lockPause = 2 * time.Millisecond
-	maxBook   = 16 << 20 // bytes
+	maxBook = 16 << 20 // bytes
 )
 
 // with changes a book under its lock.
@@ -37,26 +36,11 @@ func (d dir) with(ctx context.Context, book string, do func(*ledger)) (err error
 			return fmt.Errorf("making the folder of quotas: %w", err)
 		}
 	}
-	lock, err := safefile.Open(path+".lock", os.O_RDWR|os.O_CREATE)
+	unlock, err := safefile.Lock(ctx, path+".lock")
 	if err != nil {
 		return fmt.Errorf("locking the quota %s: %w", book, err)
 	}
-	defer func() { err = errors.Join(err, lock.Close()) }()
-	for {
-		held, err := safefile.TryLock(lock, safefile.Exclusive)
-		if err != nil {
-			return fmt.Errorf("locking the quota %s: %w", book, err)
-		}
-		if held {
-			break
-		}
-		select {
-		case <-ctx.Done():
-			return fmt.Errorf("locking the quota %s: %w", book, context.Cause(ctx))
-		case <-time.After(lockPause):
-		}
-	}
-	defer func() { err = errors.Join(err, safefile.Unlock(lock)) }()
+	defer func() { err = errors.Join(err, unlock()) }()
 	return change(path, book, do)
 }
 

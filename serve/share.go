@@ -189,26 +189,11 @@ func (s *Server) changeShares(ctx context.Context, change func([]share) ([]share
 	if err := os.MkdirAll(filepath.Dir(name), 0o700); err != nil {
 		return fmt.Errorf("making the folder of shares: %w", err)
 	}
-	lock, err := safefile.Open(name+".lock", os.O_RDWR|os.O_CREATE)
+	unlock, err := safefile.Lock(ctx, name+".lock")
 	if err != nil {
 		return fmt.Errorf("locking the shares: %w", err)
 	}
-	defer func() { err = errors.Join(err, lock.Close()) }()
-	for {
-		held, err := safefile.TryLock(lock, safefile.Exclusive)
-		if err != nil {
-			return fmt.Errorf("locking the shares: %w", err)
-		}
-		if held {
-			break
-		}
-		select {
-		case <-ctx.Done():
-			return fmt.Errorf("locking the shares: %w", context.Cause(ctx))
-		case <-time.After(5 * time.Millisecond):
-		}
-	}
-	defer func() { err = errors.Join(err, safefile.Unlock(lock)) }()
+	defer func() { err = errors.Join(err, unlock()) }()
 	list, err := s.shares()
 	if err != nil {
 		return err

@@ -27,7 +27,6 @@ type File struct {
 const (
 	maxFile  = 128 << 20 // bytes that are read
 	lockTime = 5 * time.Second
-	lockNap  = 5 * time.Millisecond
 )
 
 // A stored is a Record as it is in the file.
@@ -78,27 +77,12 @@ func (f *File) Update(ctx context.Context, id string, change func(*Record) (*Rec
 // lock keeps other processes from changing the file. Readers need no lock: the
 // file is replaced as a whole.
 func (f *File) lock(ctx context.Context) (unlock func() error, err error) {
-	file, err := safefile.Open(f.Path+".lock", os.O_RDWR|os.O_CREATE)
-	if err != nil {
-		return nil, fmt.Errorf("locking the triggers: %w", err)
-	}
 	ctx, cancel := context.WithTimeout(ctx, lockTime)
 	defer cancel()
-	for {
-		ok, err := safefile.TryLock(file, safefile.Exclusive)
-		if ok {
-			return func() error { return errors.Join(safefile.Unlock(file), file.Close()) }, nil
-		}
-		if err == nil {
-			select {
-			case <-time.After(lockNap):
-				continue
-			case <-ctx.Done():
-				err = ctx.Err()
-			}
-		}
-		return nil, errors.Join(fmt.Errorf("locking the triggers: %w", err), file.Close())
+	if unlock, err = safefile.Lock(ctx, f.Path+".lock"); err != nil {
+		return nil, fmt.Errorf("locking the triggers: %w", err)
 	}
+	return unlock, nil
 }
 
 func (f *File) read() (map[string]Record, error) {
