@@ -54,10 +54,12 @@ func (j *Input) Broken(fault toolrun.Fault, why string, after time.Duration) eve
 	return nil
 }
 
+//go:noinline // called from many places: every program stays smaller
 func brokenCall(key, model, why string) event.Fact {
 	return event.ModelFailed{Key: key, Model: model, Class: llmconst.Protocol, Message: why}
 }
 
+//go:noinline // called from many places: every program stays smaller
 func brokenResult(key, call string, cause event.Cause, fault toolrun.Fault, after time.Duration, r *tool.Result) event.Fact {
 	return event.ToolResult{Key: key, Call: call, Cause: cause, Fault: fault, Duration: after, Result: *r}
 }
@@ -69,6 +71,7 @@ func amended(key, call string, r *tool.Result) event.Fact {
 	return fact.ToolAmended{Key: key, Call: call, Result: *r}
 }
 
+//go:noinline // called from many places: every program stays smaller
 func denied(why string) permission.Decision {
 	return permission.Decision{Behavior: permission.Denied, Source: policies.FromDefault, Reason: why}
 }

@@ -178,7 +178,7 @@ func (s *shellLine) means(p *commandPattern, c *shellscan.Command) bool {
 	if slices.ContainsFunc(c.Spell, func(o string) bool { return !slices.Contains(p.want, o) }) || s.OptionsUnknown(c) {
 		return false
 	}
-	return !slices.ContainsFunc(c.Outputs, func(w shellword.Word) bool { return !s.Within(c.In, w) || s.GuardedWord(c.In, w) })
+	return !shellword.Any(c.Outputs, func(w shellword.Word) bool { return !s.Within(c.In, w) || s.GuardedWord(c.In, w) })
 }
 
 // ruleFor returns the rule that covers a command. Variables that may change
@@ -247,7 +247,7 @@ func (p *commandPattern) skips(c *shellscan.Command, may bool) bool {
 		return false
 	}
 	words, want := c.Words, p.want[1:]
-	if !slices.ContainsFunc(words, func(w shellword.Word) bool { return strings.HasPrefix(w.Text, "-") }) {
+	if !shellword.Any(words, func(w shellword.Word) bool { return strings.HasPrefix(w.Text, "-") }) {
 		return false
 	}
 	is := func(w shellword.Word, text string) bool {
@@ -285,7 +285,7 @@ func (p *commandPattern) skips(c *shellscan.Command, may bool) bool {
 // first "*" match the rest of it, or nothing but flags is left.
 func (p *commandPattern) meetsRest(words []shellword.Word) bool {
 	if !p.open {
-		return !slices.ContainsFunc(words, func(w shellword.Word) bool { return !strings.HasPrefix(w.Text, "-") })
+		return !shellword.Any(words, func(w shellword.Word) bool { return !strings.HasPrefix(w.Text, "-") })
 	}
 	if p.part == "" && p.tail == "" {
 		return true

@@ -22,8 +22,8 @@ func (s *Line) Changes(pattern *paths.Pattern) bool {
 	for i := range s.List {
 		c := &s.List[i]
 		changed, _ := s.splitWords(c)
-		if slices.ContainsFunc(changed, func(w shellword.Word) bool { return s.named(pattern, c.In, w) }) ||
-			slices.ContainsFunc(c.Outputs, func(w shellword.Word) bool { return s.named(pattern, c.In, w) }) {
+		if shellword.Any(changed, func(w shellword.Word) bool { return s.named(pattern, c.In, w) }) ||
+			shellword.Any(c.Outputs, func(w shellword.Word) bool { return s.named(pattern, c.In, w) }) {
 			return true
 		}
 	}

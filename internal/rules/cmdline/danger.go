@@ -127,7 +127,7 @@ func isOurs(c *shellscan.Command) bool {
 // lists reports whether the command openagent only shows what there is, with the
 // home folder and the settings that it has anyway.
 func lists(c *shellscan.Command) bool {
-	if len(c.Env) > 0 || c.Outer > 0 || len(c.Args) == 0 || slices.ContainsFunc(c.Words, shellword.Word.Hidden) {
+	if len(c.Env) > 0 || c.Outer > 0 || len(c.Args) == 0 || shellword.Any(c.Words, shellword.Word.Hidden) {
 		return false
 	}
 	var args []string
@@ -171,7 +171,7 @@ func hasArg(args []string, arg string) bool {
 // with other arguments.
 func (s *Line) IsOrdinary(c *shellscan.Command) bool {
 	if effects.DangerOf(c.Name) == "" && effects.Interpreter(c.Name) == "" && c.OwnName() && !isOurs(c) && !effects.Known(c.Name) && !strings.HasPrefix(c.Name, "mkfs") {
-		return !slices.ContainsFunc(c.Words, func(w shellword.Word) bool { return s.argumentDanger(c, w, true) != "" })
+		return !shellword.Any(c.Words, func(w shellword.Word) bool { return s.argumentDanger(c, w, true) != "" })
 	}
 	return s.commandDanger(c) == ""
 }

@@ -171,7 +171,7 @@ func (s *Line) unknownArguments(c *shellscan.Command) string {
 	if c.Wraps { // they are those of the command that it runs
 		return ""
 	}
-	if slices.ContainsFunc(c.Words, func(w shellword.Word) bool { return w.Hidden() || w.Split }) {
+	if shellword.Any(c.Words, func(w shellword.Word) bool { return w.Hidden() || w.Split }) {
 		return "what " + shellword.Show(c.Name) + " works on is only known when it runs"
 	}
 	return ""
@@ -179,13 +179,13 @@ func (s *Line) unknownArguments(c *shellscan.Command) string {
 
 // discards reports whether "git checkout" may be about files instead of a branch.
 func (s *Line) discards(c *shellscan.Command, r *effects.Arguments) bool {
-	if slices.ContainsFunc(c.Words, func(w shellword.Word) bool { return w.Text == "-b" }) {
+	if shellword.Any(c.Words, func(w shellword.Word) bool { return w.Text == "-b" }) {
 		return false
 	}
 	if len(r.Operands) > 1 {
 		return true
 	}
-	return slices.ContainsFunc(r.Operands, func(w shellword.Word) bool {
+	return shellword.Any(r.Operands, func(w shellword.Word) bool {
 		files, ok := s.Files(c.In, w)
 		return !ok || slices.ContainsFunc(files, paths.Exists)
 	})
@@ -202,11 +202,11 @@ func (s *Line) mayBeOption(in []shellscan.Workdir, w shellword.Word) bool {
 		return true
 	}
 	names, ok := expand(dirs, []shellword.Word{w})
-	return !ok || slices.ContainsFunc(names, func(n shellword.Word) bool { return strings.HasPrefix(n.Text, "-") })
+	return !ok || shellword.Any(names, func(n shellword.Word) bool { return strings.HasPrefix(n.Text, "-") })
 }
 
 // OptionsUnknown reports whether an argument that is not known may make the command
 // run a program or write a file.
 func (s *Line) OptionsUnknown(c *shellscan.Command) bool {
-	return c.Steered || (effects.IsSteered(c.Name) || c.Name == "find") && slices.ContainsFunc(c.Words, func(w shellword.Word) bool { return w.Glob != "" && s.mayBeOption(c.In, w) })
+	return c.Steered || (effects.IsSteered(c.Name) || c.Name == "find") && shellword.Any(c.Words, func(w shellword.Word) bool { return w.Glob != "" && s.mayBeOption(c.In, w) })
 }

@@ -142,7 +142,7 @@ func (s *Line) Within(in []shellscan.Workdir, w shellword.Word) bool {
 // from each folder. It gives up on patterns that it does not expand as a shell
 // would; names that begin with a dot are included, as the shell may be set to.
 func expand(dirs []string, words []shellword.Word) ([]shellword.Word, bool) {
-	if !slices.ContainsFunc(words, func(w shellword.Word) bool { return w.Glob != "" }) {
+	if !shellword.Any(words, func(w shellword.Word) bool { return w.Glob != "" }) {
 		return words, true
 	}
 	var out []shellword.Word

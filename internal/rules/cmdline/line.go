@@ -89,7 +89,7 @@ func (s *Line) isEvident() bool {
 		if !opens(c, false) {
 			continue
 		}
-		if c.RunsByOption() || effects.TakesList(c.Name, c.Args) || slices.ContainsFunc(c.Words, func(w shellword.Word) bool { return !plain(c.In, w) }) {
+		if c.RunsByOption() || effects.TakesList(c.Name, c.Args) || shellword.Any(c.Words, func(w shellword.Word) bool { return !plain(c.In, w) }) {
 			return false
 		}
 		if _, walks := effects.WalkerOf(c.Name, c.Args); walks {

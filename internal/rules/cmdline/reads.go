@@ -81,7 +81,7 @@ func (s *Line) readerReads(c *shellscan.Command, r *effects.Reader) string {
 		}
 	}
 	words, args := c.Words, c.Args
-	if slices.ContainsFunc(words, func(w shellword.Word) bool { return w.Glob != "" }) {
+	if shellword.Any(words, func(w shellword.Word) bool { return w.Glob != "" }) {
 		if words, ok = expand(dirs, words); !ok {
 			return "the arguments of " + shellword.Show(c.Name) + " are only known when it runs"
 		}

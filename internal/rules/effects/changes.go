@@ -86,7 +86,7 @@ func leavesFiles(words []shellword.Word) bool {
 //
 //go:noinline // called from many places: every program stays smaller
 func hasInPlace(words []shellword.Word, letter string) bool {
-	return slices.ContainsFunc(words, func(w shellword.Word) bool {
+	return shellword.Any(words, func(w shellword.Word) bool {
 		long, isLong := strings.CutPrefix(w.Text, "--")
 		switch {
 		case w.MayBeOption():

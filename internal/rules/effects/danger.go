@@ -44,7 +44,7 @@ func ScriptWord(name string, words []shellword.Word) int {
 		return -1
 	}
 	r := Arguments{Effect: e, Words: words, stop: true}
-	if r.Read() != "" || len(r.Words) == 0 || len(r.scripts) > 0 || slices.ContainsFunc(words, func(w shellword.Word) bool { return givesScript(w.Text) }) {
+	if r.Read() != "" || len(r.Words) == 0 || len(r.scripts) > 0 || shellword.Any(words, func(w shellword.Word) bool { return givesScript(w.Text) }) {
 		return -1
 	}
 	return len(words) - len(r.Words)
@@ -93,7 +93,7 @@ var GivesRights = regexp.MustCompile(`^[^/]*s|^0*[2467][0-7]{3}$`)
 
 // TextDanger judges programs whose arguments are text, one of which may be a program.
 func TextDanger(name, said string, r *Arguments) string {
-	if name == "date" && slices.ContainsFunc(r.Operands, func(w shellword.Word) bool { return !strings.HasPrefix(w.Text, "+") }) {
+	if name == "date" && shellword.Any(r.Operands, func(w shellword.Word) bool { return !strings.HasPrefix(w.Text, "+") }) {
 		return said + " may set the clock"
 	}
 	if strings.HasSuffix(name, "awk") {

@@ -16,7 +16,7 @@ var gitTable string
 // gitReads accepts a git command that changes nothing. Its paths are not nil.
 func gitReads(words []shellword.Word) (files []shellword.Word, ok bool) {
 	files = []shellword.Word{}
-	if slices.ContainsFunc(words, shellword.Word.Hidden) {
+	if shellword.Any(words, shellword.Word.Hidden) {
 		return nil, false
 	}
 	for len(words) > 0 && strings.HasPrefix(words[0].Text, "-") {

@@ -98,7 +98,7 @@ func sedReads(args []string) bool {
 func (r *Reader) Parse(name string, words []shellword.Word) (files []shellword.Word, ok bool) {
 	switch r.operands {
 	case "echo":
-		return nil, !slices.ContainsFunc(words, func(w shellword.Word) bool { return w.Split })
+		return nil, !shellword.Any(words, func(w shellword.Word) bool { return w.Split })
 	case "version":
 		return nil, len(words) == 1 && words[0].Text == "--version"
 	case "find":
@@ -106,7 +106,7 @@ func (r *Reader) Parse(name string, words []shellword.Word) (files []shellword.W
 	case "git":
 		return gitReads(words)
 	}
-	if slices.ContainsFunc(words, shellword.Word.Hidden) {
+	if shellword.Any(words, shellword.Word.Hidden) {
 		return nil, false
 	}
 	var operands []shellword.Word

@@ -46,7 +46,7 @@ func UseOf(name string, words []shellword.Word) use {
 	e, rest, _, _ := Lookup(name, rest)
 	switch {
 	case e == nil:
-		return use{Unknown: slices.ContainsFunc(words, shellword.Word.MayBeOption)}
+		return use{Unknown: shellword.Any(words, shellword.Word.MayBeOption)}
 	case e.Operands == "command":
 		return innerCommand(e, rest)
 	case !e.steers && name != "uniq" && name != "xxd":
@@ -60,7 +60,7 @@ func UseOf(name string, words []shellword.Word) use {
 		r.sed(&u)
 		return u
 	case "uniq", "xxd":
-		u.Unknown = u.Unknown || slices.ContainsFunc(r.operands, func(w shellword.Word) bool { return w.Split || w.Glob != "" })
+		u.Unknown = u.Unknown || shellword.Any(r.operands, func(w shellword.Word) bool { return w.Split || w.Glob != "" })
 		if len(r.operands) > 1 {
 			r.written = append(r.written, r.operands[1:]...)
 		}
@@ -70,7 +70,7 @@ func UseOf(name string, words []shellword.Word) use {
 		}
 	case "curl", "wget":
 		r.written = append(r.written, r.downloads(name)...)
-		if slices.ContainsFunc(words, func(w shellword.Word) bool { return strings.Contains(w.Text, "%output") }) {
+		if shellword.Any(words, func(w shellword.Word) bool { return strings.Contains(w.Text, "%output") }) {
 			r.written = append(r.written, shellword.Word{Text: shellword.Unknown})
 		}
 	}

@@ -99,7 +99,7 @@ func (c *Command) Forms(loose bool) []string {
 func (c *Command) Loose() bool {
 	unknown := func(text string) bool { return strings.Contains(text, shellword.Unknown) }
 	return c.Name == shellword.Unknown || len(c.Spell) > 0 || unknown(c.Path) || slices.ContainsFunc(c.Env, unknown) ||
-		slices.ContainsFunc(c.Words, func(w shellword.Word) bool { return w.Glob != "" || unknown(w.Text) })
+		shellword.Any(c.Words, func(w shellword.Word) bool { return w.Glob != "" || unknown(w.Text) })
 }
 
 // RunsByOption reports whether an option of the command runs a program.

@@ -74,7 +74,7 @@ func (s *shell) special(at int, in []Workdir) (ok, bad []Workdir) {
 			s.fail("printf may set a variable")
 		}
 	case "wait":
-		if slices.ContainsFunc(c.Words, func(w shellword.Word) bool {
+		if shellword.Any(c.Words, func(w shellword.Word) bool {
 			return strings.HasPrefix(w.Text, "-") && strings.Contains(w.Text, "p") || w.Split || w.Glob != ""
 		}) {
 			s.fail("wait sets a variable")
@@ -322,7 +322,7 @@ func (s *shell) find(at int, in []Workdir) {
 		default:
 			if c.Words[i].MayBeOption() {
 				s.List[at].Steered = true
-				if slices.ContainsFunc(c.Words[i+1:], func(w shellword.Word) bool { return w.Text == ";" || w.Text == "+" || w.MayBeOption() }) {
+				if shellword.Any(c.Words[i+1:], func(w shellword.Word) bool { return w.Text == ";" || w.Text == "+" || w.MayBeOption() }) {
 					s.fail("what find does is only known when it runs")
 				}
 			}

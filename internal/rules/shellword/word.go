@@ -25,6 +25,11 @@ type Word struct {
 //go:noinline // called from many places: every program stays smaller
 func (w Word) Unknown() bool { return strings.Contains(w.Text, Unknown) }
 
+// Any reports whether is returns true for one of the words.
+//
+//go:noinline // called from many places: every program stays smaller
+func Any(words []Word, is func(Word) bool) bool { return slices.ContainsFunc(words, is) }
+
 // Hidden reports whether the word is not known, not even as a path.
 func (w Word) Hidden() bool {
 	return w.Unknown() && (!w.Home || strings.Contains(w.Rest, Unknown))
