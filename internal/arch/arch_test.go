@@ -66,6 +66,9 @@ var rules = map[string][]string{
 		"llm",
 		"tool",
 	},
+	"eval": {
+		"llm",
+	},
 	"replay": {
 		"",
 		"internal/engine",

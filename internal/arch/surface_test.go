@@ -32,7 +32,8 @@ const maxNames = 2200 +
 	1 + // session: a store that creates sessions whole
 	6 + // session: lists of some sessions, in pages
 	19 + // package replay, and what it needs of an agent
-	108 // package memory
+	108 + // package memory
+	110 // package eval
 
 // TestSurface holds the size of the public API.
 func TestSurface(t *testing.T) {
