@@ -203,12 +203,13 @@ func RemoveAll(name string) error {
 	return err
 }
 
-// Rename is [os.Rename]. Use a [Replacement] for new content.
+// Rename is [os.Rename]. On Windows it waits up to two seconds for programs that have a file open.
+// Use a [Replacement] for new content.
 func Rename(from, to string) error {
 	if d := mounted(from); d != nil {
 		return d.Rename(from, to)
 	}
-	return os.Rename(from, to)
+	return rename(from, to)
 }
 
 // Link is [os.Link].
@@ -252,6 +253,6 @@ func (System) ReadDir(name string) ([]fs.DirEntry, error) { return os.ReadDir(na
 func (System) Mkdir(name string, mode fs.FileMode) error  { return os.Mkdir(name, mode) }
 func (System) Chmod(name string, mode fs.FileMode) error  { return os.Chmod(name, mode) }
 func (System) Remove(name string) error                   { return os.Remove(name) }
-func (System) Rename(from, to string) error               { return os.Rename(from, to) }
+func (System) Rename(from, to string) error               { return rename(from, to) }
 func (System) Link(from, to string) error                 { return os.Link(from, to) }
 func (System) SyncFolder(name string) error               { return syncFolder(openFolder(name)) }
