@@ -32,6 +32,8 @@ type Helper struct {
 	Timeout time.Duration // of a run of the command, 0: 30 seconds
 	Dir     string        // where it runs, "": here
 	Env     []string      // nil: the program's own
+	// Watch is called when the command starts, and with its failure or nil when it has ended. nil: nobody watches.
+	Watch func(ended bool, err error)
 
 	current wire.Renewed[string]
 }
@@ -54,13 +56,17 @@ func (h *Helper) Key(ctx context.Context) (string, error) {
 	})
 }
 
-func (h *Helper) run(ctx context.Context) (string, error) {
+func (h *Helper) run(ctx context.Context) (_ string, failed error) {
 	timeout := h.Timeout
 	if timeout <= 0 {
 		timeout = defaultTimeout
 	}
 	ctx, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()
+	if h.Watch != nil {
+		h.Watch(false, nil)
+		defer func() { h.Watch(true, failed) }()
+	}
 	out, err := command.Run(ctx, command.Command{Line: h.Command, Dir: h.Dir, Env: h.Env})
 	key := strings.TrimSpace(out.Text)
 	switch {

@@ -5,8 +5,10 @@ package helper
 import (
 	"context"
 	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -51,6 +53,15 @@ func TestHelper(t *testing.T) {
 			t.Errorf("with a short life: %q, %v", key, err)
 		}
 		time.Sleep(5 * time.Millisecond)
+	}
+}
+
+func TestWatchFailure(t *testing.T) {
+	var told []string
+	h := &Helper{Command: "exit 3", Watch: func(ended bool, err error) { told = append(told, fmt.Sprint(ended, err)) }}
+	_, _ = h.Key(t.Context())
+	if want := []string{"false <nil>", "true the key helper failed: exit status 3"}; !slices.Equal(told, want) {
+		t.Errorf("%q", told)
 	}
 }
 

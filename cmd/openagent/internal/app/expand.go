@@ -97,26 +97,29 @@ func (s *App) SlashNames() []string {
 	return names
 }
 
-// A slashCommand describes a slash command.
-type slashCommand struct {
+// A SlashCommand describes a slash command.
+type SlashCommand struct {
 	Name        string `json:"name"`
 	Description string `json:"description"`
 	Hint        string `json:"argumentHint"`
 }
 
+// LocalCommands are those that hosts may use besides: they ask no model.
+var LocalCommands = []SlashCommand{{"context", "Show what fills the model's context", ""}, {"cost", "Show what the session has cost", ""}}
+
 // Commands lists the slash commands that a prompt can begin with.
-func (s *App) Commands() []slashCommand {
-	list := []slashCommand{}
+func (s *App) Commands() []SlashCommand {
+	list := []SlashCommand{}
 	if s.Skills != nil {
 		for _, k := range s.Skills.UserInvocable() {
-			list = append(list, slashCommand{k.Name, k.Description, k.Hint})
+			list = append(list, SlashCommand{k.Name, k.Description, k.Hint})
 		}
 	}
 	if s.Servers != nil {
 		for _, p := range s.Servers.Prompts() {
 			_, hint, _ := strings.Cut(p.Usage(), " ")
-			list = append(list, slashCommand{p.Name, p.Description, hint})
+			list = append(list, SlashCommand{p.Name, p.Description, hint})
 		}
 	}
-	return append(list, slashCommand{"compact", "Summarise the conversation to make room", "[instructions]"})
+	return append(list, SlashCommand{"compact", "Summarise the conversation to make room", "[instructions]"})
 }

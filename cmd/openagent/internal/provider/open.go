@@ -4,6 +4,7 @@ import (
 	"net/http"
 	"slices"
 	"sync"
+	"sync/atomic"
 
 	"github.com/openagent-go/agent/cmd/openagent/internal/cli"
 	"github.com/openagent-go/agent/cmd/openagent/internal/keys"
@@ -70,6 +71,12 @@ func (p *Provider) reached(o *settings.Options) error {
 	}
 	if h := parts.KeyHelper(o.Settings); h != nil {
 		p.Helper, p.Key = h.Key, providers.Setting{}
+		watch := new(atomic.Pointer[func(ended bool, err error)])
+		p.OnKeyCommand, h.Watch = watch, func(ended bool, err error) {
+			if tell := watch.Load(); tell != nil {
+				(*tell)(ended, err)
+			}
+		}
 	}
 	return nil
 }

@@ -7,12 +7,15 @@ import (
 	"github.com/openagent-go/agent/cmd/openagent/internal/settings"
 	"github.com/openagent-go/agent/internal/providers"
 	"github.com/openagent-go/agent/llm/azure"
+	"sync/atomic"
 )
 
 // A Provider is the provider of a run, as flags, variables and settings describe it.
 type Provider struct {
 	providers.Provider
 	hidden []string // secrets of how the models are reached
+	// OnKeyCommand holds who is told that the command which prints the key starts, and that it has ended. nil: there is no such command.
+	OnKeyCommand *atomic.Pointer[func(ended bool, err error)]
 }
 
 // New finds out which provider is meant. It asks for no key.

@@ -38,6 +38,7 @@ type claudeLines struct {
 	betas     []string
 	windows   func(model string) (window, output int)
 	hide      func(text string) string // replaces secrets
+	summaries bool                     // summarise the calls of each answer
 
 	stop    string // stop_reason of the last answer
 	calling bool   // the prompt is at the calls of an answer
@@ -182,6 +183,10 @@ func (r *Report) claudeToolResult(e event.Event, d event.ToolResult) {
 	block := contentjson.Block(llm.ToolResult{ID: u.ID, Content: d.Result.Content, IsError: d.Result.IsError})
 	r.Line(userLine{Type: "user", Message: userMessage{"user", []any{block}}, Result: claudecode.ToolResult(u.Name, u.Input, &d.Result, r.claude.changedFile), Parent: r.parent,
 		Timestamp: timestamp(e.Time), Origin: r.NewOrigin(e.UUID())})
+	if r.batch.add(e, d); len(r.batch.results) == len(r.batch.ids) {
+		r.summarise(r.batch.ids)
+		r.batch = batch{}
+	}
 }
 
 // maxChanged is the size of the largest changed file that is read for its text before the change.

@@ -27,12 +27,15 @@ func (d *Session) tellState(state string) {
 	if !d.claude {
 		return
 	}
-	for _, name := range stateVariables {
-		if v := d.H.Getenv(name); v != "" && v != "0" && v != "false" {
-			d.out.Put(stateLine{Type: "system", Subtype: "session_state_changed", State: state, Origin: d.sign()})
-			return
-		}
+	if slices.ContainsFunc(stateVariables, func(name string) bool { return wanted(d.H.Getenv, name) }) {
+		d.out.Put(stateLine{Type: "system", Subtype: "session_state_changed", State: state, Origin: d.sign()})
 	}
+}
+
+// wanted reports whether a variable is set by a host that wants more lines.
+func wanted(getenv func(string) string, name string) bool {
+	v := getenv(name)
+	return v != "" && v != "0" && v != "false"
 }
 
 // agentPoll is how often the session looks for background agents that have ended between prompts.

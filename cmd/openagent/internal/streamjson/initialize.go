@@ -367,7 +367,7 @@ func (d *Session) initializeLater(raw json.RawMessage) (any, error) {
 
 // initialized is the answer to initialize.
 func (d *Session) initialized() map[string]any {
-	answer := map[string]any{"commands": d.s.Commands(), "agents": []string{}, "models": d.models(), "account": struct{}{}, "hooks_applied": false,
+	answer := map[string]any{"commands": append(d.s.Commands(), app.LocalCommands...), "agents": []string{}, "models": d.models(), "account": struct{}{}, "hooks_applied": false,
 		"output_style": "default", "available_output_styles": []string{"default"}, "capabilities": capabilities}
 	if d.claude {
 		d.claudeInitialized(answer)

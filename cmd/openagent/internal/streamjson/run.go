@@ -24,6 +24,7 @@ func newSessionReport(ctx context.Context, s *app.App, put func(any), asked bool
 		r.claude = newClaudeLines(s)
 	}
 	r.mirror = m
+	r.watchKeyCommand(s)
 	if s.Options.Partial {
 		r.showPieces()
 	}

@@ -94,8 +94,9 @@ func (d *Session) Serve(program context.Context, s *app.App, args []string, bloc
 	if err != nil {
 		return cli.StartError(ctx, CloseWriter(ctx, d.out, err))
 	}
-	d.report.Warn = h.Warn
+	d.report.Warn, d.report.commands = h.Warn, d.slashNames
 	if c := d.report.claude; c != nil {
+		c.summaries = wanted(h.Getenv, summaryVariable)
 		c.tasks.onJob = func(session, job, id string) { d.watchJob(watching, session, job, id) }
 	}
 	d.id.Store(&s.Session.ID)
@@ -163,6 +164,11 @@ func (d *Session) serve(ctx context.Context) (cli.Outcome, error) {
 				delete(d.own, t.input.ID)
 			}
 			d.mu.Unlock()
+		}
+		if text, ok, err := d.localCommand(ctx, t.input); ok {
+			d.finished(t)
+			last = d.localResult(ctx, text, err)
+			continue
 		}
 		in, err := app.ExpandCommand(ctx, d.H, d.s, t.input)
 		if err != nil && ctx.Err() == nil {
