@@ -136,6 +136,14 @@ var calls = []Guard{
 		Tests: in("internal/executor", "TestApprovalsEnd"),
 	},
 	{
+		Name:     "repaired input is judged",
+		Prevents: "Hooks judge another input than the one that the tool uses.",
+		Edits: off("internal/executor/hooks.go",
+			"	in := x.about(hook.PreToolUse, repaired(x.Tool(call.Name), *call))",
+			"	in := x.about(hook.PreToolUse, *call)"),
+		Tests: in(".", "TestJudgesSeeTheRepairedInput"),
+	},
+	{
 		Name:     "a hook that stops denies",
 		Prevents: "A hook ends the run, and the call that it saw runs all the same.",
 		Edits: off("internal/executor/hooks.go",
@@ -150,6 +158,14 @@ var calls = []Guard{
 			"	if mode == permission.Bypass && !x.Bypass {",
 			"	if mode == \"\" && !x.Bypass {"),
 		Tests: in("internal/executor", "TestHookOutcomes"),
+	},
+	{
+		Name:     "rules of hooks within the host's",
+		Prevents: "A hook adds an allow rule that the host does not permit.",
+		Edits: off("internal/executor/hooks.go",
+			"		return err != nil\n	})\n	return u",
+			"		return false\n	})\n	return u"),
+		Tests: in(".", "TestHookRulesOfHost"),
 	},
 	{
 		Name:     "withheld results",
@@ -190,6 +206,14 @@ var calls = []Guard{
 			"		if part.spec.Batch {\n			part.refuse",
 			"		if part.spec.Batch && part.id == \"\" {\n			part.refuse"),
 		Tests: in("internal/engine", "TestScenarios/batch"),
+	},
+	{
+		Name:     "calls of an answer",
+		Prevents: "One answer makes any number of calls.",
+		Edits: off("internal/engine/calls_batch.go",
+			"	if more <= llmconst.MaxBlocks {",
+			"	if more >= 0 {"),
+		Tests: in(".", "TestBatchBounds"),
 	},
 	{
 		Name:     "at most once after a crash",

@@ -71,7 +71,7 @@ func all() []area {
 		{"Models, servers and hosts", peers},
 		{"Serving sessions", server},
 		{"Many machines", many},
-		{"Features together", mends},
+		{"Features together", together},
 	}
 }
 

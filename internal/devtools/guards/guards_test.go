@@ -38,6 +38,26 @@ func TestGuardsAreComplete(t *testing.T) {
 	}
 }
 
+// Every repair names guards that there are.
+func TestRepairsHaveGuards(t *testing.T) {
+	names := map[string]bool{}
+	for _, a := range all() {
+		for _, g := range a.guards {
+			names[g.Name] = true
+		}
+	}
+	for _, r := range repairs {
+		if len(r.guards) == 0 {
+			t.Errorf("%q has no guard", r.defect)
+		}
+		for _, name := range r.guards {
+			if !names[name] {
+				t.Errorf("%q: there is no guard %q", r.defect, name)
+			}
+		}
+	}
+}
+
 // The text of every guard is in the code once.
 func TestGuardsMatch(t *testing.T) {
 	for _, a := range all() {

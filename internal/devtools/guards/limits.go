@@ -3,6 +3,14 @@ package main
 // limits are the guards that bound what a run costs and how long it takes.
 var limits = []Guard{
 	{
+		Name:     "turns of the tree",
+		Prevents: "The turns of sub-agents do not count to the limit of the run.",
+		Edits: off("internal/engine/budget.go",
+			"return b.run.turns + b.run.below + b.agents.turns() }",
+			"return b.run.turns }"),
+		Tests: in(".", "TestLimitsHoldForTheTree"),
+	},
+	{
 		Name:     "ceiling of turns",
 		Prevents: "A run has any number of turns.",
 		Edits: off("internal/engine/budget.go",

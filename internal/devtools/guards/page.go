@@ -2,6 +2,7 @@ package main
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 )
 
@@ -12,6 +13,7 @@ const head = `# Guards and the tests that watch them
 
 A guard is a check that keeps an agent from doing what it must not do, or a session from losing what it has.
 This page lists %d of them. Without the guard of a row, each test in its third column fails.
+The [last table](#repairs) lists defects that are gone since there are these guards.
 The last column says yes if the first ` + programs + ` programs of the [simulator](simulator.md) notice it as well, without knowing of the guard. Where it is empty, the simulator was not asked.
 
 ` + "`make guards`" + ` proves it: it switches off one guard at a time, in a copy that only the compiler sees, and runs the tests of its row.
@@ -43,18 +45,48 @@ func table() string {
 			if g.Note != "" {
 				prevents += " " + g.Note
 			}
-			var tests []string
-			for _, t := range g.Tests {
-				tests = append(tests, "`"+title(t.Package, t.Name)+"`")
-			}
 			simulated := ""
 			if g.Simulated {
 				simulated = "yes"
 			}
-			fmt.Fprintf(&b, "| %s | %s | %s | %s |\n", cell(g.Name), cell(prevents), strings.Join(tests, " "), simulated)
+			fmt.Fprintf(&b, "| %s | %s | %s | %s |\n", cell(g.Name), cell(prevents), titles(g.Tests), simulated)
 		}
 	}
+	b.WriteString(repaired)
+	byName := map[string]Guard{}
+	for _, a := range all() {
+		for _, g := range a.guards {
+			byName[g.Name] = g
+		}
+	}
+	for _, r := range repairs {
+		var tests []Test
+		for _, name := range r.guards {
+			tests = append(tests, byName[name].Tests...)
+		}
+		fmt.Fprintf(&b, "| %s | %s | %s |\n", cell(r.defect), cell(strings.Join(r.guards, "; ")), titles(tests))
+	}
 	return b.String()
+}
+
+const repaired = `
+## Repairs
+
+These defects were found by using the whole program. Each was repaired, and is back without the guards of its row.
+
+| defect | guards | noticed by |
+|---|---|---|
+`
+
+// titles lists tests, each once.
+func titles(tests []Test) string {
+	var list []string
+	for _, t := range tests {
+		if name := "`" + title(t.Package, t.Name) + "`"; !slices.Contains(list, name) {
+			list = append(list, name)
+		}
+	}
+	return strings.Join(list, " ")
 }
 
 // cell keeps a text in its cell.

@@ -35,6 +35,14 @@ var peers = []Guard{
 		Tests: in("mcp", "TestHostileLists"),
 	},
 	{
+		Name:     "values of a server's JSON",
+		Prevents: "A small answer of a server takes a hundred times its size in memory.",
+		Edits: off("mcp/http.go",
+			"		if b.values > maxValues {",
+			"		if b.values < 0 {"),
+		Tests: in("mcp", "TestHostileAnswers"),
+	},
+	{
 		Name:     "size of a reply",
 		Prevents: "A reply of a model without end fills the memory.",
 		Edits: off("internal/wire/reply.go",

@@ -1,7 +1,7 @@
 package main
 
-// mends are repairs of defects that were two features which work alone and failed together.
-var mends = []Guard{
+// together are repairs of defects that were two features which work alone and failed together.
+var together = []Guard{
 	{
 		Name:     "rules allow what asks in every mode",
 		Prevents: "A call whose tool asks in every mode is refused although a rule allows it.",
@@ -9,6 +9,14 @@ var mends = []Guard{
 			"	if byRule := x.Rules.Load().In(mode).Permits(&about); byRule != nil {",
 			"	if byRule := x.Rules.Load().In(mode).Permits(&about); byRule != nil && mode == \"\" {"),
 		Tests: in("internal/executor", "TestRuleAllowsWhatAsks"),
+	},
+	{
+		Name:     "questions of tools go to the host",
+		Prevents: "A host that answers questions of permissions is not offered AskUser.",
+		Edits: off("cmd/openagent/internal/app/app.go",
+			"	s.Agent.AskUser = ask\n",
+			""),
+		Tests: in("cmd/openagent", "TestScripts/dialog"),
 	},
 	{
 		Name:     "an interrupt ends the agents in the background",
@@ -59,12 +67,84 @@ var mends = []Guard{
 		Tests: in(".", "TestForkSendsAgentsBack", "TestForkGoesOnWithAgents"),
 	},
 	{
+		Name:     "searches ask the sandbox",
+		Prevents: "Grep, Glob and CodeSearch show what the sandbox keeps from being read.",
+		Edits: off("sandbox/judge.go",
+			"	return s.known().rules.conceals(path)",
+			"	return false"),
+		Tests: in("sandbox", "TestConceals"),
+	},
+	{
 		Name:     "language servers are confined",
 		Prevents: "A language server counts as a command outside of the sandbox, so it never starts there.",
 		Edits: off("tools/lsp.go",
 			"			class.Confined = languages.confined()",
 			"			class.Confined = false"),
 		Tests: in("tools", "TestLSPIsConfined"),
+	},
+	{
+		Name:     "plan mode outlives the program",
+		Prevents: "A session in plan mode writes after it is resumed by another program.",
+		Edits: off("run_start.go",
+			"	case had == permission.Plan, had == permission.DontAsk && own != permission.Plan:",
+			"	case had == permission.DontAsk && own != permission.Plan:"),
+		Tests: in(".", "TestModeOfNextSession"),
+	},
+	{
+		Name:     "a plugin is trusted as a whole",
+		Prevents: "The hooks of a plugin are left out.",
+		Edits: off("internal/parts/plugins.go",
+			"	if err := p.addHooks(m.Hooks); err != nil {",
+			"	if err := error(nil); err != nil {"),
+		Tests: in("internal/coding", "TestTrust"),
+	},
+	{
+		Name:     "plugins need trust",
+		Prevents: "The hooks of a plugin run before the user trusts it.",
+		Edits: off("internal/parts/plugins.go",
+			"		if yes {\n			f.Plugins",
+			"		if yes || dir != \"\" {\n			f.Plugins"),
+		Tests: in("internal/coding", "TestTrust"),
+	},
+	{
+		Name:     "each command has its own proxy",
+		Prevents: "The second command of a session looks for the proxy of the first one.",
+		Edits: off("workspace/shell.go",
+			"			unsaved += speech.separator + name",
+			"			_ = name"),
+		Tests: in("sandbox", "TestEachCommandReachesTheProxy"),
+	},
+	{
+		Name:     "a worktree is a place of its own",
+		Prevents: "A command in a worktree writes the main folder, and cannot write its own.",
+		Edits: off("sandbox/session.go",
+			"	if w == nil || s.rules.worktree != nil && *w == *s.rules.worktree || !s.worksIn(w.top) {",
+			"	if w == nil || s.rules.worktree != nil && *w == *s.rules.worktree || s.worksIn(w.top) {"),
+		Tests: in("sandbox", "TestWorktree"),
+	},
+	{
+		Name:     "hooks of a sub-agent's end",
+		Prevents: "A SubagentStop hook that blocks does not make the agent continue.",
+		Edits: off("internal/engine/settings.go",
+			"	if t.cfg.Agent != \"\" {\n		return hook.SubagentStop",
+			"	if t.cfg.Agent == \"-\" {\n		return hook.SubagentStop"),
+		Tests: in(".", "TestSubagentStopBlocks"),
+	},
+	{
+		Name:     "a torn record is told",
+		Prevents: "A record is cut off a journal without a word.",
+		Edits: off("session.go",
+			"		s.state.torn = l.Torn()",
+			"		_ = l.Torn()"),
+		Tests: in(".", "TestTornJournalIsTold"),
+	},
+	{
+		Name:     "calls that hang are counted",
+		Prevents: "A call that was given up is missing in the statistics.",
+		Edits: off("internal/engine/calls_state.go",
+			"		return c.phase >= running && c.phase < gathering",
+			"		return c.phase > gathering"),
+		Tests: in(".", "TestHungToolIsCounted"),
 	},
 	{
 		Name:     "answers of hooks that are nonsense",
@@ -89,6 +169,14 @@ var mends = []Guard{
 			"	if stricter(out.Permission, all.Permission) {",
 			"	if out.Permission != \"\" {"),
 		Tests: in("internal/hookrun", "TestTogether"),
+	},
+	{
+		Name:     "spellings of command lines",
+		Prevents: "A here-document, or another unusual spelling, hides a command from the rules.",
+		Edits: off("internal/rules/compiled.go",
+			"	for _, list := range []*ruleSet{c.deny, c.ask} {",
+			"	for _, list := range []*ruleSet{c.ask} {"),
+		Tests: in("internal/rules", "TestBypasses"),
 	},
 	{
 		Name:     "trust in what has changed",
