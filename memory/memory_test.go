@@ -368,3 +368,14 @@ func FuzzParse(f *testing.F) {
 		}
 	})
 }
+
+// The queue is of this machine alone: it is not committed.
+func TestQueueIgnored(t *testing.T) {
+	s := newStore(t)
+	if err := s.queue(t.Context(), "x"); err != nil {
+		t.Fatal(err)
+	}
+	if data, err := os.ReadFile(filepath.Join(s.Path(), ignoreName)); err != nil || !strings.Contains(string(data), queueName) {
+		t.Errorf("%q, %v", data, err)
+	}
+}

@@ -42,6 +42,11 @@ func (s *Store) queue(ctx context.Context, id string) error {
 		if files, err := os.ReadDir(folder); err != nil || len(files) >= maxQueued {
 			return err
 		}
+		if _, err := os.Lstat(filepath.Join(s.Path(), ignoreName)); errors.Is(err, fs.ErrNotExist) {
+			if err := s.put(ignoreName, []byte(ignored)); err != nil {
+				return err
+			}
+		}
 		return safefile.Replacement{}.Bytes(queued(folder, id), []byte(id))
 	})
 }

@@ -370,6 +370,7 @@ var rules = map[string][]string{
 		"internal/wire",
 		"llm",
 		"mcp",
+		"memory",
 		"mcp/resources",
 		"models",
 		"llm/transport",
@@ -945,6 +946,7 @@ var rules = map[string][]string{
 		"internal/rules",
 		"internal/mcpnames",
 		"internal/teamstore",
+		"memory",
 	},
 	"examples/...": {"..."},
 

@@ -23,6 +23,9 @@ type List struct {
 	Files   map[string]File   `json:"files,omitempty"`  // settings, server files, folders of agents
 	Skills  map[string]Folder `json:"skills,omitempty"` // folders with skills
 	Plugins map[string]Folder `json:"plugins,omitempty"`
+	// Memory has the contents of entries that the user accepted, by folder and id: their sums,
+	// the newest last.
+	Memory map[string]map[string][]string `json:"memory,omitempty"`
 }
 
 // A Folder records the trusted state of a folder. If a file changes, appears or disappears, the
@@ -39,7 +42,7 @@ type File struct {
 	Since time.Time `json:"since"`
 }
 
-const maxSize = 1 << 20 // maximum bytes of trust.json
+const maxSize = 8 << 20 // maximum bytes of trust.json
 
 // Path returns the path of the list in the folder of the user's own files.
 func Path(home string) string { return filepath.Join(home, "trust.json") }
@@ -101,6 +104,9 @@ func (l List) Has(kind, path, sum string) bool {
 	case "plugins":
 		return l.Plugins[path].Sum == sum
 	}
+	if kind == "memory" {
+		return l.hasEntry(path, sum)
+	}
 	f, ok := l.Files[path]
 	return ok && f.Sum == sum
 }
@@ -122,6 +128,9 @@ func decode(data []byte) (List, error) {
 	}
 	if l.Files == nil {
 		l.Files = map[string]File{}
+	}
+	if l.Memory == nil {
+		l.Memory = map[string]map[string][]string{}
 	}
 	return l, nil
 }

@@ -2,6 +2,7 @@ package trust
 
 import (
 	"maps"
+	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -25,9 +26,10 @@ func listTrust(h *cli.IO, format string) error {
 		Skills string    `json:"skills,omitempty"` // skill folder
 		Plugin string    `json:"plugin,omitempty"` // folder
 		File   string    `json:"file,omitempty"`   // settings file
+		Memory string    `json:"memory,omitempty"` // folder of memory entries
 		State  string    `json:"state"`            // trusted, changed or gone
 		Files  []string  `json:"files,omitempty"`
-		Since  time.Time `json:"since"`
+		Since  time.Time `json:"since,omitzero"`
 	}
 	list := []entry{}
 	var rows [][]string
@@ -67,6 +69,15 @@ func listTrust(h *cli.IO, format string) error {
 		}
 		list = append(list, entry{File: place, State: state, Since: f.Since})
 		rows = append(rows, []string{place, state, f.Since.Local().Format(time.DateTime), kind})
+	}
+	for _, dir := range slices.Sorted(maps.Keys(t.Memory)) {
+		files := slices.Sorted(maps.Keys(t.Memory[dir]))
+		state := "trusted"
+		if info, err := os.Stat(dir); err != nil || !info.IsDir() {
+			state = "gone"
+		}
+		list = append(list, entry{Memory: dir, State: state, Files: files})
+		rows = append(rows, []string{dir, state, "-", "memory " + strings.Join(files, ", ")})
 	}
 	if len(list) == 0 && format != cli.FormatJSON {
 		h.Warn("no folder is trusted; add one with openagent trust add DIR")

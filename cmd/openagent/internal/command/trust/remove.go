@@ -41,6 +41,10 @@ func removeTrust(ctx context.Context, h *cli.IO, dir string) error {
 				removed++
 			}
 		}
+		if dir := filepath.Join(own, "memory"); t.Memory[dir] != nil {
+			delete(t.Memory, dir)
+			removed++
+		}
 		for place := range t.Files {
 			if filepath.Dir(place) == own || place == abs || place == filepath.Join(abs, parts.ServersName) || app.IsAgentFolder(place) && slices.ContainsFunc(app.AgentFolders(abs), func(f subagent.Folder) bool { return f.Path == place }) {
 				delete(t.Files, place)

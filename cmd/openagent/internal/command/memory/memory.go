@@ -1,0 +1,178 @@
+// Package memory is the command "openagent memory". It shows what agents learned, and lets a person
+// decide about it.
+package memory
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/openagent-go/agent/cmd/openagent/internal/cli"
+	"github.com/openagent-go/agent/cmd/openagent/internal/settings"
+	"github.com/openagent-go/agent/internal/coding"
+	"github.com/openagent-go/agent/memory"
+)
+
+// byPerson is the reason of a change that the command makes.
+func byPerson(did string) memory.Reason { return memory.Reason{By: "person", Why: did} }
+
+// memoryOptions are the flags of openagent memory.
+type memoryOptions struct {
+	settings.Options
+	format        string
+	user, project bool // only this store
+	all           bool // list: retired entries too
+	limit         int  // log
+}
+
+// Command returns the command "openagent memory".
+func Command(h *cli.IO) cli.Command {
+	o := &memoryOptions{format: cli.FormatText}
+	verb := func(flags cli.Flags, c cli.Command, run func(ctx context.Context, stores []memory.Named, args []string) error) cli.Command {
+		c.Flags = func() cli.Flags {
+			return slices.Concat(cli.ListFlags(&o.format), o.storeFlags(), flags, o.Flags().Named("cwd"))
+		}
+		c.Run = o.RunChecked(&o.format, func(ctx context.Context, args []string) error {
+			stores, err := o.stores(h)
+			if err != nil {
+				return err
+			}
+			return run(ctx, stores, args)
+		})
+		return c
+	}
+	decide := func(name, summary, done string, d decision) cli.Command {
+		c := cli.Command{Name: name, Args: "ID…", MinArgs: 1, MaxArgs: cli.AnyCount, Summary: summary, Examples: []string{"openagent memory " + name + " run-the-tests-with-race-1a2b3c"}}
+		return verb(nil, c, func(ctx context.Context, stores []memory.Named, args []string) error {
+			return decideAll(ctx, h, o, stores, args, done, d)
+		})
+	}
+	return cli.Command{Name: "memory", Summary: "See what agents learned, and decide what later sessions know", Default: "list",
+		Details: "An ID may be shortened, as long as it names one entry.\n",
+		Subcommands: []cli.Command{
+			verb(cli.Flags{{Name: "all", Help: "retired entries too", Set: cli.SetTrue(&o.all)}},
+				cli.Command{Name: "list", Summary: "List the entries", Examples: []string{"openagent memory list --all"}},
+				func(_ context.Context, stores []memory.Named, _ []string) error { return listEntries(h, o, stores) }),
+			verb(nil, cli.Command{Name: "show", Args: "ID", MinArgs: 1, MaxArgs: 1, Summary: "Show an entry", Examples: []string{"openagent memory show run-the-tests"}},
+				func(_ context.Context, stores []memory.Named, args []string) error {
+					return showEntry(h, o, stores, args[0])
+				}),
+			verb(nil, cli.Command{Name: "pending", Summary: "Show the entries that wait for your decision", Examples: []string{"openagent memory pending"}},
+				func(_ context.Context, stores []memory.Named, _ []string) error { return showPending(h, o, stores) }),
+			decide("accept", "Accept entries: later sessions get them", "accepted", accept),
+			decide("reject", "Reject entries that wait for your decision", "rejected", reject),
+			decide("retire", "Retire entries: later sessions do not get them any more", "retired", retire),
+			verb(nil, cli.Command{Name: "undo", Args: "[N]", MaxArgs: 1, Summary: "Undo the latest change, or change N of the log", Examples: []string{"openagent memory undo", "openagent memory undo 12"}},
+				func(ctx context.Context, stores []memory.Named, args []string) error {
+					return undo(ctx, h, o, stores, args)
+				}),
+			verb(cli.Flags{{Name: "limit", Arg: "N", Help: "number of changes to show (default 20)", Set: cli.Count(&o.limit)}},
+				cli.Command{Name: "log", Summary: "List the changes, the latest first", Examples: []string{"openagent memory log"}},
+				func(_ context.Context, stores []memory.Named, _ []string) error { return listChanges(h, o, stores) }),
+		}}
+}
+
+func (o *memoryOptions) storeFlags() cli.Flags {
+	return cli.Flags{
+		{Name: "user", Help: "only your own entries, which all your projects share", Set: cli.SetTrue(&o.user)},
+		{Name: "project", Help: "only the entries of this project", Set: cli.SetTrue(&o.project)},
+	}
+}
+
+// stores opens the stores that the flags select.
+func (o *memoryOptions) stores(h *cli.IO) ([]memory.Named, error) {
+	if o.user && o.project {
+		return nil, cli.Usagef("use --user or --project, not both")
+	}
+	dir, err := settings.WorkingDir()
+	if err != nil {
+		return nil, err
+	}
+	home, err := h.Home()
+	if err != nil {
+		return nil, err
+	}
+	stores := coding.MemoryStores(dir, home)
+	if o.user {
+		stores = slices.DeleteFunc(stores, func(n memory.Named) bool { return n.Name != coding.UserMemory })
+	}
+	if o.project {
+		if stores = slices.DeleteFunc(stores, func(n memory.Named) bool { return n.Name != coding.ProjectMemory }); len(stores) == 0 {
+			return nil, cli.Usagef("the folder %s has only your own entries; change to a project, or use --user", dir)
+		}
+	}
+	return stores, nil
+}
+
+// A kept is an entry and its store.
+type kept struct {
+	store memory.Named
+	*memory.Entry
+}
+
+// entries returns the entries of the stores. It warns of files that are none.
+func entries(h *cli.IO, stores []memory.Named) ([]kept, error) {
+	var list []kept
+	for _, n := range stores {
+		found, problems, err := n.Store.Entries()
+		if err != nil {
+			return nil, cli.Usagef("%w", err)
+		}
+		for _, p := range problems {
+			h.Warn("%v", p)
+		}
+		for _, e := range found {
+			list = append(list, kept{n, e})
+		}
+	}
+	return list, nil
+}
+
+// find returns the entry that an id or the beginning of one names.
+func find(h *cli.IO, stores []memory.Named, id string) (kept, error) {
+	list, err := entries(h, stores)
+	if err != nil {
+		return kept{}, err
+	}
+	var found []kept
+	for _, e := range list {
+		if e.ID == id {
+			found = append(found, e)
+		}
+	}
+	if len(found) == 0 && id != "" {
+		for _, e := range list {
+			if strings.HasPrefix(e.ID, id) {
+				found = append(found, e)
+			}
+		}
+	}
+	switch {
+	case len(found) == 0:
+		return kept{}, cli.Usagef("there is no entry %s; openagent memory list --all shows all", cli.Clip(id))
+	case len(found) > 1 && found[0].ID == found[1].ID:
+		return kept{}, cli.Usagef("the project and you have an entry %s; add --project or --user", found[0].ID)
+	case len(found) > 1:
+		var ids []string
+		for _, e := range found {
+			ids = append(ids, e.ID)
+		}
+		return kept{}, cli.Usagef("%s is the beginning of %d entries; write more of one: %s", cli.Clip(id), len(ids), strings.Join(ids, ", "))
+	}
+	return found[0], nil
+}
+
+// failed returns the user's version of an error from changing an entry.
+func failed(ctx context.Context, e kept, err error) error {
+	switch {
+	case errors.Is(err, memory.ErrSuspicious):
+		return cli.Usagef("%w; if it is harmless, say it in other words in %s", err, e.store.Store.File(e.ID))
+	case errors.Is(err, memory.ErrUnknown):
+		return cli.Usagef("%w", err)
+	case err != nil:
+		return cli.CommandError(ctx, fmt.Errorf("changing entry %s: %w", e.ID, err))
+	}
+	return nil
+}
