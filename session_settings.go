@@ -280,8 +280,8 @@ func (s *Session) SetCanUseTool(ctx context.Context, fn CanUseToolFunc) error {
 }
 
 // SetTools changes the agent's Tools, from the next request. The Toolsets stay. So do
-// AllowedTools, DisallowedTools and permissions. Running calls continue unchanged. A
-// Toolset must not call SetTools.
+// AllowedTools, DisallowedTools and permissions: rules may still name a tool that is gone.
+// Running calls continue unchanged. A Toolset must not call SetTools.
 func (s *Session) SetTools(ctx context.Context, tools []tool.Tool) error {
 	tools = slices.Clone(tools)
 	for _, t := range tools {
@@ -350,7 +350,11 @@ func (s *Session) swap(before, own *Agent) bool {
 	if s.definition() != before {
 		return false
 	}
+	known := &own.Permissions.KnownTools // rules may still name the tools
 	for _, t := range before.Tools {
+		if name := t.Spec().Name; !slices.Contains(*known, name) {
+			*known = append(slices.Clip(*known), name)
+		}
 		is := func(o tool.Tool) bool { return same.Value(o, t) }
 		if _, ok := t.(sessionEnder); ok && !slices.ContainsFunc(own.Tools, is) && !slices.ContainsFunc(s.overrides().gone, is) {
 			s.overrides().gone = append(s.overrides().gone, t)

@@ -61,6 +61,23 @@ func lastResults(req *llm.Request) string {
 	return strings.Join(out, "|")
 }
 
+// A tool that is removed before the first prompt is still known: rules may name it.
+func TestSetToolsBeforeTheFirstPrompt(t *testing.T) {
+	a := &agent.Agent{Model: llmtest.Script(say("ok")), Sessions: session.Memory(), Tools: []tool.Tool{named("kept"), named("old")},
+		Permissions: permission.Policy{Deny: []permission.Rule{"old(x)"}}}
+	s := a.Session("s")
+	defer s.Close()
+	if err := s.SetTools(t.Context(), a.Tools[:1]); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := s.Prompt(t.Context(), "go"); err != nil {
+		t.Error(err)
+	}
+	if len(a.Permissions.KnownTools) > 0 {
+		t.Error("the Agent was changed")
+	}
+}
+
 func TestSetTools(t *testing.T) {
 	var s *agent.Session
 	steps := 0

@@ -28,14 +28,20 @@ type journal struct {
 	judged  map[string]time.Duration // when a call was judged
 	prompts map[string]bool
 	ended   event.EndReason
-	mode    permission.Mode // "": not known
-	since   time.Duration   // when the mode became so
+	mode    permission.Mode   // "": not known
+	since   time.Duration     // when the mode became so
+	rules   map[string]ruling // that were added, by their word
+
+	model     string // that is called next
+	fallbacks []string
+	failed    bool // a call of the model, since it was set
 }
 
 func (f *facts) init() { f.of = map[string]*journal{} }
 
 func (j *journal) clear() {
 	j.calls, j.ended, j.mode = nil, "", ""
+	j.model, j.fallbacks, j.failed, j.rules = "", nil, false, map[string]ruling{}
 	j.results, j.prompts, j.judged = map[string]bool{}, map[string]bool{}, map[string]time.Duration{}
 }
 
@@ -83,7 +89,10 @@ func (w *world) checkFacts(p string, es []event.Event, copied bool) {
 
 // fold takes in a fact.
 func (j *journal) fold(e event.Event, wrong func(invariant, format string, args ...any), now time.Duration) {
+	j.checkModel(e, wrong)
 	switch d := e.Data.(type) {
+	case event.PermissionsChanged:
+		j.foldRules(d, now)
 	case event.AssistantMessage:
 		for i := range d.Response.Message.ToolUses() {
 			j.calls = append(j.calls, fmt.Sprintf("c%d.%d", e.Seq, i))
@@ -123,6 +132,10 @@ func (j *journal) fold(e event.Event, wrong func(invariant, format string, args 
 // sees notes what the world has to know of a fact that is new.
 func (w *world) sees(p string, j *journal, e event.Event, copied bool) {
 	switch d := e.Data.(type) {
+	case fact.ModelStart:
+		if d.Model != j.model {
+			w.meet("fallback")
+		}
 	case event.ToolStart:
 		if life, started := j.starts[d.Call]; copied {
 			j.starts[d.Call] = 0

@@ -39,6 +39,9 @@ var found = map[string]Program{
 			{Tool: "aside", Turns: []Turn{{Calls: []Call{{Tool: "act"}}}}}}}}},
 		Sleep{63500 * time.Microsecond},
 		Resume{}}},
+	"a rule names a tool that is gone": {Seed: 854, Ops: []Op{
+		SetTools{Without: "deploy"},
+		Prompt{Name: "p1"}}},
 }
 
 func TestFound(t *testing.T) {

@@ -56,6 +56,11 @@ func init() { // a table that its own functions use
 			return Call{Tool: pick(g, "EnterPlanMode", "EnterPlanMode", "ExitPlanMode")}
 		}},
 		{name: "set mode", meets: []string{"mode changed"}, op: func(g *gen) Op { return SetMode{g.IntN(3), someMode(g)} }},
+		{name: "rules", meets: []string{"rules changed"}, op: func(g *gen) Op {
+			return ChangeRules{g.IntN(3), pick(g, sorted(added)...), g.one(3)}
+		}},
+		{name: "settings", meets: []string{"model changed", "thinking changed", "fallbacks changed", "fallback", "tools changed", "tool replaced", "callback changed"}, op: settingsOp, agent: settings},
+		{name: "expiry", meets: []string{"approval expires"}},
 		{name: "budget", meets: []string{"limit reached"}, agent: budget},
 		{name: "set budget", meets: []string{"budget changed"}, op: func(g *gen) Op { return SetBudget{g.IntN(3), g.IntN(12), g.IntN(12)} }},
 		{name: "detach", meets: []string{"detach"}, op: func(g *gen) Op { return Detach{g.IntN(3), time.Duration(g.IntN(40)) * time.Millisecond} }},
@@ -149,7 +154,7 @@ func (g *gen) turns(depth int) (turns []Turn) {
 	for range g.IntN(4 - depth) {
 		t := Turn{}
 		if g.one(8) {
-			t.Fail = pick(g, "overloaded", "cut", "reset", "garbage")
+			t.Fail = pick(g, "overloaded", "cut", "reset", "garbage", "down")
 		}
 		special := false // calls of tools that are not ours are judged without a delay, so two would race
 		for range 1 + g.IntN(3) {

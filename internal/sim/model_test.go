@@ -27,11 +27,11 @@ func (w *world) newModel(l *life) llm.Model {
 	w.meet(cmp.Or(w.Wire, "anthropic"))
 	switch w.Wire {
 	case "openai":
-		return (&openai.Client{APIKey: key, BaseURL: w.server.URL, HTTP: client}).Model("gpt-4.1")
+		return paced{(&openai.Client{APIKey: key, BaseURL: w.server.URL, HTTP: client}).Model("gpt-4.1"), w}
 	case "responses":
-		return (&responses.Client{APIKey: key, BaseURL: w.server.URL, HTTP: client}).Model("gpt-4.1")
+		return paced{(&responses.Client{APIKey: key, BaseURL: w.server.URL, HTTP: client}).Model("gpt-4.1"), w}
 	}
-	return (&anthropic.Client{APIKey: key, BaseURL: w.server.URL, HTTP: client}).Model("claude-sonnet-4-6")
+	return paced{(&anthropic.Client{APIKey: key, BaseURL: w.server.URL, HTTP: client}).Model("claude-sonnet-4-6"), w}
 }
 
 // learn notes the scripts of an operation's prompts.
@@ -92,7 +92,7 @@ func (w *world) answer(r *llmtest.Request, _ int) llmtest.Step {
 		w.wrong("requests", "a request is about the unknown prompt %q", name)
 	case known && n < len(turns) && total < 60:
 		turn := turns[n]
-		if turn.Fail != "" && failed == 0 {
+		if turn.Fail != "" && failed < failures(turn.Fail) {
 			w.mu.Lock()
 			w.served[fmt.Sprint(name, " fails ", n)]++
 			w.mu.Unlock()
@@ -105,9 +105,20 @@ func (w *world) answer(r *llmtest.Request, _ int) llmtest.Step {
 			}
 		}
 	}
+	if r.Thinking.On() {
+		step.Thinking = "Thinking about " + name + "."
+	}
 	step.Delay = w.pause(40*time.Millisecond, "model", name, n, total)
 	w.trace("model %s answer %d, request %d", name, n, total)
 	return step
+}
+
+// failures is how many requests for an answer fail.
+func failures(how string) int {
+	if how == "down" {
+		return 12
+	}
+	return 1
 }
 
 // failure is an answer that fails, and may succeed later.

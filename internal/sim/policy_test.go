@@ -21,11 +21,12 @@ import (
 //   - hookdeny, hookallow, hookdefer, hookhang: a hook denies or allows it, leaves it for
 //     later, or does not return
 //   - change: a hook takes the word off, and the rest is judged again
-var words = []string{"deny-", "ask-", "allow-", "decider-", "hookdeny-", "hookallow-", "hookdefer-", "hookhang-", "change-", "change-deny-", "change-ask-", "change-decider-", "change-allow-"}
+var words = []string{"deny-", "ask-", "allow-", "decider-", "hookdeny-", "hookallow-", "hookdefer-", "hookhang-", "change-", "change-deny-", "change-ask-", "change-decider-", "change-allow-", "ruledeny-", "ruleask-", "ruleallow-"}
 
 // people are those who decide about calls, in the program and elsewhere.
 type people struct {
-	allowed map[string]string // the target that was allowed last, by call; "": denied
+	allowed map[string]string    // the target that was allowed last, by call; "": denied
+	until   map[string]time.Time // when that ends; zero: never
 }
 
 // callKey names a call of a session in a tree of agents.
@@ -37,13 +38,13 @@ func callKey(root, session, call string) string {
 }
 
 // decided notes a person's decision before the library gets it.
-func (w *world) decided(key, target string) {
+func (w *world) decided(key, target string, until time.Time) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if w.people.allowed == nil {
-		w.people.allowed = map[string]string{}
+		w.people.allowed, w.people.until = map[string]string{}, map[string]time.Time{}
 	}
-	w.people.allowed[key] = target
+	w.people.allowed[key], w.people.until[key] = target, until
 }
 
 // canUseTool is a person who is there: they allow, deny, change the input, or leave the
@@ -68,25 +69,27 @@ func (w *world) canUseTool(l *life) agent.CanUseToolFunc {
 		w.trace("asked about %s %s", call.Name, in.Target)
 		switch n := w.number("verdict", call.ID, in.Tag, l.n) % 8; n {
 		case 0:
-			w.decided(key, "")
+			w.decided(key, "", time.Time{})
 			w.meet("person denies")
 			return permission.Deny("the person says no"), nil
 		case 1, 2:
 			w.meet("question for later")
-			return permission.Defer(), nil
+			return w.expiring(permission.Defer(), key), nil
 		case 3:
 			if in.Tag == "" { // a call of a built-in tool
 				break
 			}
 			in.Target = "deny-" + in.Target
 			changed, _ := json.Marshal(in)
-			w.decided(key, in.Target)
+			d = w.expiring(permission.AllowWith(changed), key)
+			w.decided(key, in.Target, d.Expires)
 			w.meet("person changes")
-			return permission.AllowWith(changed), nil
+			return d, nil
 		}
-		w.decided(key, in.Target)
+		d = w.expiring(permission.Allow(), key)
+		w.decided(key, in.Target, d.Expires)
 		w.meet("person allows")
-		return permission.Allow(), nil
+		return d, nil
 	}
 }
 
@@ -113,7 +116,8 @@ func (w *world) answerAll(h *handle, allow bool) {
 			continue
 		}
 		if allow {
-			w.decided(key, in.Target)
+			d = w.expiring(d, key)
+			w.decided(key, in.Target, d.Expires)
 		}
 		w.trace("decide %v about %s", allow, q.Call.ID)
 		err := h.open.Decide(w.life.ctx, q.Call.ID, d)
@@ -121,7 +125,7 @@ func (w *world) answerAll(h *handle, allow bool) {
 			w.expect(err, "deciding")
 		}
 		if !allow && err == nil {
-			w.decided(key, "")
+			w.decided(key, "", time.Time{})
 		}
 		if err == nil {
 			w.meet("answered later")
@@ -136,7 +140,10 @@ func (w *world) checkPermitted(r ran) {
 	is := func(word string) bool { return strings.HasPrefix(target, word+"-") }
 	hooked := w.has("hook")
 	never := ""
+	rule, sure := w.rulingFor(r)
 	switch {
+	case rule == permission.Denied && sure:
+		never = "a rule that was added denies it"
 	case is("deny"):
 		never = "a rule denies it"
 	case is("decider") && w.has("decider"):
@@ -159,8 +166,10 @@ func (w *world) checkPermitted(r ran) {
 	}
 	if needed := w.needsPerson(r); needed != "" {
 		w.mu.Lock()
-		allowed := w.people.allowed[callKey(r.root, r.session, r.call)]
+		key := callKey(r.root, r.session, r.call)
+		allowed, until := w.people.allowed[key], w.people.until[key]
 		w.mu.Unlock()
+		w.checkExpiry(r, until)
 		if allowed != target && !w.startedInOriginal(r) {
 			w.wrong("permission", "%s %s of %s/%s ran in mode %s without a person's consent, although %s", r.tool.Name, target, r.session, r.call, r.mode, needed)
 		}
@@ -175,13 +184,18 @@ func (w *world) needsPerson(r ran) string {
 	is := func(word string) bool { return strings.HasPrefix(r.in.Target, word+"-") }
 	hooked := w.has("hook")
 	modes := !w.modesChange() || w.modeSettled(r)
+	rule, sure := w.rulingFor(r)
 	switch {
-	case r.tool.NeedsApproval != nil && !is("allow"):
+	case r.tool.NeedsApproval != nil && !is("allow") && rule != permission.Allowed && sure:
 		return "its tool needs approval"
 	case is("ask") && modes && r.mode != permission.Bypass:
 		return "a rule asks about it"
+	case rule == permission.Asked && sure && modes && r.mode != permission.Bypass:
+		return "a rule that was added asks about it"
 	case is("hookdefer") && hooked:
 		return "a hook defers it"
+	case rule == permission.Allowed || !sure:
+		return ""
 	case !modes:
 		return ""
 	case (r.mode == permission.Default || r.mode == permission.AcceptEdits) && !r.changesNothing() && !is("allow") && !(is("hookallow") && hooked):

@@ -32,7 +32,7 @@ type Op interface{ run(w *world) }
 
 // A Turn is one answer of the model: the calls that it makes, or a failure first.
 type Turn struct {
-	Fail  string // the first request for this answer fails: overloaded, cut, reset or garbage
+	Fail  string // the first request for this answer fails: overloaded, cut, reset or garbage; or down: many of them
 	Calls []Call
 }
 

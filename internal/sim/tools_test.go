@@ -36,12 +36,14 @@ type ran struct {
 	at            time.Duration
 	life          int
 	past          bool // a rewind has taken it back
+	replaces      bool // by a tool that ReplaceTool has given
 }
 
 // A class is a kind of tool: how its calls may be repeated, and how it behaves.
 type class struct {
 	spec      tool.Spec
 	delegates bool // its changes are made by agents, whose calls are judged
+	replaces  bool // it replaces the agent's tool of its name
 	behave    func(ctx context.Context, w *world, call tool.Call, in work) (*tool.Result, error)
 }
 
@@ -82,14 +84,14 @@ func (w *world) newTool(l *life, c class) tool.Tool {
 		if l.dead.Load() {
 			return nil, errDead
 		}
-		w.toolRuns(l, ran{session: call.Session, root: call.Root, call: call.ID, tool: c.spec, delegates: c.delegates, in: in, mode: call.Mode, at: time.Since(w.began), life: l.n})
+		w.toolRuns(l, ran{session: call.Session, root: call.Root, call: call.ID, tool: c.spec, delegates: c.delegates, in: in, mode: call.Mode, at: time.Since(w.began), life: l.n, replaces: c.replaces})
 		if c.behave != nil {
 			w.meetTool(c.spec.Name)
-			time.Sleep(w.pause(time.Millisecond, "tool", call.Session, call.ID, l.n))
+			time.Sleep(w.pause(time.Millisecond, "tool", call.Root, call.Session, call.ID, l.n))
 			return c.behave(ctx, w, call, in)
 		}
 		select {
-		case <-time.After(w.pause(30*time.Millisecond, "tool", call.Session, call.ID, l.n)):
+		case <-time.After(w.pause(30*time.Millisecond, "tool", call.Root, call.Session, call.ID, l.n)):
 		case <-ctx.Done():
 			return nil, w.cancelled(ctx, call.Session, call.ID)
 		}
@@ -117,6 +119,7 @@ func (w *world) toolRuns(l *life, r ran) {
 	w.checkPlan(r)
 	w.checkRepeat(earlier, r)
 	w.checkPermitted(r)
+	w.checkTool(r)
 }
 
 // newAgent makes the agent of a life.

@@ -28,14 +28,15 @@ import (
 // A world runs a Program: it is the host, the provider, the disk and the people.
 type world struct {
 	Program
-	t       *testing.T
-	began   time.Time
-	server  *llmtest.Server
-	store   session.Store // the disk, which outlives programs
-	life    *life         // the program that runs now
-	lives   int
-	handles []*handle // the sessions that the host knows
-	scripts map[string][]Turn
+	t         *testing.T
+	began     time.Time
+	server    *llmtest.Server
+	store     session.Store // the disk, which outlives programs
+	life      *life         // the program that runs now
+	lives     int
+	elsewhere bool      // another process has come to a session
+	handles   []*handle // the sessions that the host knows
+	scripts   map[string][]Turn
 
 	fault  faulty
 	ledger ledger
@@ -73,6 +74,7 @@ type life struct {
 type handle struct {
 	id   string
 	open *agent.Session // of the present life; nil: not open
+	own  ownTools
 	jobs []*job
 }
 
@@ -194,6 +196,7 @@ func (w *world) session(n int) *handle {
 	}
 	h := w.handles[n%len(w.handles)]
 	if h.open == nil {
+		h.own = ownTools{}
 		h.open = w.life.agent.Session(h.id)
 	}
 	return h
