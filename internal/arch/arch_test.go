@@ -69,6 +69,17 @@ var rules = map[string][]string{
 	"eval": {
 		"llm",
 	},
+	"eval/report": {
+		"eval",
+		"internal/environ",
+		"internal/plainfile",
+		"internal/redact",
+		"internal/safefile",
+		"internal/terminal",
+		"internal/text",
+		"internal/turns",
+		"llm",
+	},
 	"replay": {
 		"",
 		"internal/engine",
