@@ -346,3 +346,23 @@ func TestChatCommandsDuringASkill(t *testing.T) {
 	p.types("\x04")
 	p.leaves()
 }
+
+// A suggested prompt is shown dim, taken with tab, and sent only by the person. One that does not come
+// holds up nobody who leaves.
+func TestChatSuggestion(t *testing.T) {
+	p := sitAtUI(t, t.TempDir(), []string{"--prompt-suggestions"}, llmtest.Say("Fixed."), llmtest.Say("Run the tests"), llmtest.Say("They pass."), llmtest.Step{Delay: time.Hour})
+	p.sees(`enter send`)
+	p.types("fix it\r")
+	p.sees(`Fixed\.`)
+	p.sees(`Run the tests  \(tab\)`)
+	p.types("\t")
+	p.types(" of the parser\r")
+	p.sees(`Run the tests of the parser`)
+	p.sees(`They pass`)
+	p.sees(`done · `)
+	p.types("\x04")
+	p.sees(`openagent --resume \S+ continues this conversation`)
+	if code := p.leaves(); code != 0 {
+		t.Errorf("exit code %d", code)
+	}
+}

@@ -486,6 +486,12 @@ var rules = map[string][]string{
 		"session",
 		"tool",
 	},
+	"suggest": {
+		"",
+		"internal/terminal",
+		"llm",
+		"memory",
+	},
 	"skill": {
 		"internal/front",
 		"internal/plainfile",
@@ -883,6 +889,7 @@ var rules = map[string][]string{
 		"replay",            // openagent sessions replay
 		"internal/walk",
 		"serve",
+		"suggest",
 		"internal/claudelog",
 		"internal/contentjson",
 		"internal/acp",

@@ -34,7 +34,8 @@ const maxNames = 2200 +
 	19 + // package replay, and what it needs of an agent
 	108 + // package memory
 	110 + // package eval
-	1 // helper.Helper.Watch
+	1 + // helper.Helper.Watch
+	1 // package suggest
 
 // TestSurface holds the size of the public API.
 func TestSurface(t *testing.T) {

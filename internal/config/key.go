@@ -195,6 +195,7 @@ var keys = append([]Key{
 	{Name: "projectContext", Type: Bool, Doc: "give the model AGENTS.md and CLAUDE.md, yours and the project's, and the state of git", Default: json.RawMessage("true")},
 	{Name: "privateTriggers", Type: Bool, Doc: "let RemoteTrigger start triggers on this machine and in private networks", Default: json.RawMessage("false")},
 	{Name: "no_animation", Type: Bool, Doc: "show marks of work in progress that stand still, in the terminal UI", Default: no, Flag: "no-animation", Restricts: true},
+	{Name: "promptSuggestions", Type: Bool, Doc: "have the small model suggest your next prompt after each run, see terminal.md; each suggestion costs a small request", Default: no, Flag: "prompt-suggestions"},
 	{Name: "no_color", Type: Bool, Doc: "print no colours", Default: json.RawMessage("false"), Env: []string{"NO_COLOR"}, Restricts: true},
 }, sandboxKeys...)
 

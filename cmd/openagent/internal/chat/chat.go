@@ -40,6 +40,7 @@ type Chat struct {
 	theme       draw.Theme         // of the goroutine of the loop
 	themed      bool               // the person chose the theme
 	stopChanges context.CancelFunc // ends the look at what rewinding changes; of the goroutine of the loop
+	unsuggest   context.CancelFunc // ends the call for a suggestion; of the goroutine of the loop
 	note        string             // for which a place is asked; of the goroutine of the loop
 	list        *sessionlist.List  // of the picker of sessions
 	over        chan struct{}      // closed when the conversation is over
@@ -83,7 +84,7 @@ func (w *workers) Go(work func()) {
 // New returns a chat, in plain mode or in the terminal UI. typed is that of LinesOf. Run starts it.
 // Until then it keeps what is written to stderr there.
 func New(h *cli.IO, plain bool, typed func() *tui.LineReader) *Chat {
-	c := &Chat{h: h, plain: plain, typed: typed, over: make(chan struct{}), nobody: make(chan struct{}), opened: make(chan struct{}), questions: map[int]chan any{}, sent: map[string]int{}, onTheWay: map[int]chan struct{}{}, stopChanges: func() {}}
+	c := &Chat{h: h, plain: plain, typed: typed, over: make(chan struct{}), nobody: make(chan struct{}), opened: make(chan struct{}), questions: map[int]chan any{}, sent: map[string]int{}, onTheWay: map[int]chan struct{}{}, stopChanges: func() {}, unsuggest: func() {}}
 	c.runs.front = func() front { return c.front }
 	c.err = &redirect{to: h.Err}
 	h.Err = c.err
@@ -177,6 +178,7 @@ func (c *Chat) converse(ctx context.Context, mode permission.Mode, args []string
 		c.post(ui.Submit{Text: prompt})
 	}
 	err := c.front.Run(ctx)
+	c.unsuggest()
 	c.hangUp()
 	close(c.over)
 	if failed := c.slash.Live.Close(); failed != nil {

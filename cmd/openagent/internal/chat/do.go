@@ -51,6 +51,10 @@ func (c *Chat) do(ctx context.Context, a ui.Action) {
 		c.unpicked(ctx, a)
 	case ui.Examine, ui.Rename, ui.Erase, ui.Widen:
 		c.runs.Go(func() { c.list.Do(ctx, a) })
+	case ui.Suggest:
+		c.suggest(ctx)
+	case ui.Unsuggest:
+		c.unsuggest()
 	case ui.CycleMode:
 		c.runs.Go(func() { c.cycleMode(ctx) })
 	}

@@ -75,7 +75,7 @@ func (c *Chat) openScreen(ctx context.Context) (*screen, error) {
 		}
 		return draw.Frame(m, width, height, c.theme)
 	}
-	s.Model.Still = c.s.Options.Still
+	s.Model.Still, s.Model.Suggests = c.s.Options.Still, c.s.Options.Suggest
 	s.Title, s.Settle = draw.Title, tui.SettleTime(c.h.Getenv)
 	s.Row = func(r styled.Row) string { return draw.Row(c.theme, r) }
 	s.Recorded = func() (session.Store, string) { return c.s.Store, c.s.Session.ID }

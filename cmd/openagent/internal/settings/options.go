@@ -29,6 +29,7 @@ type Options struct {
 	Plain             bool // lines instead of the terminal UI
 	Live              bool // browsers see the conversation
 	Still             bool // marks of work in progress do not move
+	Suggest           bool // the small model predicts the next prompt
 	Output, Input     string
 	Partial           bool
 	PromptTool        string
@@ -145,6 +146,7 @@ func (o *Options) Flags() cli.Flags {
 		{Name: "plain", Help: "plain mode: lines instead of the terminal UI, as for screen readers; the default with ACCESSIBLE=1 or TERM=dumb", Set: cli.SetTrue(&o.Plain)},
 		{Name: "live", Help: "on a terminal: show the conversation in your browser as well, as /live does", Set: cli.SetTrue(&o.Live)},
 		{Name: "no-animation", Help: "in the terminal UI: marks of work in progress stand still", Set: cli.SetTrue(&o.Still)},
+		{Name: "prompt-suggestions", Help: "have the small model suggest your next prompt after each run", Set: cli.SetTrue(&o.Suggest)},
 		{Name: "continue", Short: 'c', Help: "continue the latest session of this folder; twice (-cc): choose one", Set: o.latest},
 		{Name: "fork-session", Help: "with --resume or --continue: continue in a copy", Set: cli.SetTrue(&o.Fork)},
 		{Name: "resume-at", Aliases: []string{"resume-session-at"}, Arg: "MESSAGE_ID", Help: "with --resume or --continue: continue from this message", Set: cli.Text(&o.ResumeAt)},

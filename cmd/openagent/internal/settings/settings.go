@@ -72,6 +72,7 @@ func (o *Options) given() []config.Given {
 		{"prompt_cache", o.cache != "", o.cache},
 		{"fastMode", o.Fast, o.Fast},
 		{"no_animation", o.Still, o.Still},
+		{"promptSuggestions", o.Suggest, o.Suggest},
 		{"max_thinking_tokens", o.Thinking > 0, o.Thinking},
 		{storeKey, o.store != "", o.store},
 	} {
@@ -162,6 +163,7 @@ func Configure(ctx context.Context, h *cli.IO, o *Options, dir string, ask bool)
 	c.Timeout, c.Rates = s.Duration("timeout"), ratelimit.ReadRates(s)
 	s.Decode("fastMode", &c.Fast)
 	s.Decode("no_animation", &c.Still)
+	s.Decode("promptSuggestions", &c.Suggest)
 	return &c, nil
 }
 

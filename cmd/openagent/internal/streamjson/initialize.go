@@ -44,6 +44,7 @@ type initialization struct {
 	Denied       json.RawMessage            `json:"disallowedTools"` // a list or a text
 	Bounds       json.RawMessage            `json:"managedSettings"`
 	Aliases      map[string]string          `json:"toolAliases"`
+	Suggest      bool                       `json:"promptSuggestions"`
 }
 
 type hostPlugin struct {
@@ -61,13 +62,13 @@ type hostServerRules struct {
 }
 
 // idleMembers of initialize have no effect here, and none of them protects anything.
-var idleMembers = []string{"subtype", "promptSuggestions", "agentProgressSummaries", "forwardSubagentText", "forwardNestedSubagentToolCalls", "supportedDialogKinds",
+var idleMembers = []string{"subtype", "agentProgressSummaries", "forwardSubagentText", "forwardNestedSubagentToolCalls", "supportedDialogKinds",
 	"perTaskStopAffordance", "excludeDynamicSections", "systemPromptSnapshot", "sdkMcpServerManifests", "sdkMcpServerManifestsOrigin", "rapidFollowupPreempt",
 	"offersBypassSwitchBack", "keepsBypassHeld", "webSearchIsolationExemptMcpServers"}
 
 // knownMembers of initialize have an effect.
 var knownMembers = []string{"systemPrompt", "appendSystemPrompt", "planModeInstructions", "agents", "jsonSchema", "title", "skills", "hooks", "sdkMcpServers", "sdkMcpServerConfigs",
-	"mcpServers", "plugins", "settings", "disallowedTools", "managedSettings", "toolAliases"}
+	"mcpServers", "plugins", "settings", "disallowedTools", "managedSettings", "toolAliases", "promptSuggestions"}
 
 // nothing lists the values of members that say nothing.
 var nothing = []string{"", "null", "{}", "[]", `""`, "false"}
@@ -172,7 +173,7 @@ func (d *Session) hostOf(raw json.RawMessage, o *settings.Options) (*app.Host, e
 	if !saysNothing(in.Settings) {
 		k.Settings = string(in.Settings)
 	}
-	k.Bounds, k.Aliases = string(in.Bounds), in.Aliases
+	k.Bounds, k.Aliases, d.hostSuggests = string(in.Bounds), in.Aliases, in.Suggest
 	if d.schema, err = in.schema(); err != nil {
 		return nil, err
 	}
@@ -323,7 +324,7 @@ func (d *Session) lineError(err error) error {
 
 // New returns a session that reads stdin and writes stdout.
 func New(h *cli.IO) *Session {
-	d := &Session{H: h, changed: make(chan struct{}, 1), requests: newRequests(), in: bufio.NewReaderSize(h.In, 64<<10), hosted: map[string]*hostConn{}, own: map[string]bool{}}
+	d := &Session{H: h, changed: make(chan struct{}, 1), requests: newRequests(), in: bufio.NewReaderSize(h.In, 64<<10), hosted: map[string]*hostConn{}, own: map[string]bool{}, unsuggest: func() {}}
 	d.out = NewWriter(h.Out, func(err error) {
 		d.fail(err)
 	})

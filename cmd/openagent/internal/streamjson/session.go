@@ -40,6 +40,10 @@ type Session struct {
 	initial   json.RawMessage // initialize, if it came first
 	initialID string
 
+	hostSuggests bool               // the host wants suggestions of prompts
+	prompts      int                // that got an answer
+	unsuggest    context.CancelFunc // ends the call for a suggestion; guarded by mu
+
 	modelHooks map[string][]modelHook      // of the host, by event
 	broke      atomic.Pointer[func(error)] // called when stdout cannot be written
 	id         atomic.Pointer[string]      // of the session
@@ -120,7 +124,7 @@ func (d *Session) Serve(program context.Context, s *app.App, args []string, bloc
 			cancel(err)
 		}
 	}()
-	o, err := d.serve(ctx)
+	o, err := d.serve(ctx, watching)
 	if bad := d.failure(); bad != nil { // other failures
 		err = bad
 	}
@@ -147,8 +151,9 @@ func (d *Session) failure() error {
 	return d.broken
 }
 
-// serve runs the prompts in order and returns how the last one ended.
-func (d *Session) serve(ctx context.Context) (cli.Outcome, error) {
+// serve runs the prompts in order and returns how the last one ended. watching ends when the program
+// leaves.
+func (d *Session) serve(ctx, watching context.Context) (cli.Outcome, error) {
 	last := cli.Outcome{Code: cli.ExitDone}
 	for {
 		t := d.next(ctx)
@@ -184,6 +189,7 @@ func (d *Session) serve(ctx context.Context) (cli.Outcome, error) {
 		switch {
 		case d.report.Started:
 			last = d.result(ctx)
+			d.suggest(watching)
 		case err != nil:
 			return last, err
 		default: // the message had been answered before
@@ -267,6 +273,7 @@ func (d *Session) enqueue(in agent.Input) error {
 		return fmt.Errorf("more than %d messages are waiting; send fewer at a time", maxQueue)
 	}
 	d.queue = append(d.queue, in)
+	d.unsuggest()
 	if d.current == nil {
 		d.begin()
 	}

@@ -87,6 +87,9 @@ func bottom(m ui.Model, width, height int, t Theme) block {
 		in.add(t, append(row{sp(plain, "  ")}, found...).Cut(width))
 	} else {
 		in = editor(t, m.Editor, row{sp(accent, "❯ ")}, width, limit)
+		if next := m.Suggestion(); next != "" { // the caret stays before it
+			in.lines[0] = render(t, row{sp(accent, "❯ "), sp(dim, clean(next)), sp(dim, "  (tab)")}.Cut(width))
+		}
 	}
 	if len(m.Cards) > 0 && m.Cards[0].Focus {
 		if m.Editor.Empty() {

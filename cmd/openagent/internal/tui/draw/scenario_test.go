@@ -300,6 +300,10 @@ func (s *stage) do(word, rest string) {
 		s.put(ui.Output{Lines: []ui.Line{{Text: rest}}})
 	case "files":
 		s.put(ui.Files{Query: first, Names: strings.Fields(more)})
+	case "suggests":
+		s.m.Suggests = true
+	case "suggested":
+		s.put(ui.Suggested{Text: rest})
 	case "frame":
 		s.paint()
 		s.frames[rest] = s.screen()

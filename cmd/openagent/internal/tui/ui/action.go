@@ -65,6 +65,10 @@ type (
 	Erase struct{ Kind, Value string }
 	// Widen asks for more items, or for fewer again. The program answers with Renewed.
 	Widen struct{ Kind string }
+	// Suggest asks for the prompt that may come next. The program answers with Suggested.
+	Suggest struct{}
+	// Unsuggest means that the person writes: no suggestion is needed any more.
+	Unsuggest struct{}
 	// HangUp means that nobody answers questions any more.
 	HangUp struct{}
 	// Notify tells a person who looks elsewhere.
@@ -96,6 +100,8 @@ func (Examine) action()     {}
 func (Rename) action()      {}
 func (Erase) action()       {}
 func (Widen) action()       {}
+func (Suggest) action()     {}
+func (Unsuggest) action()   {}
 func (HangUp) action()      {}
 func (Notify) action()      {}
 

@@ -99,7 +99,11 @@ func (m Model) inputKey(k input.Key) (Model, []Action) {
 			m.kept = false
 			return m.focus(true), nil
 		}
-		return m, nil
+		return m.takeSuggestion(), nil
+	case "right":
+		if m.Suggestion() != "" {
+			return m.takeSuggestion(), nil
+		}
 	case "alt+t":
 		m.Thinking = !m.Thinking
 		return m, nil

@@ -102,6 +102,11 @@ type (
 	}
 	// Trouble says that the session cannot be reached now; "": it can.
 	Trouble struct{ Text string }
+	// Suggested is the prompt that may come next, and what the suggestion has cost. "": none.
+	Suggested struct {
+		Text string
+		Cost Spent
+	}
 	// Quit ends the program, as a command of the person does.
 	Quit struct{}
 	// Renewed changes what the open picker of that kind offers.
@@ -178,6 +183,7 @@ type Model struct {
 	Hint     string    // what the last key did or needs, such as "press ctrl+c again to leave"
 	Recalled *Recalled // nil: the session is new
 	Still    bool      // nothing moves but the clock
+	Suggests bool      // the next prompt is suggested when a run is over
 	Thinking bool      // the reasoning of the model is shown while it comes
 	Plain    Plain     // plain mode
 
@@ -197,6 +203,7 @@ type Model struct {
 	saved    string
 	kept     bool // the person left the card
 	proses   map[string]*Prose
+	upcoming suggestion
 	before   Spent // before the first event of State
 }
 
@@ -284,7 +291,8 @@ func Update(m Model, in Input) (Model, []Action) {
 	m, actions := m.apply(in.Data)
 	m = m.attend()
 	m, more := m.draft()
-	return m, append(actions, more...)
+	m, last := m.suggest(in.Data)
+	return m, append(append(actions, more...), last...)
 }
 
 // updatePlain is Update in plain mode.

@@ -7,6 +7,11 @@ import (
 	"github.com/openagent-go/agent/session/view"
 )
 
+// plus returns the sum of both.
+func (s Spent) plus(o Spent) Spent {
+	return Spent{s.Context + o.Context, s.CacheRead + o.CacheRead, s.Output + o.Output, s.USD + o.USD, s.Unpriced || o.Unpriced}
+}
+
 // SpentBefore sums up what the facts before one have cost.
 func SpentBefore(events iter.Seq2[event.Event, error], shown int64) (all Spent, err error) {
 	var v view.State
