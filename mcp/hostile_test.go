@@ -147,6 +147,8 @@ func TestHostileAnswers(t *testing.T) {
 	t.Parallel()
 	answers := []string{
 		`{"content":[],"structuredContent":{"a":[` + strings.Repeat("{},", 600_000) + `{}]}}`,
+		`{"content":[],"structuredContent":{"a":` + strings.Repeat("[", 1500) + strings.Repeat("]", 1500) + `}}`,
+		`{"content":[` + strings.Repeat(`{"type":"text","text":"part"},`, 300) + `{"type":"text","text":"end"}]}`,
 		`{"content":[{"type":"text","text":"fine"}]}`,
 	}
 	all := hostile{result: func(method string, _ json.RawMessage) string {
@@ -159,6 +161,12 @@ func TestHostileAnswers(t *testing.T) {
 	}}.connect(t)
 	tools := toolsOf(t, all)
 	if text := call(t, tools, "mcp__s__x", `{}`).Result.Text(); !strings.Contains(text, "500000 values; ask for less") {
+		t.Errorf("%s", clipped(text))
+	}
+	if text := call(t, tools, "mcp__s__x", `{}`).Result.Text(); !strings.Contains(text, "nested more than 1000 deep") {
+		t.Errorf("%s", clipped(text))
+	}
+	if text := call(t, tools, "mcp__s__x", `{}`).Result.Text(); strings.Count(text, "part\n") > 200 || !strings.Contains(text, "101 more parts, not shown") {
 		t.Errorf("%s", clipped(text))
 	}
 	if text := call(t, tools, "mcp__s__x", `{}`).Result.Text(); text != "fine" {

@@ -49,6 +49,19 @@ func curious() *sdk.Server {
 	ask("endless", &sdk.ElicitParams{Message: "Who are you?", RequestedSchema: json.RawMessage(`{"type":"object","$ref":"#","properties":{"name":{"type":"string","title":"Your name"}}}`)})
 	ask("page", &sdk.ElicitParams{Mode: "url", Message: "Log in.", URL: "https://example.com/login", ElicitationID: "e1"})
 	ask("trick", &sdk.ElicitParams{Mode: "url", Message: "Log in.", URL: "javascript:alert(1)", ElicitationID: "e2"})
+	sdk.AddTool(server, &sdk.Tool{Name: "nosy"}, func(ctx context.Context, r *sdk.CallToolRequest, _ nothing) (*sdk.CallToolResult, any, error) {
+		accepted := 0
+		for i := range 30 {
+			res, err := r.Session.Elicit(ctx, &sdk.ElicitParams{Mode: "url", Message: "Log in.", URL: "https://example.com/login", ElicitationID: fmt.Sprint(i)})
+			if err != nil {
+				return nil, nil, err
+			}
+			if res.Action == "accept" {
+				accepted++
+			}
+		}
+		return say(map[string]int{"accepted": accepted}), nil, nil
+	})
 	sdk.AddTool(server, &sdk.Tool{Name: "roots"}, func(ctx context.Context, r *sdk.CallToolRequest, _ nothing) (*sdk.CallToolResult, any, error) {
 		res, err := r.Session.ListRoots(ctx, nil)
 		if err != nil {
@@ -133,6 +146,7 @@ func TestElicitation(t *testing.T) {
 		{"a form that is checked without end", "endless", `{"action":"decline"}`, filled, nil, 0},
 		{"nobody", "form", `{"action":"decline"}`, nil, nil, 0},
 		{"a page", "page", `{"action":"accept"}`, map[string]tool.Answer{"https://example.com/login": yes}, nil, 1},
+		{"pages without end", "nosy", `{"accepted":20}`, map[string]tool.Answer{"https://example.com/login": yes}, nil, 20},
 		{"no page", "trick", `{"action":"decline"}`, map[string]tool.Answer{"": yes}, nil, 0},
 		{"a hook answers", "form", `{"action":"accept","content":{"age":1,"name":"hook","news":true}}`, filled, hooks(hook.Elicitation, hook.Output{Action: "accept", Content: []byte(`{"age":1,"name":"hook"}`)}), 0},
 		{"a hook blocks", "form", `{"action":"decline"}`, filled, hooks(hook.Elicitation, hook.Output{Block: true}), 0},

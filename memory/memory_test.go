@@ -337,6 +337,38 @@ func TestForeignRecord(t *testing.T) {
 	}
 }
 
+// A change that cannot be recorded is not made.
+func TestRecordFirst(t *testing.T) {
+	s := newStore(t)
+	if err := os.MkdirAll(filepath.Join(s.Path(), ignoreName, "in the way"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if e, err := s.Add(t.Context(), Entry{Kind: Pitfall, Title: "a"}, person); err == nil {
+		t.Errorf("added %+v", e)
+	}
+	if entries, problems, err := s.Entries(); len(entries) != 0 || len(problems) != 0 || err != nil {
+		t.Errorf("%v, %v, %v", entries, problems, err)
+	}
+}
+
+// A change whose writer died after recording it is made by the next writer.
+func TestUnfinishedChange(t *testing.T) {
+	s := newStore(t)
+	first, err := s.Add(t.Context(), Entry{Kind: Pitfall, Title: "a"}, person)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Remove(s.File(first.ID)); err != nil { // as if it had died before
+		t.Fatal(err)
+	}
+	if _, err := s.Add(t.Context(), Entry{Kind: Pitfall, Title: "b"}, person); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := s.Entry(first.ID); err != nil {
+		t.Error(err)
+	}
+}
+
 // Reasons are kept without keys.
 func TestSecretReason(t *testing.T) {
 	s := newStore(t)

@@ -259,6 +259,48 @@ func TestModelAndTools(t *testing.T) {
 	}
 }
 
+// A replay calls nothing of the agent that has an effect: no model, no tool, no person.
+func TestNothingRuns(t *testing.T) {
+	calls := map[string]int{}
+	steps := llmtest.Steps(llmtest.Call(use("count", 1)), llmtest.Say("done"))
+	a := recorded(t)
+	a.Model = &llmtest.Model{Rule: func(r *llmtest.Request, n int) llmtest.Step {
+		calls["model"]++
+		return steps(r, n)
+	}}
+	a.Tools = append(a.Tools, tool.Func(tool.Spec{Name: "count"}, func(context.Context, number) (string, error) {
+		calls["tool"]++
+		return "counted", nil
+	}))
+	a.CanUseTool = func(context.Context, tool.Call, permission.Decision) (permission.Decision, error) {
+		calls["person"]++
+		return permission.Allow(), nil
+	}
+	a.Checkpoint = func(context.Context, agent.CheckpointPlace) (string, error) {
+		calls["checkpoint"]++
+		return "c1", nil
+	}
+	a.Context = func(context.Context, agent.Place) []agent.Note {
+		calls["context"]++
+		return nil
+	}
+	a.Inbox = func(context.Context, string, func([]agent.Input) error) error {
+		calls["inbox"]++
+		return nil
+	}
+	record(t, a)
+	for _, what := range []string{"model", "tool", "person", "checkpoint", "context", "inbox"} {
+		if calls[what] == 0 {
+			t.Fatalf("the session had no %s", what)
+		}
+	}
+	clear(calls)
+	sameAsRecorded(t, a)
+	if len(calls) > 0 {
+		t.Errorf("the replay called %v", calls)
+	}
+}
+
 // A session that is missing, or no agent, is an error in words.
 func TestReplayErrors(t *testing.T) {
 	a := recorded(t)

@@ -26,7 +26,10 @@ func TestHardLinksAreHidden(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		ws, _ := confinedAt(t, dir, s)
+		ws, box := confinedAt(t, dir, s)
+		if err := box.Rules().CheckPath(dir+"/sub/deep", permission.ReadFile); err == nil {
+			t.Errorf("%+v: the file tools read it", s)
+		}
 		if o := run(t, ws, "cat hard sub/deep twin; grep -r TOPSECRET .; echo x >> hard; cp hard c && cat c", nil); strings.Contains(o.Text, "TOPSECRET") || !strings.Contains(o.Text, "PUBLIC") {
 			t.Errorf("%+v: %q", s, o.Text)
 		}

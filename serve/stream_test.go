@@ -158,10 +158,11 @@ func TestSlowViewer(t *testing.T) {
 	}
 	for _, run := l.running(); run != ""; _, run = l.running() {
 		v.mu.Lock()
-		if v.bytes > maxQueue {
-			t.Fatalf("%d bytes wait", v.bytes)
-		}
+		waiting := v.bytes
 		v.mu.Unlock()
+		if waiting > maxQueue {
+			t.Fatalf("%d bytes wait", waiting)
+		}
 		time.Sleep(time.Millisecond)
 	}
 	end, err := l.lastFact(t.Context())

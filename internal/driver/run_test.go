@@ -303,6 +303,17 @@ func TestEndOfContext(t *testing.T) {
 	}
 }
 
+// A run whose caller is gone before its first call makes none.
+func TestContextIsOver(t *testing.T) {
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	h := &host{conv: conversation.New(), journal: new(journal)}
+	h.prepare(t, ctx, calling("look"), does("look", says("seen")))
+	if end := h.run(t, "Look."); end.Reason != event.Interrupted || slices.Contains(h.journal.facts(), "ModelStart") {
+		t.Errorf("the run ended as %s after %v", end.Reason, h.journal.facts())
+	}
+}
+
 // A tool that ignores its cancellation is given up: the run ends without it, and says so.
 func TestGiveUp(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

@@ -71,7 +71,9 @@ func all() []area {
 		{"Models, servers and hosts", peers},
 		{"Serving sessions", server},
 		{"Many machines", many},
+		{"Memory and replays", learned},
 		{"Features together", together},
+		{"What attacks found", attacks},
 	}
 }
 

@@ -43,6 +43,22 @@ var peers = []Guard{
 		Tests: in("mcp", "TestHostileAnswers"),
 	},
 	{
+		Name:     "depth of a tool's schema",
+		Prevents: "A deeply nested schema of a server is passed to models and hosts.",
+		Edits: off("mcp/schema.go",
+			"	if deeper(root, maxNested) {",
+			"	if deeper(root, 1000*maxNested) {"),
+		Tests: in("mcp", "TestAcceptable"),
+	},
+	{
+		Name:     "requests of a server",
+		Prevents: "A server sends requests faster than they are answered, and fills the memory.",
+		Edits: off("mcp/stdio.go",
+			"	if c.open >= maxOpen {",
+			"	if c.open < 0 {"),
+		Tests: in("mcp", "TestQuestionsWithoutEnd"),
+	},
+	{
 		Name:     "size of a reply",
 		Prevents: "A reply of a model without end fills the memory.",
 		Edits: off("internal/wire/reply.go",

@@ -77,9 +77,9 @@ func (o *outcome) add(more outcome) {
 // test runs tests of one package and says how each of them ended.
 // Without names it runs all tests and lists those that failed.
 func test(ctx context.Context, root, folder, list string, names []string) (outcome, error) {
-	args := []string{"test", "-json", "-vet=off", "-timeout=5m"}
+	args := []string{"test", "-json", "-vet=off"}
 	if list != "" {
-		args = append(args, "-overlay="+list, "-count=1")
+		args = append(args, "-timeout=2m", "-overlay="+list, "-count=1") // a guard may be all that ends a test
 	}
 	if len(names) > 0 {
 		args = append(args, "-run="+pattern(names))
