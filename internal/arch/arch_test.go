@@ -67,8 +67,21 @@ var rules = map[string][]string{
 		"tool",
 	},
 	"eval": {
+		"",
+		"event",
+		"internal/plainfile",
+		"internal/strictyaml",
+		"internal/toolschema",
 		"llm",
+		"llm/llmtest", // models that a case scripts
+		"permission",
+		"quota",
+		"replay", // models that answer as in a recorded session
+		"sandbox",
+		"session",
+		"workspace",
 	},
+	"internal/strictyaml": {},
 	"eval/report": {
 		"eval",
 		"internal/environ",

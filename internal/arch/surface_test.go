@@ -33,7 +33,7 @@ const maxNames = 2200 +
 	6 + // session: lists of some sessions, in pages
 	19 + // package replay, and what it needs of an agent
 	108 + // package memory
-	110 + // package eval
+	128 + // packages eval and eval/report
 	1 + // helper.Helper.Watch
 	1 // package suggest
 
