@@ -120,6 +120,11 @@ var rules = map[string][]string{
 		"event",
 		"llm",
 	},
+	"internal/tracehtml": {
+		"internal/terminal",
+		"internal/tracefile",
+		"internal/turns",
+	},
 	"internal/tracefile": {
 		"internal/fact",
 		"event",
@@ -954,6 +959,7 @@ var rules = map[string][]string{
 		"session/export",
 		"session/view",
 		"internal/tracefile",
+		"internal/tracehtml",
 		"internal/transcript",
 		"skill",
 		"subagent",

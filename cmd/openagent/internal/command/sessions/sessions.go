@@ -26,6 +26,7 @@ type sessionsOptions struct {
 	as, file   string
 	olderThan  time.Duration
 	chrome     bool
+	html       bool
 	context    bool
 	cache      bool
 	rewind.Options
@@ -62,8 +63,8 @@ func Command(h *cli.IO) cli.Command {
 				"below the folder --output (default: $CLAUDE_CONFIG_DIR, else ~/.claude), and prints the name of the session's file.\n",
 			Examples: []string{"openagent sessions export 01J9ZQ --output talk.html", "openagent sessions export 01J9ZQ --format claude"},
 			Run:      func(ctx context.Context, args []string) error { return exportSession(ctx, h, o, args[0]) }}),
-		verb(o.exportFlags().Named("output", "chrome"), cli.Command{Name: "trace", Args: "ID", MinArgs: 1, MaxArgs: 1, Summary: "Write the spans of a session's runs",
-			Examples: []string{"openagent sessions trace 01J9ZQ --chrome --output trace.json"},
+		verb(o.exportFlags().Named("output", "chrome", "html"), cli.Command{Name: "trace", Args: "ID", MinArgs: 1, MaxArgs: 1, Summary: "Write the spans of a session's runs",
+			Examples: []string{"openagent sessions trace 01J9ZQ --html --output trace.html", "openagent sessions trace 01J9ZQ --chrome --output trace.json"},
 			Run:      func(ctx context.Context, args []string) error { return traceSession(ctx, h, o, args[0]) }}),
 		o.replayCommand(h),
 		verb(append(cli.Flags{
@@ -136,6 +137,7 @@ func (o *sessionsOptions) exportFlags() cli.Flags {
 		{Name: "format", Arg: cli.Choice(exports), Words: exports, Help: "format of the file (default: from its name, else markdown)", Set: cli.OneOf(&o.as, exports)},
 		{Name: "output", Short: 'o', Arg: "FILE", Path: true, Help: "file to write (default stdout)", Set: cli.Text(&o.file)},
 		{Name: "chrome", Help: "write the format of Chrome's trace viewer and ui.perfetto.dev (default: one span per line, as JSON)", Set: cli.SetTrue(&o.chrome)},
+		{Name: "html", Help: "write a page that shows each run as a waterfall, without scripts", Set: cli.SetTrue(&o.html)},
 	}
 }
 

@@ -1,6 +1,7 @@
 package sessions
 
 import (
+	"cmp"
 	"context"
 	"io"
 
@@ -8,11 +9,15 @@ import (
 	"github.com/openagent-go/agent/cmd/openagent/internal/sessionstore"
 	"github.com/openagent-go/agent/event"
 	"github.com/openagent-go/agent/internal/tracefile"
+	"github.com/openagent-go/agent/internal/tracehtml"
 	"github.com/openagent-go/agent/session"
 )
 
 // traceSession writes the spans of a session, computed from its journal.
 func traceSession(ctx context.Context, h *cli.IO, o *sessionsOptions, id string) error {
+	if o.html && o.chrome {
+		return cli.Usagef("use --html or --chrome, not both")
+	}
 	store, id, err := sessionstore.Locate(ctx, h, o.place, id)
 	if err != nil {
 		return err
@@ -45,6 +50,13 @@ func traceSession(ctx context.Context, h *cli.IO, o *sessionsOptions, id string)
 	write := func(w io.Writer) error { return tracefile.Write(w, rs) }
 	if o.chrome {
 		write = func(w io.Writer) error { return tracefile.WriteChrome(w, rs) }
+	}
+	if o.html {
+		title := id
+		if info, err := session.Stat(ctx, store, id); err == nil {
+			title = cmp.Or(info.Title, info.Prompt, id)
+		}
+		write = func(w io.Writer) error { return tracehtml.Write(w, h.OneLine(title), rs) }
 	}
 	return writeOut(ctx, h, o.file, write)
 }
