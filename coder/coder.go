@@ -35,6 +35,7 @@ import (
 	"github.com/openagent-go/agent/internal/coding"
 	"github.com/openagent-go/agent/llm"
 	"github.com/openagent-go/agent/mcp"
+	"github.com/openagent-go/agent/memory"
 	"github.com/openagent-go/agent/sandbox"
 	"github.com/openagent-go/agent/skill"
 	"github.com/openagent-go/agent/workspace"
@@ -49,6 +50,7 @@ type Coder struct {
 	Sandbox   *sandbox.Sandbox     // nil: nothing is confined
 	Skills    *skill.Registry      // nil: there are none
 	Servers   *mcp.Servers         // nil: there are none
+	Memory    *memory.Memory       // nil: there is none
 
 	inner *coding.Coder
 }
@@ -62,7 +64,7 @@ func New(ctx context.Context, o Options) (*Coder, error) {
 	}
 	return &Coder{
 		Agent: inner.Agent, Dir: inner.Dir, Workspace: inner.Workspace, Sandbox: inner.Sandbox,
-		Skills: inner.Skills, Servers: inner.Servers, inner: inner,
+		Skills: inner.Skills, Servers: inner.Servers, Memory: inner.Memory, inner: inner,
 	}, nil
 }
 

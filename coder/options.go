@@ -9,6 +9,7 @@ import (
 	"github.com/openagent-go/agent/internal/coding"
 	"github.com/openagent-go/agent/internal/config"
 	"github.com/openagent-go/agent/mcp"
+	"github.com/openagent-go/agent/memory"
 	"github.com/openagent-go/agent/models"
 	"github.com/openagent-go/agent/sandbox"
 	"github.com/openagent-go/agent/tools"
@@ -84,6 +85,12 @@ type Options struct {
 	// $OPENAGENT_HOME, else ~/.openagent.
 	Home string
 
+	// Memory gives the agent what was learned in earlier sessions: a note and the tool Memory. Its
+	// zero value has the entries of the project, in .openagent/memory, and of the user, in the
+	// folder memory of Home. Entries count once they are accepted on this machine; Trust is asked
+	// about those that came otherwise. Nil: there is no memory.
+	Memory *memory.Memory
+
 	// Plugins are folders of plugins. Without trust, a plugin has no effect.
 	Plugins []string
 	// Definitions are more sub-agents: {"NAME": {"description": …, "prompt": …}}.
@@ -101,8 +108,8 @@ type Options struct {
 	OnServer func(mcp.Status)
 
 	// Warn is called with mistakes in files, such as misspelt names of tools in skills and
-	// sub-agents, and with what is left out. They stop nothing. The part is one of Without, or
-	// "sandbox". Nil: they go to Agent.Log.
+	// sub-agents, and with what is left out. They stop nothing. The part is one of Without,
+	// "sandbox" or "memory". Nil: they go to Agent.Log.
 	Warn func(part string, err error)
 }
 
@@ -125,7 +132,7 @@ const (
 
 // A Source is a file or folder of a project or a plugin that counts only if it is trusted.
 type Source struct {
-	Kind string // "settings", "servers", "agents", "skills", "tools" or "plugins"
+	Kind string // "settings", "servers", "agents", "skills", "tools", "plugins" or "memory"
 	Path string // free of symlinks
 	Sum  string // changes with the content; "" if the content cannot be listed
 }
@@ -148,7 +155,7 @@ func (o Options) inner() coding.Options {
 		Dir: o.Dir, Agent: o.Agent, Model: o.Model, Models: o.Models, AppendSystem: o.AppendSystem,
 		Env: o.Env, Sandbox: coding.Sandbox(o.Sandbox), SandboxSettings: o.SandboxSettings,
 		Tools: o.Tools, Builtins: o.Builtins, Person: o.Person, Home: o.Home,
-		Plugins: o.Plugins, Definitions: o.Definitions, RunAs: o.RunAs,
+		Memory: o.Memory, Plugins: o.Plugins, Definitions: o.Definitions, RunAs: o.RunAs,
 		Servers: o.Servers, ServerWait: o.ServerWait, OnServer: o.OnServer,
 	}
 	if o.Trust != nil {

@@ -17,6 +17,7 @@ import (
 	"github.com/openagent-go/agent/internal/fact"
 	"github.com/openagent-go/agent/llm/llmtest"
 	"github.com/openagent-go/agent/mcp"
+	"github.com/openagent-go/agent/memory"
 	"github.com/openagent-go/agent/models"
 	"github.com/openagent-go/agent/permission"
 	"github.com/openagent-go/agent/sandbox"
@@ -31,7 +32,7 @@ func TestOptions(t *testing.T) {
 		Env: map[string]string{"A": "b"}, Sandbox: Require, SandboxSettings: &sandbox.Settings{}, Tools: []string{"Read"},
 		Builtins: tools.Builtins{Web: &tools.Web{}}, Person: true, Trust: All, Without: []string{"team"}, Layers: []string{"user"}, Home: "h",
 		Plugins: []string{"p"}, Definitions: json.RawMessage("{}"), RunAs: "r", Servers: map[string]mcp.Config{}, ServerWait: 1,
-		OnServer: func(mcp.Status) {}, Warn: func(string, error) {},
+		OnServer: func(mcp.Status) {}, Memory: &memory.Memory{}, Warn: func(string, error) {},
 	}
 	given, got := reflect.ValueOf(o), reflect.ValueOf(o.inner())
 	for i := range given.NumField() {

@@ -373,6 +373,7 @@ var rules = map[string][]string{
 		"event",
 		"llm",
 		"mcp",
+		"memory",
 		"models",
 		"sandbox",
 		"skill",

@@ -32,7 +32,7 @@ const maxNames = 2200 +
 	1 + // session: a store that creates sessions whole
 	6 + // session: lists of some sessions, in pages
 	19 + // package replay, and what it needs of an agent
-	108 + // package memory
+	111 + // package memory, and what coder tells of it
 	128 + // packages eval and eval/report
 	1 + // helper.Helper.Watch
 	1 // package suggest

@@ -21,6 +21,7 @@ import (
 	"github.com/openagent-go/agent/internal/wire"
 	"github.com/openagent-go/agent/llm"
 	"github.com/openagent-go/agent/mcp"
+	"github.com/openagent-go/agent/memory"
 	"github.com/openagent-go/agent/project"
 	"github.com/openagent-go/agent/sandbox"
 	"github.com/openagent-go/agent/skill"
@@ -46,6 +47,7 @@ type Coder struct {
 	RunsAs        *Definition           // the agent's own definition; nil: it has none
 	Builtins      []tools.Entry         // all built-in tools; the agent may have fewer
 	Checkpoints   *checkpoint.Store     // nil: there are none
+	Memory        *memory.Memory        // nil: there is none
 
 	options   Options
 	finder    *parts.Finder
@@ -93,13 +95,14 @@ func New(ctx context.Context, o Options) (_ *Coder, err error) {
 	c.Workspace.Env = with(c.Workspace.Env, o.Env)
 	c.Settings.Decode("passEnv", &c.Workspace.Pass)
 	c.hide(c.Workspace.Secrets()...)
-	for _, step := range []func(context.Context) error{c.findPlugins, c.findDefinitions, c.openModels, c.findServers, c.findSkills, c.confine, c.openTeam, c.buildAgent} {
+	for _, step := range []func(context.Context) error{c.findPlugins, c.findDefinitions, c.openModels, c.findServers, c.findSkills, c.confine, c.openTeam, c.openMemory, c.buildAgent} {
 		if err := step(ctx); err != nil {
 			return nil, err
 		}
 	}
 	c.addCheckpoints()
 	c.addInstructions()
+	c.addMemory()
 	c.warnOfSandbox()
 	if err := c.addTools(ctx); err != nil {
 		return nil, err

@@ -14,6 +14,7 @@ import (
 	"github.com/openagent-go/agent/internal/mcphost"
 	"github.com/openagent-go/agent/internal/trusted"
 	"github.com/openagent-go/agent/mcp"
+	"github.com/openagent-go/agent/memory"
 	"github.com/openagent-go/agent/models"
 	"github.com/openagent-go/agent/quota"
 	"github.com/openagent-go/agent/sandbox"
@@ -87,6 +88,12 @@ type Options struct {
 	// Settings are settings that you have loaded. Nil: New loads them from Layers.
 	Settings *config.Settings
 
+	// Memory gives the agent what was learned in earlier sessions: a note and the tool Memory. Its
+	// zero value has the entries of the project, in .openagent/memory, and of the user, in the
+	// folder memory of Home. Entries count once they are accepted on this machine: Trust is asked
+	// about those that came otherwise. Nil: there is no memory.
+	Memory *memory.Memory
+
 	// Plugins are folders of plugins. Without trust, a plugin has no effect.
 	Plugins []string
 	// Definitions are more sub-agents: {"NAME": {"description": …, "prompt": …}}.
@@ -154,17 +161,20 @@ const (
 	Instructions Part = "instructions" // AGENTS.md, CLAUDE.md and the state of git
 	Checkpoints  Part = "checkpoints"  // snapshots of files
 	Team         Part = "team"         // keeping tasks, teams and mail on disk; in memory they stay
+	// Memory is the kind of entries of the memory. Options.Memory switches it on.
+	Memory Part = "memory"
 	// Confinement is the part of warnings about the sandbox. Options.Sandbox switches it off.
 	Confinement Part = "sandbox"
 )
 
 // A Source is a file or folder of a project or a plugin that counts only if it is trusted.
 type Source struct {
-	Kind Part   // Settings, Servers, Agents, Skills, Tools or Plugins
+	Kind Part   // Settings, Servers, Agents, Skills, Tools, Plugins or Memory
 	Path string // free of symlinks
 	Sum  string // changes with the content; "" if the content cannot be listed
 	// Content is what was read. Its type depends on the Kind: [config.File], [subagent.Found],
-	// [skill.Found], [customtools.Listing], or one that is not exported.
+	// [skill.Found], [customtools.Listing], [FoundEntries], or one that is not exported. A source
+	// of an entry of the memory has none: it is trusted if it is known.
 	Content any
 }
 

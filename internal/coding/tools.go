@@ -152,6 +152,9 @@ func (c *Coder) choose() (chosen []tool.Tool, deferred []string) {
 		}
 		chosen = append(chosen, e.Tool)
 	}
+	if c.Memory != nil {
+		names = append(names, memoryTool)
+	}
 	for _, name := range wanted {
 		if !slices.Contains([]string{"all", "core", "none"}, name) && !slices.Contains(names, name) {
 			c.warn(Settings, fmt.Errorf("%s: there is no tool %q%s; there are %s", c.source("tools"), text.Bytes(name, 80), suggestion(name, names), strings.Join(names, ", ")))

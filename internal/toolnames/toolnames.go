@@ -20,8 +20,13 @@ const builtin = "Agent ApplyPatch AskUser Bash BashOutput Batch CodeSearch Confi
 const elsewhere = "AgentOutputTool AskUserQuestion KillBash LS ListMcpResourcesTool Monitor NotebookRead PowerShell " +
 	"ReadMcpResourceTool SlashCommand"
 
+// others are the names of tools of other packages.
+const others = "Memory"
+
 // All returns the names. The list is the caller's.
-func All() []string { return slices.Concat(strings.Fields(builtin), strings.Fields(elsewhere)) }
+func All() []string {
+	return slices.Concat(strings.Fields(builtin), strings.Fields(elsewhere), strings.Fields(others))
+}
 
 // Builtin returns the names and aliases of the built-in tools.
 func Builtin() []string { return strings.Fields(builtin) }

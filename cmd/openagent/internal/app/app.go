@@ -215,6 +215,7 @@ func (s *App) build(ctx context.Context, h *cli.IO, b Build) error {
 		OpenModels: s.opener(h), AppendSystem: more,
 		Sandbox: coding.FromSettings, Settings: o.Settings, Builtins: s.builtins(h), Person: b.Person,
 		Trust: b.trust, Without: b.Without, Layers: o.Scopes(),
+		Memory:  o.Memory(),
 		Plugins: o.Plugins, Definitions: json.RawMessage(o.Agents), RunAs: o.Agent,
 		Servers: servers, ServerWait: b.ServerWait, CallTime: CallTime(h), OnServer: s.serverChanged,
 		Getenv: h.Getenv, Version: cli.Version(),

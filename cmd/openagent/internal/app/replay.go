@@ -38,7 +38,7 @@ func OpenToReplay(ctx context.Context, h *cli.IO, o *settings.Options, dir strin
 	if err := s.build(ctx, h, Build{Without: without, Person: person, Sessions: store, Quiet: true, model: provider.DemoModel()}); err != nil {
 		return nil, err
 	}
-	s.Store = store
+	s.Store, s.Agent.Context = store, nil // the notes are on record
 	s.Agent.Toolsets = append(s.Agent.Toolsets, newRecordedServers(recorded, facts, s.Agent.System))
 	return s, nil
 }

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"strings"
 
 	"github.com/openagent-go/agent/cmd/openagent/internal/cli"
 	"github.com/openagent-go/agent/cmd/openagent/internal/preview"
@@ -14,6 +15,7 @@ import (
 	"github.com/openagent-go/agent/internal/customtools"
 	"github.com/openagent-go/agent/internal/parts"
 	"github.com/openagent-go/agent/internal/text"
+	"github.com/openagent-go/agent/internal/trusted"
 	"github.com/openagent-go/agent/skill"
 	"github.com/openagent-go/agent/subagent"
 )
@@ -55,6 +57,8 @@ func (t *Truster) find(ctx context.Context, s parts.Source) (bool, error) {
 		return t.skills(ctx, found)
 	case *parts.ServerFile:
 		return t.servers(ctx, found)
+	case coding.FoundEntries:
+		return t.entries(ctx, found)
 	case customtools.Listing:
 		if !t.ask {
 			return false, nil // the set of tools warns
@@ -133,6 +137,33 @@ func (t *Truster) servers(ctx context.Context, f *parts.ServerFile) (bool, error
 	}
 	return t.offer(ctx, fmt.Sprintf("The file %s configures MCP servers, which openagent would start or connect to:\n%s", h.OneLine(f.Place), ServerList(h, f)),
 		confirmTrust, func() error { return TrustServers(ctx, h, f) })
+}
+
+// entries asks about active entries of the memory that nobody here has accepted.
+func (t *Truster) entries(ctx context.Context, found coding.FoundEntries) (bool, error) {
+	h := t.h
+	switch {
+	case !t.ask && !t.tell:
+		return false, nil
+	case !t.ask:
+		h.Warn("the memory in %s has active notes that you have not accepted as they are now, %d of them; they are left out, see openagent memory pending", found.Folder, len(found.Entries))
+		return false, nil
+	}
+	var b strings.Builder
+	for _, e := range found.Entries {
+		fmt.Fprintf(&b, "  %s: %s\n", e.Kind, h.Visible(e.Title))
+		for line := range strings.Lines(e.Text) {
+			fmt.Fprintf(&b, "    %s\n", h.Visible(strings.TrimRight(line, "\n")))
+		}
+	}
+	return t.offer(ctx, fmt.Sprintf("The memory in %s has active notes that you have not accepted as they are now; the agent would know them:\n%s", h.Visible(found.Folder), settings.Lookalikes(h, b.String())),
+		confirmTrust, func() error {
+			return settings.ChangeTrust(ctx, h, func(l trusted.List) {
+				for _, e := range found.Entries {
+					l.AddEntry(e.File, e.Sum)
+				}
+			})
+		})
 }
 
 // NewFinder returns what finds the parts of an agent in a folder, outside of a run. With ask, it

@@ -62,6 +62,7 @@ type Options struct {
 	ToolsInPrompt     bool
 	Dir               string
 	Dirs, Files       []string
+	memory            string
 	schema            string          // of answers, as given: JSON or @file
 	OutputSchema      json.RawMessage // the schema itself
 	Plugins           []string
@@ -101,6 +102,7 @@ var (
 	logLevels   = []string{"debug", "info", "warn", "error"}
 	logFormats  = []string{"text", "json"}
 	promptTools = []string{AskByStdio, AskLater}
+	onOff       = []string{"on", "off"}
 	cacheWords  = []string{"off", "5m", "1h"}
 	layers      = []string{string(config.User), string(config.Project), string(config.Local)}
 )
@@ -164,6 +166,7 @@ func (o *Options) Flags() cli.Flags {
 		{Name: "strict-mcp-config", Help: "use only the MCP servers of --mcp-config", Set: cli.SetTrue(&o.MCPStrict)},
 		{Name: "agents", Arg: "JSON", Help: "more sub-agents, by name: {\"NAME\": {\"description\": …, \"prompt\": …}}", Set: cli.Raw(&o.Agents)},
 		{Name: "agent", Arg: "NAME", Help: "run as this sub-agent (see openagent agents), with its instructions, tools and model", Set: cli.Text(&o.Agent)},
+		{Name: "memory", Arg: cli.Choice(onOff), Words: onOff, Help: "let the agent know and propose what later sessions should know, see openagent memory (default off)", Set: cli.OneOf(&o.memory, onOff)},
 		{Name: "json-schema", Arg: "SCHEMA|@FILE", Help: "JSON Schema (type object) for the answer; the result has it as structured_output", Set: cli.Raw(&o.schema)},
 		{Name: "file", Arg: "PATH", Path: true, Help: "attach an image, PDF or text file; may be repeated", Set: cli.Append(&o.Files)},
 		{Name: "log-level", Arg: cli.Choice(logLevels), Words: logLevels, Help: "log this level and above to stderr (default warn)", Set: cli.OneOf(&o.logLevel, logLevels)},

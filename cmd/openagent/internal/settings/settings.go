@@ -75,6 +75,7 @@ func (o *Options) given() []config.Given {
 		{"promptSuggestions", o.Suggest, o.Suggest},
 		{"max_thinking_tokens", o.Thinking > 0, o.Thinking},
 		{storeKey, o.store != "", o.store},
+		{MemoryKey, o.memory != "", o.memory == "on"},
 	} {
 		if !f.there {
 			continue

@@ -1,0 +1,31 @@
+package settings
+
+import "github.com/openagent-go/agent/memory"
+
+// MemoryKey is the setting that switches the memory on.
+const MemoryKey = "memory.enabled"
+
+const (
+	reviewKey       = "memory.review"
+	memoryBudgetKey = "memory.budget"
+)
+
+// Memory returns the memory that the settings ask for; nil: none.
+func (o *Options) Memory() *memory.Memory {
+	if o.Settings == nil || !o.switched(MemoryKey) {
+		return nil
+	}
+	m := new(memory.Memory)
+	o.Settings.Decode(memoryBudgetKey, &m.Budget)
+	return m
+}
+
+// Reviews reports whether sessions are to be reviewed.
+func (o *Options) Reviews() bool { return o.Memory() != nil && o.switched(reviewKey) }
+
+// switched reports whether a setting is true.
+func (o *Options) switched(key string) bool {
+	on := false
+	o.Settings.Decode(key, &on)
+	return on
+}
