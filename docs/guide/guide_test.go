@@ -546,7 +546,7 @@ func build(t *testing.T, dir string, all []*program) {
 	if err := os.Mkdir(bin, 0o700); err != nil {
 		t.Fatal(err)
 	}
-	args := []string{"-o", bin + string(filepath.Separator)}
+	args := []string{"-ldflags", "-s -w", "-o", bin + string(filepath.Separator)} // links faster
 	for _, p := range all {
 		if !p.isTest() {
 			args = append(args, "./"+p.name())
@@ -556,7 +556,7 @@ func build(t *testing.T, dir string, all []*program) {
 	outside.Command(t, filepath.Join(bin, "openagent")) // for programs that drive it
 	for _, p := range all {
 		if p.isTest() {
-			outside.Go(t, dir, "test", "-c", "-o", filepath.Join(bin, p.name()), "./"+p.name())
+			outside.Go(t, dir, "test", "-c", "-ldflags", "-s -w", "-o", filepath.Join(bin, p.name()), "./"+p.name())
 		}
 	}
 	outside.Go(t, dir, "vet", "./...")

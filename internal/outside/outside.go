@@ -76,7 +76,7 @@ func Go(t testing.TB, dir, command string, args ...string) {
 func Command(t testing.TB, program string) {
 	t.Helper()
 	root := checkout(t)
-	cmd := exec.Command("go", "build", "-o", program, "./cmd/openagent")
+	cmd := exec.Command("go", "build", "-ldflags", "-s -w", "-o", program, "./cmd/openagent") // links faster
 	cmd.Dir = root
 	cmd.Env = append(os.Environ(), "GOWORK="+filepath.Join(root, "go.work"), "GOPROXY=off")
 	if out, err := cmd.CombinedOutput(); err != nil {
