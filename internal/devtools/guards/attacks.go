@@ -3,6 +3,14 @@ package main
 // attacks are the guards against what attacks found that were tried on the whole program.
 var attacks = []Guard{
 	{
+		Name:     "lines that can be read in two ways",
+		Prevents: "A parser and a shell read one line in two ways, so a rule judges another line than the one that runs.",
+		Edits: off("internal/rules/shellscan/form.go",
+			"	if odd != \"\" {\n		raw.odd = odd\n		return raw, nil\n	}",
+			"	if odd != \"\" {\n		return raw, nil\n	}"),
+		Tests: in("internal/rules/shellscan", "TestNoForm"),
+	},
+	{
 		Name:     "options that are cut short",
 		Prevents: "A deny rule for an option does not hold for its first letters.",
 		Edits: off("internal/rules/rule_command.go",
@@ -27,6 +35,14 @@ var attacks = []Guard{
 		Tests: in("internal/rules", "TestAutoAsks"),
 	},
 	{
+		Name:     "files that run code when a program opens them",
+		Prevents: "Settings of editors, agents, shells and git are written without a question.",
+		Edits: off("internal/rules/paths/context.go",
+			"		if guarded.Covers(segs) || g.guardsAtHome(f, within) {",
+			"		if g.guardsAtHome(f, within) {"),
+		Tests: in("internal/rules", "TestGuarded"),
+	},
+	{
 		Name:     "files that run code, in the sandbox",
 		Prevents: "A confined command writes settings of programs in the home folder.",
 		Edits: off("sandbox/guarded.go",
@@ -48,6 +64,14 @@ var attacks = []Guard{
 		Edits: off("sandbox/excluded.go",
 			"	if err != nil || parsed.Unclear != \"\" || len(parsed.List) != 1 || len(parsed.Redirects) > 0 || parsed.List[0].Raw != line {",
 			"	if err != nil || parsed.Unclear != \"\" || len(parsed.List) == 0 {"),
+		Tests: in("sandbox", "TestExcluded"),
+	},
+	{
+		Name:     "excluded programs that run others",
+		Prevents: "An excluded program runs another one, which its arguments name, outside of the sandbox.",
+		Edits: off("sandbox/excluded.go",
+			"		if !runsMore(c.Name, c.Args[min(len(c.Args), max(0, e.words-1)):]) && r.trusted(program) {",
+			"		if _ = c; r.trusted(program) {"),
 		Tests: in("sandbox", "TestExcluded"),
 	},
 	{
@@ -81,6 +105,14 @@ var attacks = []Guard{
 			"Memory: r.settings.memory()}",
 			"Memory: 0}"),
 		Tests: in("sandbox", "TestMemoryIsBounded"),
+	},
+	{
+		Name:     "keys in addresses of servers",
+		Prevents: "A list of servers shows the keys in their addresses.",
+		Edits: off("internal/parts/servers.go",
+			"	return environ.Server(c.Env, c.URL, c.Args, c.Headers, secret)",
+			"	return environ.Server(c.Env, \"\", c.Args, c.Headers, secret)"),
+		Tests: in("internal/parts", "TestServerSecrets"),
 	},
 	{
 		Name:     "values that cannot be compared",
@@ -121,5 +153,21 @@ var attacks = []Guard{
 			"	return !unicode.IsPrint(r) || unicode.Is(blanks, r)",
 			"	return false"),
 		Tests: also(in("internal/terminal", "TestVisible"), in("cmd/openagent/internal/preview", "TestQuestionShowsAll")),
+	},
+	{
+		Name:     "what would run, in the question about trust",
+		Prevents: "The question about trust does not show what agents and skills of a project say.",
+		Edits: off("cmd/openagent/internal/preview/documents.go",
+			"	for _, l := range NumberLines(h, nil, rows) {",
+			"	for _, l := range NumberLines(h, nil, rows[:0]) {"),
+		Tests: in("cmd/openagent/internal/app", "TestTrustQuestionShowsDocuments"),
+	},
+	{
+		Name:     "results of language servers",
+		Prevents: "A language server shows files that rules keep from being read.",
+		Edits: off("tools/lsp_answer.go",
+			"	if a.q.call.Hides(path) {\n		return true\n	}\n	real, err := a.q.languages.place.Resolve(\"\", path)\n	return err == nil && a.q.call.Hides(real)",
+			"	return a.q == nil && path == \"\""),
+		Tests: in("tools", "TestLSPHidesFiles"),
 	},
 }

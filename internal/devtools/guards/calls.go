@@ -57,7 +57,7 @@ var calls = []Guard{
 			"	if d := x.Recheck(e.Mode, x.toolOf(j), &j.Call, &j.Class); d != nil {",
 			"	if d := x.Recheck(e.Mode, x.toolOf(j), &j.Call, &j.Class); d != nil && e.Mode == \"\" {"),
 		Tests:     in("internal/executor", "TestRecheck"),
-		Simulated: true,
+		Simulator: Notices,
 	},
 	{
 		Name:     "changed input is judged",
@@ -90,6 +90,14 @@ var calls = []Guard{
 			"	if wrong := Invalid(t, &call); wrong != \"\" && !says(hooked, permission.Denied) {",
 			"	if wrong := Invalid(t, &call); wrong != \"\" && says(hooked, permission.Denied) {"),
 		Tests: in("internal/executor", "TestAuthorizeOutcomes"),
+	},
+	{
+		Name:     "a failing policy denies",
+		Prevents: "A policy of the program that panics lets the call run.",
+		Edits: off("internal/executor/authorize.go",
+			"		d = &permission.Decision{Behavior: permission.Denied, Reason: \"a policy failed\"}",
+			"		d = &permission.Decision{}"),
+		Tests: in(".", "TestPolicies"),
 	},
 	{
 		Name:     "a failing callback denies",
@@ -222,7 +230,7 @@ var calls = []Guard{
 			"	case !c.class.ReadOnly && !c.spec.Idempotent:",
 			"	case c.id == \"\":"),
 		Tests:     in("internal/engine", "TestScenarios/crash"),
-		Simulated: true,
+		Simulator: Notices,
 	},
 	{
 		Name:     "calls that kill the program",

@@ -19,9 +19,18 @@ type Guard struct {
 	Tests []Test
 	// Note says what else there is to know, such as a second guard behind this one.
 	Note string
-	// Simulated: the simulator notices as well, within its first programs.
-	Simulated bool
+	// Simulator says whether the simulator notices as well, within its first programs.
+	Simulator Answer
 }
+
+// An Answer is what the simulator says of a guard.
+type Answer string
+
+// What the simulator may say. It was not asked about the other guards: it makes no programs about them.
+const (
+	Notices Answer = "yes"
+	Silent  Answer = "no"
+)
 
 // An Edit is a change of one file.
 type Edit struct {

@@ -14,6 +14,7 @@ import (
 	"path/filepath"
 	"reflect"
 	"runtime"
+	"slices"
 	"strings"
 	"testing"
 )
@@ -46,7 +47,7 @@ func TestRepairsHaveGuards(t *testing.T) {
 			names[g.Name] = true
 		}
 	}
-	for _, r := range repairs {
+	for _, r := range slices.Concat(repairs, attacked) {
 		if len(r.guards) == 0 {
 			t.Errorf("%q has no guard", r.defect)
 		}

@@ -139,6 +139,14 @@ var limits = []Guard{
 		Tests: in(".", "TestSync"),
 	},
 	{
+		Name:     "nothing starts for a caller that is gone",
+		Prevents: "A cancelled run starts another call.",
+		Edits: off("internal/driver/run.go",
+			"	if !r.stopped && r.ctx.Err() != nil { // start nothing",
+			"	if !r.stopped && r.ctx == nil { // start nothing"),
+		Tests: in("internal/driver", "TestContextIsOver"),
+	},
+	{
 		Name:     "panics of the loop",
 		Prevents: "A fault in the program ends the process, or leaves the caller waiting.",
 		Edits: off("internal/driver/run.go",

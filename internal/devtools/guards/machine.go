@@ -11,12 +11,28 @@ var machine = []Guard{
 		Tests: in("sandbox", "TestAllowUnconfined"),
 	},
 	{
+		Name:     "commands outside of the sandbox",
+		Prevents: "A command that would run outside of the sandbox runs without a question.",
+		Edits: off("sandbox/judge.go",
+			"	if !s.rules.settings.Enabled || q.Confined {",
+			"	if s.rules != nil {"),
+		Tests: in("sandbox", "TestJudge"),
+	},
+	{
 		Name:     "files that the sandbox denies",
 		Prevents: "A file tool opens what the sandbox keeps from commands.",
 		Edits: off("sandbox/check.go",
 			"	if i := touches(r.denied); i >= 0 {",
 			"	if i := touches(r.denied); i < -1 {"),
 		Tests: in("sandbox", "TestCheckPath"),
+	},
+	{
+		Name:     "denied files by other names",
+		Prevents: "A hard link to a denied file shows it.",
+		Edits: off("sandbox/check.go",
+			"	if e, ok := newSubject(real).aliased(lists...); ok {",
+			"	if e, ok := newSubject(real).aliased(lists...); ok && kind == \"\" {"),
+		Tests: in("sandbox", "TestHardLinksAreHidden"),
 	},
 	{
 		Name:     "system calls of confined commands",

@@ -30,7 +30,7 @@ func main() {
 	run := flag.String("run", "", "only guards whose `name` matches this regular expression")
 	jobs := flag.Int("j", 2, "how many guards are tried at a time")
 	update := flag.Bool("update", false, "write docs/guards.md if every guard that was tried is noticed")
-	simulator := flag.Bool("simulator", false, "run the simulator without each guard as well")
+	simulator := flag.Bool("simulator", false, "run the simulator as well, without each guard that has an answer of it")
 	whole := flag.Bool("whole", false, "run all tests of the packages and list which fail, to find tests that notice")
 	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
@@ -67,10 +67,10 @@ func try(ctx context.Context, run string, jobs int, update, simulator, whole boo
 	}
 
 	if simulator {
-		switch noticed, err := simulate(ctx, root, Guard{}); {
+		switch answer, err := simulate(ctx, root, Guard{}); {
 		case err != nil:
 			return err
-		case noticed:
+		case answer == Notices:
 			return errors.New("the simulator finds something with all guards on: repair that first")
 		}
 	}
@@ -89,9 +89,9 @@ func try(ctx context.Context, run string, jobs int, update, simulator, whole boo
 			if len(bad) == 0 {
 				o, err = tryGuard(ctx, root, g, whole)
 			}
-			simulated := false
-			if simulator && err == nil {
-				simulated, err = simulate(ctx, root, g)
+			answer := g.Simulator
+			if simulator && answer != "" && err == nil {
+				answer, err = simulate(ctx, root, g)
 			}
 			mu.Lock()
 			defer mu.Unlock()
@@ -113,12 +113,9 @@ func try(ctx context.Context, run string, jobs int, update, simulator, whole boo
 			default:
 				ok = true
 				verdict = "noticed by " + strings.Join(o.failed, ", ")
-				if simulated {
-					verdict += " and by the simulator"
-				}
-				if simulator && simulated != g.Simulated {
+				if answer != g.Simulator {
 					ok = false
-					verdict += fmt.Sprintf("; the list says of the simulator %v", g.Simulated)
+					verdict += fmt.Sprintf("; the simulator says %s, and the list %s", answer, g.Simulator)
 				}
 			}
 			if !ok {

@@ -13,8 +13,10 @@ const head = `# Guards and the tests that watch them
 
 A guard is a check that keeps an agent from doing what it must not do, or a session from losing what it has.
 This page lists %d of them. Without the guard of a row, each test in its third column fails.
-The [last table](#repairs) lists defects that are gone since there are these guards.
-The last column says yes if the first ` + programs + ` programs of the [simulator](simulator.md) notice it as well, without knowing of the guard. Where it is empty, the simulator was not asked.
+The [last tables](#repairs) list defects that are gone since there are these guards.
+The last column says whether the first ` + programs + ` programs of the [simulator](simulator.md) notice it as well, without knowing of the guard.
+A "no" often means that another guard holds as well, such as the second judgement of each call.
+Where the column is empty, the simulator was not asked: its programs have nothing to do with the guard.
 
 ` + "`make guards`" + ` proves it: it switches off one guard at a time, in a copy that only the compiler sees, and runs the tests of its row.
 That takes long, so CI only checks that each guard's text is still in the code once, and that the code compiles without it.
@@ -25,7 +27,7 @@ The rows are in [internal/devtools/guards](../internal/devtools/guards/main.go),
 ` + "```sh" + `
 make guards                    # try all guards
 make guards ARGS="-run fence"  # try the guards whose name matches
-make guards ARGS=-simulator    # run the simulator without each guard as well
+make guards ARGS=-simulator    # ask the simulator as well about the guards with an answer of it
 make guards ARGS=-update       # try all guards, and write this page if each is noticed
 ` + "```" + `
 `
@@ -45,38 +47,31 @@ func table() string {
 			if g.Note != "" {
 				prevents += " " + g.Note
 			}
-			simulated := ""
-			if g.Simulated {
-				simulated = "yes"
-			}
-			fmt.Fprintf(&b, "| %s | %s | %s | %s |\n", cell(g.Name), cell(prevents), titles(g.Tests), simulated)
+			fmt.Fprintf(&b, "| %s | %s | %s | %s |\n", cell(g.Name), cell(prevents), titles(g.Tests), g.Simulator)
 		}
 	}
-	b.WriteString(repaired)
 	byName := map[string]Guard{}
 	for _, a := range all() {
 		for _, g := range a.guards {
 			byName[g.Name] = g
 		}
 	}
-	for _, r := range repairs {
-		var tests []Test
-		for _, name := range r.guards {
-			tests = append(tests, byName[name].Tests...)
+	b.WriteString("\n## Repairs\n\nThese defects were repaired. Each is back without the guards of its row.\n")
+	for _, list := range []struct {
+		found   string
+		repairs []repair
+	}{{"Found by using the whole program", repairs}, {"Found by attacks on the whole program", attacked}} {
+		fmt.Fprintf(&b, "\n%s:\n\n| defect | guards | noticed by |\n|---|---|---|\n", list.found)
+		for _, r := range list.repairs {
+			var tests []Test
+			for _, name := range r.guards {
+				tests = append(tests, byName[name].Tests...)
+			}
+			fmt.Fprintf(&b, "| %s | %s | %s |\n", cell(r.defect), cell(strings.Join(r.guards, "; ")), titles(tests))
 		}
-		fmt.Fprintf(&b, "| %s | %s | %s |\n", cell(r.defect), cell(strings.Join(r.guards, "; ")), titles(tests))
 	}
 	return b.String()
 }
-
-const repaired = `
-## Repairs
-
-These defects were found by using the whole program. Each was repaired, and is back without the guards of its row.
-
-| defect | guards | noticed by |
-|---|---|---|
-`
 
 // titles lists tests, each once.
 func titles(tests []Test) string {

@@ -35,6 +35,14 @@ var peers = []Guard{
 		Tests: in("mcp", "TestHostileLists"),
 	},
 	{
+		Name:     "depth of a server's JSON",
+		Prevents: "A deeply nested answer of a server ends the process.",
+		Edits: off("mcp/http.go",
+			"		if b.add(c); b.depth > maxDepth {",
+			"		if b.add(c); b.depth < 0 {"),
+		Tests: in("mcp", "TestHostileAnswers"),
+	},
+	{
 		Name:     "values of a server's JSON",
 		Prevents: "A small answer of a server takes a hundred times its size in memory.",
 		Edits: off("mcp/http.go",
@@ -49,6 +57,22 @@ var peers = []Guard{
 			"	if deeper(root, maxNested) {",
 			"	if deeper(root, 1000*maxNested) {"),
 		Tests: in("mcp", "TestAcceptable"),
+	},
+	{
+		Name:     "parts of a result",
+		Prevents: "A result of a server has any number of parts.",
+		Edits: off("mcp/result.go",
+			"	for _, c := range res.Content[:min(len(res.Content), maxBlocks)] {",
+			"	for _, c := range res.Content {"),
+		Tests: in("mcp", "TestHostileAnswers"),
+	},
+	{
+		Name:     "questions of a server",
+		Prevents: "A server asks the person again and again during one call.",
+		Edits: off("mcp/server_requests.go",
+			"	if w.hold() > maxAsks {",
+			"	if w.hold() < 0 {"),
+		Tests: in("mcp", "TestElicitation"),
 	},
 	{
 		Name:     "requests of a server",

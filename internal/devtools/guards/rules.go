@@ -9,7 +9,7 @@ var rules = []Guard{
 			"	if x, a := about.match(c.deny); x != nil {",
 			"	if x, a := about.match(c.deny); x != nil && c.mode == \"\" {"),
 		Tests:     in("internal/rules", "TestRules"),
-		Simulated: true,
+		Simulator: Notices,
 	},
 	{
 		Name:     "deny rules that cannot be read",

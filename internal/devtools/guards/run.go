@@ -201,33 +201,33 @@ func byPackage(tests []Test) (folders []string, names map[string][]string) {
 }
 
 // programs is how many programs the simulator runs for a guard.
-const programs = "100"
+const programs = "1000"
 
-// simulate runs the simulator without a guard and reports whether it notices that.
-func simulate(ctx context.Context, root string, g Guard) (noticed bool, err error) {
+// simulate runs the simulator without a guard and returns whether it notices that.
+func simulate(ctx context.Context, root string, g Guard) (Answer, error) {
 	files, err := g.mutate(root)
 	if err != nil {
-		return false, err
+		return "", err
 	}
 	folder, err := os.MkdirTemp("", "guards-")
 	if err != nil {
-		return false, err
+		return "", err
 	}
 	defer os.RemoveAll(folder)
 	list, err := overlay(root, folder, files)
 	if err != nil {
-		return false, err
+		return "", err
 	}
-	cmd, pkg := goCommand(ctx, root, "internal/sim", "test", "-vet=off", "-timeout=5m", "-failfast", "-overlay="+list, "-run=^TestPrograms$")
-	cmd.Args = append(cmd.Args, pkg, "-args", "-seed=1", "-seeds="+programs)
+	cmd, pkg := goCommand(ctx, root, "internal/sim", "test", "-vet=off", "-timeout=3m", "-failfast", "-overlay="+list, "-run=^TestPrograms$")
+	cmd.Args = append(cmd.Args, pkg, "-args", "-seed=1", "-seeds="+programs, "-shrink=0s")
 	out, err := cmd.CombinedOutput()
 	if exit := (*exec.ExitError)(nil); errors.As(err, &exit) {
 		if bytes.Contains(out, []byte("[build failed]")) {
-			return false, fmt.Errorf("the simulator does not compile:\n%s", out)
+			return "", fmt.Errorf("the simulator does not compile:\n%s", out)
 		}
-		return true, nil
+		return Notices, nil
 	}
-	return false, err
+	return Silent, err
 }
 
 // tryGuard runs the tests of a guard without the guard. With whole it runs all tests of its test packages.

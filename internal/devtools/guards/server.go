@@ -59,6 +59,14 @@ var server = []Guard{
 		Tests: in("serve", "TestLoginTimes"),
 	},
 	{
+		Name:     "guesses of logins",
+		Prevents: "A stranger guesses login codes without end.",
+		Edits: off("serve/auth.go",
+			"		if len(l.failed) >= maxLogins {",
+			"		if len(l.failed) < 0 {"),
+		Tests: in("serve", "TestLoginTimes"),
+	},
+	{
 		Name:     "guesses of tokens",
 		Prevents: "A stranger guesses tokens without end.",
 		Edits: off("serve/limits.go",
