@@ -25,7 +25,7 @@ const (
 // model, so it does not delay the end of a program. [Reviewer.ReviewQueued] makes the reviews.
 func (r *Reviewer) Hook() hook.Hook {
 	return hook.Hook{On: hook.SessionEnd, Name: "memory", Func: func(ctx context.Context, in *hook.Input) (hook.Output, error) {
-		if in.AgentID != "" || len(r.Memory.Stores) == 0 {
+		if in.AgentID != "" || r.Memory == nil || len(r.Memory.Stores) == 0 {
 			return hook.Output{}, nil
 		}
 		return hook.Output{}, r.Memory.Stores[0].Store.queue(ctx, in.Session)
@@ -86,7 +86,7 @@ func (s *Store) Queued() ([]string, error) {
 // outcome. A session that does not exist any more is taken off the list, and so is one that was
 // reviewed. One whose review failed stays for the next time.
 func (r *Reviewer) ReviewQueued(ctx context.Context, done func(*Review, error)) error {
-	if len(r.Memory.Stores) == 0 {
+	if r.Memory == nil || len(r.Memory.Stores) == 0 {
 		return nil
 	}
 	store := r.Memory.Stores[0].Store

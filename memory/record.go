@@ -21,10 +21,11 @@ const (
 
 // A record is what a review reads of a session.
 type record struct {
-	id    string
-	last  int64 // the number of the last fact
-	order []int64
-	lines map[int64]*recordLine
+	id     string
+	last   int64 // the number of the last fact
+	order  []int64
+	lines  map[int64]*recordLine
+	skills []string // that were used
 }
 
 type recordLine struct {
@@ -49,6 +50,9 @@ func readRecord(ctx context.Context, store session.Store, id string) (*record, e
 		case event.UserMessage:
 			if f.Delivery == fact.AsPrompt || f.Delivery == fact.AsSteer || f.Delivery == fact.AsFollowUp {
 				said := f.Message.Text()
+				if x := f.Expansion; x != nil && x.Scope != nil && !slices.Contains(r.skills, x.Scope.Skill) {
+					r.skills = append(r.skills, x.Scope.Skill)
+				}
 				if f.Expansion != nil { // the text of a skill is not what the user said
 					add(e.Seq, "", "user ran a command: %s", text.Bytes(said, maxOutput))
 				} else {
@@ -68,6 +72,9 @@ func readRecord(ctx context.Context, store session.Store, id string) (*record, e
 			}
 			add(e.Seq, "", "agent: %s", said)
 		case event.ToolResult:
+			if s := f.Result.Patch.Begin; s != nil && !slices.Contains(r.skills, s.Skill) {
+				r.skills = append(r.skills, s.Skill)
+			}
 			verdict := "output"
 			if f.Result.IsError {
 				verdict = "error"

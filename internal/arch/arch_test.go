@@ -511,6 +511,17 @@ var rules = map[string][]string{
 		"llm",
 		"memory",
 	},
+	"skill/learn": {
+		"event",
+		"internal/front",
+		"internal/plainfile",
+		"internal/safefile",
+		"internal/sharetext",
+		"internal/skillscope",
+		"memory",
+		"session",
+		"skill",
+	},
 	"skill": {
 		"internal/front",
 		"internal/plainfile",
@@ -963,6 +974,7 @@ var rules = map[string][]string{
 		"internal/tracehtml",
 		"internal/transcript",
 		"skill",
+		"skill/learn",
 		"subagent",
 		"tool",
 		"tools",
@@ -1158,6 +1170,7 @@ var outside = map[string][]string{
 	"cmd/openagent/internal/tui/plain":           {"github.com/clipperhouse/uax29/v2/graphemes"},
 	"cmd/openagent/internal/tui/plain/plaintest": {"github.com/clipperhouse/uax29/v2/graphemes"},
 	"cmd/openagent/internal/tui/difftext":        {"github.com/aymanbagabas/go-udiff"},
+	"cmd/openagent/internal/command/skills":      {"github.com/aymanbagabas/go-udiff"}, // proposals as diffs
 	"cmd/openagent/internal/tui/styled":          {"github.com/clipperhouse/uax29/v2/graphemes"},
 	"cmd/openagent/internal/tui/term/termtest":   {"github.com/clipperhouse/displaywidth", "golang.org/x/sys/unix"},
 	"examples/...": {"github.com/modelcontextprotocol/go-sdk/..."},
