@@ -25,16 +25,20 @@ func (w *world) limits() agent.Budget {
 func budget(w *world, _ *life, a *agent.Agent) { a.Budget = w.limits() }
 
 // checkBudget checks that the requests for a prompt, with all agents below it, stay within
-// the budget. A fork and a rewound session work on a prompt again, and a
-// request to compact has a budget of its own.
+// the budget. A fork and a rewound session work on a prompt again, a power loss takes requests
+// from the record, and a request to compact has a budget of its own.
 func (w *world) checkBudget(name string) {
 	if !w.has("budget") {
 		return
 	}
 	for _, o := range w.Ops {
-		switch o.(type) {
-		case Fork, Rewind, SetBudget, Compact:
+		switch o := o.(type) {
+		case Fork, ForkCrash, Rewind, SetBudget, Compact:
 			return
+		case DiskKill:
+			if o.PowerLoss {
+				return
+			}
 		}
 	}
 	root, _, _ := strings.Cut(name, ".")

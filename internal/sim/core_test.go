@@ -1,7 +1,6 @@
 package sim
 
 import (
-	"context"
 	"time"
 
 	"github.com/openagent-go/agent"
@@ -15,10 +14,7 @@ type Prompt struct {
 }
 
 func (o Prompt) run(w *world) {
-	w.do(w.session(o.Session), "prompt "+o.Name, func(ctx context.Context, s *agent.Session) error {
-		_, err := s.Do(ctx, agent.Input{ID: o.Name, Text: prompts + o.Name})
-		return err
-	})
+	w.prompt(w.session(o.Session), o.Name)
 }
 
 // Await waits for the runs of a session.

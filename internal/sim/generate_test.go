@@ -38,6 +38,13 @@ func init() { // a table that its own functions use
 		{name: "kill", meets: []string{"crash"}, op: func(g *gen) Op { return Kill{1 + g.IntN(25), pick(g, "before", "after", "torn")} }},
 		{name: "disk kill", meets: []string{"fault", "killed at a change of files", "power loss"}, op: func(g *gen) Op { return DiskKill{1 + g.IntN(50), g.one(2)} }},
 		{name: "other process", meets: []string{"other process"}, op: func(g *gen) Op { return OtherProcess{g.IntN(3), !g.one(3)} }},
+		{name: "rival", meets: []string{"two prompts at once"}, op: func(g *gen) Op {
+			g.prompts++
+			return Rival{g.IntN(3), fmt.Sprint("p", g.prompts), g.turns(0), g.one(2), g.one(2), g.one(2)}
+		}},
+		{name: "fork crash", meets: []string{"crash in a fork"}, op: func(g *gen) Op {
+			return ForkCrash{g.IntN(3), g.IntN(12), 1 + g.IntN(30), pick(g, "before", "after", "torn")}
+		}},
 		{name: "batch", meets: []string{"batch"}, call: func(g *gen, depth int) Call {
 			c := Call{Tool: "Batch"}
 			for range 1 + g.IntN(4) {

@@ -39,6 +39,9 @@ func (w *world) learn(o Op) {
 	switch o := o.(type) {
 	case Prompt:
 		w.script(o.Name, o.Turns)
+	case Rival:
+		w.script(o.Name, o.Turns)
+		w.script(o.Name+"first", o.Turns)
 	case Again:
 		if _, known := w.scripts[o.Name]; !known {
 			w.script(o.Name, nil)

@@ -52,6 +52,7 @@ type world struct {
 	ran      []ran
 	people   people
 	watching []*watcher
+	rivals   []*rival       // other processes of the present life
 	asked    map[string]int // requests, by prompt
 	served   map[string]int // answers that the model has given, by prompt and number
 }
@@ -129,6 +130,7 @@ func (w *world) run() {
 		w.trace("op %d %T", i, o)
 		w.steps.Add(1)
 		o.run(w)
+		w.calm()
 	}
 	w.settle()
 	wrong.close()
@@ -178,6 +180,7 @@ func (w *world) end() {
 		}
 		w.await(h)
 	}
+	w.endRivals()
 	w.checkWatchers()
 	w.checkReleased()
 	w.life.cancel()
@@ -216,6 +219,7 @@ func (w *world) do(h *handle, what string, call func(ctx context.Context, s *age
 		}
 	}()
 	time.Sleep(time.Microsecond) // it begins before the next one
+	w.calm()
 	return j
 }
 
