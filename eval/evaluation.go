@@ -8,11 +8,13 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 	"sync"
 	"time"
 
 	"github.com/openagent-go/agent"
 	"github.com/openagent-go/agent/internal/plainfile"
+	"github.com/openagent-go/agent/internal/safefile"
 	"github.com/openagent-go/agent/llm"
 	"github.com/openagent-go/agent/quota"
 	"github.com/openagent-go/agent/sandbox"
@@ -51,7 +53,8 @@ type run struct {
 	account  *quota.Account // nil: no limit
 	sessions session.Store  // nil: they are not kept
 	settings sandbox.Settings
-	work     string // has a folder for each trial
+	work     string   // has a folder for each trial
+	left     []string // such folders of killed processes
 	repeat   int
 
 	mu      sync.Mutex // guards the fields below
@@ -66,7 +69,7 @@ type run struct {
 // ctx ends, trials are missing and the Report says why. It returns the error of ctx together with
 // a report.
 func (e *Evaluation) Run(ctx context.Context) (_ *Report, err error) {
-	r, err := e.start()
+	r, err := e.start(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -125,7 +128,7 @@ func (e *Evaluation) check() error {
 }
 
 // start opens everything that trials share.
-func (e *Evaluation) start() (_ *run, err error) {
+func (e *Evaluation) start(ctx context.Context) (_ *run, err error) {
 	if err := e.check(); err != nil {
 		return nil, err
 	}
@@ -147,7 +150,7 @@ func (e *Evaluation) start() (_ *run, err error) {
 	}
 	var books quota.Store = quota.Memory()
 	if e.Dir != "" {
-		if err := r.open(); err != nil {
+		if err := r.open(ctx); err != nil {
 			return nil, err
 		}
 		books = quota.Dir(filepath.Join(e.Dir, quotaDir))
@@ -160,8 +163,8 @@ func (e *Evaluation) start() (_ *run, err error) {
 }
 
 // open opens the journal, and removes what a dead process has left.
-func (r *run) open() error {
-	now := head{Version: 1, Suite: r.e.Suite.Name, Started: time.Now().UTC(), Repetitions: r.repeat, Cases: map[string]string{}, Work: r.work}
+func (r *run) open(ctx context.Context) error {
+	now := head{Version: 1, Suite: r.e.Suite.Name, Started: time.Now().UTC(), Repetitions: r.repeat, Cases: map[string]string{}}
 	for _, v := range r.e.Variants {
 		now.Variants = append(now.Variants, v.Name)
 	}
@@ -174,25 +177,29 @@ func (r *run) open() error {
 		now.Cases[c.Name] = sum
 	}
 	var err error
-	if r.journal, err = openJournal(r.e.Dir, now); err != nil {
+	if r.journal, err = openJournal(ctx, r.e.Dir, now); err != nil {
 		return err
 	}
 	r.trials = slices.Clone(r.journal.trials)
 	return r.adopt()
 }
 
-// adopt takes over the folder of the trials' folders: a killed process left its own, with the
-// remains of trials and with those that are kept.
+// adopt takes over the folders that killed processes have left, with the remains of trials. A process
+// of theirs may still write there: close tries again.
 func (r *run) adopt() error {
-	path := filepath.Join(r.e.Dir, "work")
-	old, err := plainfile.ReadFile(path, 4096)
-	if err == nil && string(old) != r.work && !r.e.Keep {
-		err = removeWork(string(old))
-	}
+	path := filepath.Join(r.e.Dir, workFile)
+	old, err := plainfile.ReadFile(path, maxFile)
 	if err != nil && !errors.Is(err, os.ErrNotExist) {
-		return fmt.Errorf("eval: removing folders of an earlier run: %w", err)
+		return fmt.Errorf("eval: %w", err)
 	}
-	if err := os.WriteFile(path, []byte(r.work), 0o600); err != nil {
+	list := []string{r.work}
+	for _, dir := range strings.Split(string(old), "\n") {
+		if !r.e.Keep && isWork(dir) && removeAll(dir) != nil {
+			r.left = append(r.left, dir)
+			list = append(list, dir)
+		}
+	}
+	if err := (safefile.Replacement{}).Bytes(path, []byte(strings.Join(list, "\n")+"\n")); err != nil {
 		return fmt.Errorf("eval: %w", err)
 	}
 	return nil
@@ -201,7 +208,9 @@ func (r *run) adopt() error {
 func (r *run) close() error {
 	var errs []error
 	if r.work != "" && !r.e.Keep {
-		errs = append(errs, removeAll(r.work))
+		for _, dir := range append(r.left, r.work) {
+			errs = append(errs, removeAll(dir))
+		}
 	}
 	if r.journal != nil {
 		errs = append(errs, r.journal.close())

@@ -3,6 +3,7 @@ package eval
 import (
 	"bytes"
 	"cmp"
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -22,6 +23,7 @@ const (
 	journalFile = "trials.jsonl" // a head, then a line for each trial that has ended
 	reportFile  = "report.json"
 	lockFile    = "lock"
+	workFile    = "work" // the folders that hold the folders of trials, a line each
 	quotaDir    = "spent"
 	sessionsDir = "sessions"
 )
@@ -34,7 +36,6 @@ type head struct {
 	Variants    []string          `json:"variants"`
 	Repetitions int               `json:"repetitions"`
 	Cases       map[string]string `json:"cases"` // their sums
-	Work        string            `json:"work"`  // the folder of the trials' folders
 }
 
 // differs says what has changed since a head was written, "" if nothing has.
@@ -71,7 +72,7 @@ func (h *head) differs(now *head) string {
 type journal struct {
 	folder string
 	file   safefile.File
-	lock   safefile.File
+	unlock func() error
 	head   head
 	trials []Trial
 	size   int64
@@ -81,8 +82,12 @@ type journal struct {
 // another suite, or to another version of it.
 var ErrChanged = errors.New("the results belong to another evaluation")
 
+const lockTime = 3 * time.Second
+
+var errLocked = errors.New("it is locked")
+
 // openJournal opens the journal in a folder, and begins it if it is new.
-func openJournal(folder string, now head) (_ *journal, err error) {
+func openJournal(ctx context.Context, folder string, now head) (_ *journal, err error) {
 	if err := safefile.MakeFolders(folder); err != nil {
 		return nil, fmt.Errorf("eval: making the folder of results: %w", err)
 	}
@@ -92,13 +97,13 @@ func openJournal(folder string, now head) (_ *journal, err error) {
 			err = errors.Join(err, j.close())
 		}
 	}()
-	if j.lock, err = safefile.Open(filepath.Join(folder, lockFile), os.O_RDWR|os.O_CREATE); err != nil {
-		return nil, fmt.Errorf("eval: %w", err)
-	}
-	if ok, err := safefile.TryLock(j.lock, safefile.Exclusive); err != nil {
-		return nil, fmt.Errorf("eval: locking %s: %w", folder, err)
-	} else if !ok {
+	// A child that a killed process has just forked holds the lock for a moment.
+	limited, cancel := context.WithTimeoutCause(ctx, lockTime, errLocked)
+	defer cancel()
+	if j.unlock, err = safefile.Lock(limited, filepath.Join(folder, lockFile)); errors.Is(err, errLocked) {
 		return nil, fmt.Errorf("eval: another evaluation is writing its results to %s; wait for it, or choose another folder", folder)
+	} else if err != nil {
+		return nil, fmt.Errorf("eval: locking %s: %w", folder, err)
 	}
 	path := filepath.Join(folder, journalFile)
 	if j.file, err = safefile.Open(path, os.O_RDWR|os.O_CREATE); err != nil {
@@ -183,8 +188,8 @@ func (j *journal) close() error {
 	if j.file != nil {
 		errs = append(errs, j.file.Close())
 	}
-	if j.lock != nil {
-		errs = append(errs, safefile.Unlock(j.lock), j.lock.Close())
+	if j.unlock != nil {
+		errs = append(errs, j.unlock())
 	}
 	return errors.Join(errs...)
 }
@@ -192,12 +197,10 @@ func (j *journal) close() error {
 // workPrefix begins the name of the folder that the trials' folders are in.
 const workPrefix = "openagent-eval-"
 
-// removeWork removes the folder that a dead process has left.
-func removeWork(dir string) error {
-	if !strings.HasPrefix(filepath.Base(dir), workPrefix) || filepath.Dir(dir) != filepath.Clean(os.TempDir()) {
-		return nil // another machine, or not ours
-	}
-	return removeAll(dir)
+// isWork reports whether a folder can be one that this package has made on this machine.
+func isWork(dir string) bool {
+	temp, err := filepath.EvalSymlinks(os.TempDir())
+	return err == nil && strings.HasPrefix(filepath.Base(dir), workPrefix) && filepath.Dir(dir) == temp
 }
 
 // compareTrials orders trials by cases, variants and repetitions.

@@ -61,20 +61,30 @@ func TestKilled(t *testing.T) {
 		if err := cmd.Start(); err != nil {
 			t.Fatal(err)
 		}
-		for {
+		ended := make(chan error, 1)
+		go func() { ended <- cmd.Wait() }()
+		for done := false; !done; {
+			select {
+			case err := <-ended:
+				if err != nil {
+					t.Fatalf("the process ended before it was killed: %v", err)
+				}
+				ended <- nil // it was faster than this loop
+				done = true
+				continue
+			default:
+			}
 			data, err := os.ReadFile(journal)
 			if err != nil && !errors.Is(err, os.ErrNotExist) {
 				t.Fatal(err)
 			}
-			if bytes.Count(data, []byte("\n")) > lines {
-				break
-			}
+			done = bytes.Count(data, []byte("\n")) > lines
 			time.Sleep(time.Millisecond)
 		}
-		if err := cmd.Process.Kill(); err != nil {
+		if err := cmd.Process.Kill(); err != nil && !errors.Is(err, os.ErrProcessDone) {
 			t.Fatal(err)
 		}
-		_ = cmd.Wait() // it was killed
+		<-ended
 	}
 	kept, err := os.ReadFile(journal)
 	if err != nil {

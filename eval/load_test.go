@@ -109,7 +109,7 @@ cases:
 		"suite.yaml:3: mode: unknown permission mode",
 		"one/case.yaml:1: a case in a folder has the name of the folder",
 		`suite.yaml: two cases have the name "one"`,
-		`three/case.yaml:3: there is no key "comand" in each member of graders; did you mean "command"?`,
+		`three/case.yaml:3: there is no key "comand" in a member of graders; did you mean "command"?`,
 	} {
 		if !strings.Contains(got, want) {
 			t.Errorf("no mistake %q in:\n%s", want, got)

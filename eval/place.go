@@ -58,18 +58,22 @@ func (p *Place) close(keep bool) error {
 	return errors.Join(errs...)
 }
 
-// removeAll removes a folder, also one with folders that the agent has made read-only.
-func removeAll(dir string) error {
-	if os.RemoveAll(dir) == nil {
-		return nil
-	}
-	_ = filepath.WalkDir(dir, func(path string, d os.DirEntry, err error) error {
-		if d != nil && d.IsDir() {
-			_ = os.Chmod(path, 0o700) // what cannot be changed fails below
+// removeAll removes a folder, also one with folders that the agent has made read-only, or in which a
+// process that is about to end still writes.
+func removeAll(dir string) (err error) {
+	for range 20 {
+		if err = os.RemoveAll(dir); err == nil {
+			return nil
 		}
-		return nil
-	})
-	return os.RemoveAll(dir)
+		_ = filepath.WalkDir(dir, func(path string, d os.DirEntry, _ error) error {
+			if d != nil && d.IsDir() {
+				_ = os.Chmod(path, 0o700) // what cannot be changed fails again
+			}
+			return nil
+		})
+		time.Sleep(50 * time.Millisecond)
+	}
+	return err
 }
 
 // root opens the folder, out of which no link leads.

@@ -12,6 +12,7 @@ import (
 	"github.com/openagent-go/agent/cmd/openagent/internal/command/config"
 	"github.com/openagent-go/agent/cmd/openagent/internal/command/cron"
 	"github.com/openagent-go/agent/cmd/openagent/internal/command/doctor"
+	"github.com/openagent-go/agent/cmd/openagent/internal/command/eval"
 	"github.com/openagent-go/agent/cmd/openagent/internal/command/mcp"
 	"github.com/openagent-go/agent/cmd/openagent/internal/command/memory"
 	"github.com/openagent-go/agent/cmd/openagent/internal/command/models"
@@ -31,7 +32,7 @@ import (
 // root returns the command tree. Help lists the commands in this order.
 func root(h *cli.IO) cli.Command {
 	c := promptCommand(h)
-	c.Subcommands = []cli.Command{demo.Command(h), auth.Command(h), acp.Command(h, auth.Login), serve.Command(h), worker.Command(h), attach.Command(h), share.Command(h), sessions.Command(h), record.Command(h), cron.Command(h), triggers.Command(h), tools.Command(h), skills.Command(h), agents.Command(h), memory.Command(h),
+	c.Subcommands = []cli.Command{demo.Command(h), auth.Command(h), acp.Command(h, auth.Login), serve.Command(h), worker.Command(h), attach.Command(h), share.Command(h), sessions.Command(h), record.Command(h), eval.Command(h), cron.Command(h), triggers.Command(h), tools.Command(h), skills.Command(h), agents.Command(h), memory.Command(h),
 		trust.Command(h), permissions.Command(h), mcp.Command(h), models.Command(h), config.Command(h), doctor.Command(h), completionCommand(h), versionCommand(h)}
 	c.Subcommands = append(c.Subcommands, helpCommand(h, c.Names()))
 	return c

@@ -917,6 +917,8 @@ var rules = map[string][]string{
 		"internal/timeline",
 		"internal/httptape", // openagent record
 		"replay",            // openagent sessions replay
+		"eval",              // openagent eval
+		"eval/report",
 		"internal/walk",
 		"serve",
 		"suggest",

@@ -253,7 +253,7 @@ func (d *decoder) list(name string, n ast.Node, to reflect.Value) {
 	}
 	to.Set(reflect.MakeSlice(to.Type(), len(seq.Values), len(seq.Values)))
 	for i, item := range seq.Values {
-		d.value("each member of "+name, item, to.Index(i))
+		d.value("a member of "+name, item, to.Index(i))
 	}
 }
 

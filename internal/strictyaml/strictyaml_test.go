@@ -85,7 +85,7 @@ a.yaml:5: on must be true or false
 a.yaml:6: time must be a time, such as 90s or 10m
 a.yaml:7: texts must be a list
 a.yaml:9: there is no key "nmae" in part; did you mean "name"?
-a.yaml:11: there is no key "surprising" in each member of list; the keys are name
+a.yaml:11: there is no key "surprising" in a member of list; the keys are name
 a.yaml:12: files must have keys with values
 a.yaml:13: raw has no value; add one, or remove the key`
 	if got := strings.Join(lines, "\n"); got != want {

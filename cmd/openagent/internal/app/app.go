@@ -168,6 +168,8 @@ type Build struct {
 	trust      coding.Trust          // nil: a Truster of Ask and Tell
 	model      llm.Model             // nil: that of the provider
 	tools      []tool.Tool           // further ones
+	private    []string              // files and folders that the agent must not see
+	system     string                // replaces the instructions; "": those of the options
 }
 
 // New builds an App for a folder with configured options. It has no session.
@@ -222,7 +224,10 @@ func (s *App) build(ctx context.Context, h *cli.IO, b Build) error {
 		Warn: func(part coding.Part, err error) { b.warn(h, part, err) },
 		Hide: func(secret string) { h.Secrets = append(h.Secrets, secret) },
 	}
-	options.Agent.Permissions.Private = sessionstore.PasswordFiles(h, b.Sessions)
+	options.Agent.Permissions.Private = append(sessionstore.PasswordFiles(h, b.Sessions), b.private...)
+	if b.system != "" {
+		options.Agent.System = b.system
+	}
 	if !slices.Contains(b.Without, coding.Team) {
 		options.Builtins.Team = sessionstore.Team(b.Sessions)
 	}
