@@ -104,7 +104,7 @@ func run(ctx context.Context, h *cli.IO, o *options, args []string) error {
 	}
 	suite, err := eval.Load(args[0])
 	if err != nil {
-		return cli.Usagef("%w", err)
+		return mistakes{err}
 	}
 	if err := o.choose(suite); err != nil {
 		return err
@@ -128,6 +128,12 @@ func run(ctx context.Context, h *cli.IO, o *options, args []string) error {
 	}
 	return o.evaluate(ctx, h, e, format)
 }
+
+// mistakes are those of a suite, each on its line.
+type mistakes struct{ error }
+
+// ExitCode implements [cli.PageError].
+func (mistakes) ExitCode() int { return cli.ExitUsage }
 
 // evaluate runs the evaluation, shows the report, and writes it to files.
 func (o *options) evaluate(ctx context.Context, h *cli.IO, e *eval.Evaluation, format string) error {
