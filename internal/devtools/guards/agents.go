@@ -8,7 +8,8 @@ var agents = []Guard{
 		Edits: off("internal/subagents/policy.go",
 			"	if d := rules.Denies(&r); d != nil {\n		return *d\n	}",
 			""),
-		Tests: in("internal/subagents", "TestAbove"),
+		Tests:     in("internal/subagents", "TestAbove"),
+		Simulator: Silent,
 	},
 	{
 		Name:     "plan mode at every depth",
@@ -16,7 +17,8 @@ var agents = []Guard{
 		Edits: off("internal/subagents/policy.go",
 			"	if d := rules.Waits(&r); d != nil {\n		return *d\n	}",
 			""),
-		Tests: in("internal/subagents", "TestAbove"),
+		Tests:     in("internal/subagents", "TestAbove"),
+		Simulator: Silent,
 	},
 	{
 		Name:     "unreadable files at every depth",
@@ -32,7 +34,8 @@ var agents = []Guard{
 		Edits: off("internal/subagents/policy.go",
 			"	if d := s.own.Decide(r); d.Behavior != permission.Allowed {",
 			"	if d := s.own.Decide(r); d.Behavior != \"\" {"),
-		Tests: in("internal/subagents", "TestDenyOnly"),
+		Tests:     in("internal/subagents", "TestDenyOnly"),
+		Simulator: Silent,
 	},
 	{
 		Name:     "a child's hooks only restrict",
@@ -40,7 +43,8 @@ var agents = []Guard{
 		Edits: off("internal/subagents/policy.go",
 			"				o.Permission = permission.NoOpinion",
 			"				_ = o"),
-		Tests: in("internal/subagents", "TestRestrictHooks"),
+		Tests:     in("internal/subagents", "TestRestrictHooks"),
+		Simulator: Silent,
 	},
 	{
 		Name:     "a child's hooks add no allow rules",
@@ -56,6 +60,7 @@ var agents = []Guard{
 		Edits: off("internal/subagents/policy.go",
 			"	if strictness(above) > strictness(mode) {",
 			"	if strictness(above) < 0 {"),
-		Tests: in("internal/subagents", "TestStricter"),
+		Tests:     in("internal/subagents", "TestStricter"),
+		Simulator: Silent,
 	},
 }

@@ -8,7 +8,8 @@ var calls = []Guard{
 		Edits: off("internal/executor/authorize.go",
 			"	if d.Behavior == permission.Denied {\n		return d\n	}\n	if waits",
 			"	if waits"),
-		Tests: in("internal/executor", "TestHookAsksAboutWhatIsDenied"),
+		Tests:     in("internal/executor", "TestHookAsksAboutWhatIsDenied"),
+		Simulator: Silent,
 	},
 	{
 		Name:     "plan mode at the decision",
@@ -16,7 +17,8 @@ var calls = []Guard{
 		Edits: off("internal/executor/authorize.go",
 			"	if waits := rules.Waits(&about); waits != nil {",
 			"	if waits := rules.Waits(&about); waits != nil && mode == \"\" {"),
-		Tests: in(".", "TestPlanMode", "TestPlanModeAsksNothingInVain"),
+		Tests:     in(".", "TestPlanMode", "TestPlanModeAsksNothingInVain"),
+		Simulator: Silent,
 	},
 	{
 		Name:     "recheck: rules",
@@ -24,7 +26,8 @@ var calls = []Guard{
 		Edits: off("internal/executor/authorize.go",
 			"	if d := p.Denies(&about); d != nil {\n		return d\n	}\n	// Approval",
 			"	// Approval"),
-		Tests: also(in("internal/executor", "TestRecheck"), in(".", "TestChangedInput")),
+		Tests:     also(in("internal/executor", "TestRecheck"), in(".", "TestChangedInput")),
+		Simulator: Notices,
 	},
 	{
 		Name:     "recheck: plan mode",
@@ -32,7 +35,8 @@ var calls = []Guard{
 		Edits: off("internal/executor/authorize.go",
 			"	if d := p.Waits(&about); d != nil {\n		return d\n	}\n	if !exceedsApproved",
 			"	if !exceedsApproved"),
-		Tests: in("internal/executor", "TestRecheck"),
+		Tests:     in("internal/executor", "TestRecheck"),
+		Simulator: Silent,
 	},
 	{
 		Name:     "recheck: policies",
@@ -40,7 +44,8 @@ var calls = []Guard{
 		Edits: off("internal/executor/authorize.go",
 			"	if d := x.policyDecision(&about); says(d, permission.Denied) {\n		return d\n	}\n	if d := p.Denies",
 			"	if d := p.Denies"),
-		Tests: in(".", "TestPoliciesJudgeChangedInput"),
+		Tests:     in(".", "TestPoliciesJudgeChangedInput"),
+		Simulator: Silent,
 	},
 	{
 		Name:     "recheck: more than was approved",
@@ -48,7 +53,8 @@ var calls = []Guard{
 		Edits: off("internal/executor/authorize.go",
 			"	if !exceedsApproved(judged, &class) {",
 			"	if !exceedsApproved(judged, &class) || mode != \"\" {"),
-		Tests: in("internal/executor", "TestRecheck"),
+		Tests:     in("internal/executor", "TestRecheck"),
+		Simulator: Silent,
 	},
 	{
 		Name:     "recheck at the start",
@@ -65,7 +71,8 @@ var calls = []Guard{
 		Edits: off("internal/executor/authorize.go",
 			"		if again.Behavior == permission.Denied || class.ConfirmReason != \"\" && again.Behavior != permission.Allowed {",
 			"		if again.Behavior == permission.NoOpinion {"),
-		Tests: in("internal/executor", "TestCallbackChangesInputToDenied"),
+		Tests:     in("internal/executor", "TestCallbackChangesInputToDenied"),
+		Simulator: Silent,
 	},
 	{
 		Name:     "approval of a changed input",
@@ -73,7 +80,8 @@ var calls = []Guard{
 		Edits: off("internal/executor/authorize.go",
 			"		if again.Behavior == permission.Denied || class.ConfirmReason != \"\" && again.Behavior != permission.Allowed {",
 			"		if again.Behavior == permission.Denied {"),
-		Tests: in(".", "TestChangedInputNeedsApproval"),
+		Tests:     in(".", "TestChangedInputNeedsApproval"),
+		Simulator: Silent,
 	},
 	{
 		Name:     "tools that need approval",
@@ -81,7 +89,8 @@ var calls = []Guard{
 		Edits: off("internal/executor/authorize.go",
 			"	if class.ConfirmReason == \"\" {\n		return d\n	}\n	if d.Behavior == permission.Asked",
 			"	if mode != \"\" {\n		return d\n	}\n	if d.Behavior == permission.Asked"),
-		Tests: in("internal/executor", "TestRuleAllowsWhatAsks"),
+		Tests:     in("internal/executor", "TestRuleAllowsWhatAsks"),
+		Simulator: Notices,
 	},
 	{
 		Name:     "invalid input",
@@ -141,7 +150,8 @@ var calls = []Guard{
 		Edits: off("internal/executor/executor.go",
 			"	if j.Foreign {",
 			"	if j.Foreign && j.Call.ID == \"\" {"),
-		Tests: in("internal/executor", "TestApprovalsEnd"),
+		Tests:     in("internal/executor", "TestApprovalsEnd"),
+		Simulator: Notices,
 	},
 	{
 		Name:     "repaired input is judged",
@@ -205,7 +215,8 @@ var calls = []Guard{
 		Edits: off("internal/engine/calls_batch.go",
 			"	parts := c.parts\n	c.phase, c.parts = gathering, nil",
 			"	parts := c.parts\n	for i := range parts {\n		if parts[i].phase == proposed {\n			parts[i].phase = allowed\n		}\n	}\n	c.phase, c.parts = gathering, nil"),
-		Tests: in("internal/engine", "TestScenarios/batch"),
+		Tests:     in("internal/engine", "TestScenarios/batch"),
+		Simulator: Notices,
 	},
 	{
 		Name:     "no batch in a batch",
@@ -213,7 +224,8 @@ var calls = []Guard{
 		Edits: off("internal/engine/calls_batch.go",
 			"		if part.spec.Batch {\n			part.refuse",
 			"		if part.spec.Batch && part.id == \"\" {\n			part.refuse"),
-		Tests: in("internal/engine", "TestScenarios/batch"),
+		Tests:     in("internal/engine", "TestScenarios/batch"),
+		Simulator: Silent,
 	},
 	{
 		Name:     "calls of an answer",

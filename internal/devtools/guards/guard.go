@@ -80,7 +80,7 @@ func all() []area {
 		{"Models, servers and hosts", peers},
 		{"Serving sessions", server},
 		{"Many machines", many},
-		{"Memory and replays", learned},
+		{"Memory, evaluations and replays", learned},
 		{"Features together", together},
 		{"What attacks found", attacks},
 	}

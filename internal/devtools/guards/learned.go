@@ -1,6 +1,6 @@
 package main
 
-// learned are the guards of what agents learn, and of recorded sessions that are replayed.
+// learned are the guards of what agents learn, of evaluations, and of sessions that are replayed.
 var learned = []Guard{
 	{
 		Name:     "trust in entries",
@@ -153,6 +153,78 @@ var learned = []Guard{
 			" || hides != nil && hides(n.Store.File(e.ID)) {",
 			" {"),
 		Tests: in("memory", "TestList"),
+	},
+	{
+		Name:     "entries of a project in a coding agent",
+		Prevents: "A coding agent shows the model the entries of a project that nobody here has accepted.",
+		Edits: off("internal/coding/memory.go",
+			"	if err != nil || !yes {\n		return err\n	}\n	for",
+			"	if err != nil || !yes && len(found.Entries) == 0 {\n		return err\n	}\n	for"),
+		Tests: in("coder", "TestMemoryTrust"),
+	},
+	{
+		Name:     "entries without anybody who trusts",
+		Prevents: "A coding agent without a function for trust takes all entries for accepted.",
+		Edits: off("internal/coding/memory.go",
+			"	if known || trust == nil {\n		return known",
+			"	if known || trust == nil {\n		return true"),
+		Tests: in("coder", "TestMemoryTrust"),
+	},
+	{
+		Name:     "commands of an evaluation",
+		Prevents: "A command of a suite changes files outside of the folder of its trial.",
+		Edits: off("eval/place.go",
+			"		ws.Confine = box.Confiner()",
+			"		_ = box.Confiner()"),
+		Tests: in("eval", "TestSandbox"),
+	},
+	{
+		Name:     "permissions of a case",
+		Prevents: "The agent of a trial does what its case denies.",
+		Edits: off("eval/trial.go",
+			"	a.Permissions.Deny = append(a.Permissions.Deny[:len(a.Permissions.Deny):len(a.Permissions.Deny)], p.Case.Permissions.Deny...)\n",
+			""),
+		Tests: in("eval", "TestPermissions"),
+	},
+	{
+		Name:     "budget of an evaluation",
+		Prevents: "Trials that run at the same time cost more than the budget of the evaluation.",
+		Edits: off("eval/trial.go",
+			"			a.Quota = r.account\n",
+			"			_ = r.account\n"),
+		Tests: in("eval", "TestBudget"),
+	},
+	{
+		Name:     "budget of a judge",
+		Prevents: "A judge costs more than the budget of the evaluation.",
+		Edits: off("eval/judge.go",
+			"		a.Quota = p.account",
+			"		_ = p.account"),
+		Tests: in("eval", "TestJudgeBudget"),
+	},
+	{
+		Name:     "the work that a judge looks at",
+		Prevents: "A work writes its own rubric and score, because the judge cannot see where it ends.",
+		Edits: off("eval/judge.go",
+			"\"\\n\\nWork:\\n\"+string(data))",
+			"\"\\n\\nWork:\\n\"+t.Answer+string(data[:0]))"),
+		Tests: in("eval", "TestJudge"),
+	},
+	{
+		Name:     "limits of a trial",
+		Prevents: "Each prompt of a trial has the whole limit of the trial.",
+		Edits: off("eval/trial.go",
+			"	return b.Turns > 0 && t.Turns >= b.Turns || b.USD",
+			"	return b.USD"),
+		Tests: in("eval", "TestLimits"),
+	},
+	{
+		Name:     "links in the folder of a trial",
+		Prevents: "A grader reads a file elsewhere through a link that the agent has made.",
+		Edits: off("eval/graders.go",
+			"	data, whole, err := plainfile.Read(root, filepath.FromSlash(path), maxGraded)",
+			"	whole := true\n	data, err := plainfile.ReadFile(filepath.Join(p.Dir, filepath.FromSlash(path)), maxGraded)"),
+		Tests: in("eval", "TestGraders"),
 	},
 	{
 		Name:     "tools in a replay",

@@ -8,7 +8,8 @@ var limits = []Guard{
 		Edits: off("internal/engine/budget.go",
 			"return b.run.turns + b.run.below + b.agents.turns() }",
 			"return b.run.turns }"),
-		Tests: in(".", "TestLimitsHoldForTheTree"),
+		Tests:     in(".", "TestLimitsHoldForTheTree"),
+		Simulator: Silent,
 	},
 	{
 		Name:     "ceiling of turns",
@@ -16,7 +17,8 @@ var limits = []Guard{
 		Edits: off("internal/engine/budget.go",
 			"	case l.Turns > 0 && b.turnsOfTree() >= l.Turns, l.OwnTurns > 0 && b.run.turns >= l.OwnTurns:",
 			"	case l.Turns < 0, l.OwnTurns > 0 && b.run.turns >= l.OwnTurns:"),
-		Tests: in("internal/engine", "TestScenarios/limits"),
+		Tests:     in("internal/engine", "TestScenarios/limits"),
+		Simulator: Notices,
 	},
 	{
 		Name:     "an agent's own ceiling of turns",
@@ -24,7 +26,8 @@ var limits = []Guard{
 		Edits: off("internal/engine/budget.go",
 			", l.OwnTurns > 0 && b.run.turns >= l.OwnTurns:",
 			":"),
-		Tests: in("internal/engine", "TestScenarios/ownturns"),
+		Tests:     in("internal/engine", "TestScenarios/ownturns"),
+		Simulator: Silent,
 	},
 	{
 		Name:     "ceiling of model calls",
@@ -32,7 +35,8 @@ var limits = []Guard{
 		Edits: off("internal/engine/budget.go",
 			"	case l.ModelCalls > 0 && b.modelCalls() >= l.ModelCalls:\n		return event.MaxModelCalls",
 			"	case l.ModelCalls < 0:\n		return event.MaxModelCalls"),
-		Tests: in("internal/engine", "TestScenarios/limits"),
+		Tests:     in("internal/engine", "TestScenarios/limits"),
+		Simulator: Notices,
 	},
 	{
 		Name:     "budget before each call",
@@ -40,7 +44,8 @@ var limits = []Guard{
 		Edits: off("internal/engine/budget.go",
 			"		if left < 0 || tokens < minOutput+thinking && tokens < output {",
 			"		if left < -1e9 {"),
-		Tests: in("internal/engine", "TestScenarios/budget"),
+		Tests:     in("internal/engine", "TestScenarios/budget"),
+		Simulator: Silent,
 	},
 	{
 		Name:     "output bounded by the budget",
@@ -48,7 +53,8 @@ var limits = []Guard{
 		Edits: off("internal/engine/budget.go",
 			"			tokens = int(left / out)\n		}\n		if left < 0 || tokens < minOutput+thinking && tokens < output {",
 			"			_ = out\n		}\n		if left < 0 || tokens < minOutput+thinking && tokens < output {"),
-		Tests: in("internal/engine", "TestScenarios/bound", "TestScenarios/budget"),
+		Tests:     in("internal/engine", "TestScenarios/bound", "TestScenarios/budget"),
+		Simulator: Silent,
 	},
 	{
 		Name:     "reservations of agents at work",
@@ -56,7 +62,8 @@ var limits = []Guard{
 		Edits: off("internal/engine/budget.go",
 			"		sum = plus(sum, b.agents.list[i].ReservedUSD)",
 			"		_ = i"),
-		Tests: in("internal/engine", "TestScenarios/agentreserve"),
+		Tests:     in("internal/engine", "TestScenarios/agentreserve"),
+		Simulator: Silent,
 	},
 	{
 		Name:     "models without a price",
@@ -72,7 +79,8 @@ var limits = []Guard{
 		Edits: off("internal/subagents/limits.go",
 			"		start.ReservedUSD, start.ModelCalls = Least(own.USD, share.USD), Least(own.ModelCalls, share.ModelCalls)",
 			"		start.ReservedUSD, start.ModelCalls = own.USD, Least(own.ModelCalls, share.ModelCalls)"),
-		Tests: in("internal/subagents", "TestReserve"),
+		Tests:     in("internal/subagents", "TestReserve"),
+		Simulator: Silent,
 	},
 	{
 		Name:     "no agent without a budget",
@@ -80,7 +88,8 @@ var limits = []Guard{
 		Edits: off("internal/subagents/limits.go",
 			"		if !left {\n			return false, false, false\n		}",
 			"		_ = left"),
-		Tests: in("internal/subagents", "TestReserve"),
+		Tests:     in("internal/subagents", "TestReserve"),
+		Simulator: Notices,
 	},
 	{
 		Name:     "time limit of a run",
@@ -120,7 +129,8 @@ var limits = []Guard{
 		Edits: off("internal/driver/effects.go",
 			"	if r.Commit(intents...) != nil {\n		return nil, true\n	}",
 			"	r.Commit(intents...)"),
-		Tests: in("internal/driver", "TestNothingRunsWithoutARecord"),
+		Tests:     in("internal/driver", "TestNothingRunsWithoutARecord"),
+		Simulator: Silent,
 	},
 	{
 		Name:     "starts on disk before calls",
@@ -128,7 +138,8 @@ var limits = []Guard{
 		Edits: off("internal/driver/commit.go",
 			"		return !ok || !r.conv.State.Call(start.Call).Traits.ReadOnly",
 			"		return !ok && start.Call == \"\""),
-		Tests: in("internal/driver", "TestSync"),
+		Tests:     in("internal/driver", "TestSync"),
+		Simulator: Silent,
 	},
 	{
 		Name:     "prompts on disk before the run",
@@ -136,7 +147,8 @@ var limits = []Guard{
 		Edits: off("internal/fact/table.go",
 			"	{\"\", event.UserMessage{}, SyncNow},",
 			"	{\"\", event.UserMessage{}, SyncLater},"),
-		Tests: in(".", "TestSync"),
+		Tests:     in(".", "TestSync"),
+		Simulator: Silent,
 	},
 	{
 		Name:     "nothing starts for a caller that is gone",

@@ -68,7 +68,8 @@ var rules = []Guard{
 		Edits: off("internal/rules/compiled.go",
 			"	if mode == Plan && about.waits(why) {",
 			"	if mode == Plan && about.waits(\"\") {"),
-		Tests: in("internal/rules", "TestMatrix"),
+		Tests:     in("internal/rules", "TestMatrix"),
+		Simulator: Silent,
 	},
 	{
 		Name:     "plan mode cannot be lifted by an answer",
@@ -76,7 +77,8 @@ var rules = []Guard{
 		Edits: off("internal/rules/compiled.go",
 			"		if why := about.whyChanges(c); about.waits(why) {\n			return planned(Denied",
 			"		if why := about.whyChanges(c); about.waits(why) && c.bound == \"-\" {\n			return planned(Denied"),
-		Tests: in("internal/executor", "TestRecheck"),
+		Tests:     in("internal/executor", "TestRecheck"),
+		Simulator: Notices,
 	},
 	{
 		Name:     "mode dontAsk",
@@ -84,7 +86,8 @@ var rules = []Guard{
 		Edits: off("internal/rules/compiled.go",
 			"	if d.Behavior == Asked {\n		d.Behavior = Denied",
 			"	if d.Behavior == \"\" {\n		d.Behavior = Denied"),
-		Tests: in("internal/rules", "TestModes"),
+		Tests:     in("internal/rules", "TestModes"),
+		Simulator: Silent,
 	},
 	{
 		Name:     "rules of a parent",
@@ -92,7 +95,8 @@ var rules = []Guard{
 		Edits: off("internal/rules/compiled.go",
 			"		if bound := ceiling.decide(about); bound.Behavior != Allowed && (bound.Behavior == Denied || d.Behavior == Allowed) {",
 			"		if bound := ceiling.decide(about); bound.Behavior == \"\" {"),
-		Tests: in("internal/rules", "TestMatrixOfChildren"),
+		Tests:     in("internal/rules", "TestMatrixOfChildren"),
+		Simulator: Silent,
 	},
 	{
 		Name:     "unreadable files in searches",

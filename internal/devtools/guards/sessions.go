@@ -28,7 +28,8 @@ var sessions = []Guard{
 		Edits: off("session/journal.go",
 			"	case now.Size() != l.size:",
 			"	case now.Size() < 0:"),
-		Tests: in("session", "TestFence/journal_longer", "TestFence/journal_shorter"),
+		Tests:     in("session", "TestFence/journal_longer", "TestFence/journal_shorter"),
+		Simulator: Silent,
 	},
 	{
 		Name:     "journal still there",
@@ -36,7 +37,8 @@ var sessions = []Guard{
 		Edits: off("session/journal.go",
 			"	case errors.Is(err, fs.ErrNotExist), err == nil && !safefile.SameFile(now, l.info):",
 			"	case errors.Is(err, fs.ErrNotExist):\n		return nil\n	case errors.Is(err, ErrLost):"),
-		Tests: in("session", "TestFence/journal_removed", "TestFence/journal_replaced"),
+		Tests:     in("session", "TestFence/journal_removed", "TestFence/journal_replaced"),
+		Simulator: Silent,
 	},
 	{
 		Name:     "torn record cut off",
@@ -44,7 +46,8 @@ var sessions = []Guard{
 		Edits: off("session/journal.go",
 			"	if l.torn = l.info.Size() - l.size; l.torn > 0 {",
 			"	if l.torn = l.info.Size() - l.size; l.torn < 0 {"),
-		Tests: in("session", "TestCutAnywhere"),
+		Tests:     in("session", "TestCutAnywhere"),
+		Simulator: Notices,
 	},
 	{
 		Name:     "torn record kept",
@@ -60,7 +63,8 @@ var sessions = []Guard{
 		Edits: off("session/scanner.go",
 			"	if string(rest[:n]) != begin[:n] || bytes.IndexByte(rest, 0) >= 0 {",
 			"	if n < 0 {"),
-		Tests: in("session", "TestDamagedEnd"),
+		Tests:     in("session", "TestDamagedEnd"),
+		Simulator: Silent,
 	},
 	{
 		Name:     "altered newline",
@@ -96,7 +100,8 @@ var sessions = []Guard{
 			`	if sync && l.file == nil {
 		return l.file.Sync()
 	}`),
-		Tests: in("session", "TestSyncBeforeAcknowledging"),
+		Tests:     in("session", "TestSyncBeforeAcknowledging"),
+		Simulator: Notices,
 	},
 	{
 		Name:     "sync of what the last writer left",
@@ -104,7 +109,8 @@ var sessions = []Guard{
 		Edits: off("session/journal.go",
 			"	return l.file.Sync()\n}\n\n// writeSummary",
 			"	return nil\n}\n\n// writeSummary"),
-		Tests: in("session", "TestSyncBeforeAcknowledging"),
+		Tests:     in("session", "TestSyncBeforeAcknowledging"),
+		Simulator: Silent,
 	},
 	{
 		Name:     "nothing after a failed write",
@@ -112,7 +118,8 @@ var sessions = []Guard{
 		Edits: off("session/journal.go",
 			"		l.err = &brokenError{path: l.path, err: err}\n		return l.err",
 			"		return &brokenError{path: l.path, err: err}"),
-		Tests: in("session", "TestDiskFailures"),
+		Tests:     in("session", "TestDiskFailures"),
+		Simulator: Silent,
 	},
 	{
 		Name:     "half a write taken back",
@@ -120,7 +127,8 @@ var sessions = []Guard{
 		Edits: off("session/journal.go",
 			"				_ = l.cut() // else the next one to open the session does it",
 			"				_ = n // else the next one to open the session does it"),
-		Tests: in("session", "TestHalfAWriteIsTakenBack"),
+		Tests:     in("session", "TestHalfAWriteIsTakenBack"),
+		Simulator: Silent,
 	},
 	{
 		Name:     "newer version of a journal",

@@ -24,7 +24,8 @@ var together = []Guard{
 		Edits: off("subagent_stop.go",
 			"		return f.Reason != event.Suspended",
 			"		return false"),
-		Tests: in(".", "TestInterruptEndsAgents"),
+		Tests:     in(".", "TestInterruptEndsAgents"),
+		Simulator: Silent,
 	},
 	{
 		Name:     "a change of mode reaches agents at work",
@@ -32,7 +33,8 @@ var together = []Guard{
 		Edits: off("subagent_stop.go",
 			"	return subagents.Stricter(mode, a.parentLink.parent.currentMode())",
 			"	return subagents.Stricter(mode, \"\")"),
-		Tests: in(".", "TestModeHoldsForWorkingAgents"),
+		Tests:     in(".", "TestModeHoldsForWorkingAgents"),
+		Simulator: Silent,
 	},
 	{
 		Name:     "a sub-agent's deferred question suspends the tree",
