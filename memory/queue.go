@@ -83,7 +83,7 @@ func (s *Store) Queued() ([]string, error) {
 }
 
 // ReviewQueued reviews the sessions that are noted, one after the other, and calls done with each
-// outcome. A session that does not exist any more is taken off the list, and so is one that was
+// outcome. It does nothing while another process reviews them. A session that does not exist any more is taken off the list, and so is one that was
 // reviewed. One whose review failed stays for the next time.
 func (r *Reviewer) ReviewQueued(ctx context.Context, done func(*Review, error)) error {
 	if r.Memory == nil || len(r.Memory.Stores) == 0 {
@@ -91,12 +91,24 @@ func (r *Reviewer) ReviewQueued(ctx context.Context, done func(*Review, error)) 
 	}
 	store := r.Memory.Stores[0].Store
 	ids, err := store.Queued()
-	if err != nil {
+	if err != nil || len(ids) == 0 {
 		return err
 	}
+	lock, err := safefile.Open(filepath.Join(store.Path(), queueName, lockName), os.O_RDWR|os.O_CREATE)
+	if err != nil {
+		return fmt.Errorf("locking the sessions to review: %w", err)
+	}
+	defer lock.Close()
+	if ours, err := safefile.TryLock(lock, safefile.Exclusive); err != nil || !ours {
+		return err
+	}
+	defer safefile.Unlock(lock)
 	for _, id := range ids {
 		if ctx.Err() != nil {
 			return context.Cause(ctx)
+		}
+		if r.Skip != nil && r.Skip(id) {
+			continue
 		}
 		review, err := r.Review(ctx, id)
 		if err == nil || errors.Is(err, session.ErrNotFound) {

@@ -43,6 +43,9 @@ type Reviewer struct {
 	// Skills, unless nil, gets proposals about skills from the same answer of the model. Without Memory
 	// a review is about skills alone, and a session may be reviewed again.
 	Skills SkillReview
+	// Skip, unless nil, reports that a session of the queue is not reviewed now, such as one
+	// that is open.
+	Skip func(session string) bool
 }
 
 // A Review is the outcome of the review of a session.
@@ -150,7 +153,7 @@ func (r *Reviewer) Review(ctx context.Context, id string) (*Review, error) {
 	if store == nil {
 		return out, nil
 	}
-	_, err = store.apply(ctx, Change{Reason: Reason{By: "review", Why: "session " + id}, Reviewed: mark}, func(d *draft) error {
+	_, err = store.apply(ctx, Change{Reason: Reason{By: "review", Why: "session " + id + out.cost()}, Reviewed: mark}, func(d *draft) error {
 		for i := range out.Proposals {
 			if err := r.take(d, record, &out.Proposals[i]); err != nil {
 				out.Proposals[i].Refused = err.Error()
@@ -159,6 +162,14 @@ func (r *Reviewer) Review(ctx context.Context, id string) (*Review, error) {
 		return nil
 	})
 	return out, err
+}
+
+// cost tells the cost of a review, for the record of changes.
+func (r *Review) cost() string {
+	if r.CostUSD == nil {
+		return ""
+	}
+	return fmt.Sprintf(", $%.4f", *r.CostUSD)
 }
 
 // ask lets the model propose.

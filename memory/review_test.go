@@ -188,3 +188,34 @@ func TestQueue(t *testing.T) {
 		}
 	}
 }
+
+// A session that is open stays in the queue. While one process reviews, another does nothing.
+func TestQueueOfOthers(t *testing.T) {
+	store := session.Memory()
+	kept := memory.Open(t.TempDir(), memory.ProjectFolder)
+	other := &memory.Reviewer{Memory: &memory.Memory{Stores: []memory.Named{{Name: "project", Store: memory.Open(t.TempDir(), memory.ProjectFolder)}}}}
+	r := &memory.Reviewer{Memory: &memory.Memory{Stores: []memory.Named{{Name: "project", Store: kept}}}, Sessions: store, Skip: func(id string) bool { return id == "open" }}
+	r.Model = &llmtest.Model{Rule: func(*llmtest.Request, int) llmtest.Step {
+		*other = *r // another process with the same folder
+		if err := other.ReviewQueued(t.Context(), func(*memory.Review, error) { t.Error("two review at once") }); err != nil {
+			t.Error(err)
+		}
+		return proposals()
+	}}
+	for _, id := range []string{"one", "open"} {
+		recorded(t, store, id, "Go.", "page")
+		if _, err := r.Hook().Func(t.Context(), &hook.Input{Event: hook.SessionEnd, Session: id}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := r.ReviewQueued(t.Context(), func(_ *memory.Review, err error) {
+		if err != nil {
+			t.Error(err)
+		}
+	}); err != nil {
+		t.Fatal(err)
+	}
+	if ids, err := kept.Queued(); err != nil || !slices.Equal(ids, []string{"open"}) {
+		t.Errorf("%v, %v", ids, err)
+	}
+}

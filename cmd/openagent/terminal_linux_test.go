@@ -59,7 +59,7 @@ func sitWide(t *testing.T, server *llmtest.Server, dir string, env, args []strin
 	}
 	cmd := exec.Command(path, args...)
 	cmd.Dir = dir
-	cmd.Env = append([]string{"PATH=" + os.Getenv("PATH"), "HOME=" + t.TempDir(), "TERM=xterm", "ANTHROPIC_API_KEY=sk-test-SECRETSECRET",
+	cmd.Env = append([]string{"PATH=" + os.Getenv("PATH"), "HOME=" + t.TempDir(), "TERM=xterm", "CI=true", "ANTHROPIC_API_KEY=sk-test-SECRETSECRET",
 		"ANTHROPIC_BASE_URL=" + server.URL, "GOCOVERDIR=" + os.Getenv("GOCOVERDIR"), "GORACE=" + quickEnd}, env...)
 	cmd.Stdin, cmd.Stdout, cmd.Stderr = terminal, terminal, terminal
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true, Setctty: true}

@@ -33,7 +33,7 @@ func tmuxed(t *testing.T, home string, w, h int, server *llmtest.Server, args st
 }
 
 func uiEnv(home string, server *llmtest.Server) []string {
-	return []string{"HOME=" + home, "ANTHROPIC_API_KEY=sk-test-SECRETSECRET", "ANTHROPIC_BASE_URL=" + server.URL,
+	return []string{"HOME=" + home, "CI=true", "ANTHROPIC_API_KEY=sk-test-SECRETSECRET", "ANTHROPIC_BASE_URL=" + server.URL,
 		"GOCOVERDIR=" + os.Getenv("GOCOVERDIR"), "GORACE=" + quickEnd}
 }
 

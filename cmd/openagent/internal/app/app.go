@@ -81,6 +81,12 @@ func Open(ctx context.Context, h *cli.IO, o *settings.Options, ask AskFunc, host
 			return nil, err
 		}
 	}
+	if here {
+		if err := s.offerMemory(ctx, h, b.Sessions, dir); err != nil {
+			return nil, err
+		}
+		o = s.Options
+	}
 	if here || o.Input == cli.FormatStream && !o.Driven() {
 		b.ServerWait = -1 // later prompts can use the servers
 	}
@@ -249,6 +255,7 @@ func (s *App) build(ctx context.Context, h *cli.IO, b Build) error {
 	if s.Coder, err = coding.New(ctx, options); err != nil {
 		return openError(ctx, err)
 	}
+	s.queueReviews(b.Sessions)
 	for _, d := range s.Coder.Definitions {
 		if d.From == "options" {
 			d.From = optionsSource

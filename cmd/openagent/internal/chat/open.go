@@ -25,7 +25,12 @@ func (c *Chat) open(ctx context.Context) error {
 	mode := cmp.Or(past.Mode, permission.Mode(c.s.Options.Mode), permission.Default)
 	c.slash.Mode.Store(mode)
 	c.post(c.facts(mode))
-	c.endBackground = automation.StartBackground(ctx, c.h, c.s, func(line string) { c.say(ui.DimLine, text.Runes(c.h.OneLine(line), 400)) })
+	report := func(line string) { c.say(ui.DimLine, text.Runes(c.h.OneLine(line), 400)) }
+	endJobs, endReviews := automation.StartBackground(ctx, c.h, c.s, report), c.s.StartReviews(ctx, report)
+	c.endBackground = func() {
+		endReviews()
+		endJobs()
+	}
 	return nil
 }
 

@@ -2,11 +2,10 @@ package settings
 
 import "github.com/openagent-go/agent/memory"
 
-// MemoryKey is the setting that switches the memory on.
-const MemoryKey = "memory.enabled"
-
+// The settings of the memory.
 const (
-	reviewKey       = "memory.review"
+	MemoryKey       = "memory.enabled"
+	ReviewKey       = "memory.review"
 	memoryBudgetKey = "memory.budget"
 )
 
@@ -21,7 +20,7 @@ func (o *Options) Memory() *memory.Memory {
 }
 
 // Reviews reports whether sessions are to be reviewed.
-func (o *Options) Reviews() bool { return o.Memory() != nil && o.switched(reviewKey) }
+func (o *Options) Reviews() bool { return o.Memory() != nil && o.switched(ReviewKey) }
 
 // switched reports whether a setting is true.
 func (o *Options) switched(key string) bool {

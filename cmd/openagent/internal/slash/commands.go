@@ -53,6 +53,7 @@ var List = []Info{
 	{"agents", "", "list running sub-agents and all definitions; /agents stop ID|NAME|all stops them"},
 	{"jobs", "", "list background commands; /jobs stop ID|all stops them"},
 	{"skills", "", "list the skills; /NAME [ARGUMENTS] runs one"},
+	{"memory", "[ID]", "list what agents learned, or show one entry; /memory accept|reject|retire ID decides about it"},
 	{"cost", "", "show the cost of this conversation by model, agent and tool"},
 	{"context", "", "show what fills the model's context"},
 	{"compact", "[WORDS]", "summarise the conversation to free context; WORDS tell the model what to keep"},
@@ -143,6 +144,8 @@ func (c *Commands) Run(ctx context.Context, line string) {
 		err = c.agents(strings.Fields(arg))
 	case "/jobs":
 		err = c.jobs(ctx, strings.Fields(arg))
+	case "/memory":
+		err = c.memory(ctx, strings.Fields(arg))
 	case "/live":
 		err = c.live(ctx, strings.Fields(arg))
 	case "/share":

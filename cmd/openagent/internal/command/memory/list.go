@@ -1,13 +1,12 @@
 package memory
 
 import (
-	"cmp"
 	"fmt"
 	"strings"
 	"time"
 
+	"github.com/openagent-go/agent/cmd/openagent/internal/app"
 	"github.com/openagent-go/agent/cmd/openagent/internal/cli"
-	"github.com/openagent-go/agent/internal/terminal"
 	"github.com/openagent-go/agent/internal/text"
 	"github.com/openagent-go/agent/memory"
 )
@@ -30,10 +29,10 @@ type entryJSON struct {
 	File           string       `json:"file"`
 }
 
-func entryOf(e kept) entryJSON {
-	out := entryJSON{ID: e.ID, Store: e.store.Name, Kind: e.Kind, State: e.State, Title: e.Title, Text: e.Text,
+func entryOf(e app.KeptEntry) entryJSON {
+	out := entryJSON{ID: e.ID, Store: e.Store.Name, Kind: e.Kind, State: e.State, Title: e.Title, Text: e.Text,
 		Confirmations: e.Confirmations, Contradictions: e.Contradictions, Replaces: e.Replaces, Retires: e.Retires,
-		Suspicious: memory.Suspicious(e.Title + "\n" + e.Text), File: e.store.Store.File(e.ID)}
+		Suspicious: memory.Suspicious(e.Title + "\n" + e.Text), File: e.Store.Store.File(e.ID)}
 	for _, from := range e.Evidence {
 		out.Evidence = append(out.Evidence, from.String())
 	}
@@ -44,7 +43,7 @@ func entryOf(e kept) entryJSON {
 }
 
 func listEntries(h *cli.IO, o *memoryOptions, stores []memory.Named) error {
-	list, err := entries(h, stores)
+	list, err := app.MemoryEntries(h, stores)
 	if err != nil {
 		return err
 	}
@@ -60,7 +59,7 @@ func listEntries(h *cli.IO, o *memoryOptions, stores []memory.Named) error {
 				waiting++
 			}
 			out = append(out, entryOf(e))
-			rows = append(rows, []string{e.ID, string(e.Kind), string(e.State), e.store.Name, text.Runes(e.Title, 80)})
+			rows = append(rows, []string{e.ID, string(e.Kind), string(e.State), e.Store.Name, text.Runes(e.Title, 80)})
 		}
 	}
 	if o.format == cli.FormatJSON {
@@ -87,18 +86,18 @@ func waits(n int) string {
 }
 
 func showEntry(h *cli.IO, o *memoryOptions, stores []memory.Named, id string) error {
-	e, err := find(h, stores, id)
+	e, err := app.FindEntry(h, stores, id)
 	if err != nil {
 		return err
 	}
 	if o.format == cli.FormatJSON {
 		return h.WriteList(o.format, entryOf(e), "", nil)
 	}
-	return h.Show(block(h, e))
+	return h.Show(app.EntryText(h, e))
 }
 
 func showPending(h *cli.IO, o *memoryOptions, stores []memory.Named) error {
-	list, err := entries(h, stores)
+	list, err := app.MemoryEntries(h, stores)
 	if err != nil {
 		return err
 	}
@@ -107,7 +106,7 @@ func showPending(h *cli.IO, o *memoryOptions, stores []memory.Named) error {
 	for _, e := range list {
 		if e.State == memory.Candidate {
 			out = append(out, entryOf(e))
-			blocks = append(blocks, block(h, e))
+			blocks = append(blocks, app.EntryText(h, e))
 		}
 	}
 	if o.format == cli.FormatJSON {
@@ -122,36 +121,4 @@ func showPending(h *cli.IO, o *memoryOptions, stores []memory.Named) error {
 	}
 	h.Warn("decide with openagent memory accept ID… or openagent memory reject ID…")
 	return nil
-}
-
-// block shows an entry to a person, whole.
-func block(h *cli.IO, e kept) string {
-	var b strings.Builder
-	line := func(name, text string) {
-		if text != "" {
-			fmt.Fprintf(&b, "%-12s%s\n", name, h.OneLine(text))
-		}
-	}
-	j := entryOf(e)
-	line("entry", e.ID)
-	line("title", e.Title)
-	line("kind", string(e.Kind)+" of the "+e.store.Name)
-	line("state", string(e.State))
-	line("learned in", strings.Join(j.Evidence, ", "))
-	if e.Confirmations+e.Contradictions > 0 {
-		line("confirmed", fmt.Sprintf("%s; the work agreed %s, and not %s", cmp.Or(j.Confirmed, "never"), cli.Plural(e.Confirmations, "time"), cli.Plural(e.Contradictions, "time")))
-	}
-	line("replaces", e.Replaces)
-	line("retires", e.Retires)
-	line("file", j.File)
-	line("warning", j.Suspicious)
-	for _, word := range terminal.Lookalikes(e.Title + "\n" + e.Text) {
-		line("warning", "it is not what it looks like: "+h.Visible(word))
-	}
-	if e.Text != "" {
-		for _, l := range strings.Split(e.Text, "\n") {
-			fmt.Fprintf(&b, "    %s\n", h.Visible(l))
-		}
-	}
-	return b.String()
 }

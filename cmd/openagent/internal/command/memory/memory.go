@@ -7,8 +7,8 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"strings"
 
+	"github.com/openagent-go/agent/cmd/openagent/internal/app"
 	"github.com/openagent-go/agent/cmd/openagent/internal/cli"
 	"github.com/openagent-go/agent/cmd/openagent/internal/settings"
 	"github.com/openagent-go/agent/internal/coding"
@@ -68,6 +68,13 @@ func Command(h *cli.IO) cli.Command {
 				func(ctx context.Context, stores []memory.Named, args []string) error {
 					return undo(ctx, h, o, stores, args)
 				}),
+			verb(o.Flags().Named("max-budget-usd", "provider", "base-url", "session-dir", "store", "settings", "setting-sources", "log-level"),
+				cli.Command{Name: "review", Args: "[SESSION…]", MaxArgs: cli.AnyCount, Summary: "Let the small model propose entries from sessions",
+					Details:  "Without a SESSION it reviews those that have ended since reviews were switched on (memory.review).\n",
+					Examples: []string{"openagent memory review", "openagent memory review 01J9ZQ --max-budget-usd 0.10"}},
+				func(ctx context.Context, stores []memory.Named, args []string) error {
+					return review(ctx, h, o, stores, args)
+				}),
 			verb(cli.Flags{{Name: "limit", Arg: "N", Help: "number of changes to show (default 20)", Set: cli.Count(&o.limit)}},
 				cli.Command{Name: "log", Summary: "List the changes, the latest first", Examples: []string{"openagent memory log"}},
 				func(_ context.Context, stores []memory.Named, _ []string) error { return listChanges(h, o, stores) }),
@@ -106,69 +113,11 @@ func (o *memoryOptions) stores(h *cli.IO) ([]memory.Named, error) {
 	return stores, nil
 }
 
-// A kept is an entry and its store.
-type kept struct {
-	store memory.Named
-	*memory.Entry
-}
-
-// entries returns the entries of the stores. It warns of files that are none.
-func entries(h *cli.IO, stores []memory.Named) ([]kept, error) {
-	var list []kept
-	for _, n := range stores {
-		found, problems, err := n.Store.Entries()
-		if err != nil {
-			return nil, cli.Usagef("%w", err)
-		}
-		for _, p := range problems {
-			h.Warn("%v", p)
-		}
-		for _, e := range found {
-			list = append(list, kept{n, e})
-		}
-	}
-	return list, nil
-}
-
-// find returns the entry that an id or the beginning of one names.
-func find(h *cli.IO, stores []memory.Named, id string) (kept, error) {
-	list, err := entries(h, stores)
-	if err != nil {
-		return kept{}, err
-	}
-	var found []kept
-	for _, e := range list {
-		if e.ID == id {
-			found = append(found, e)
-		}
-	}
-	if len(found) == 0 && id != "" {
-		for _, e := range list {
-			if strings.HasPrefix(e.ID, id) {
-				found = append(found, e)
-			}
-		}
-	}
-	switch {
-	case len(found) == 0:
-		return kept{}, cli.Usagef("there is no entry %s; openagent memory list --all shows all", cli.Clip(id))
-	case len(found) > 1 && found[0].ID == found[1].ID:
-		return kept{}, cli.Usagef("the project and you have an entry %s; add --project or --user", found[0].ID)
-	case len(found) > 1:
-		var ids []string
-		for _, e := range found {
-			ids = append(ids, e.ID)
-		}
-		return kept{}, cli.Usagef("%s is the beginning of %d entries; write more of one: %s", cli.Clip(id), len(ids), strings.Join(ids, ", "))
-	}
-	return found[0], nil
-}
-
 // failed returns the user's version of an error from changing an entry.
-func failed(ctx context.Context, e kept, err error) error {
+func failed(ctx context.Context, e app.KeptEntry, err error) error {
 	switch {
 	case errors.Is(err, memory.ErrSuspicious):
-		return cli.Usagef("%w; if it is harmless, say it in other words in %s", err, e.store.Store.File(e.ID))
+		return cli.Usagef("%w; if it is harmless, say it in other words in %s", err, e.Store.Store.File(e.ID))
 	case errors.Is(err, memory.ErrUnknown):
 		return cli.Usagef("%w", err)
 	case err != nil:
