@@ -51,9 +51,9 @@ func (r *Report) watchKeyCommand(s *app.App) {
 	if r.put == nil || s.Provider.OnKeyCommand == nil {
 		return
 	}
-	put := r.put // for goroutines: lines about past facts are held back elsewhere
+	put, id, simulated := r.put, r.Session, r.simulated // it is called from other goroutines
 	s.Provider.OnKeyCommand.Store(new(func(ended bool, err error) {
-		l := authLine{Type: "auth_status", Running: !ended, Output: []string{}, Origin: r.NewOrigin("")}
+		l := authLine{Type: "auth_status", Running: !ended, Output: []string{}, Origin: Origin{UUID: session.NewID(), SessionID: id, Simulated: simulated}}
 		if err != nil {
 			l.Error = err.Error()
 		}

@@ -195,3 +195,15 @@ scenario('server asked about', { steps: [{ text: 'one' }, call('mcp__box__echo',
   assert.equal(r.got[0].warning, undefined)
   assert.match(r.got[1].warning, /typo/)
 })
+scenario('suggestions, summaries and local commands', { steps: [call('Glob', { pattern: '*' }, 'g1'), { text: 'one' }, { text: 'two' }, { text: 'Run the tests' }], requests: 4 }, async () => {
+  const p = input('hi')
+  let results = 0
+  const r = await ask(p.stream, { promptSuggestions: true, env: { ...process.env, CLAUDE_CODE_EMIT_TOOL_USE_SUMMARIES: '1' } }, m => {
+    if (m.type === 'prompt_suggestion') p.end()
+    if (m.type === 'result' && results++ < 2) p.send(results === 1 ? '/cost' : 'again')
+  })
+  succeeded(r, 'two')
+  assert.deepEqual(r.of('prompt_suggestion').map(m => m.suggestion), ['Run the tests'])
+  assert.deepEqual(r.of('tool_use_summary').map(m => [m.summary, m.preceding_tool_use_ids]), [['Glob', ['g1']]])
+  assert.match(r.of('system', 'local_command_output')[0].content, /for 1 prompts/)
+})
