@@ -3,6 +3,7 @@
 package app
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -176,6 +177,7 @@ type Build struct {
 	tools      []tool.Tool           // further ones
 	private    []string              // files and folders that the agent must not see
 	system     string                // replaces the instructions; "": those of the options
+	sandbox    coding.Sandbox        // "": as the settings say
 }
 
 // New builds an App for a folder with configured options. It has no session.
@@ -221,7 +223,7 @@ func (s *App) build(ctx context.Context, h *cli.IO, b Build) error {
 		Minimal:    o.Minimal,
 		Quotas:     sessionstore.Quotas(b.Sessions),
 		OpenModels: s.opener(h), AppendSystem: more,
-		Sandbox: coding.FromSettings, Settings: o.Settings, Builtins: s.builtins(h), Person: b.Person,
+		Sandbox: cmp.Or(b.sandbox, coding.FromSettings), Settings: o.Settings, Builtins: s.builtins(h), Person: b.Person,
 		Trust: b.trust, Without: b.Without, Layers: o.Scopes(),
 		Memory:  o.Memory(),
 		Plugins: o.Plugins, Definitions: json.RawMessage(o.Agents), RunAs: o.Agent,

@@ -16,6 +16,7 @@ type Trial struct {
 	Model   llm.Model // answers in the place of the provider's; nil: that of the options
 	Private []string  // files and folders that the agent must not see
 	System  string    // replaces the instructions, unless empty
+	Confine bool      // commands run in the sandbox, and need no permission for it
 }
 
 // OpenTrial builds the agent of a trial, which no person watches. It has no session.
@@ -35,8 +36,11 @@ func OpenTrial(ctx context.Context, h *cli.IO, o *settings.Options, t Trial) (_ 
 	h.Secrets = append(p.Secrets(), o.SecretValues()...)
 	s := &App{Options: o, Provider: p, Project: t.Dir}
 	defer s.CloseOnError(&err)
-	err = s.build(ctx, h, Build{Without: []coding.Part{coding.Team, coding.Checkpoints}, Quiet: true, model: t.Model, private: t.Private, system: t.System})
-	if err != nil {
+	b := Build{Without: []coding.Part{coding.Team, coding.Checkpoints}, Quiet: true, model: t.Model, private: t.Private, system: t.System}
+	if t.Confine {
+		b.sandbox = coding.Require
+	}
+	if err := s.build(ctx, h, b); err != nil {
 		return nil, err
 	}
 	return s, nil

@@ -50,7 +50,9 @@ Exit codes: 0 all trials passed, 1 some did not, 2 usage or a mistake in the sui
 		Examples: []string{"openagent eval evals", "openagent eval evals --model claude-sonnet-4-6 --model claude-haiku-4-5 --repeat 3 --budget 5", "openagent eval evals --resume results"},
 		Common:   []string{"model", "prompt", "repeat", "parallel", "budget", "out", "resume", "case", "tag", "judge", "keep", "trust", "sandbox", "output-format"},
 		Flags:    o.flags,
-		Run:      func(ctx context.Context, args []string) error { return run(ctx, h, o, args) }}
+		Run:      func(ctx context.Context, args []string) error { return run(ctx, h, o, args) },
+
+		Subcommands: []cli.Command{importCommand(h)}}
 }
 
 func (o *options) flags() cli.Flags {

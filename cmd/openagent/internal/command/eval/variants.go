@@ -51,7 +51,7 @@ func (o *options) variants(ctx context.Context, h *cli.IO, s *eval.Suite, privat
 			}
 			own := o.named(m)
 			v.Open = func(ctx context.Context, place *eval.Place) (*agent.Agent, error) {
-				return open(ctx, h.Fork(), &own, place, m == scriptModel, app.Trial{Dir: place.Dir, Private: private, System: p.text})
+				return open(ctx, h.Fork(), &own, place, m == scriptModel, app.Trial{Dir: place.Dir, Private: private, System: p.text, Confine: !o.unconfined})
 			}
 			list = append(list, v)
 		}
