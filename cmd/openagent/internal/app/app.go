@@ -25,6 +25,7 @@ import (
 	"github.com/openagent-go/agent/internal/triggerstore"
 	"github.com/openagent-go/agent/llm"
 	"github.com/openagent-go/agent/mcp"
+	"github.com/openagent-go/agent/memory"
 	"github.com/openagent-go/agent/permission"
 	"github.com/openagent-go/agent/session"
 	"github.com/openagent-go/agent/tool"
@@ -178,6 +179,7 @@ type Build struct {
 	private    []string              // files and folders that the agent must not see
 	system     string                // replaces the instructions; "": those of the options
 	sandbox    coding.Sandbox        // "": as the settings say
+	memory     []memory.Named        // the stores of the memory, if there is one; nil: those of project and user
 }
 
 // New builds an App for a folder with configured options. It has no session.
@@ -235,6 +237,9 @@ func (s *App) build(ctx context.Context, h *cli.IO, b Build) error {
 	options.Agent.Permissions.Private = append(sessionstore.PasswordFiles(h, b.Sessions), b.private...)
 	if b.system != "" {
 		options.Agent.System = b.system
+	}
+	if options.Memory != nil {
+		options.Memory.Stores = b.memory
 	}
 	if !slices.Contains(b.Without, coding.Team) {
 		options.Builtins.Team = sessionstore.Team(b.Sessions)

@@ -8,6 +8,7 @@ import (
 	"github.com/openagent-go/agent/cmd/openagent/internal/settings"
 	"github.com/openagent-go/agent/internal/coding"
 	"github.com/openagent-go/agent/llm"
+	"github.com/openagent-go/agent/memory"
 )
 
 // A Trial says what the agent of a trial of an evaluation works with.
@@ -19,7 +20,8 @@ type Trial struct {
 	Confine bool      // commands run in the sandbox, and need no permission for it
 }
 
-// OpenTrial builds the agent of a trial, which no person watches. It has no session.
+// OpenTrial builds the agent of a trial, which no person watches. It has no session. Its memory is that of
+// the folder alone: the files of a case are its user's, and the user's own entries stay as they are.
 func OpenTrial(ctx context.Context, h *cli.IO, o *settings.Options, t Trial) (_ *App, err error) {
 	if o, err = settings.Configure(ctx, h, o, t.Dir, false); err != nil {
 		return nil, err
@@ -36,7 +38,8 @@ func OpenTrial(ctx context.Context, h *cli.IO, o *settings.Options, t Trial) (_ 
 	h.Secrets = append(p.Secrets(), o.SecretValues()...)
 	s := &App{Options: o, Provider: p, Project: t.Dir}
 	defer s.CloseOnError(&err)
-	b := Build{Without: []coding.Part{coding.Team, coding.Checkpoints}, Quiet: true, model: t.Model, private: t.Private, system: t.System}
+	b := Build{Without: []coding.Part{coding.Team, coding.Checkpoints}, Quiet: true, model: t.Model, private: t.Private, system: t.System,
+		memory: []memory.Named{{Name: coding.ProjectMemory, Store: memory.Open(t.Dir, memory.ProjectFolder)}}}
 	if t.Confine {
 		b.sandbox = coding.Require
 	}

@@ -32,10 +32,14 @@ type options struct {
 	usd                          float64
 	out, resume, judge           string
 	trust, keep, unconfined      bool
+	memory                       string
+	remember                     func(string) error // sets --memory of the agents
 }
 
 // notHere are the flags of jobs that mean nothing to an evaluation, or that it has of its own.
-var notHere = []string{"cwd", "model", "system-prompt", "no-session-persistence", "session-dir", "store", "json-schema", "trace", "max-budget-usd", "max-turns", "timeout", "sandbox"}
+var notHere = []string{"cwd", "model", "system-prompt", "no-session-persistence", "session-dir", "store", "json-schema", "trace", "max-budget-usd", "max-turns", "timeout", "memory"}
+
+var memoryWords = []string{"on", "off", "both"}
 
 // Command returns the command "openagent eval".
 func Command(h *cli.IO) cli.Command {
@@ -48,7 +52,7 @@ allows calls by rules needs --trust. Without --model, cases that script their mo
 Exit codes: 0 all trials passed, 1 some did not, 2 usage or a mistake in the suite, 6 the budget is used up.
 `,
 		Examples: []string{"openagent eval evals", "openagent eval evals --model claude-sonnet-4-6 --model claude-haiku-4-5 --repeat 3 --budget 5", "openagent eval evals --resume results"},
-		Common:   []string{"model", "prompt", "repeat", "parallel", "budget", "out", "resume", "case", "tag", "judge", "keep", "trust", "sandbox", "output-format"},
+		Common:   []string{"model", "prompt", "repeat", "parallel", "budget", "out", "resume", "case", "tag", "memory", "judge", "keep", "trust", "sandbox", "output-format"},
 		Flags:    o.flags,
 		Run:      func(ctx context.Context, args []string) error { return run(ctx, h, o, args) },
 
@@ -67,12 +71,16 @@ func (o *options) flags() cli.Flags {
 		{Name: "resume", Arg: "DIR", Path: true, Help: "run what is missing in a folder of results; repeat the other flags", Set: cli.Text(&o.resume)},
 		{Name: "case", Arg: "PATTERN", Help: "only cases whose names match, such as 'build-*'; may be repeated", Set: cli.Append(&o.cases)},
 		{Name: "tag", Arg: "TAG", Help: "only cases with this tag; may be repeated", Set: cli.Append(&o.tags)},
+		{Name: "memory", Arg: cli.Choice(memoryWords), Words: memoryWords, Help: "agents with the memory in the files of the case, or without, or both (default: as the settings say)", Set: cli.OneOf(&o.memory, memoryWords)},
 		{Name: "judge", Arg: "NAME", Help: "model for judges (default: as the suite says)", Set: cli.Text(&o.judge)},
 		{Name: "keep", Help: "keep the folders of the trials", Set: cli.SetTrue(&o.keep)},
 		{Name: "trust", Help: "accept that the suite leaves the sandbox and allows calls", Set: cli.SetTrue(&o.trust)},
 	}
 	var rest cli.Flags
 	for _, f := range o.JobFlags() {
+		if f.Name == "memory" {
+			o.remember = f.Set
+		}
 		if f.Name == "sandbox" {
 			set := f.Set
 			f.Arg, f.Words, f.Help = cli.Choice(switches), switches, "run the commands of agents and suite in the OS sandbox (default on)"

@@ -45,18 +45,43 @@ func (o *options) variants(ctx context.Context, h *cli.IO, s *eval.Suite, privat
 			}
 		}
 		for _, p := range prompts {
-			v := eval.Variant{Name: m}
-			if len(prompts) > 1 {
-				v.Name += ", " + p.name
+			for _, memory := range o.memories() {
+				v, err := o.variant(h, private, m, p, memory, len(prompts) > 1)
+				if err != nil {
+					return nil, err
+				}
+				list = append(list, v)
 			}
-			own := o.named(m)
-			v.Open = func(ctx context.Context, place *eval.Place) (*agent.Agent, error) {
-				return open(ctx, h.Fork(), &own, place, m == scriptModel, app.Trial{Dir: place.Dir, Private: private, System: p.text, Confine: !o.unconfined})
-			}
-			list = append(list, v)
 		}
 	}
 	return list, nil
+}
+
+// memories returns the values of --memory that make a variant each; "" is that of the settings.
+func (o *options) memories() []string {
+	if o.memory == "both" {
+		return []string{"on", "off"}
+	}
+	return []string{o.memory}
+}
+
+// variant returns one agent to evaluate. Its name has what several of them differ in.
+func (o *options) variant(h *cli.IO, private []string, model string, p prompt, memory string, prompts bool) (eval.Variant, error) {
+	v := eval.Variant{Name: model}
+	if prompts {
+		v.Name += ", " + p.name
+	}
+	if memory != "" {
+		v.Name += ", memory " + memory
+		if err := o.remember(memory); err != nil {
+			return v, err
+		}
+	}
+	own := o.named(model)
+	v.Open = func(ctx context.Context, place *eval.Place) (*agent.Agent, error) {
+		return open(ctx, h.Fork(), &own, place, model == scriptModel, app.Trial{Dir: place.Dir, Private: private, System: p.text, Confine: !o.unconfined})
+	}
+	return v, nil
 }
 
 // scripted reports whether every case scripts its model.
