@@ -51,11 +51,15 @@ type Disk struct {
 	// Ordered makes the changes of a file and of a folder's names durable in their order, as
 	// most file systems do. Otherwise later ones may survive without earlier ones.
 	Ordered bool
+	// Name is a part of the names of its folders. Those of a disk with a Name are the same in
+	// each run, so no other disk may have it. "": they have a number of the process.
+	Name string
 
 	mu       sync.Mutex
 	rand     *rand.Rand
 	root     *node
 	programs map[*Program]bool
+	starts   int // of programs
 }
 
 // New returns an empty disk.
@@ -72,7 +76,14 @@ var started atomic.Int64
 // Start starts a program that uses the disk, until it is killed.
 func (d *Disk) Start() *Program {
 	p := &Program{disk: d, files: map[*file]bool{}, died: make(chan struct{})}
-	name, err := filepath.Abs(filepath.Join(string(filepath.Separator), "faultdisk", fmt.Sprint(started.Add(1))))
+	d.mu.Lock()
+	d.starts++
+	number := filepath.Join(d.Name, fmt.Sprint(d.starts))
+	d.mu.Unlock()
+	if d.Name == "" {
+		number = fmt.Sprint(started.Add(1))
+	}
+	name, err := filepath.Abs(filepath.Join(string(filepath.Separator), "faultdisk", number))
 	if err != nil {
 		panic(err) // the working folder is gone
 	}

@@ -7,6 +7,7 @@ import (
 	"path"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/openagent-go/agent/event"
 	"github.com/openagent-go/agent/internal/faultdisk"
@@ -19,6 +20,7 @@ type faulty struct {
 	program *faultdisk.Program // of the present life
 	life    *life
 	loss    bool // the power goes when the program is killed
+	errors  diskErrors
 
 	// By the path of a session. The ledger's mutex guards them.
 	synced map[string]int           // how many of its facts no power loss may take
@@ -45,7 +47,10 @@ func (o DiskKill) run(w *world) {
 func (f *faulty) new(w *world) session.Store {
 	w.meet("fault")
 	f.disk = faultdisk.New(w.Seed)
+	f.disk.Name = "sim"
 	f.disk.Ordered = true // else a person has to repair sessions
+	f.errors.world = w
+	f.disk.Ask = f.errors.ask
 	f.synced, f.begun, f.tried = map[string]int{}, map[string]int{}, map[string][]event.Event{}
 	return nil
 }
@@ -67,6 +72,7 @@ func (f *faulty) disarm() {
 	if f.program != nil {
 		f.program.KillAt(0)
 	}
+	f.errors.arm(DiskError{})
 }
 
 func (f *faulty) leave() {
@@ -91,11 +97,11 @@ func (w *world) durable(path string) {
 	}
 }
 
-// unsure notes facts that may have been stored when the program died.
+// unsure notes facts that may have been stored when the program died, or the disk failed.
 func (w *world) unsure(path string, es []event.Event) {
 	w.ledger.mu.Lock()
 	defer w.ledger.mu.Unlock()
-	if w.fault.disk != nil && w.life.dead.Load() {
+	if w.fault.disk != nil && w.fault.tried[path] == nil && (w.life.dead.Load() || w.fault.errors.since(time.Time{})) {
 		w.fault.tried[path] = es
 	}
 }
@@ -118,6 +124,7 @@ func (w *world) lookAgain() {
 		return
 	}
 	f.program.Kill() // it was killed in another way
+	f.loss = f.loss && !f.errors.syncFailed
 	loss := f.loss
 	if f.loss = false; loss {
 		w.meet("power loss")

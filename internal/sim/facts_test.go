@@ -21,8 +21,9 @@ type facts struct{ of map[string]*journal }
 // A journal is what the facts of a session say, on the path to the last one.
 type journal struct {
 	all     []event.Event
-	copied  int      // how many of them came with a fork
-	calls   []string // of the model
+	copied  int               // how many of them came with a fork
+	calls   []string          // of the model
+	names   map[string]string // of the tools that are called
 	results map[string]bool
 	starts  map[string]int           // the life in which a call was started; 0: in the session that this one was forked from
 	judged  map[string]time.Duration // when a call was judged
@@ -48,7 +49,7 @@ func (j *journal) clear() {
 func (f *facts) get(p string) *journal {
 	j := f.of[p]
 	if j == nil {
-		j = &journal{starts: map[string]int{}}
+		j = &journal{starts: map[string]int{}, names: map[string]string{}}
 		j.clear()
 		f.of[p] = j
 	}
@@ -81,9 +82,12 @@ func (w *world) checkFacts(p string, es []event.Event, copied bool) {
 			w.wrong(invariant, "%s: "+format, append([]any{p}, args...)...)
 		}, time.Since(w.began))
 		w.sees(p, j, e, copied)
-		if text, err := json.Marshal(e); err == nil && strings.Contains(string(text), secret) {
+		w.seesFile(p, j, e)
+		text, err := json.Marshal(e)
+		if err == nil && strings.Contains(string(text), secret) {
 			w.wrong("secrets", "fact %d of %s holds the secret: %s", e.Seq, p, text)
 		}
+		w.checkMarks(fmt.Sprintf("fact %d of %s", e.Seq, p), text)
 	}
 }
 
@@ -94,8 +98,9 @@ func (j *journal) fold(e event.Event, wrong func(invariant, format string, args 
 	case event.PermissionsChanged:
 		j.foldRules(d, now)
 	case event.AssistantMessage:
-		for i := range d.Response.Message.ToolUses() {
-			j.calls = append(j.calls, fmt.Sprintf("c%d.%d", e.Seq, i))
+		for i, u := range d.Response.Message.ToolUses() {
+			id := fmt.Sprintf("c%d.%d", e.Seq, i)
+			j.calls, j.names[id] = append(j.calls, id), u.Name
 		}
 	case fact.Authorized:
 		j.judged[d.Call] = now

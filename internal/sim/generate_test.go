@@ -45,10 +45,18 @@ func init() { // a table that its own functions use
 		{name: "fork crash", meets: []string{"crash in a fork"}, op: func(g *gen) Op {
 			return ForkCrash{g.IntN(3), g.IntN(12), 1 + g.IntN(30), pick(g, "before", "after", "torn")}
 		}},
+		{name: "disk error", meets: []string{"disk full", "disk fails"}, op: func(g *gen) Op {
+			return DiskError{g.IntN(12), g.one(2), g.one(2), time.Duration(1+g.IntN(600)) * time.Millisecond}
+		}, then: func(g *gen) []Op {
+			return []Op{g.prompt(), g.sleep(), Fork{g.IntN(3), g.IntN(6)}, g.sleep()}
+		}},
 		{name: "batch", meets: []string{"batch"}, call: func(g *gen, depth int) Call {
 			c := Call{Tool: "Batch"}
 			for range 1 + g.IntN(4) {
 				c.Parts = append(c.Parts, g.plainCall())
+			}
+			if g.has("files") && g.one(2) { // one: two would race
+				c.Parts = append(c.Parts, fileCall(g, depth))
 			}
 			return c
 		}},
@@ -78,6 +86,7 @@ func init() { // a table that its own functions use
 				a.Compaction = &agent.Compaction{Keep: 100, Protect: 100, At: 0.01}
 			}},
 		{name: "again", meets: []string{"prompt again"}, op: func(g *gen) Op { return Again{g.IntN(3), fmt.Sprint("p", 1+g.IntN(4))} }},
+		{name: "files", meets: []string{"file tool", "file changed"}, agent: files, call: fileCall, op: filePrompt},
 		{name: "quiz", meets: []string{"question of a tool"}, agent: func(w *world, l *life, a *agent.Agent) { w.quiz(l, a) },
 			call: func(g *gen, depth int) Call { return Call{Tool: "quiz", Target: "x"} }},
 		{name: "watch", meets: []string{"watch"}, op: func(g *gen) Op { return Watch{g.IntN(3)} }},
@@ -99,6 +108,11 @@ type gen struct {
 	*rand.Rand
 	with    []feature
 	prompts int
+}
+
+// has reports whether the program has a feature.
+func (g *gen) has(name string) bool {
+	return slices.ContainsFunc(g.with, func(f feature) bool { return f.name == name })
 }
 
 // one reports true once in n times.

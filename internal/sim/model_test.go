@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"net/http"
+	"slices"
 	"strings"
 	"time"
 
@@ -104,7 +105,7 @@ func (w *world) answer(r *llmtest.Request, _ int) llmtest.Step {
 		} else if len(turn.Calls) > 0 {
 			step = llmtest.Step{Text: "Working."}
 			for j, c := range turn.Calls {
-				step.Calls = append(step.Calls, llmtest.Use("", c.Tool, c.input(fmt.Sprintf("%s.%d.%d", name, n, j))))
+				step.Calls = append(step.Calls, llmtest.Use("", c.Tool, w.input(c, fmt.Sprintf("%s.%d.%d", name, n, j))))
 			}
 		}
 	}
@@ -138,13 +139,16 @@ func failure(how string) llmtest.Step {
 }
 
 // input returns the call's input. Its tag says which call of the script it is.
-func (c Call) input(tag string) any {
+func (w *world) input(c Call, tag string) any {
 	if c.Tool == "Batch" {
 		parts := []any{}
 		for i, p := range c.Parts {
-			parts = append(parts, map[string]any{"tool": p.Tool, "parameters": p.input(fmt.Sprintf("%s.%d", tag, i))})
+			parts = append(parts, map[string]any{"tool": p.Tool, "parameters": w.input(p, fmt.Sprintf("%s.%d", tag, i))})
 		}
 		return map[string]any{"tool_calls": parts}
+	}
+	if slices.Contains(fileTools, c.Tool) {
+		return w.fileInput(c, tag)
 	}
 	switch c.Tool {
 	case "EnterPlanMode":
@@ -160,6 +164,7 @@ func (w *world) checkRequest(r *llmtest.Request) {
 	if strings.Contains(string(r.Body), secret) {
 		w.wrong("secrets", "a request to the model holds the secret")
 	}
+	w.checkMarks("a request to the model", r.Body)
 	seen := map[string]bool{}
 	for _, m := range r.Messages {
 		for _, u := range m.ToolUses() {

@@ -44,17 +44,18 @@ type world struct {
 	found  map[string]bool // sessions that were read back
 	steps  atomic.Int64
 
-	mu       sync.Mutex
-	violated []Violation
-	met      map[string]bool // features that took part
-	lines    []string        // the trace
-	said     []string
-	ran      []ran
-	people   people
-	watching []*watcher
-	rivals   []*rival       // other processes of the present life
-	asked    map[string]int // requests, by prompt
-	served   map[string]int // answers that the model has given, by prompt and number
+	mu        sync.Mutex
+	violated  []Violation
+	met       map[string]bool // features that took part
+	lines     []string        // the trace
+	said      []string
+	ran       []ran
+	people    people
+	watching  []*watcher
+	filesRoot string         // the folder of the tools for files; "": there is none
+	rivals    []*rival       // other processes of the present life
+	asked     map[string]int // requests, by prompt
+	served    map[string]int // answers that the model has given, by prompt and number
 }
 
 // A Violation is an invariant that did not hold.
@@ -62,21 +63,23 @@ type Violation struct{ Invariant, Text string }
 
 // A life is a program from its start to its death or exit.
 type life struct {
-	w      *world
-	n      int
-	ctx    context.Context
-	cancel context.CancelFunc
-	dead   atomic.Bool
-	death  death
-	agent  *agent.Agent
+	w       *world
+	n       int
+	ctx     context.Context
+	cancel  context.CancelFunc
+	dead    atomic.Bool
+	closers []func() error // of what the agent works on
+	death   death
+	agent   *agent.Agent
 }
 
 // A handle is a session as the host knows it: its id, and the open Session.
 type handle struct {
-	id   string
-	open *agent.Session // of the present life; nil: not open
-	own  ownTools
-	jobs []*job
+	id     string
+	open   *agent.Session // of the present life; nil: not open
+	own    ownTools
+	opened time.Time
+	jobs   []*job
 }
 
 // A job is a call of the host that waits for a run.
@@ -181,6 +184,10 @@ func (w *world) end() {
 		w.await(h)
 	}
 	w.endRivals()
+	for _, c := range w.life.closers {
+		w.expect(c(), "closing a workspace")
+	}
+	w.checkFiles()
 	w.checkWatchers()
 	w.checkReleased()
 	w.life.cancel()
@@ -198,8 +205,9 @@ func (w *world) session(n int) *handle {
 		n = len(w.handles) - 1
 	}
 	h := w.handles[n%len(w.handles)]
+	w.renew(h)
 	if h.open == nil {
-		h.own = ownTools{}
+		h.own, h.opened = ownTools{}, time.Now()
 		h.open = w.life.agent.Session(h.id)
 	}
 	return h
@@ -316,7 +324,7 @@ func (w *world) expect(err error, what string, more ...error) {
 	if err == nil || w.life.dead.Load() && errors.Is(err, faultdisk.ErrDead) { // nobody sees the errors of a dead program
 		return
 	}
-	for _, e := range slices.Concat(expected, more) {
+	for _, e := range slices.Concat(expected, more, w.fault.errors.expected()) {
 		if errors.Is(err, e) {
 			return
 		}
@@ -389,7 +397,7 @@ func (c mortalClient) RoundTrip(r *http.Request) (*http.Response, error) {
 	if c.l.dead.Load() {
 		return nil, errDead
 	}
-	time.Sleep(c.l.w.pause(time.Millisecond, "request", body(r)))
+	time.Sleep(c.l.w.pause(time.Millisecond, "request", strings.ReplaceAll(body(r), c.l.w.filesRoot, "/")))
 	return c.next.RoundTrip(r)
 }
 
