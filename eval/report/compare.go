@@ -2,6 +2,7 @@ package report
 
 import (
 	"encoding/json"
+	"fmt"
 	"math"
 
 	"github.com/openagent-go/agent/eval"
@@ -25,8 +26,9 @@ type comparison struct {
 }
 
 // Compare compares the variants of the same name. If no name is the same and each report has
-// one variant, it compares these. Only cases that both reports have count.
-func Compare(old, new *eval.Report) *Comparison {
+// one variant, it compares these. Only cases that both reports have count. Without any of them
+// there is nothing to compare, and it fails.
+func Compare(old, new *eval.Report) (*Comparison, error) {
 	a, b := indexOf(old), indexOf(new)
 	c := comparison{Old: old.Suite, New: new.Suite, Differences: []difference{}}
 	for _, v := range b.variants {
@@ -45,10 +47,16 @@ func Compare(old, new *eval.Report) *Comparison {
 		c.Differences = append(c.Differences, differenceOf(a, a.variants[0], b, b.variants[0]))
 		c.OnlyOld, c.OnlyNew = nil, nil
 	}
+	cases := 0
 	for _, d := range c.Differences {
+		cases += d.Cases
 		c.Worse = c.Worse || d.Significant && d.Rate < 0
 	}
-	return &Comparison{old, new, c}
+	if cases == 0 {
+		s := newShower()
+		return nil, fmt.Errorf("the reports have no variant and case in common: the variants are %s in the old one and %s in the new one; choose one of each, and check that the suites are the same", s.names(a.variants), s.names(b.variants))
+	}
+	return &Comparison{old, new, c}, nil
 }
 
 // Worse returns the cases that pass less often than before, with the name of the variant if

@@ -458,9 +458,6 @@ func (s shower) comparisonPage(c *Comparison, title string, l cut) *comparisonPa
 	p := &comparisonPage{Title: title}
 	p.About = fmt.Sprintf("old: %s of %s", text.Count(len(c.old.Trials), "trial"), moment(c.old.Started))
 	p.About += fmt.Sprintf(" · new: %s of %s", text.Count(len(c.new.Trials), "trial"), moment(c.new.Started))
-	if len(c.c.Differences) == 0 {
-		p.Notes = append(p.Notes, "The reports have no variant in common.")
-	}
 	p.Notes = append(p.Notes, s.onlyNotes("Variants", c.c.OnlyOld, c.c.OnlyNew)...)
 	for _, r := range []*eval.Report{c.old, c.new} {
 		if r.Stopped != "" {
@@ -518,18 +515,9 @@ func (s shower) onlyNotes(what string, old, new []string) (notes []string) {
 		name  string
 		names []string
 	}{{"old", old}, {"new", new}} {
-		if len(side.names) == 0 {
-			continue
+		if len(side.names) > 0 {
+			notes = append(notes, fmt.Sprintf("%s only in the %s report: %s", what, side.name, s.names(side.names)))
 		}
-		list := make([]string, min(len(side.names), maxRows))
-		for i := range list {
-			list[i] = s.name(side.names[i])
-		}
-		note := fmt.Sprintf("%s only in the %s report: %s", what, side.name, strings.Join(list, ", "))
-		if n := len(side.names) - len(list); n > 0 {
-			note += fmt.Sprintf(" and %d more", n)
-		}
-		notes = append(notes, note)
 	}
 	return notes
 }

@@ -29,7 +29,7 @@ func pagesWith(t *testing.T, s string) (string, string) {
 		old.Trials[i].Passed, old.Trials[i].Error = !r.Trials[i].Passed, ""
 	}
 	old.Cases, old.Trials = append(old.Cases, "only "+s), append(old.Trials, eval.Trial{Case: "only " + s, Variant: s + " one"})
-	return htmlOf(t, r), textOf(t, func(b *strings.Builder) error { return Compare(old, r).HTML(b) })
+	return htmlOf(t, r), textOf(t, func(b *strings.Builder) error { return compared(t, old, r).HTML(b) })
 }
 
 func hostile(s string) *eval.Report {
@@ -155,7 +155,7 @@ func TestPageSize(t *testing.T) {
 	for i := range old.Trials {
 		old.Trials[i].Passed = true
 	}
-	if page := textOf(t, func(b *strings.Builder) error { return Compare(old, sample(5000, 1)).HTML(b) }); len(page) > maxPage {
+	if page := textOf(t, func(b *strings.Builder) error { return compared(t, old, sample(5000, 1)).HTML(b) }); len(page) > maxPage {
 		t.Errorf("the comparison has %d bytes", len(page))
 	}
 }

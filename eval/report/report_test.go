@@ -24,7 +24,7 @@ func TestText(t *testing.T) {
 	once.Trials[0].CostKnown = false
 	golden.File(t, "testdata/once.txt", textOf(t, func(b *strings.Builder) error { return Text(b, once) }), *update)
 	before, after := sample(12, 3), changedSample()
-	golden.File(t, "testdata/comparison.txt", textOf(t, func(b *strings.Builder) error { return Compare(before, after).Text(b) }), *update)
+	golden.File(t, "testdata/comparison.txt", textOf(t, func(b *strings.Builder) error { return compared(t, before, after).Text(b) }), *update)
 }
 
 // changedSample is a sample in which the first variant got worse, and with another case.
@@ -48,7 +48,7 @@ func changedSample() *eval.Report {
 func TestTextIsSafe(t *testing.T) {
 	for _, a := range attacks {
 		r := hostile("plain " + a)
-		out := textOf(t, func(b *strings.Builder) error { return Text(b, r) }) + textOf(t, func(b *strings.Builder) error { return Compare(hostile("plain "+a), r).Text(b) })
+		out := textOf(t, func(b *strings.Builder) error { return Text(b, r) }) + textOf(t, func(b *strings.Builder) error { return compared(t, hostile("plain "+a), r).Text(b) })
 		if strings.ContainsAny(out, "\x00\x1b\x07\r\v\u202e\u2028") {
 			t.Errorf("with %.40q the text is %q", a, out)
 		}
@@ -57,7 +57,7 @@ func TestTextIsSafe(t *testing.T) {
 
 func TestCompare(t *testing.T) {
 	old, after := sample(12, 3), changedSample()
-	c := Compare(old, after)
+	c := compared(t, old, after)
 	if worse := c.Worse(); len(worse) == 0 || !c.Significant() {
 		t.Errorf("worse: %q, significant: %v", worse, c.Significant())
 	}
@@ -85,7 +85,7 @@ func TestCompare(t *testing.T) {
 		!reflect.DeepEqual(d.OnlyOld, []string{"rounding 01"}) || !reflect.DeepEqual(d.OnlyNew, []string{"invoice number 13"}) || !reflect.DeepEqual(back.OnlyOld, old.Variants[1:]) {
 		t.Errorf("%s", data)
 	}
-	if c := Compare(old, old); c.Significant() || c.Worse() != nil || c.c.Differences[0].P != 1 {
+	if c := compared(t, old, old); c.Significant() || c.Worse() != nil || c.c.Differences[0].P != 1 {
 		t.Errorf("a report and itself: %+v", c.c)
 	}
 	// Single variants are compared whatever their names are.
@@ -94,11 +94,14 @@ func TestCompare(t *testing.T) {
 		after.Trials[i].Variant = "another model"
 	}
 	before := &eval.Report{Suite: old.Suite, Trials: changedSample().Trials}
-	if c := Compare(before, after); len(c.c.Differences) != 1 || c.c.Differences[0].Cases != 12 || c.c.OnlyNew != nil {
+	if c := compared(t, before, after); len(c.c.Differences) != 1 || c.c.Differences[0].Cases != 12 || c.c.OnlyNew != nil {
 		t.Errorf("%+v", c.c)
 	}
-	if c := Compare(old, after); len(c.c.Differences) != 0 || !strings.Contains(textOf(t, func(b *strings.Builder) error { return c.Text(b) }), "no variant in common") {
-		t.Errorf("%+v", c.c)
+	if _, err := Compare(old, after); err == nil || !strings.Contains(err.Error(), "the variants are claude-haiku-4-5, claude-haiku-4-5 with memory in the old one and another model in the new one") {
+		t.Errorf("no variant in common: %v", err)
+	}
+	if _, err := Compare(before, &eval.Report{Trials: []eval.Trial{{Case: "another", Variant: "v"}}}); err == nil {
+		t.Error("reports without a common case were compared")
 	}
 }
 

@@ -60,3 +60,12 @@ func htmlOf(t *testing.T, r *eval.Report) string {
 	t.Helper()
 	return textOf(t, func(b *strings.Builder) error { return HTML(b, r) })
 }
+
+func compared(t *testing.T, old, new *eval.Report) *Comparison {
+	t.Helper()
+	c, err := Compare(old, new)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return c
+}

@@ -179,9 +179,6 @@ func (s shower) writeErrors(b *strings.Builder, list []failure) {
 func (c *Comparison) Text(w io.Writer) error {
 	s := newShower()
 	b := &strings.Builder{}
-	if len(c.c.Differences) == 0 {
-		b.WriteString("The reports have no variant in common.\n")
-	}
 	for i, d := range c.c.Differences {
 		if i > 0 {
 			b.WriteByte('\n')
@@ -229,15 +226,25 @@ func (s shower) writeChanges(b *strings.Builder, head string, list []change) {
 }
 
 func (s shower) writeNames(b *strings.Builder, what string, names []string) {
-	if len(names) == 0 {
-		return
+	if len(names) > 0 {
+		fmt.Fprintf(b, "\n%s: %s\n", what, s.names(names))
 	}
-	shown := make([]string, min(len(names), maxRows))
+}
+
+// names lists names.
+func (s shower) names(list []string) string {
+	if len(list) == 0 {
+		return "none"
+	}
+	shown := make([]string, min(len(list), maxRows))
 	for i := range shown {
-		shown[i] = s.name(names[i])
+		shown[i] = s.name(list[i])
 	}
-	fmt.Fprintf(b, "\n%s: %s\n", what, strings.Join(shown, ", "))
-	more(b, len(names)-maxRows)
+	out := strings.Join(shown, ", ")
+	if n := len(list) - len(shown); n > 0 {
+		out += fmt.Sprintf(" and %d more", n)
+	}
+	return out
 }
 
 // verdict says in a line what changed.

@@ -56,7 +56,8 @@ Exit codes: 0 all trials passed, 1 some did not, 2 usage or a mistake in the sui
 		Flags:    o.flags,
 		Run:      func(ctx context.Context, args []string) error { return run(ctx, h, o, args) },
 
-		Subcommands: []cli.Command{importCommand(h)}}
+		Subcommands: []cli.Command{reportCommand(h), diffCommand(h), importCommand(h)},
+		Footer:      "Flags of a prompt apply, too: openagent help flags. openagent eval report --help shows the flags of a command.\n"}
 }
 
 func (o *options) flags() cli.Flags {

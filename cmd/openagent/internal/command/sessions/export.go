@@ -10,7 +10,6 @@ import (
 	"github.com/openagent-go/agent/cmd/openagent/internal/cli"
 	"github.com/openagent-go/agent/cmd/openagent/internal/sessionstore"
 	"github.com/openagent-go/agent/internal/claudelog"
-	"github.com/openagent-go/agent/internal/safefile"
 	"github.com/openagent-go/agent/session"
 	"github.com/openagent-go/agent/session/export"
 )
@@ -81,23 +80,10 @@ func writeOut(ctx context.Context, h *cli.IO, file string, write func(io.Writer)
 	if file == "" {
 		err = write(h.Out)
 	} else {
-		err = writeFile(file, write)
+		err = cli.WriteFile(file, write)
 	}
 	if err != nil {
 		return cli.CommandError(ctx, err)
 	}
 	return nil
-}
-
-// writeFile writes a file that only its owner can read. On failure the old file stays unchanged.
-func writeFile(name string, write func(io.Writer) error) error {
-	began := false
-	err := safefile.Replacement{}.Stream(name, func(w io.Writer) error {
-		began = true
-		return write(w)
-	})
-	if err != nil && !began {
-		return cli.Usagef("writing %s: %w", name, err)
-	}
-	return err
 }
