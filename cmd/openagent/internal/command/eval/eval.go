@@ -31,9 +31,9 @@ type options struct {
 	repeat, parallel             int
 	usd                          float64
 	out, resume, judge           string
-	trust, keep, unconfined      bool
-	memory                       string
-	remember                     func(string) error // sets --memory of the agents
+	trust, keep                  bool
+	memory, confined             string
+	remember, sandbox            func(string) error // set --memory and --sandbox of the agents
 }
 
 // notHere are the flags of jobs that mean nothing to an evaluation, or that it has of its own.
@@ -79,21 +79,15 @@ func (o *options) flags() cli.Flags {
 	}
 	var rest cli.Flags
 	for _, f := range o.JobFlags() {
-		if f.Name == "memory" {
+		switch {
+		case f.Name == "memory":
 			o.remember = f.Set
-		}
-		if f.Name == "sandbox" {
-			set := f.Set
+		case f.Name == "sandbox":
+			o.sandbox = f.Set
 			f.Arg, f.Words, f.Help = cli.Choice(switches), switches, "run the commands of agents and suite in the OS sandbox (default on)"
-			f.Set = func(s string) error {
-				o.unconfined = s == "off"
-				return set(s)
-			}
-			if err := set("on"); err != nil {
-				panic(err) // it is a word of the flag
-			}
+			f.Set = cli.OneOf(&o.confined, switches)
 			rest = append(rest, f)
-		} else if !slices.Contains(notHere, f.Name) {
+		case !slices.Contains(notHere, f.Name):
 			rest = append(rest, f)
 		}
 	}
@@ -108,8 +102,14 @@ func run(ctx context.Context, h *cli.IO, o *options, args []string) error {
 	if o.out != "" && o.resume != "" {
 		return cli.Usagef("eval: use --out or --resume, not both")
 	}
+	if o.confined == "" {
+		o.confined = "on"
+	}
 	format := o.Output
 	o.Output, o.Print = "", true
+	if err := o.sandbox(o.confined); err != nil {
+		return err
+	}
 	if err := o.Check(); err != nil {
 		return err
 	}
@@ -269,7 +269,7 @@ func (o *options) choose(s *eval.Suite) error {
 func (o *options) confine(s *eval.Suite) error {
 	var loose []string
 	if b := s.Sandbox; b != nil {
-		if !b.Enabled && !o.unconfined {
+		if !b.Enabled && o.confined == "on" {
 			loose = append(loose, "runs its commands without a sandbox")
 		}
 		if len(b.Network.AllowedDomains) > 0 {
@@ -294,7 +294,7 @@ func (o *options) confine(s *eval.Suite) error {
 	if len(loose) > 0 && !o.trust {
 		return cli.Usagef("the suite %s; review it, then add --trust", strings.Join(loose, ", "))
 	}
-	if o.unconfined {
+	if o.confined == "off" {
 		own := sandbox.Settings{}
 		if s.Sandbox != nil {
 			own = *s.Sandbox
@@ -346,7 +346,11 @@ func private(folders ...string) (out []string, err error) {
 		if f, err = filepath.Abs(f); err != nil {
 			return nil, err
 		}
-		out = append(out, cli.ResolveFolder(f))
+		f = cli.ResolveFolder(f)
+		if rel, err := filepath.Rel(f, cli.ResolveFolder(os.TempDir())); err == nil && filepath.IsLocal(rel) {
+			return nil, cli.Usagef("the folder for temporary files, %s, is in %s, which agents must not see; set TMPDIR to another one", os.TempDir(), f)
+		}
+		out = append(out, f)
 	}
 	return out, nil
 }

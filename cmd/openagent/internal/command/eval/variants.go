@@ -79,7 +79,7 @@ func (o *options) variant(h *cli.IO, private []string, model string, p prompt, m
 	}
 	own := o.named(model)
 	v.Open = func(ctx context.Context, place *eval.Place) (*agent.Agent, error) {
-		return open(ctx, h.Fork(), &own, place, model == scriptModel, app.Trial{Dir: place.Dir, Private: private, System: p.text, Confine: !o.unconfined})
+		return open(ctx, h.Fork(), &own, place, model == scriptModel, app.Trial{Dir: place.Dir, Private: private, System: p.text, Confine: o.confined == "on"})
 	}
 	return v, nil
 }
