@@ -199,11 +199,29 @@ func TestOpen(t *testing.T) {
 func TestSwappedLink(t *testing.T) {
 	dir := layout(t, map[string]string{"work/d/f": "inside", "outside/f": "secret"})
 	w := &Workspace{Root: filepath.Join(dir, "work")}
+	d, away := filepath.Join(dir, "work", "d"), filepath.Join(dir, "work", "away")
+	p, err := w.locate("", "d/f", true)
+	if err != nil {
+		t.Fatal(err)
+	}
+	root, err := p.open()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := errors.Join(os.Rename(d, away), os.Symlink(filepath.Join(dir, "outside"), d)); err != nil {
+		t.Fatal(err)
+	}
+	if f, err := openPlain(root, p); err == nil {
+		t.Errorf("opened %s outside", f.Name())
+		f.Close()
+	}
+	if err := errors.Join(root.Close(), os.Remove(d), os.Rename(away, d)); err != nil {
+		t.Fatal(err)
+	}
 	stop := make(chan struct{})
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
-		d, away := filepath.Join(dir, "work", "d"), filepath.Join(dir, "work", "away")
 		for {
 			select {
 			case <-stop:

@@ -114,7 +114,8 @@ var calls = []Guard{
 		Edits: off("internal/executor/authorize.go",
 			"		deny(\"CanUseTool failed: \" + x.Secrets.Text(err.Error()))",
 			"		d = &permission.Decision{Behavior: permission.Allowed}"),
-		Tests: in("internal/executor", "TestAuthorizeOutcomes"),
+		Tests:     in("internal/executor", "TestAuthorizeOutcomes"),
+		Simulator: Silent,
 	},
 	{
 		Name:     "a tool that panics is a tool that writes",
@@ -167,7 +168,8 @@ var calls = []Guard{
 		Edits: off("internal/executor/hooks.go",
 			"		d = &permission.Decision{Behavior: permission.Denied, Source: policies.FromHook, Reason: stop}",
 			"		_ = stop"),
-		Tests: in("internal/executor", "TestAuthorizeOutcomes"),
+		Tests:     in("internal/executor", "TestAuthorizeOutcomes"),
+		Simulator: Silent,
 	},
 	{
 		Name:     "hooks change no mode beyond the agent's",
@@ -191,7 +193,8 @@ var calls = []Guard{
 		Edits: off("internal/executor/hooks.go",
 			"	if ctx.Err() != nil {\n		// The run is being stopped.",
 			"	if ctx.Err() != nil && call.ID == \"\" {\n		// The run is being stopped."),
-		Tests: in("internal/executor", "TestResultWithoutItsHook"),
+		Tests:     in("internal/executor", "TestResultWithoutItsHook"),
+		Simulator: Silent,
 	},
 	{
 		Name:     "escape sequences in texts of hooks",
@@ -207,7 +210,8 @@ var calls = []Guard{
 		Edits: off("internal/engine/calls_batch.go",
 			"	if c.spec.Batch && d.Input != nil && (d.Behavior == permission.Asked || d.Behavior == permission.Deferred) {",
 			"	if c.spec.Batch && d.Input == nil && d.Behavior == permission.Asked {"),
-		Tests: in("internal/engine", "TestChangedBatch"),
+		Tests:     in("internal/engine", "TestChangedBatch"),
+		Simulator: Silent,
 	},
 	{
 		Name:     "calls of a batch are judged one by one",
@@ -266,7 +270,8 @@ var calls = []Guard{
 		Edits: off("internal/engine/calls_propose.go",
 			"		case truncated(f.Response.Stop) && at == len(content)-1:",
 			"		case truncated(f.Response.Stop) && at == len(content):"),
-		Tests: in("internal/engine", "TestScenarios/unknown"),
+		Tests:     in("internal/engine", "TestScenarios/unknown"),
+		Simulator: Silent,
 	},
 	{
 		Name:     "refused answers",
@@ -274,7 +279,8 @@ var calls = []Guard{
 		Edits: off("internal/engine/calls_propose.go",
 			"		case f.Response.Stop == llm.Refusal:",
 			"		case f.Response.Stop == llm.Refusal && at < 0:"),
-		Tests: in("internal/engine", "TestScenarios/refusal"),
+		Tests:     in("internal/engine", "TestScenarios/refusal"),
+		Simulator: Silent,
 	},
 	{
 		Name:     "answers that ask again",
@@ -282,7 +288,8 @@ var calls = []Guard{
 		Edits: off("internal/engine/apply_calls.go",
 			"	if f.Decision.Behavior == permission.Asked { // asking is not an answer",
 			"	if f.Decision.Behavior == permission.NoOpinion { // asking is not an answer"),
-		Tests: in("internal/engine", "TestScenarios/askisnoanswer"),
+		Tests:     in("internal/engine", "TestScenarios/askisnoanswer"),
+		Simulator: Silent,
 	},
 	{
 		Name:     "the same call again and again",

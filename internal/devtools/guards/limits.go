@@ -105,7 +105,8 @@ var limits = []Guard{
 		Edits: off("internal/driver/watchdog.go",
 			"		if f.giveUp.IsZero() || time.Until(f.giveUp) > 0 {",
 			"		if f.giveUp.IsZero() || f.cancelled {"),
-		Tests: in("internal/driver", "TestGiveUp"),
+		Tests:     in("internal/driver", "TestGiveUp"),
+		Simulator: Silent,
 	},
 	{
 		Name:     "timeout of a tool",
@@ -113,7 +114,8 @@ var limits = []Guard{
 		Edits: off("internal/driver/effects.go",
 			"			f.giveUp = f.began.Add(f.limit + executor.Grace)",
 			"			_ = executor.Grace"),
-		Tests: in("internal/driver", "TestTimeLimit"),
+		Tests:     in("internal/driver", "TestTimeLimit"),
+		Simulator: Silent,
 	},
 	{
 		Name:     "a store that does not answer",

@@ -133,9 +133,12 @@ var rules = []Guard{
 	{
 		Name:     "links that are swapped",
 		Prevents: "A link that changes between the check and the opening leads out of the workspace.",
-		Edits: off("workspace/files.go",
-			"		f, err = root.OpenFile(p.rel, os.O_RDONLY|nonblock, 0)",
-			"		f, err = os.OpenFile(p.path, os.O_RDONLY|nonblock, 0)"),
+		Edits: []Edit{{"workspace/files.go",
+			"	info, err := root.Stat(p.rel)\n	if err == nil {\n		err = plain(info)\n	}\n	var f",
+			"	info, err := os.Stat(p.path)\n	if err == nil {\n		err = plain(info)\n	}\n	var f"},
+			{"workspace/files.go",
+				"		f, err = root.OpenFile(p.rel, os.O_RDONLY|nonblock, 0)",
+				"		f, err = os.OpenFile(p.path, os.O_RDONLY|nonblock, 0)"}},
 		Tests: in("workspace", "TestSwappedLink"),
 	},
 	{

@@ -8,7 +8,8 @@ var secrets = []Guard{
 		Edits: off("internal/secrets/secrets.go",
 			"	s.values.Store(new(redact.New(slices.Clone(s.known))))",
 			"	s.values.Store(new(redact.New(nil)))"),
-		Tests: in("internal/secrets", "TestRedactor"),
+		Tests:     in("internal/secrets", "TestRedactor"),
+		Simulator: Notices,
 	},
 	{
 		Name:     "secrets in the details of results",
@@ -104,6 +105,7 @@ var secrets = []Guard{
 		Edits: off("internal/executor/executor.go",
 			"	limited, err := tooloutput.Limit(o, call, x.Secrets.Result(r))",
 			"	limited, err := tooloutput.Limit(o, call, r)"),
-		Tests: in("internal/executor", "TestToolOutcomes"),
+		Tests:     in("internal/executor", "TestToolOutcomes"),
+		Simulator: Notices,
 	},
 }

@@ -12,7 +12,8 @@ var sessions = []Guard{
 			`		_, err := safefile.TryLock(f, safefile.Exclusive)
 		switch {
 		case true || err != nil:`),
-		Tests: in("session", "TestOneProcessHoldsTheLock", "TestProcessesShareASession"),
+		Tests:     in("session", "TestOneProcessHoldsTheLock", "TestProcessesShareASession"),
+		Simulator: Notices,
 	},
 	{
 		Name:     "lock file still ours",

@@ -42,7 +42,8 @@ var together = []Guard{
 		Edits: off("internal/engine/agents.go",
 			"		c.phase = parked",
 			"		_ = c"),
-		Tests: in(".", "TestAgentsDefer"),
+		Tests:     in(".", "TestAgentsDefer"),
+		Simulator: Notices,
 	},
 	{
 		Name:     "variables of the settings are secret",
@@ -66,7 +67,8 @@ var together = []Guard{
 		Edits: off("session/agents.go",
 			"	return forkTo(ctx, src, dst, info, id, through)",
 			"	_ = info\n	return nil"),
-		Tests: in(".", "TestForkSendsAgentsBack", "TestForkGoesOnWithAgents"),
+		Tests:     in(".", "TestForkSendsAgentsBack", "TestForkGoesOnWithAgents"),
+		Simulator: Silent,
 	},
 	{
 		Name:     "searches ask the sandbox",
@@ -90,7 +92,8 @@ var together = []Guard{
 		Edits: off("run_start.go",
 			"	case had == permission.Plan, had == permission.DontAsk && own != permission.Plan:",
 			"	case had == permission.DontAsk && own != permission.Plan:"),
-		Tests: in(".", "TestModeOfNextSession"),
+		Tests:     in(".", "TestModeOfNextSession"),
+		Simulator: Silent,
 	},
 	{
 		Name:     "a plugin is trusted as a whole",
