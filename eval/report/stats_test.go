@@ -316,3 +316,16 @@ func TestFigures(t *testing.T) {
 		t.Errorf("%+v", f)
 	}
 }
+
+// Costs are readable from thousandths of a cent to thousands of dollars.
+func TestCost(t *testing.T) {
+	for _, c := range []struct {
+		usd   float64
+		known bool
+		want  string
+	}{{0, true, "$0.00"}, {0, false, "unknown"}, {0.00002, true, "<$0.0001"}, {0.0123, true, "$0.0123"}, {12.345, true, "$12.35"}, {0.5, false, "at least $0.5000"}} {
+		if got := cost(c.usd, c.known); got != c.want {
+			t.Errorf("%v: %s, want %s", c.usd, got, c.want)
+		}
+	}
+}

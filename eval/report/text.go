@@ -317,22 +317,20 @@ func probability(p float64) string {
 
 // cost writes an amount of dollars. Not all prices need be known.
 func cost(usd float64, known bool) string {
-	s := "$" + strconv.FormatFloat(usd, 'f', decimals(usd), 64)
-	if known {
-		return s
+	s := "$" + strconv.FormatFloat(usd, 'f', 2, 64)
+	switch {
+	case usd > 0 && usd < 0.00005:
+		s = "<$0.0001"
+	case usd > 0 && usd < 1:
+		s = "$" + strconv.FormatFloat(usd, 'f', 4, 64)
 	}
-	if usd == 0 {
+	switch {
+	case known:
+		return s
+	case usd == 0:
 		return "unknown"
 	}
 	return "at least " + s
-}
-
-// decimals is how many digits of a cost are shown.
-func decimals(usd float64) int {
-	if usd > 0 && usd < 1 {
-		return 4
-	}
-	return 2
 }
 
 func amount(v float64) string { return strconv.FormatFloat(v, 'f', 1, 64) }
