@@ -159,6 +159,7 @@ type loader struct {
 	folder   string // as the user wrote it
 	dir      string // absolute
 	file     string // that is read now, for mistakes
+	unread   bool   // it has mistakes that can cause others, such as misspelt keys
 	defaults commonSpec
 	basics   permission.Policy // of the defaults
 	faults   []*strictyaml.Fault
@@ -178,6 +179,7 @@ func (l *loader) read(name string, to any) bool {
 	}
 	faults := strictyaml.Decode(l.file, data, to)
 	l.faults = append(l.faults, faults...)
+	l.unread = len(faults) > 0
 	return len(faults) == 0
 }
 
@@ -196,11 +198,12 @@ func (l *loader) suite() *Suite {
 			l.fault(0, "sandbox: %v", err)
 		}
 	}
+	unread := l.unread
 	l.defaults = spec.Defaults
 	l.graders(spec.Defaults.Graders)
 	l.basics = l.policy(spec.Defaults.Line, spec.Defaults.Mode, spec.Defaults.Allow, spec.Defaults.Deny)
 	for _, c := range spec.Cases {
-		l.file = filepath.Join(l.folder, suiteFile)
+		l.file, l.unread = filepath.Join(l.folder, suiteFile), unread
 		s.Cases = append(s.Cases, l.caseOf(c, ""))
 	}
 	entries, err := os.ReadDir(l.dir)
@@ -265,6 +268,9 @@ func (l *loader) caseOf(spec caseSpec, within string) Case {
 		c.Model = l.model(spec, within)
 	}
 	for _, err := range c.check() {
+		if l.unread {
+			break
+		}
 		wrong("%s", strings.TrimPrefix(err.Error(), "eval: "))
 	}
 	data, err := json.Marshal([]any{spec.Script, spec.Session})
@@ -356,6 +362,9 @@ func (l *loader) checkGrader(g graderSpec) {
 	switch len(kinds) {
 	case 1:
 	case 0:
+		if slices.ContainsFunc(l.faults, func(f *strictyaml.Fault) bool { return f.File == l.file && f.Line == g.Line }) {
+			return // a misspelt key
+		}
 		wrong("a grader needs one of the keys command, file, answer, schema, judge and trajectory")
 	default:
 		wrong("a grader has one kind, not %s; make a list member of each", strings.Join(kinds, " and "))

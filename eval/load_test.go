@@ -84,7 +84,7 @@ cases:
     graders: [{command: "true"}]
 `)
 	put(t, dir, "one/case.yaml", "name: two\nprompt: p\ngraders:\n  - command: 'true'\n")
-	put(t, dir, "three/case.yaml", "prompt: p\ngraders:\n  - comand: 'true'\n")
+	put(t, dir, "three/case.yaml", "promptt: p\ngraders:\n  - comand: 'true'\n")
 	_, err := Load(dir)
 	if err == nil {
 		t.Fatal("no error")
@@ -114,6 +114,9 @@ cases:
 		if !strings.Contains(got, want) {
 			t.Errorf("no mistake %q in:\n%s", want, got)
 		}
+	}
+	if strings.Contains(got, "three/case.yaml:3: a grader needs") || strings.Contains(got, "has no prompt") {
+		t.Errorf("mistakes that follow from others:\n%s", got)
 	}
 	if _, err := Load(filepath.Join(dir, "one")); err == nil || !strings.Contains(err.Error(), "a suite is a folder with the file suite.yaml") {
 		t.Error(err)

@@ -45,11 +45,14 @@ var memoryWords = []string{"on", "off", "both"}
 func Command(h *cli.IO) cli.Command {
 	o := new(options)
 	return cli.Command{Name: "eval", Args: "SUITE", MaxArgs: 1, Summary: "Evaluate agents with a suite of cases",
-		Details: `SUITE is a folder with the file suite.yaml; docs/evaluations.md describes it. Each case runs with each model and each prompt, in a
-copy of its files, in the sandbox, without a person: calls that would ask are denied unless the suite allows them.
-The commands of a suite are programs that you run. They are confined, too. A suite that leaves the sandbox or
-allows calls by rules needs --trust. Without --model, cases that script their model use that.
-Exit codes: 0 all trials passed, 1 some did not, 2 usage or a mistake in the suite, 6 the budget is used up.
+		Details: `SUITE is a folder with the file suite.yaml; docs/evaluations.md describes it.
+Each case runs with each model and each prompt: in a copy of its files, in the sandbox, without a
+person. Calls that would ask are denied unless the suite allows them.
+The commands of a suite are programs that you run. They are in the sandbox, too.
+A suite that leaves the sandbox or allows calls by rules needs --trust.
+Without --model, cases that script their model use that.
+Exit codes: 0 all trials passed, 1 some did not, 2 usage or a mistake in the suite, 6 the budget is
+used up.
 `,
 		Examples: []string{"openagent eval evals", "openagent eval evals --model claude-sonnet-4-6 --model claude-haiku-4-5 --repeat 3 --budget 5", "openagent eval evals --resume results"},
 		Common:   []string{"model", "prompt", "repeat", "parallel", "budget", "out", "resume", "case", "tag", "memory", "judge", "keep", "trust", "sandbox", "output-format"},

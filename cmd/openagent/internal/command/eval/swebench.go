@@ -33,9 +33,11 @@ func importCommand(h *cli.IO) cli.Command {
 	o := &importOptions{command: defaultTests}
 	formats := []string{"swe-bench"}
 	return cli.Command{Name: "import", Args: "swe-bench FILE|FOLDER", MinArgs: 2, MaxArgs: 2, Choices: formats, Summary: "Make a suite of tasks in another format",
-		Details: `swe-bench: tasks in JSON Lines or JSON with the members instance_id, repo, base_commit, problem_statement, test_patch,
-FAIL_TO_PASS and PASS_TO_PASS; a folder is read with all its files *.jsonl and *.json. Each task becomes a case: a clone
-of the repository, and a grader for each list of tests. The suite is written to --out; review it before you run it.
+		Details: `swe-bench: tasks in JSON Lines or JSON with the members instance_id, repo, base_commit,
+problem_statement, test_patch, FAIL_TO_PASS and PASS_TO_PASS.
+A folder is read with all its files *.jsonl and *.json.
+Each task becomes a case: a clone of the repository, and a grader for each list of tests.
+The suite is written to --out; review it before you run it.
 `,
 		Examples: []string{"openagent eval import swe-bench tasks.jsonl --out swe", "openagent eval import swe-bench tasks --out swe --repos ~/mirrors --test-command 'go test -run {} ./...'"},
 		Flags: func() cli.Flags {
@@ -98,8 +100,16 @@ func importTasks(h *cli.IO, o *importOptions, format, from string) error {
 	if err != nil {
 		return cli.Usagef("%w", err)
 	}
+	if err := o.writeSuite(tasks); err != nil {
+		return cli.Usagef("%w", errors.Join(err, os.RemoveAll(o.out)))
+	}
+	return h.Show(fmt.Sprintf("%s in %s; review them, then run openagent eval %s\n", cli.Plural(len(tasks), "case"), o.out, text.QuoteShell(o.out)))
+}
+
+// writeSuite writes the folder of the suite.
+func (o *importOptions) writeSuite(tasks []task) error {
 	if err := os.MkdirAll(o.out, 0o755); err != nil {
-		return cli.Usagef("%w", err)
+		return err
 	}
 	about := "# Made from tasks of SWE-bench. The commands of setups and graders run in the sandbox, without network:\n" +
 		"# sandbox: {hosts: [pypi.org, files.pythonhosted.org]} lets them install packages.\n" +
@@ -108,14 +118,14 @@ func importTasks(h *cli.IO, o *importOptions, format, from string) error {
 		about += "  setup:\n" + listOf(o.setup, "    ")
 	}
 	if err := os.WriteFile(filepath.Join(o.out, "suite.yaml"), []byte(about), 0o644); err != nil {
-		return cli.Usagef("%w", err)
+		return err
 	}
 	for _, t := range tasks {
 		if err := o.write(t); err != nil {
-			return cli.Usagef("writing the case %s: %w", t.ID, err)
+			return fmt.Errorf("writing the case %s: %w", t.ID, err)
 		}
 	}
-	return h.Show(fmt.Sprintf("%s in %s; review them, then run openagent eval %s\n", cli.Plural(len(tasks), "case"), o.out, text.QuoteShell(o.out)))
+	return nil
 }
 
 // readTasks reads a file, or all files of a folder.
