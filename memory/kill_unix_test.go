@@ -10,10 +10,15 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"strconv"
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/openagent-go/agent"
+	"github.com/openagent-go/agent/llm/llmtest"
+	"github.com/openagent-go/agent/session"
 )
 
 const writerVar = "MEMORY_TEST_WRITER"
@@ -25,10 +30,18 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// write adds entries until it is killed, and says which are there.
+// write adds entries until it is killed, and says which are there. Each fourth time it reviews a
+// session.
 func write(root string) {
 	s := Open(root, ProjectFolder)
 	for i := 0; ; i++ {
+		if i%4 == 3 {
+			if err := reviewOne(s, fmt.Sprintf("session-%d-%d", os.Getpid(), i)); err != nil {
+				fmt.Println("failed:", err)
+				os.Exit(1)
+			}
+			continue
+		}
 		title := fmt.Sprintf("Note %d of %d", i, os.Getpid())
 		e, err := s.Add(context.Background(), Entry{Kind: Pitfall, Title: title, Text: strings.Repeat("text ", 200)}, Reason{By: "agent"})
 		if err == nil && i%3 == 0 {
@@ -46,7 +59,31 @@ func write(root string) {
 	}
 }
 
-// Two processes write at the same time and are killed at random moments. No entry that was
+// reviewOne reviews a session, and says which two entries it has proposed.
+func reviewOne(s *Store, id string) error {
+	sessions := session.Memory()
+	talk := (&agent.Agent{Model: llmtest.Script(llmtest.Say("done")), Sessions: sessions}).Session(id)
+	if _, err := talk.Prompt(context.Background(), "Learn."); err != nil {
+		return err
+	}
+	model := &llmtest.Model{Rule: func(r *llmtest.Request, _ int) llmtest.Step {
+		at := regexp.MustCompile(`#(\d+) user: `).FindStringSubmatch(r.Transcript())
+		one := func(part string) string {
+			return `{"action":"add","kind":"pitfall","title":"Learned in ` + id + `, part ` + part + `","facts":[` + at[1] + `],"why":"said"}`
+		}
+		return llmtest.Say(`{"proposals":[` + one("one") + `,` + one("two") + `]}`)
+	}}
+	review, err := (&Reviewer{Memory: &Memory{Stores: []Named{{"project", s}}}, Model: model, Sessions: sessions}).Review(context.Background(), id)
+	if err != nil {
+		return err
+	}
+	for _, p := range review.Proposals {
+		fmt.Println(p.ID)
+	}
+	return nil
+}
+
+// Two processes write and review at the same time and are killed at random moments. No entry that was
 // acknowledged is lost, none is torn, none is there twice, and the next writer continues. KILLS
 // says how often; 20 is the default.
 func TestKilledWriters(t *testing.T) {
@@ -131,6 +168,9 @@ func killWriters(t *testing.T, random *rand.Rand, kills int) {
 		t.Fatal(err)
 	}
 	for i, c := range changes {
+		if c.Reviewed != "" && len(c.Files) != 2 {
+			t.Errorf("a review changed %d entries of 2", len(c.Files))
+		}
 		if i > 0 && c.N != changes[i-1].N+1 {
 			t.Errorf("change %d follows change %d", c.N, changes[i-1].N)
 		}
