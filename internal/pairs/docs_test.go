@@ -31,6 +31,7 @@ var ingredients = map[string]string{
 	"options":    "the prompt has its own model, mode, budget and tools; they hold for sub-agents and after a kill, and not for forks",
 	"hook":       "a hook changes the input of each call that changes something",
 	"batch":      "the calls are made in batches",
+	"memory":     "the agent knows what an earlier session learned, confirms it and adds to it",
 }
 
 // also are further tests of single pairs.
@@ -90,6 +91,7 @@ After each run these hold:
 - A call whose input a hook changed did not run as the model wrote it.
 - Rewinding brought every file of the main tree back byte for byte, and a fork did not change the original's journal.
 - Turns and tokens are counted once, those of sub-agents included.
+- The session was told once what was learned before. What it added to the memory is there once as a candidate, and nothing of plan mode.
 - No goroutine and no process is left.
 
 This page is written by ` + "`go test ./internal/pairs -run Docs -update`" + `, which fails if a pair has no test.

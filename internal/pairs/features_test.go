@@ -14,7 +14,7 @@ import (
 
 // all are the features that are combined. An ingredient changes the agent, the place in
 // which it works, the way in which its calls are made, or what becomes of its session.
-var all = []string{"sandbox", "worktree", "sub-agent", "background", "plan mode", "resume", "fork", "rewind", "skill", "MCP", "defer", "approval", "options", "hook", "batch"}
+var all = []string{"sandbox", "worktree", "sub-agent", "background", "plan mode", "resume", "fork", "rewind", "skill", "MCP", "defer", "approval", "options", "hook", "batch", "memory"}
 
 // place is the folder of the world that a host runs in.
 var place string
@@ -40,13 +40,14 @@ func (f features) turns(prompt string) []llmtest.Step {
 	case promptChild:
 		return f.childWork()
 	case promptPlan:
-		return []llmtest.Step{f.work(1)}
+		return append([]llmtest.Step{f.work(1)}, f.remember(planLesson)...)
 	case promptMore:
-		return append([]llmtest.Step{f.work(7)}, f.bounds(17)...)
+		return slices.Concat([]llmtest.Step{f.work(7)}, f.remember("Of a fork"), f.bounds(17))
 	}
 	var steps []llmtest.Step
 	if f.has("plan mode") {
 		steps = append(steps, use("EnterPlanMode", nil), f.work(1))
+		steps = append(steps, f.remember(planLesson)...)
 		if f.has("sub-agent") {
 			steps = append(steps, f.delegate(promptPlan, false))
 		}
@@ -64,11 +65,32 @@ func (f features) turns(prompt string) []llmtest.Step {
 	if f.has("background") && !f.has("sub-agent") {
 		steps = append(steps, use("Bash", map[string]any{"command": "echo x >> " + f.file(5) + "; sleep 100", "run_in_background": true}))
 	}
+	steps = append(steps, f.remember(ownLesson)...)
 	return append(append(steps, f.bounds(8)...), f.work(3))
 }
 
 func (f features) childWork() []llmtest.Step {
-	return append(append([]llmtest.Step{f.work(4), f.forbidden()}, f.bounds(9)...), f.work(6))
+	return append(slices.Concat([]llmtest.Step{f.work(4), f.forbidden()}, f.remember("Of a child"), f.bounds(9)), f.work(6))
+}
+
+// What calls add to the memory, and what was there before.
+const (
+	planLesson = "Of plan mode"
+	ownLesson  = "Of the agent"
+	oldLesson  = "Of an earlier session"
+	oldID      = "earlier-1"
+)
+
+// remember is a call that adds to the memory, and one that confirms what was there.
+func (f features) remember(title string) []llmtest.Step {
+	if !f.has("memory") {
+		return nil
+	}
+	steps := []llmtest.Step{f.call("Memory", map[string]any{"action": "add", "kind": "convention", "title": title})}
+	if title == ownLesson {
+		steps = append(steps, f.call("Memory", map[string]any{"action": "confirm", "id": oldID}))
+	}
+	return steps
 }
 
 // bounds are a call that needs approval, and one that the options of the prompt forbid.

@@ -120,6 +120,9 @@ func (f features) prompt() agent.Input {
 		if f.has("skill") {
 			in.Tools = append(in.Tools, "Skill")
 		}
+		if f.has("memory") {
+			in.Tools = append(in.Tools, "Memory")
+		}
 		if f.has("MCP") {
 			in.Tools = append(in.Tools, "mcp__*")
 		}

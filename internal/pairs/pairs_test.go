@@ -20,6 +20,7 @@ import (
 	"github.com/openagent-go/agent/event"
 	"github.com/openagent-go/agent/internal/account"
 	"github.com/openagent-go/agent/internal/fact"
+	"github.com/openagent-go/agent/memory"
 	"github.com/openagent-go/agent/permission"
 	"github.com/openagent-go/agent/sandbox"
 	"github.com/openagent-go/agent/session"
@@ -108,7 +109,8 @@ func newWorld(t *testing.T, f features) *world {
 	w := &world{dir: t.TempDir(), features: f}
 	for name, text := range map[string]string{"project/notes.txt": "notes\n", "project/denied.txt": secret, "outside/tripwire": tripwire,
 		"project/hidden/key": secret, "project/attack.sh": fmt.Sprintf(attack, filepath.Join(w.dir, "project"), filepath.Join(w.dir, "outside")),
-		"project/.agents/skills/job/SKILL.md": jobSkill, "project/.gitignore": ".openagent\n"} {
+		"project/.agents/skills/job/SKILL.md": jobSkill, "project/.gitignore": ".openagent\n",
+		"project/.openagent/memory/" + oldID + ".md": "---\ntitle: " + oldLesson + "\nkind: convention\nstate: active\n---\n"} {
 		path := filepath.Join(w.dir, name)
 		if err := errors.Join(os.MkdirAll(filepath.Dir(path), 0o700), os.WriteFile(path, []byte(text), 0o600)); err != nil {
 			t.Fatal(err)
@@ -163,6 +165,7 @@ func (w *world) check(t *testing.T, killed bool) {
 	t.Helper()
 	w.checkFiles(t, killed)
 	w.checkJournals(t, killed)
+	w.checkMemory(t, killed)
 	w.checkProcesses(t)
 	w.run(t, "replay", 0)
 	if w.features.has("fork") {
@@ -243,6 +246,47 @@ func (w *world) checkFiles(t *testing.T, killed bool) {
 		if got, err := os.ReadFile(filepath.Join(w.dir, path)); err != nil || string(got) != want {
 			t.Errorf("%s holds %q, %v", path, got, err)
 		}
+	}
+}
+
+// checkMemory checks that the session was told once what was learned before, and that the memory
+// has what was added outside of plan mode, as candidates.
+func (w *world) checkMemory(t *testing.T, killed bool) {
+	t.Helper()
+	if !w.features.has("memory") {
+		return
+	}
+	told := 0
+	for e, err := range session.Dir(w.sessions()).Read(t.Context(), mainID, 0) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		if m, ok := e.Data.(event.UserMessage); ok && strings.Contains(m.Message.Text(), oldLesson) {
+			told++
+		}
+	}
+	if told != 1 {
+		t.Errorf("the session was told %d times what was learned before", told)
+	}
+	entries, problems, err := w.memory().Entries()
+	if err != nil || len(problems) > 0 {
+		t.Fatal(problems, err)
+	}
+	titles := map[string]int{}
+	for _, e := range entries {
+		titles[e.Title]++
+		if active := e.State == memory.Active; active != (e.ID == oldID) {
+			t.Errorf("the entry %q is %s", e.Title, e.State)
+		}
+		if e.ID == oldID && (e.Confirmations > 1 || !killed && e.Confirmations != 1) {
+			t.Errorf("%q was confirmed %d times, want once", e.Title, e.Confirmations)
+		}
+	}
+	if titles[planLesson] > 0 {
+		t.Error("the memory changed in plan mode")
+	}
+	if !killed && titles[ownLesson] != 1 {
+		t.Errorf("%q was added %d times, want once", ownLesson, titles[ownLesson])
 	}
 }
 

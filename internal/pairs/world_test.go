@@ -21,6 +21,7 @@ import (
 	"github.com/openagent-go/agent/llm/anthropic"
 	"github.com/openagent-go/agent/llm/llmtest"
 	"github.com/openagent-go/agent/mcp"
+	"github.com/openagent-go/agent/memory"
 	"github.com/openagent-go/agent/permission"
 	"github.com/openagent-go/agent/sandbox"
 	"github.com/openagent-go/agent/session"
@@ -42,6 +43,9 @@ type world struct {
 func (w *world) project() string  { return filepath.Join(w.dir, "project") }
 func (w *world) outside() string  { return filepath.Join(w.dir, "outside") }
 func (w *world) sessions() string { return filepath.Join(w.dir, "sessions") }
+
+// memory is the folder of entries. It has one from an earlier session.
+func (w *world) memory() *memory.Store { return memory.Open(w.project(), memory.ProjectFolder) }
 
 const (
 	secret   = "TOPSECRET"
@@ -105,6 +109,10 @@ func (w *world) agent(models func(name string) (llm.Model, error)) (a *agent.Age
 	}
 	if on("hook") {
 		a.Hooks = []hook.Hook{{On: hook.PreToolUse, Func: changeInput}}
+	}
+	if on("memory") {
+		m := &memory.Memory{Stores: []memory.Named{{Name: "project", Store: w.memory()}}}
+		a.Context, a.Tools = m.Context, append(a.Tools, m.Tool())
 	}
 	kept := &checkpoint.Store{Dir: filepath.Join(w.dir, "checkpoints")}
 	if on("rewind") {
