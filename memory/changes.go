@@ -91,7 +91,10 @@ func (s *Store) apply(ctx context.Context, c Change, do func(*draft) error) (Cha
 		if err := s.record(c, all); err != nil {
 			return err
 		}
-		return s.carryOut(c)
+		if err := s.carryOut(c); err != nil {
+			return err
+		}
+		return s.markDone(c.N)
 	})
 	return c, err
 }
@@ -108,6 +111,23 @@ func (s *Store) carryOut(c Change) error {
 		}
 	}
 	return s.writeIndex()
+}
+
+// markDone notes, in the file of the lock, that the files of change n are written. A change that is
+// done is not completed later: its files may have been taken back since, as by rewinding a session.
+func (s *Store) markDone(n int) error {
+	f, err := safefile.Open(filepath.Join(s.Path(), lockName), os.O_WRONLY|os.O_CREATE)
+	if err != nil {
+		return fmt.Errorf("noting that a change is done: %w", err)
+	}
+	_, err = fmt.Fprintf(f, "%020d\n", n)
+	return errors.Join(err, f.Close())
+}
+
+// isDone reports whether change n was noted as done.
+func (s *Store) isDone(n int) bool {
+	data, err := plainfile.ReadFile(filepath.Join(s.Path(), lockName), 64)
+	return err == nil && string(data) == fmt.Sprintf("%020d\n", n)
 }
 
 // record adds a change to the record.
@@ -221,6 +241,9 @@ func (s *Store) complete() ([]Change, error) {
 		return nil, nil
 	}
 	last := all[len(all)-1]
+	if s.isDone(last.N) {
+		return all, nil
+	}
 	var left []FileChange
 	for _, f := range last.Files {
 		now, err := s.content(f.ID)
