@@ -30,6 +30,10 @@ make guards ARGS="-run fence"  # try the guards whose name matches
 make guards ARGS=-simulator    # ask the simulator as well about the guards with an answer of it
 make guards ARGS=-update       # try all guards, and write this page if each is noticed
 ` + "```" + `
+
+The last run over many guards tried 168 of them. It took 33 minutes on two processors that were busy with other work, and 12 minutes of processor time.
+All others, and the one that it found unwatched, were tried in smaller runs.
+The simulator was asked about 61 guards, which took about half a minute for each. It notices 17 of them.
 `
 
 // table is the text of the page.
