@@ -3,29 +3,32 @@ package mcp
 import (
 	"context"
 	"encoding/json"
+	"fmt"
 
+	"github.com/openagent-go/agent/internal/mcpnames"
 	"github.com/openagent-go/agent/internal/toolrun"
 	"github.com/openagent-go/agent/tool"
 )
 
-// local returns the tools of a server within this program. They are called
+// direct returns the tools of a server within this program. They are called
 // directly: nothing is encoded, and no process or protocol is between.
-func local(server string, tools []tool.Tool, always bool) []tool.Tool {
+func (s *server) direct() []tool.Tool {
+	tools := s.config.Tools
 	raw := make([]string, len(tools))
 	for i, t := range tools {
 		raw[i] = t.Spec().Name
 	}
 	out := make([]tool.Tool, 0, len(tools))
-	for i, name := range names(server, raw) {
-		out = append(out, rename(tools[i], name, always))
+	for i, name := range names(s.name, raw) {
+		out = append(out, s.rename(tools[i], name, s.config.AlwaysLoad))
 	}
 	return out
 }
 
 // rename returns a tool under the name that the model sees.
-func rename(t tool.Tool, name string, always bool) tool.Tool {
+func (s *server) rename(t tool.Tool, name string, always bool) tool.Tool {
 	spec := t.Spec()
-	r := aliasedTool{inner: t, own: spec.Name}
+	r := aliasedTool{server: s, inner: t, own: spec.Name}
 	spec.Name, spec.Aliases, spec.Replaces, spec.AlwaysLoad = name, nil, nil, spec.AlwaysLoad || always
 	r.spec = spec
 	if f, ok := t.(toolrun.Factory); ok {
@@ -34,16 +37,33 @@ func rename(t tool.Tool, name string, always bool) tool.Tool {
 	return r
 }
 
+// gone returns why a server within this program is no longer there, nil if it is.
+func (s *server) gone() error {
+	s.all.mu.Lock()
+	defer s.all.mu.Unlock()
+	switch {
+	case s.state == mcpnames.Connected:
+		return nil
+	case s.err != nil:
+		return s.err
+	}
+	return fmt.Errorf("it is %s", s.state)
+}
+
 // aliasedTool has the other abilities of a tool as well.
 type aliasedTool struct {
-	inner tool.Tool
-	own   string // its name within the server
-	spec  tool.Spec
+	server *server
+	inner  tool.Tool
+	own    string // its name within the server
+	spec   tool.Spec
 }
 
 func (r aliasedTool) Spec() tool.Spec { return r.spec }
 
 func (r aliasedTool) Run(ctx context.Context, call tool.Call) (*tool.Result, error) {
+	if err := r.server.gone(); err != nil {
+		return r.server.unreachable(ctx, err)
+	}
 	call.Name = r.own
 	return r.inner.Run(ctx, call)
 }
@@ -94,5 +114,5 @@ type renamedFactory struct {
 }
 
 func (f renamedFactory) Make() tool.Tool {
-	return rename(f.factory.Make(), f.spec.Name, f.spec.AlwaysLoad)
+	return f.server.rename(f.factory.Make(), f.spec.Name, f.spec.AlwaysLoad)
 }

@@ -48,6 +48,29 @@ func TestInProcess(t *testing.T) {
 	}
 }
 
+// A run may still have the tools of a server that was switched off or replaced. Their calls fail, as
+// those of a server elsewhere do.
+func TestInProcessGone(t *testing.T) {
+	t.Parallel()
+	const in = `{"city":"Rome"}`
+	all := mcp.New(map[string]mcp.Config{"here": {Tools: []tool.Tool{weather()}}}, mcp.Options{})
+	defer all.Close()
+	old := toolsOf(t, all)
+	if err := all.Toggle(t.Context(), "here", false); err != nil {
+		t.Fatal(err)
+	}
+	const want = "the MCP server here is not connected: the server was replaced or removed"
+	if out := call(t, old, "mcp__here__get_weather", in); !out.Result.IsError || out.Result.Text() != want {
+		t.Errorf("%+v, want %s", out.Result, want)
+	}
+	if err := all.Toggle(t.Context(), "here", true); err != nil {
+		t.Fatal(err)
+	}
+	if out := call(t, toolsOf(t, all), "mcp__here__get_weather", in); out.Result.IsError {
+		t.Errorf("after it was switched on: %s", out.Result.Text())
+	}
+}
+
 func BenchmarkInProcess(b *testing.B) {
 	echo := tool.New(tool.Spec{Name: "echo"}, func(_ context.Context, _ tool.Call, in city) (*tool.Result, error) { return tool.Text(in.City), nil })
 	all := mcp.New(map[string]mcp.Config{"here": {Tools: []tool.Tool{echo}}}, mcp.Options{})

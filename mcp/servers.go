@@ -163,7 +163,7 @@ func (all *Servers) begin(s *server) {
 		return
 	}
 	if s.local() {
-		s.connected(nil, &serverOffer{tools: local(s.name, s.config.Tools, s.config.AlwaysLoad)})
+		s.connected(nil, &serverOffer{tools: s.direct()})
 		close(s.tried)
 		return
 	}

@@ -31,9 +31,16 @@ func (c *coverage) add(met map[string]bool) {
 }
 
 // exclusive are features that cannot take part in one program together.
-var exclusive = [][]string{{"memory", "folder"}, {"anthropic", "openai", "responses"}}
+var exclusive = [][]string{{"memory", "folder", "fault"}, {"anthropic", "openai", "responses"}}
+
+// ofFault are features that only the faulty disk has.
+var ofFault = []string{"killed at a change of files", "power loss", "disk full", "disk fails"}
 
 func apart(a, b string) bool {
+	elsewhere := func(s string) bool { return s == "memory" || s == "folder" }
+	if elsewhere(a) && slices.Contains(ofFault, b) || elsewhere(b) && slices.Contains(ofFault, a) {
+		return true
+	}
 	return slices.ContainsFunc(exclusive, func(group []string) bool { return slices.Contains(group, a) && slices.Contains(group, b) })
 }
 

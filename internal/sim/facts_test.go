@@ -12,6 +12,7 @@ import (
 	"github.com/openagent-go/agent/event"
 	"github.com/openagent-go/agent/internal/conversation"
 	"github.com/openagent-go/agent/internal/fact"
+	"github.com/openagent-go/agent/internal/skillscope"
 	"github.com/openagent-go/agent/permission"
 )
 
@@ -29,9 +30,10 @@ type journal struct {
 	judged  map[string]time.Duration // when a call was judged
 	prompts map[string]bool
 	ended   event.EndReason
-	mode    permission.Mode   // "": not known
-	since   time.Duration     // when the mode became so
-	rules   map[string]ruling // that were added, by their word
+	mode    permission.Mode    // "": not known
+	since   time.Duration      // when the mode became so
+	rules   map[string]ruling  // that were added, by their word
+	skills  []skillscope.Scope // in force
 
 	model     string // that is called next
 	fallbacks []string
@@ -43,6 +45,7 @@ func (f *facts) init() { f.of = map[string]*journal{} }
 func (j *journal) clear() {
 	j.calls, j.ended, j.mode = nil, "", ""
 	j.model, j.fallbacks, j.failed, j.rules = "", nil, false, map[string]ruling{}
+	j.skills = nil
 	j.results, j.prompts, j.judged = map[string]bool{}, map[string]bool{}, map[string]time.Duration{}
 }
 
@@ -94,6 +97,7 @@ func (w *world) checkFacts(p string, es []event.Event, copied bool) {
 // fold takes in a fact.
 func (j *journal) fold(e event.Event, wrong func(invariant, format string, args ...any), now time.Duration) {
 	j.checkModel(e, wrong)
+	j.foldSkills(e)
 	switch d := e.Data.(type) {
 	case event.PermissionsChanged:
 		j.foldRules(d, now)

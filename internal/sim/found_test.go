@@ -42,6 +42,9 @@ var found = map[string]Program{
 	"a rule names a tool that is gone": {Seed: 854, Ops: []Op{
 		SetTools{Without: "deploy"},
 		Prompt{Name: "p1"}}},
+	"a server that is switched off is called": {Seed: 0x89596d, With: []string{"server"}, Ops: []Op{
+		Prompt{Name: "p1", Turns: []Turn{{Calls: []Call{{Tool: "mcp__here__remotelook"}}}}},
+		SwitchServer{}}},
 }
 
 func TestFound(t *testing.T) {

@@ -87,6 +87,10 @@ func init() { // a table that its own functions use
 			}},
 		{name: "again", meets: []string{"prompt again"}, op: func(g *gen) Op { return Again{g.IntN(3), fmt.Sprint("p", 1+g.IntN(4))} }},
 		{name: "files", meets: []string{"file tool", "file changed"}, agent: files, call: fileCall, op: filePrompt},
+		{name: "skill", meets: []string{"skill"}, agent: skills, call: skillCall},
+		{name: "server", meets: []string{"server", "server changed", "server switched"}, agent: servers, call: serverCall, op: func(g *gen) Op {
+			return pick[Op](g, SetServer{g.IntN(3)}, SwitchServer{g.one(2)})
+		}},
 		{name: "quiz", meets: []string{"question of a tool"}, agent: func(w *world, l *life, a *agent.Agent) { w.quiz(l, a) },
 			call: func(g *gen, depth int) Call { return Call{Tool: "quiz", Target: "x"} }},
 		{name: "watch", meets: []string{"watch"}, op: func(g *gen) Op { return Watch{g.IntN(3)} }},

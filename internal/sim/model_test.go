@@ -151,6 +151,8 @@ func (w *world) input(c Call, tag string) any {
 		return w.fileInput(c, tag)
 	}
 	switch c.Tool {
+	case "Skill":
+		return skillInput(c.Target)
 	case "EnterPlanMode":
 		return map[string]any{}
 	case "ExitPlanMode":

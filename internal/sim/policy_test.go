@@ -76,7 +76,7 @@ func (w *world) canUseTool(l *life) agent.CanUseToolFunc {
 			w.meet("question for later")
 			return w.expiring(permission.Defer(), key), nil
 		case 3:
-			if in.Tag == "" { // a call of a built-in tool
+			if in.Tag == "" || strings.HasPrefix(call.Name, "mcp__") { // no rule with a pattern is about it
 				break
 			}
 			in.Target = "deny-" + in.Target

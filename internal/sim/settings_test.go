@@ -14,6 +14,7 @@ import (
 	"github.com/openagent-go/agent/event"
 	"github.com/openagent-go/agent/hook"
 	"github.com/openagent-go/agent/internal/fact"
+	"github.com/openagent-go/agent/internal/skillscope"
 	"github.com/openagent-go/agent/llm"
 	"github.com/openagent-go/agent/permission"
 	"github.com/openagent-go/agent/tool"
@@ -40,10 +41,8 @@ func (o ChangeRules) run(w *world) {
 	if o.Remove {
 		u.Type = "removeRules"
 	}
-	for _, t := range w.life.agent.Tools {
-		if _, ours := t.(*tool.Typed[work]); ours {
-			u.Rules = append(u.Rules, permission.Rule(t.Spec().Name+"("+o.Word+"-*)"))
-		}
+	for _, name := range w.toolNames(w.life.agent) {
+		u.Rules = append(u.Rules, permission.Rule(name+"("+o.Word+"-*)"))
 	}
 	w.note("rules changed", w.session(o.Session).open.ChangePermissions(w.life.ctx, u))
 }
@@ -122,7 +121,8 @@ func (j *journal) checkModel(e event.Event, wrong func(invariant, format string,
 	case event.ModelFailed:
 		j.failed = true
 	case fact.ModelStart:
-		if d.Model != j.model && !(j.failed && slices.Contains(j.fallbacks, d.Model)) {
+		ofSkill := slices.ContainsFunc(j.skills, func(s skillscope.Scope) bool { return s.Model == d.Model })
+		if d.Model != j.model && !ofSkill && !(j.failed && slices.Contains(j.fallbacks, d.Model)) {
 			wrong("settings", "fact %d starts model %s, the session has %s and falls back to %q", e.Seq, d.Model, j.model, j.fallbacks)
 		}
 	}

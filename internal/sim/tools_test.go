@@ -120,6 +120,8 @@ func (w *world) toolRuns(l *life, r ran) {
 	w.checkRepeat(earlier, r)
 	w.checkPermitted(r)
 	w.checkTool(r)
+	w.checkServer(r)
+	w.checkSkill(r)
 }
 
 // newAgent makes the agent of a life.
@@ -142,14 +144,7 @@ func (w *world) newAgent(l *life) *agent.Agent {
 			f.agent(w, l, a)
 		}
 	}
-	for _, t := range a.Tools {
-		if _, ours := t.(*tool.Typed[work]); ours {
-			name := permission.Rule(t.Spec().Name)
-			a.Permissions.Deny = append(a.Permissions.Deny, name+"(deny-*)")
-			a.Permissions.Ask = append(a.Permissions.Ask, name+"(ask-*)")
-			a.Permissions.Allow = append(a.Permissions.Allow, name+"(allow-*)")
-		}
-	}
+	w.rulesFor(a)
 	return a
 }
 

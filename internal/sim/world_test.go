@@ -22,6 +22,7 @@ import (
 	"github.com/openagent-go/agent/internal/faultdisk"
 	"github.com/openagent-go/agent/internal/sessionid"
 	"github.com/openagent-go/agent/llm/llmtest"
+	"github.com/openagent-go/agent/mcp"
 	"github.com/openagent-go/agent/session"
 )
 
@@ -44,18 +45,21 @@ type world struct {
 	found  map[string]bool // sessions that were read back
 	steps  atomic.Int64
 
-	mu        sync.Mutex
-	violated  []Violation
-	met       map[string]bool // features that took part
-	lines     []string        // the trace
-	said      []string
-	ran       []ran
-	people    people
-	watching  []*watcher
-	filesRoot string         // the folder of the tools for files; "": there is none
-	rivals    []*rival       // other processes of the present life
-	asked     map[string]int // requests, by prompt
-	served    map[string]int // answers that the model has given, by prompt and number
+	mu          sync.Mutex
+	violated    []Violation
+	met         map[string]bool // features that took part
+	lines       []string        // the trace
+	said        []string
+	ran         []ran
+	people      people
+	watching    []*watcher
+	serverTools int // see SetServer
+	serverOff   bool
+	serverSince time.Duration  // when they changed
+	filesRoot   string         // the folder of the tools for files; "": there is none
+	rivals      []*rival       // other processes of the present life
+	asked       map[string]int // requests, by prompt
+	served      map[string]int // answers that the model has given, by prompt and number
 }
 
 // A Violation is an invariant that did not hold.
@@ -68,6 +72,7 @@ type life struct {
 	ctx     context.Context
 	cancel  context.CancelFunc
 	dead    atomic.Bool
+	servers *mcp.Servers   // nil: none
 	closers []func() error // of what the agent works on
 	death   death
 	agent   *agent.Agent
@@ -149,6 +154,7 @@ func (w *world) start() {
 	l.ctx, l.cancel = context.WithCancel(context.Background())
 	w.life = l
 	w.fault.life = l
+	w.serverTools, w.serverOff, w.serverSince = 2, false, time.Since(w.began)
 	l.agent = w.newAgent(l)
 	w.trace("life %d", l.n)
 }
