@@ -303,3 +303,22 @@ func TestPromptExpansionHook(t *testing.T) {
 		s.Close()
 	}
 }
+
+// A fallback that answered when a skill with its own model began does not answer the next prompt.
+func TestFallbackEndsWithItsPrompt(t *testing.T) {
+	down := llmtest.Fail(&llm.APIError{Class: llm.Overloaded, Status: 529})
+	first := llmtest.Script(down, say("end"))
+	spare := llmtest.Script(llmtest.Call(call("Skill", begun{})), say("unexpected"))
+	thinker := llmtest.Script(say("thought"))
+	a := &agent.Agent{Model: llm.Named(first, "first"), Fallbacks: []llm.Model{llm.Named(spare, "spare")}, Retry: &agent.Retry{Tries: -1}, Sessions: session.Memory(),
+		Models: func(string) (llm.Model, error) { return llm.Named(thinker, "thinker"), nil },
+		Tools:  []tool.Tool{scopes(map[string]skillscope.Scope{"": {Model: "thinker"}})}}
+	s := a.Session("s")
+	defer s.Close()
+	for i, want := range []string{"thought", "end"} {
+		res, err := s.Prompt(t.Context(), "go")
+		if err != nil || res.Text != want {
+			t.Fatalf("prompt %d: %+v, %v", i, res, err)
+		}
+	}
+}

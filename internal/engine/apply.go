@@ -168,10 +168,10 @@ func (s *State) begin(e event.Event) {
 		s.run.agentEnded(f)
 	}
 	s.agents.late = nil
-	s.settings.fallback = 0
 	s.calls.guard.reset()
 	s.hooks.due = s.hooks.due[:0]
 	s.settings.endScopes()
+	s.settings.fallback = 0 // also the one that a skill has left
 	s.context.begin()
 }
 

@@ -45,6 +45,12 @@ var found = map[string]Program{
 	"a server that is switched off is called": {Seed: 0x89596d, With: []string{"server"}, Ops: []Op{
 		Prompt{Name: "p1", Turns: []Turn{{Calls: []Call{{Tool: "mcp__here__remotelook"}}}}},
 		SwitchServer{}}},
+	"a fallback outlives its prompt by a skill": {Seed: 0x895d57, With: []string{"settings", "skill"}, Ops: []Op{
+		Prompt{Name: "p1", Turns: []Turn{
+			{Calls: []Call{{Tool: "act", Target: "deny-x0"}}},
+			{Fail: "down", Calls: []Call{{Tool: "Skill", Target: "thinker"}}}}},
+		Sleep{62 * time.Millisecond},
+		ForkCrash{}}},
 }
 
 func TestFound(t *testing.T) {
