@@ -21,6 +21,11 @@ func TestEveryCommandHasAPage(t *testing.T) {
 		page := c.Page(path)
 		pages++
 		checkWidth(t, path, page)
+		for line := range strings.Lines(c.Details) {
+			if n := utf8.RuneCountInString(strings.TrimSpace(line)); n > cli.MaxColumns {
+				t.Errorf("%s: this line of the details has %d characters, so it is broken twice: %s", path, n, line)
+			}
+		}
 		if other, ok := seen[page]; ok {
 			t.Errorf("%s has the page of %s", path, other)
 		}

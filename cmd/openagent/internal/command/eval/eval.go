@@ -50,7 +50,7 @@ Each case runs with each model and each prompt: in a copy of its files, in the s
 person. Calls that would ask are denied unless the suite allows them.
 The commands of a suite are programs that you run. They are in the sandbox, too.
 A suite that leaves the sandbox or allows calls by rules needs --trust.
-Without --model, cases that script their model use that.
+Without --model it is the scripted one if all cases have a script, else that of your settings.
 Exit codes: 0 all trials passed, 1 some did not, 2 usage or a mistake in the suite, 6 the budget is
 used up.
 `,

@@ -24,8 +24,10 @@ func Command(h *cli.IO) cli.Command {
 		return append(cli.ListFlags(&o.Output), o.JobFlags()...)
 	}
 	return cli.Command{Name: "record", Args: "FILE [prompt]", MinArgs: 1, MaxArgs: 2, Summary: "Run one prompt and keep the provider's traffic for tests",
-		Details: `It runs the prompt as openagent -p does, and writes the requests and answers to FILE, which llmtest.Replay of the library reads.
-Headers of requests and queries of addresses are left out. Keys, tokens, e-mail addresses and ids of organisations are replaced.
+		Details: `It runs the prompt as openagent -p does, and writes the requests and answers to FILE.
+llmtest.Replay of the library answers from it.
+Headers of requests and queries of addresses are left out.
+Keys, tokens, e-mail addresses and ids of organisations are replaced.
 What you and the files say stays in it: read FILE before you share it.
 `,
 		Examples: []string{"openagent record testdata/weather.json 'What is the weather in Bern?'"},

@@ -33,10 +33,12 @@ type replayOptions struct {
 // replayCommand returns the command "openagent sessions replay".
 func (o *sessionsOptions) replayCommand(h *cli.IO) cli.Command {
 	return cli.Command{Name: "replay", Args: "ID [prompt]", MinArgs: 1, MaxArgs: 2, Summary: "Run a recorded session again, and show where it would differ now",
-		Details: `Answers of the model and results of tools come from the record. Settings, rules, hooks and tools are those of now.
+		Details: `Answers of the model and results of tools come from the record.
+Settings, rules, hooks and tools are those of now.
 No key is needed, no tool runs and no server is started. Hooks of settings do run.
 With --from SEQ --live it continues for real from that fact on, in a copy of the session.
-Exit codes: 0 no difference, 1 a difference, 2 usage or configuration. With --live they are those of openagent -p.
+Exit codes: 0 no difference, 1 a difference, 2 usage or configuration.
+With --live they are those of openagent -p.
 `,
 		Examples: []string{"openagent sessions replay 01J9ZQ", "openagent sessions replay 01J9ZQ --from 12 --live --model claude-haiku-4-5"},
 		Flags:    func() cli.Flags { return append(cli.ListFlags(&o.format), o.replay.flags()...) },

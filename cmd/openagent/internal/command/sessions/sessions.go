@@ -59,8 +59,8 @@ func Command(h *cli.IO) cli.Command {
 		verb(nil, namingVerb(h, o, "rename", "ID [TITLE]", "Set or remove the title of a session", "openagent sessions rename 01J9ZQ 'Fix the parser'")),
 		verb(nil, namingVerb(h, o, "tag", "ID [TAG]", "Set or remove the tag of a session", "openagent sessions tag 01J9ZQ release")),
 		verb(o.exportFlags().Named("format", "output"), cli.Command{Name: "export", Args: "ID", MinArgs: 1, MaxArgs: 1, Summary: "Export a session as Markdown, JSON or HTML, or for Claude's SDKs",
-			Details: "With --format claude it writes files that listSessions and getSessionMessages of the Claude Agent SDKs read,\n" +
-				"below the folder --output (default: $CLAUDE_CONFIG_DIR, else ~/.claude), and prints the name of the session's file.\n",
+			Details: "With --format claude it writes files that the Claude Agent SDKs read, and prints the name of one.\n" +
+				"They are below the folder --output (default: $CLAUDE_CONFIG_DIR, else ~/.claude).\n",
 			Examples: []string{"openagent sessions export 01J9ZQ --output talk.html", "openagent sessions export 01J9ZQ --format claude"},
 			Run:      func(ctx context.Context, args []string) error { return exportSession(ctx, h, o, args[0]) }}),
 		verb(o.exportFlags().Named("output", "chrome", "html"), cli.Command{Name: "trace", Args: "ID", MinArgs: 1, MaxArgs: 1, Summary: "Write the spans of a session's runs",

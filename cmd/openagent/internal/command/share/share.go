@@ -36,7 +36,8 @@ func Command(h *cli.IO) cli.Command {
 	return cli.Command{Name: "share", Args: "ID", MinArgs: 0, MaxArgs: 1, Summary: "Make a read-only link to a session for others",
 		Details: `It lists what the page hides, and asks before the link works. Patterns can miss things.
 If openagent serve runs in this folder, the link is one of that server, and stays.
-Otherwise this command serves the link on this machine until you stop it. For people elsewhere, use a tunnel of yours with --host.
+Otherwise this command serves the link on this machine until you stop it.
+For people elsewhere, use a tunnel of yours with --host.
 `,
 		Examples: []string{"openagent share 01J9ZQ --expires 2h", "openagent share 01J9ZQ --live --password", "openagent share --list", "openagent share --revoke 9c41a0"},
 		Flags:    o.flags,

@@ -57,8 +57,9 @@ var notHere = []string{"cwd", "no-session-persistence", "session-dir", "json-sch
 func Command(h *cli.IO) cli.Command {
 	o := &options{slots: defaultSlots, grace: defaultGrace, linger: defaultLinger, keep: defaultKeep}
 	return cli.Command{Name: "worker", Summary: "Continue the sessions of a database in this folder, until you stop it",
-		Details: `Any number of workers share a database. If one dies, others continue its sessions. On SIGTERM it finishes the calls that
-are under way, within --grace, and gives its sessions back. The flags of a prompt apply to all sessions.
+		Details: `Any number of workers share a database. If one dies, others continue its sessions.
+On SIGTERM it finishes the calls that are under way, within --grace, and gives its sessions back.
+The flags of a prompt apply to all sessions.
 docs/command/worker.md has the rules.
 `,
 		Examples: []string{"openagent worker --store postgres://me@db.example.com/agents", "openagent worker --name blue-1 --slots 8 --health 127.0.0.1:9090"},
