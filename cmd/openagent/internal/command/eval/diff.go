@@ -19,10 +19,12 @@ type diffOptions struct {
 func diffCommand(h *cli.IO) cli.Command {
 	o := new(diffOptions)
 	return cli.Command{Name: "diff", Args: "OLD NEW", MinArgs: 2, MaxArgs: 2, Summary: "Compare the results of two evaluations",
-		Details: `OLD and NEW are folders of results, or files report.json. Variants of the same name are compared, by the cases that both have.
-To compare variants of one evaluation, name its folder twice and add --old-variant and --new-variant.
-p is the chance of such a difference if nothing had changed: below 0.05, the difference counts as beyond chance.
-Exit codes: 0 nothing is worse beyond chance, 1 a variant is, or with --strict a case is worse, 2 usage.
+		Details: `OLD and NEW are folders of results, or files report.json.
+Variants of the same name are compared, by the cases that both have.
+To compare variants of one evaluation, name it twice, with --old-variant and --new-variant.
+p is the chance of such a difference if nothing had changed.
+Below 0.05 the difference counts as beyond chance.
+Exit codes: 0 nothing is worse beyond chance, 1 a variant is, or with --strict a case is, 2 usage.
 `,
 		Examples: []string{"openagent eval diff results/before results/after", "openagent eval diff results results --old-variant claude-haiku-4-5 --new-variant claude-sonnet-4-5"},
 		Flags: func() cli.Flags {

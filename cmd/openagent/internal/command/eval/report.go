@@ -49,7 +49,8 @@ func reportCommand(h *cli.IO) cli.Command {
 	o := new(forms)
 	return cli.Command{Name: "report", Args: "DIR", MinArgs: 1, MaxArgs: 1, Summary: "Show what an evaluation found, as text, HTML, JUnit XML or JSON",
 		Details: `DIR is the folder of the results, or a file report.json.
-Intervals hold the true pass rate with 95 % confidence. PASS^3 is the chance that three trials of a case all pass, PASS@3 that one of them does.
+Intervals hold the true pass rate with 95 % confidence.
+PASS^3 is the chance that three trials of a case all pass, PASS@3 that one of them does.
 `,
 		Examples: []string{"openagent eval report results", "openagent eval report results --html report.html --junit junit.xml"},
 		Flags: func() cli.Flags {
