@@ -140,20 +140,8 @@ func (p *Place) fill(ctx context.Context) error {
 			return err
 		}
 	}
-	if c.Folder != "" {
-		if err := copyFolder(p.Dir, c.Folder); err != nil {
-			return fmt.Errorf("copying the files: %w", err)
-		}
-	}
-	for name, content := range c.Files {
-		path := filepath.Join(p.Dir, filepath.FromSlash(name))
-		err := os.MkdirAll(filepath.Dir(path), 0o755)
-		if err == nil {
-			err = os.WriteFile(path, []byte(content), 0o644)
-		}
-		if err != nil {
-			return fmt.Errorf("writing the files: %w", err)
-		}
+	if err := p.copy(c); err != nil {
+		return err
 	}
 	for _, line := range c.Setup {
 		limited, cancel := context.WithTimeoutCause(ctx, commandTime, fmt.Errorf("it took more than %v", commandTime))
@@ -169,8 +157,29 @@ func (p *Place) fill(ctx context.Context) error {
 	return nil
 }
 
+// copy copies the files of a case into the folder. A repository that was cloned there may have
+// links: none of them leads a copy out of the folder, and one in the place of a file is replaced.
+func (p *Place) copy(c *Case) (err error) {
+	root, err := p.root()
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, root.Close()) }()
+	if c.Folder != "" {
+		if err := copyFolder(root, c.Folder); err != nil {
+			return fmt.Errorf("copying the files: %w", err)
+		}
+	}
+	for name, content := range c.Files {
+		if err := writeFile(root, filepath.FromSlash(name), 0o644, strings.NewReader(content)); err != nil {
+			return fmt.Errorf("writing the files: %w", err)
+		}
+	}
+	return nil
+}
+
 // copyFolder copies the content of a folder. Files that are there are replaced.
-func copyFolder(to, from string) error {
+func copyFolder(to *os.Root, from string) error {
 	return filepath.WalkDir(from, func(path string, d os.DirEntry, err error) error {
 		if err != nil {
 			return err
@@ -179,25 +188,27 @@ func copyFolder(to, from string) error {
 		if err != nil {
 			return err
 		}
-		target := filepath.Join(to, rel)
 		switch {
 		case d.IsDir():
-			return os.MkdirAll(target, 0o755)
+			return to.MkdirAll(rel, 0o755)
 		case d.Type()&os.ModeSymlink != 0:
 			link, err := os.Readlink(path)
 			if err == nil {
-				err = os.Symlink(link, target)
+				err = replaced(to, rel)
+			}
+			if err == nil {
+				err = to.Symlink(link, rel)
 			}
 			return err
 		case !d.Type().IsRegular():
 			return fmt.Errorf("%s is neither a file nor a folder nor a link", rel)
 		}
-		return copyFile(target, path)
+		return copyFile(to, rel, path)
 	})
 }
 
 // copyFile copies a file with its mode. Its owner may write to the copy.
-func copyFile(to, from string) error {
+func copyFile(to *os.Root, name, from string) error {
 	in, err := plainfile.Open(from)
 	if err != nil {
 		return err
@@ -207,12 +218,31 @@ func copyFile(to, from string) error {
 	if err != nil {
 		return err
 	}
-	out, err := os.OpenFile(to, os.O_WRONLY|os.O_CREATE|os.O_TRUNC, info.Mode().Perm()|0o200)
+	return writeFile(to, name, info.Mode().Perm()|0o200, in)
+}
+
+// writeFile writes a file and makes the folders above it.
+func writeFile(to *os.Root, name string, mode os.FileMode, content io.Reader) error {
+	if err := to.MkdirAll(filepath.Dir(name), 0o755); err != nil {
+		return err
+	}
+	if err := replaced(to, name); err != nil {
+		return err
+	}
+	out, err := to.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_EXCL, mode)
 	if err != nil {
 		return err
 	}
-	_, err = io.Copy(out, in)
+	_, err = io.Copy(out, content)
 	return errors.Join(err, out.Close())
+}
+
+// replaced removes what is in the place of a file.
+func replaced(root *os.Root, name string) error {
+	if err := root.Remove(name); err != nil && !errors.Is(err, os.ErrNotExist) {
+		return err
+	}
+	return nil
 }
 
 // clone clones a repository. It runs outside of the sandbox, because it can need the network; git
