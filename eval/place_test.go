@@ -2,6 +2,7 @@ package eval
 
 import (
 	"context"
+	"math"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -66,5 +67,20 @@ func TestLinksOfARepositoryLeadNowhere(t *testing.T) {
 	}
 	if entries, err := os.ReadDir(outside); err != nil || len(entries) != 1 {
 		t.Errorf("there are files outside: %v, %v", entries, err)
+	}
+}
+
+// A score that is no number is an error of its trial, and does not end the evaluation.
+func TestScoresAreNumbers(t *testing.T) {
+	for _, score := range []float64{math.NaN(), math.Inf(1), -1, 2} {
+		suite := &Suite{Name: "scores", Cases: []Case{{Name: "c", Prompts: []string{"hi"}, Graders: []Grader{{Grade: func(context.Context, *Place, *Trial) (Grade, error) {
+			return Grade{Passed: true, Score: score}, nil
+		}}}}}}
+		e := Evaluation{Suite: suite, Dir: t.TempDir(), Variants: []Variant{{Name: "v", Open: func(context.Context, *Place) (*agent.Agent, error) {
+			return &agent.Agent{Model: llmtest.Script(llmtest.Step{Text: "ok"})}, nil
+		}}}}
+		if r, err := e.Run(t.Context()); err != nil || len(r.Trials) != 1 || r.Trials[0].Passed || !strings.Contains(r.Trials[0].Error, "not from 0 to 1") {
+			t.Errorf("score %v: %+v, %v", score, r, err)
+		}
 	}
 }

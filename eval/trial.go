@@ -220,6 +220,9 @@ func grade(ctx context.Context, p *Place, t *Trial) error {
 		if err != nil {
 			return err
 		}
+		if !(got.Score >= 0 && got.Score <= 1) { // also no number
+			return fmt.Errorf("grader %q: its score is %v, not from 0 to 1", name, got.Score)
+		}
 		got.Grader, got.Kind = name, kind
 		if got.Passed && got.Score == 0 {
 			got.Score = 1
