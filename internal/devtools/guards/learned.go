@@ -110,8 +110,8 @@ var learned = []Guard{
 		Name:     "record before the change",
 		Prevents: "An entry changes without a record of it, so nobody can undo the change.",
 		Edits: off("memory/changes.go",
-			"		if err := s.record(c, all); err != nil {\n			return err\n		}\n		return s.carryOut(c)",
-			"		if err := s.carryOut(c); err != nil {\n			return err\n		}\n		return s.record(c, all)"),
+			"		if err := s.record(c, all); err != nil {\n			return err\n		}\n		if err := s.carryOut(c); err != nil {\n			return err\n		}",
+			"		if err := s.carryOut(c); err != nil {\n			return err\n		}\n		if err := s.record(c, all); err != nil {\n			return err\n		}"),
 		Tests: in("memory", "TestRecordFirst"),
 	},
 	{
