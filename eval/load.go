@@ -292,6 +292,8 @@ func (l *loader) places(c *Case, spec caseSpec, within string) {
 	if spec.Folder != "" {
 		folder := filepath.Join(l.dir, within, filepath.FromSlash(spec.Folder))
 		switch info, err := os.Stat(folder); {
+		case !l.within(folder):
+			l.fault(spec.Line, "folder: %s is outside of the suite", spec.Folder)
 		case c.Folder != "":
 			l.fault(spec.Line, "the case has a folder %s; remove the key folder", filesDir)
 		case err != nil || !info.IsDir():
@@ -307,6 +309,21 @@ func (l *loader) places(c *Case, spec caseSpec, within string) {
 		}
 		c.Repository = local
 	}
+}
+
+// within reports whether a folder is in the suite, also if links lead to it.
+func (l *loader) within(folder string) bool {
+	dir, err := filepath.EvalSymlinks(l.dir)
+	if err != nil {
+		return false
+	}
+	if real, err := filepath.EvalSymlinks(folder); err == nil {
+		folder = real
+	} else if rel, err := filepath.Rel(l.dir, folder); err == nil { // it is missing
+		return filepath.IsLocal(rel)
+	}
+	rel, err := filepath.Rel(dir, folder)
+	return err == nil && filepath.IsLocal(rel)
 }
 
 // permissions joins the mode and the rules of a case with those of all cases.

@@ -205,3 +205,29 @@ func put(t *testing.T, dir, name, content string) {
 		t.Fatal(err)
 	}
 }
+
+// A suite copies no folder from elsewhere.
+func TestFolderOutside(t *testing.T) {
+	dir := t.TempDir()
+	put(t, dir, "keys/id", "secret")
+	put(t, dir, "suite/shared/a", "fine")
+	if err := os.Symlink("../keys", filepath.Join(dir, "suite", "linked")); err != nil {
+		t.Skip(err)
+	}
+	for folder, want := range map[string]string{"shared": "", "linked": "outside of the suite", "../keys": "outside of the suite", "nowhere": "there is no folder"} {
+		put(t, dir, "suite/suite.yaml", "cases: [{name: c, prompt: p, folder: "+folder+", graders: [{command: 'true'}]}]\n")
+		if _, err := Load(filepath.Join(dir, "suite")); want == "" && err != nil || want != "" && (err == nil || !strings.Contains(err.Error(), want)) {
+			t.Errorf("%s: %v", folder, err)
+		}
+	}
+}
+
+// Git reads repositories only by protocols that neither run programs nor wait for a pipe of this process.
+func TestProtocols(t *testing.T) {
+	for _, address := range []string{"fd::17", "ext::sleep 60"} {
+		err := clone(t.Context(), address, "", t.TempDir())
+		if err == nil || !strings.Contains(err.Error(), "not allowed") {
+			t.Errorf("%s: %v", address, err)
+		}
+	}
+}

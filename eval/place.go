@@ -248,6 +248,8 @@ func replaced(root *os.Root, name string) error {
 // clone clones a repository. It runs outside of the sandbox, because it can need the network; git
 // runs no program of the repository for it.
 func clone(ctx context.Context, repository, commit, dir string) error {
+	ctx, cancel := context.WithTimeout(ctx, commandTime)
+	defer cancel()
 	if err := git(ctx, dir, "clone", "--quiet", "--no-checkout", "--", repository, "."); err != nil {
 		return fmt.Errorf("cloning %s: %w", repository, err)
 	}
@@ -262,7 +264,7 @@ func clone(ctx context.Context, repository, commit, dir string) error {
 
 // git runs git with its own variables only, and without hooks.
 func git(ctx context.Context, dir string, args ...string) error {
-	fixed := []string{"-c", "core.hooksPath=" + os.DevNull, "-c", "core.fsmonitor=false", "-c", "protocol.ext.allow=never"}
+	fixed := []string{"-c", "core.hooksPath=" + os.DevNull, "-c", "core.fsmonitor=false"}
 	cmd := exec.CommandContext(ctx, "git", append(fixed, args...)...)
 	cmd.Dir, cmd.WaitDelay = dir, 5*time.Second
 	for _, name := range []string{"PATH", "HOME", "XDG_CONFIG_HOME", "SYSTEMROOT", "USERPROFILE", "TMPDIR", "SSH_AUTH_SOCK", "HTTPS_PROXY", "https_proxy", "HTTP_PROXY", "http_proxy", "NO_PROXY", "no_proxy"} {
@@ -270,7 +272,7 @@ func git(ctx context.Context, dir string, args ...string) error {
 			cmd.Env = append(cmd.Env, name+"="+v)
 		}
 	}
-	cmd.Env = append(cmd.Env, "GIT_TERMINAL_PROMPT=0", "LC_ALL=C")
+	cmd.Env = append(cmd.Env, "GIT_TERMINAL_PROMPT=0", "GIT_ALLOW_PROTOCOL=file:git:http:https:ssh", "LC_ALL=C")
 	out, err := cmd.CombinedOutput()
 	if err != nil {
 		return fmt.Errorf("git: %w: %s", err, text.Bytes(strings.TrimSpace(text.Clean(string(out))), 1000))
