@@ -24,7 +24,7 @@ func TestMemoryIsOffered(t *testing.T) {
 		if at == nil {
 			return llmtest.Say("The answer.")
 		}
-		data, err := json.Marshal(map[string]any{"proposals": []any{map[string]any{"action": "add", "kind": "preference", "title": "Prefers tabs", "facts": []json.Number{json.Number(at[1])}, "why": "said"}}})
+		data, err := json.Marshal(map[string]any{"proposals": []any{map[string]any{"action": "add", "kind": "preference", "title": "Prefers tabs", "facts": []json.Number{json.Number(at[1])}, "why": "said"}}, "skills": []any{map[string]any{"action": "new", "name": "greet", "description": "Greets", "text": "Say hello.", "facts": []json.Number{json.Number(at[1])}, "why": "said"}}})
 		if err != nil {
 			t.Error(err)
 		}
@@ -69,7 +69,7 @@ func TestMemoryIsOffered(t *testing.T) {
 		t.Errorf("%d requests before the review", asked)
 	}
 	converse(nil, "", func(p *person) {
-		p.sees(`memory: reviewed session .*, \$0\.\d+: 1 proposal for your decision, see openagent memory pending`)
+		p.sees(`memory: reviewed session .*, \$0\.\d+: 1 proposal for your decision, see openagent memory pending; 1 proposal about skills, see openagent skills pending`)
 		p.types("/memory\n")
 		p.sees(`candidate prefers-tabs-\w+ +Prefers tabs`)
 		p.types("/memory accept prefers\n")

@@ -23,19 +23,24 @@ func (s *App) queueReviews(sessions session.Store) {
 	s.Agent.Hooks = append(slices.Clip(s.Agent.Hooks), (&memory.Reviewer{Memory: s.Memory}).Hook())
 }
 
-// Reviewer returns what reviews sessions of a store. The small model makes the reviews.
-func (s *App) Reviewer(stores *memory.Memory, sessions session.Store, limit agent.Budget) *memory.Reviewer {
+// Reviewer returns what reviews sessions of a store, for the memory and for skills. The small model
+// makes the reviews.
+func (s *App) Reviewer(h *cli.IO, stores *memory.Memory, sessions session.Store, limit agent.Budget) (*memory.Reviewer, error) {
+	skills, err := s.Proposer(h)
+	if err != nil {
+		return nil, err
+	}
 	model := s.Agent.SmallModel
 	if model == nil {
 		model = s.Agent.Model
 	}
-	return &memory.Reviewer{Memory: stores, Model: model, Sessions: sessions, Budget: limit, Quota: s.Agent.Quota,
-		Skip: func(id string) bool { return s.Session != nil && s.Session.ID == id }}
+	return &memory.Reviewer{Memory: stores, Model: model, Sessions: sessions, Budget: limit, Quota: s.Agent.Quota, Skills: skills,
+		Skip: func(id string) bool { return s.Session != nil && s.Session.ID == id }}, nil
 }
 
 // StartReviews reviews the sessions that have ended, in the background. report gets a line for each
 // outcome. The returned function ends that and waits for it.
-func (s *App) StartReviews(ctx context.Context, report func(string)) (stop func()) {
+func (s *App) StartReviews(ctx context.Context, h *cli.IO, report func(string)) (stop func()) {
 	if s.Memory == nil || s.Store == nil || !s.Options.Reviews() {
 		return func() {}
 	}
@@ -43,11 +48,14 @@ func (s *App) StartReviews(ctx context.Context, report func(string)) (stop func(
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
-		err := s.Reviewer(s.Memory, s.Store, agent.Budget{}).ReviewQueued(ctx, func(r *memory.Review, err error) {
-			if text := ReviewText(r, err); ctx.Err() == nil && text != "" {
-				report(text)
-			}
-		})
+		r, err := s.Reviewer(h, s.Memory, s.Store, agent.Budget{})
+		if err == nil {
+			err = r.ReviewQueued(ctx, func(r *memory.Review, err error) {
+				if text := ReviewText(r, err); ctx.Err() == nil && text != "" {
+					report(text)
+				}
+			})
+		}
 		if err != nil && ctx.Err() == nil {
 			report("memory: reviewing sessions: " + err.Error())
 		}
@@ -76,6 +84,15 @@ func ReviewText(r *memory.Review, err error) string {
 	if waiting > 0 {
 		text += fmt.Sprintf(": %s for your decision, see openagent memory pending", cli.Plural(waiting, "proposal"))
 	}
+	skills := 0
+	for _, p := range r.Skills {
+		if p.Refused == "" {
+			skills++
+		}
+	}
+	if skills > 0 {
+		text += fmt.Sprintf("; %s about skills, see openagent skills pending", cli.Plural(skills, "proposal"))
+	}
 	return text
 }
 
@@ -89,7 +106,7 @@ func OpenToReview(ctx context.Context, h *cli.IO, o *settings.Options, dir strin
 	if s.Store, err = sessionstore.Open(ctx, h, s.Options.Place(), dir); err != nil {
 		return nil, err
 	}
-	without := []coding.Part{coding.Hooks, coding.Servers, coding.Agents, coding.Skills, coding.Tools, coding.Plugins, coding.Instructions, coding.Checkpoints, coding.Team}
+	without := []coding.Part{coding.Hooks, coding.Servers, coding.Agents, coding.Tools, coding.Plugins, coding.Instructions, coding.Checkpoints, coding.Team}
 	return s, s.build(ctx, h, Build{Without: without, Sessions: s.Store, Quiet: true})
 }
 
@@ -97,7 +114,7 @@ const memoryQuestion = `openagent can keep what its agents learn, for later sess
 They are notes in .openagent/memory of a project and in your own folder. None counts before you accept it: openagent memory pending.
 `
 
-const reviewQuestion = `The small model can also read sessions that have ended, and propose notes. That costs tokens, for each session about as many as it is long.
+const reviewQuestion = `The small model can also read sessions that have ended, and propose notes and changes of skills. That costs tokens, for each session about as many as it is long.
 `
 
 // offerMemory asks the person once whether to keep a memory, in a folder that has sessions. The answer

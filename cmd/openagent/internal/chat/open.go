@@ -26,7 +26,7 @@ func (c *Chat) open(ctx context.Context) error {
 	c.slash.Mode.Store(mode)
 	c.post(c.facts(mode))
 	report := func(line string) { c.say(ui.DimLine, text.Runes(c.h.OneLine(line), 400)) }
-	endJobs, endReviews := automation.StartBackground(ctx, c.h, c.s, report), c.s.StartReviews(ctx, report)
+	endJobs, endReviews := automation.StartBackground(ctx, c.h, c.s, report), c.s.StartReviews(ctx, c.h, report)
 	c.endBackground = func() {
 		endReviews()
 		endJobs()

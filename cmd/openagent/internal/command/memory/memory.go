@@ -70,7 +70,7 @@ func Command(h *cli.IO) cli.Command {
 				}),
 			verb(o.Flags().Named("max-budget-usd", "provider", "base-url", "session-dir", "store", "settings", "setting-sources", "log-level"),
 				cli.Command{Name: "review", Args: "[SESSION…]", MaxArgs: cli.AnyCount, Summary: "Let the small model propose entries from sessions",
-					Details:  "Without a SESSION it reviews those that have ended since reviews were switched on (memory.review).\n",
+					Details:  "Without a SESSION it reviews those that have ended since reviews were switched on (memory.review).\nIt proposes skills, and changes of skills, as well: see openagent skills pending.\n",
 					Examples: []string{"openagent memory review", "openagent memory review 01J9ZQ --max-budget-usd 0.10"}},
 				func(ctx context.Context, stores []memory.Named, args []string) error {
 					return review(ctx, h, o, stores, args)

@@ -16,11 +16,12 @@ import (
 
 // A reviewJSON is the outcome of a review.
 type reviewJSON struct {
-	Session   string            `json:"session"`
-	Known     bool              `json:"known,omitempty"` // reviewed before, and not continued since
-	Proposals []memory.Proposal `json:"proposals"`
-	CostUSD   *float64          `json:"cost_usd,omitempty"`
-	Error     string            `json:"error,omitempty"`
+	Session   string                 `json:"session"`
+	Known     bool                   `json:"known,omitempty"` // reviewed before, and not continued since
+	Proposals []memory.Proposal      `json:"proposals"`
+	Skills    []memory.SkillProposal `json:"skills,omitempty"`
+	CostUSD   *float64               `json:"cost_usd,omitempty"`
+	Error     string                 `json:"error,omitempty"`
 }
 
 // review reviews the named sessions, or those that are noted.
@@ -38,7 +39,10 @@ func review(ctx context.Context, h *cli.IO, o *memoryOptions, stores []memory.Na
 	if limit.USD > 0 {
 		limit.Turns = maxTurns
 	}
-	r := s.Reviewer(&memory.Memory{Stores: stores, Log: s.Agent.Log}, s.Store, limit)
+	r, err := s.Reviewer(h, &memory.Memory{Stores: stores, Log: s.Agent.Log}, s.Store, limit)
+	if err != nil {
+		return err
+	}
 	out := []reviewJSON{}
 	var failed error
 	done := func(id string, got *memory.Review, err error) {
@@ -46,6 +50,7 @@ func review(ctx context.Context, h *cli.IO, o *memoryOptions, stores []memory.Na
 		if got != nil {
 			one.Session, one.Known, one.CostUSD = got.Session, got.Known, got.CostUSD
 			one.Proposals = append(one.Proposals, got.Proposals...)
+			one.Skills = got.Skills
 		}
 		if err != nil {
 			one.Error = h.OneLine(err.Error())
@@ -90,28 +95,38 @@ func tellOfReviews(h *cli.IO, o *memoryOptions, list []reviewJSON) error {
 		h.Warn("no session waits for a review")
 	}
 	var rows [][]string
-	waiting := 0
+	waiting, skills := 0, 0
 	for _, r := range list {
 		switch {
 		case r.Error != "":
 			continue // the error follows
 		case r.Known:
 			rows = append(rows, []string{r.Session, "-", "reviewed before, and not continued since", "-"})
-		case len(r.Proposals) == 0:
+		case len(r.Proposals)+len(r.Skills) == 0:
 			rows = append(rows, []string{r.Session, app.CostText(r.CostUSD), "nothing to keep", "-"})
 		}
-		for i, p := range r.Proposals {
-			cost := app.CostText(r.CostUSD)
-			if i > 0 {
-				cost = "-"
-			}
+		cost := app.CostText(r.CostUSD) // in the first row of a review
+		row := func(proposal, state string) {
+			rows = append(rows, []string{r.Session, cost, proposal, state})
+			cost = "-"
+		}
+		for _, p := range r.Proposals {
 			what := string(p.State)
 			if p.Refused != "" {
 				what = "refused: " + p.Refused
 			} else if p.State == memory.Candidate {
 				waiting++
 			}
-			rows = append(rows, []string{r.Session, cost, fmt.Sprintf("%s %s", p.Action, p.ID), what})
+			row(fmt.Sprintf("%s %s", p.Action, p.ID), what)
+		}
+		for _, p := range r.Skills {
+			what := "pending"
+			if p.Refused != "" {
+				what = "refused: " + p.Refused
+			} else {
+				skills++
+			}
+			row(fmt.Sprintf("%s skill %s", p.Action, p.Name), what)
 		}
 	}
 	if len(rows) > 0 {
@@ -121,6 +136,9 @@ func tellOfReviews(h *cli.IO, o *memoryOptions, list []reviewJSON) error {
 	}
 	if waiting > 0 {
 		h.Warn("%s for your decision: openagent memory pending", waits(waiting))
+	}
+	if skills > 0 {
+		h.Warn("%s about skills for your decision: openagent skills pending", cli.Plural(skills, "proposal"))
 	}
 	return nil
 }

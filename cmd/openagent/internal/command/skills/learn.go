@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
@@ -23,33 +22,6 @@ import (
 	"github.com/openagent-go/agent/skill"
 	"github.com/openagent-go/agent/skill/learn"
 )
-
-// proposals returns the proposals of this machine's user, for all projects.
-func proposals(h *cli.IO) (*learn.Store, error) {
-	home, err := h.Home()
-	if err != nil {
-		return nil, err
-	}
-	return &learn.Store{Dir: filepath.Join(home, "skill-proposals")}, nil
-}
-
-// proposer makes proposals for the working folder.
-func proposer(h *cli.IO, all *skill.Registry, dir string) (*learn.Proposer, error) {
-	store, err := proposals(h)
-	if err != nil {
-		return nil, err
-	}
-	p := &learn.Proposer{Store: store, Skills: all}
-	if p.Project, err = filepath.EvalSymlinks(dir); err != nil {
-		return nil, err
-	}
-	if home, err := os.UserHomeDir(); err == nil {
-		if p.Home, err = filepath.EvalSymlinks(home); err != nil {
-			p.Home = ""
-		}
-	}
-	return p, nil
-}
 
 // A usedSkill is a line of openagent skills stats.
 type usedSkill struct {
@@ -144,7 +116,7 @@ func showUsage(ctx context.Context, h *cli.IO, o *skillsOptions, all *skill.Regi
 
 // showPending lists the proposals that wait; all: those that were decided too.
 func showPending(h *cli.IO, o *skillsOptions) error {
-	store, err := proposals(h)
+	store, err := app.SkillProposals(h)
 	if err != nil {
 		return err
 	}
@@ -180,7 +152,7 @@ func kindOf(p learn.Proposal) string {
 
 // findProposal returns the proposal that an id or the beginning of one names.
 func findProposal(h *cli.IO, id string) (*learn.Store, *learn.Proposal, error) {
-	store, err := proposals(h)
+	store, err := app.SkillProposals(h)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -296,11 +268,7 @@ func review(ctx context.Context, h *cli.IO, o *skillsOptions, id string) (err er
 		return err
 	}
 	defer func() { err = errors.Join(err, s.Close()) }()
-	all := s.Skills
-	if all == nil {
-		all = skill.New()
-	}
-	p, err := proposer(h, all, s.Project)
+	p, err := s.Proposer(h)
 	if err != nil {
 		return err
 	}
