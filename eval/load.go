@@ -376,11 +376,13 @@ func (l *loader) checkGrader(g graderSpec) {
 			kinds = append(kinds, k.kind)
 		}
 	}
+	// Then a key is misspelt or has a wrong value: what is missing because of it is no second mistake.
+	misread := slices.ContainsFunc(l.faults, func(f *strictyaml.Fault) bool { return f.File == l.file && f.Line == g.Line })
 	switch len(kinds) {
 	case 1:
 	case 0:
-		if slices.ContainsFunc(l.faults, func(f *strictyaml.Fault) bool { return f.File == l.file && f.Line == g.Line }) {
-			return // a misspelt key
+		if misread {
+			return
 		}
 		wrong("a grader needs one of the keys command, file, answer, schema, judge and trajectory")
 	default:
@@ -390,7 +392,7 @@ func (l *loader) checkGrader(g graderSpec) {
 		if _, err := regexp.Compile(c.Matches); err != nil {
 			wrong("%s: matches: %v", kind, err)
 		}
-		if !other && c.Equals == nil && len(c.Contains)+len(c.Lacks) == 0 && c.Matches == "" {
+		if !misread && !other && c.Equals == nil && len(c.Contains)+len(c.Lacks) == 0 && c.Matches == "" {
 			wrong("%s: add at least one of equals, contains, lacks and matches", kind)
 		}
 	}
@@ -416,7 +418,7 @@ func (l *loader) checkGrader(g graderSpec) {
 	} else if j != nil && j.Pass > 1 {
 		wrong("judge: pass must be from 0 to 1")
 	}
-	if tr := g.Trajectory; tr != nil && len(tr.Used)+len(tr.Unused)+len(tr.Order) == 0 && tr.Calls+tr.Turns == 0 && tr.CostUSD == 0 && tr.Time == 0 {
+	if tr := g.Trajectory; tr != nil && !misread && len(tr.Used)+len(tr.Unused)+len(tr.Order) == 0 && tr.Calls+tr.Turns == 0 && tr.CostUSD == 0 && tr.Time == 0 {
 		wrong("trajectory: add at least one of used, unused, order, calls, turns, cost_usd and time")
 	}
 }

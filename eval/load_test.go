@@ -81,7 +81,7 @@ cases:
     graders: []
   - name: one
     prompt: p
-    graders: [{command: "true"}]
+    graders: [{command: "true"}, {answer: {contains: x}}]
 `)
 	put(t, dir, "one/case.yaml", "name: two\nprompt: p\ngraders:\n  - command: 'true'\n")
 	put(t, dir, "three/case.yaml", "promptt: p\ngraders:\n  - comand: 'true'\n")
@@ -106,6 +106,7 @@ cases:
 		"suite.yaml:17: repository: there is no folder",
 		"suite.yaml:17: allow: ",
 		"suite.yaml:24: a step of a script needs one of the keys",
+		"suite.yaml:28: contains must be a list, such as [a, b]",
 		"suite.yaml:3: mode: unknown permission mode",
 		"one/case.yaml:1: a case in a folder has the name of the folder",
 		`suite.yaml: two cases have the name "one"`,
@@ -115,7 +116,7 @@ cases:
 			t.Errorf("no mistake %q in:\n%s", want, got)
 		}
 	}
-	if strings.Contains(got, "three/case.yaml:3: a grader needs") || strings.Contains(got, "has no prompt") {
+	if strings.Contains(got, "three/case.yaml:3: a grader needs") || strings.Contains(got, "has no prompt") || strings.Contains(got, "suite.yaml:28: answer") {
 		t.Errorf("mistakes that follow from others:\n%s", got)
 	}
 	if _, err := Load(filepath.Join(dir, "one")); err == nil || !strings.Contains(err.Error(), "a suite is a folder with the file suite.yaml") {

@@ -30,6 +30,14 @@ func TestRecordForTests(t *testing.T) {
 	if out, err := cmd.CombinedOutput(); err != nil {
 		t.Fatalf("%v\n%s", err, out)
 	}
+	without := exec.Command(path, "record", filepath.Join(dir, "none.json"), "--no-session-persistence", "--provider", "demo", "hi")
+	without.Dir, without.Stdin, without.Env = dir, strings.NewReader(""), []string{"HOME=" + dir, "PATH=" + os.Getenv("PATH")}
+	if out, err := without.CombinedOutput(); err == nil || !strings.Contains(string(out), "the provider demo got no request, so "+filepath.Join(dir, "none.json")+" is not written") {
+		t.Errorf("a recording without traffic: %v\n%s", err, out)
+	}
+	if _, err := os.Stat(filepath.Join(dir, "none.json")); err == nil {
+		t.Error("a recording without traffic is written")
+	}
 	tape, err := os.ReadFile(file)
 	if err != nil {
 		t.Fatal(err)

@@ -163,6 +163,13 @@ func (b *recordedBody) Close() error {
 	return b.ReadCloser.Close()
 }
 
+// Empty reports whether there was no request.
+func (r *Recorder) Empty() bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return len(r.exchanges) == 0
+}
+
 // Save writes the recording to a file, with its folder. It fails, and writes
 // nothing, where a secret cannot be replaced because a stream spreads it over
 // several events.

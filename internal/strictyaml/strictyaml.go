@@ -248,7 +248,7 @@ func (d *decoder) raw(name string, n ast.Node, to reflect.Value) {
 func (d *decoder) list(name string, n ast.Node, to reflect.Value) {
 	seq, ok := n.(*ast.SequenceNode)
 	if !ok {
-		d.fault(line(n), "%s must be a list", name)
+		d.fault(line(n), "%s must be a list, such as [a, b]", name)
 		return
 	}
 	to.Set(reflect.MakeSlice(to.Type(), len(seq.Values), len(seq.Values)))

@@ -83,7 +83,7 @@ a.yaml:3: count must be a whole number of at least 1
 a.yaml:4: cost must be a number of at least 0
 a.yaml:5: on must be true or false
 a.yaml:6: time must be a time, such as 90s or 10m
-a.yaml:7: texts must be a list
+a.yaml:7: texts must be a list, such as [a, b]
 a.yaml:9: there is no key "nmae" in part; did you mean "name"?
 a.yaml:11: there is no key "surprising" in a member of list; the keys are name
 a.yaml:12: files must have keys with values

@@ -5,6 +5,7 @@ package record
 import (
 	"context"
 	"errors"
+	"fmt"
 	"net/http"
 	"os"
 	"path/filepath"
@@ -64,6 +65,12 @@ func record(ctx context.Context, h *cli.IO, o *settings.Options, file string, ar
 	defer func() {
 		if ended := s.Close(); ended != nil {
 			h.Warn("%v", ended)
+		}
+		if tape.Empty() {
+			if err == nil {
+				err = fmt.Errorf("record: the provider %s got no request, so %s is not written; choose a provider with --provider", s.Provider.Name.Value, file)
+			}
+			return
 		}
 		tape.Secrets = h.Secrets
 		switch saved := tape.Save(file); {
