@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"reflect"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -89,6 +90,49 @@ func TestRun(t *testing.T) {
 			t.Errorf("%s is left: %v", dir, err)
 		}
 	}
+}
+
+// An error, such as that of a provider which was down, is no result: the next Run repeats the trial,
+// and the trials that have a result stay. If it is interrupted before, the report has the error.
+func TestErrorsRunAgain(t *testing.T) {
+	fine := Grader{Name: "fine", Grade: func(context.Context, *Place, *Trial) (Grade, error) { return Grade{Passed: true}, nil }}
+	suite := &Suite{Name: "s", Sandbox: unconfined, Parallel: 1, Cases: []Case{
+		{Name: "first", Prompts: []string{"p"}, Graders: []Grader{fine}},
+		{Name: "second", Prompts: []string{"p"}, Graders: []Grader{fine}},
+		{Name: "third", Prompts: []string{"p"}, Graders: []Grader{fine}},
+	}}
+	var runs []string
+	down, interrupted := true, func() {}
+	e := &Evaluation{Suite: suite, Dir: t.TempDir(), Variants: []Variant{{Name: "v", Open: func(_ context.Context, p *Place) (*agent.Agent, error) {
+		runs = append(runs, p.Case.Name)
+		interrupted()
+		if down && p.Case.Name != "second" {
+			return nil, errors.New("the provider is down")
+		}
+		return &agent.Agent{Model: llmtest.Script(llmtest.Say("a"))}, nil
+	}}}}
+	run := func(ctx context.Context, wantErr error, stopped bool, want ...string) {
+		t.Helper()
+		runs = nil
+		report, err := e.Run(ctx)
+		if !errors.Is(err, wantErr) {
+			t.Fatalf("error %v, want %v", err, wantErr)
+		}
+		got := slices.Clone(runs)
+		for _, x := range report.Trials {
+			got = append(got, x.Case+": "+strconv.FormatBool(x.Error == ""))
+		}
+		if !slices.Equal(got, want) || (report.Stopped != "") != stopped {
+			t.Errorf("got %q, want %q; stopped: %q", got, want, report.Stopped)
+		}
+	}
+	run(t.Context(), nil, false, "first", "second", "third", "first: false", "second: true", "third: false")
+	ctx, cancel := context.WithCancel(t.Context())
+	interrupted = cancel
+	run(ctx, context.Canceled, true, "first", "first: false", "second: true", "third: false")
+	down, interrupted = false, func() {}
+	run(t.Context(), nil, false, "first", "third", "first: true", "second: true", "third: true")
+	run(t.Context(), nil, false, "first: true", "second: true", "third: true")
 }
 
 func TestErrorsOfTrials(t *testing.T) {
@@ -201,7 +245,7 @@ func TestBudget(t *testing.T) {
 	for _, trial := range report.Trials {
 		spent += trial.CostUSD
 	}
-	if report.Stopped != "the budget of 0.50 USD is used up" || len(report.Trials) == 0 || len(report.Trials) >= 20 {
+	if report.Stopped != "the budget of 0.5 USD is used up" || len(report.Trials) == 0 || len(report.Trials) >= 20 {
 		t.Fatalf("%d trials, %.2f USD, %q", len(report.Trials), spent, report.Stopped)
 	}
 	before := len(report.Trials)

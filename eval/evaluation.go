@@ -38,8 +38,9 @@ type Evaluation struct {
 	BudgetUSD             float64   // in place of that of the Suite; 0: that
 	Judge                 llm.Model // for judges; nil: there is none
 	// Dir is the folder of the results: the report, the sessions, and a journal of the trials
-	// that have ended. Run continues with what is missing if the folder has some results. It
-	// fails with [ErrChanged] if they are of another suite. "": nothing is kept.
+	// that have ended. If the folder has some results, Run continues with the missing trials,
+	// and repeats those that ended with an Error. It fails with [ErrChanged] if the results are
+	// of another suite. "": nothing is kept.
 	Dir  string
 	Keep bool // the folders of trials stay, see Trial.Workspace
 	// Progress gets each trial that has ended, one at a time. Those of an earlier Run are not
@@ -60,12 +61,13 @@ type run struct {
 	mu      sync.Mutex // guards the fields below
 	journal *journal   // nil: there is none
 	trials  []Trial
+	todo    int    // trials that are to run
 	failure error  // of the journal
 	stopped string // why no further trial begins
 	number  int    // of the next trial's folder
 }
 
-// Run runs all trials that have no result yet, and returns the report. If the budget is used up or
+// Run runs all trials that have no result yet, or only an Error, and returns the report. If the budget is used up or
 // ctx ends, trials are missing and the Report says why. It returns the error of ctx together with
 // a report.
 func (e *Evaluation) Run(ctx context.Context) (_ *Report, err error) {
@@ -85,7 +87,7 @@ func (e *Evaluation) Run(ctx context.Context) (_ *Report, err error) {
 		report.Started = r.journal.head.Started
 	}
 	r.all(ctx)
-	if err := ctx.Err(); err != nil && r.stopped == "" && len(r.trials) < len(report.Cases)*len(report.Variants)*r.repeat {
+	if err := ctx.Err(); err != nil && r.stopped == "" && r.todo > 0 {
 		r.stopped = "it was interrupted: " + context.Cause(ctx).Error()
 	}
 	report.Ended, report.Trials, report.Stopped = time.Now().UTC(), r.trials, r.stopped
@@ -225,17 +227,29 @@ type job struct {
 	repetition int
 }
 
-// all runs the trials that are missing. Repetitions are the outer loop: if the budget ends, each
-// case has about as many trials as the others.
-func (r *run) all(ctx context.Context) {
-	type key struct {
-		c, v string
-		n    int
-	}
-	done := map[key]bool{}
+// missing returns the trials that have no result yet, or only an Error. Repetitions are the outer
+// loop: if the budget ends, each case has about as many trials as the others.
+func (r *run) missing() (out []job) {
+	done := map[slot]bool{}
 	for _, t := range r.trials {
-		done[key{t.Case, t.Variant, t.Repetition}] = true
+		done[slotOf(t)] = t.Error == ""
 	}
+	for n := 1; n <= r.repeat; n++ {
+		for i := range r.e.Suite.Cases {
+			for k := range r.e.Variants {
+				if j := (job{&r.e.Suite.Cases[i], &r.e.Variants[k], n}); !done[slot{j.c.Name, j.v.Name, n}] {
+					out = append(out, j)
+				}
+			}
+		}
+	}
+	return out
+}
+
+// all runs the trials that are missing.
+func (r *run) all(ctx context.Context) {
+	missing := r.missing()
+	r.todo = len(missing)
 	jobs := make(chan job)
 	var workers sync.WaitGroup
 	for range max(cmp.Or(r.e.Parallel, r.e.Suite.Parallel, 2), 1) {
@@ -247,22 +261,14 @@ func (r *run) all(ctx context.Context) {
 	}
 	defer workers.Wait()
 	defer close(jobs)
-	for n := 1; n <= r.repeat; n++ {
-		for i := range r.e.Suite.Cases {
-			for k := range r.e.Variants {
-				j := job{&r.e.Suite.Cases[i], &r.e.Variants[k], n}
-				if done[key{j.c.Name, j.v.Name, n}] {
-					continue
-				}
-				if ctx.Err() != nil || r.ends() {
-					return
-				}
-				select {
-				case jobs <- j:
-				case <-ctx.Done():
-					return
-				}
-			}
+	for _, j := range missing {
+		if ctx.Err() != nil || r.ends() {
+			return
+		}
+		select {
+		case jobs <- j:
+		case <-ctx.Done():
+			return
 		}
 	}
 }
@@ -285,7 +291,7 @@ func (r *run) one(ctx context.Context, j job) {
 	defer r.mu.Unlock()
 	switch {
 	case errors.Is(err, errExhausted):
-		r.stopped = fmt.Sprintf("the budget of %.2f USD is used up", r.account.USD)
+		r.stopped = fmt.Sprintf("the budget of %v USD is used up", r.account.USD)
 		return
 	case err != nil, r.failure != nil:
 		return
@@ -295,7 +301,8 @@ func (r *run) one(ctx context.Context, j job) {
 			return
 		}
 	}
-	r.trials = append(r.trials, t)
+	r.trials = keep(r.trials, t)
+	r.todo--
 	if r.e.Progress != nil {
 		r.failure = guarded("eval: Progress", func() error { r.e.Progress(t); return nil })
 	}

@@ -145,7 +145,7 @@ func (j *journal) read(path string) error {
 			return fmt.Errorf("eval: %s:%d is damaged: %w; remove the line to run its trial again, or choose another folder", path, n, err)
 		}
 		if n > 1 {
-			j.trials = append(j.trials, t)
+			j.trials = keep(j.trials, t)
 		}
 		j.size += int64(len(line)) + 1
 		data = rest
@@ -201,6 +201,24 @@ const workPrefix = "openagent-eval-"
 func isWork(dir string) bool {
 	temp, err := filepath.EvalSymlinks(os.TempDir())
 	return err == nil && strings.HasPrefix(filepath.Base(dir), workPrefix) && filepath.Dir(dir) == temp
+}
+
+// A slot is the place of a trial in a report.
+type slot struct {
+	c, v string
+	n    int
+}
+
+func slotOf(t Trial) slot { return slot{t.Case, t.Variant, t.Repetition} }
+
+// keep adds a trial, in the place of one that had an Error.
+func keep(trials []Trial, t Trial) []Trial {
+	at := slices.IndexFunc(trials, func(old Trial) bool { return slotOf(old) == slotOf(t) })
+	if at < 0 {
+		return append(trials, t)
+	}
+	trials[at] = t
+	return trials
 }
 
 // compareTrials orders trials by cases, variants and repetitions.

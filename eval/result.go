@@ -15,7 +15,7 @@ type Report struct {
 	Variants []string  `json:"variants"` // names, in the order in which they were given
 	Cases    []string  `json:"cases"`    // names, in the order of the suite
 	Trials   []Trial   `json:"trials"`   // in the order of cases, variants and repetitions
-	// Stopped says why trials are missing, such as "the budget of 5.00 USD is used up". It is
+	// Stopped says why trials are missing, such as "the budget of 5 USD is used up". It is
 	// empty if every trial was run.
 	Stopped string `json:"stopped,omitempty"`
 }

@@ -163,9 +163,9 @@ func TestPageSize(t *testing.T) {
 // What the page shows: figures, a link from each case to its trials, errors and why it stopped.
 func TestPageContent(t *testing.T) {
 	r := sample(4, 2)
-	r.Stopped = "the budget of 5.00 USD is used up"
+	r.Stopped = "the budget of 5 USD is used up"
 	page := htmlOf(t, r)
-	for _, want := range []string{"Stopped before the end: the budget of 5.00 USD is used up", `<a href="#c2">invoice number 03</a>`, `<section id="c2">`, "npm: command not found",
+	for _, want := range []string{"Stopped before the end: the budget of 5 USD is used up", `<a href="#c2">invoice number 03</a>`, `<section id="c2">`, "npm: command not found",
 		"Bash ×2", "want 59.97", "judge, score 0.30", "Pass^2", "Against the first variant", "money"} {
 		if !strings.Contains(page, want) {
 			t.Errorf("the page does not have %q", want)

@@ -20,7 +20,7 @@ func TestText(t *testing.T) {
 	r := sample(8, 3)
 	golden.File(t, "testdata/report.txt", textOf(t, func(b *strings.Builder) error { return Text(b, r) }), *update)
 	once := sample(6, 1)
-	once.Stopped = "the budget of 5.00 USD is used up"
+	once.Stopped = "the budget of 5 USD is used up"
 	once.Trials[0].CostKnown = false
 	golden.File(t, "testdata/once.txt", textOf(t, func(b *strings.Builder) error { return Text(b, once) }), *update)
 	before, after := sample(12, 3), changedSample()
