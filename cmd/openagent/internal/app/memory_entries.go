@@ -90,7 +90,7 @@ func EntryText(h *cli.IO, e KeptEntry) string {
 	line("state", string(e.State))
 	line("learned in", strings.Join(from, ", "))
 	if e.Confirmations+e.Contradictions > 0 {
-		line("confirmed", fmt.Sprintf("%s; the work agreed %s, and not %s", confirmed, cli.Plural(e.Confirmations, "time"), cli.Plural(e.Contradictions, "time")))
+		line("confirmed", fmt.Sprintf("%s; the work agreed %s and disagreed %s", confirmed, cli.Plural(e.Confirmations, "time"), cli.Plural(e.Contradictions, "time")))
 	}
 	line("replaces", e.Replaces)
 	line("retires", e.Retires)
