@@ -144,11 +144,14 @@ func (c *Case) sum() (string, error) {
 	if err := json.NewEncoder(h).Encode([]any{c.Name, c.Tags, c.Prompts, c.Repository, c.Commit, c.Files, c.Setup, c.Permissions, c.Budget, graders, c.spec}); err != nil {
 		return "", fmt.Errorf("eval: case %q: %w", c.Name, err)
 	}
-	folder := c.Folder
-	if c.dir != "" {
-		folder = c.dir // has Folder too, and files of graders
+	folders := []string{c.Folder, c.dir} // c.dir has files of graders
+	if rel, err := filepath.Rel(c.dir, c.Folder); c.dir != "" && err == nil && filepath.IsLocal(rel) {
+		folders = folders[1:]
 	}
-	if folder != "" {
+	for _, folder := range folders {
+		if folder == "" {
+			continue
+		}
 		if err := sumFolder(h, folder); err != nil {
 			return "", fmt.Errorf("eval: case %q: %w", c.Name, err)
 		}
