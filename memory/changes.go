@@ -56,7 +56,8 @@ type FileChange struct {
 // A draft collects what a change is going to do.
 type draft struct {
 	store   *Store
-	all     []Change // those before
+	all     []Change     // those before
+	late    []FileChange // of them, what was only carried out now
 	change  *Change
 	entries map[string]*Entry
 	before  map[string]*string // files as they are
@@ -67,11 +68,11 @@ type draft struct {
 // middle leaves it to the next one that changes the store.
 func (s *Store) apply(ctx context.Context, c Change, do func(*draft) error) (Change, error) {
 	err := s.locked(ctx, func() error {
-		all, err := s.complete()
+		all, late, err := s.complete()
 		if err != nil {
 			return err
 		}
-		d := &draft{store: s, all: all, change: &c, entries: map[string]*Entry{}, before: map[string]*string{}, after: map[string]*string{}}
+		d := &draft{store: s, all: all, late: late, change: &c, entries: map[string]*Entry{}, before: map[string]*string{}, after: map[string]*string{}}
 		if err := do(d); err != nil {
 			return err
 		}
@@ -222,42 +223,41 @@ func (c *Change) valid() bool {
 // complete reads the record. It removes a line in which a writer died, and carries out what the
 // newest change has not done yet. A file that is neither as before nor as after was changed by a
 // person and is left alone.
-func (s *Store) complete() ([]Change, error) {
+func (s *Store) complete() (all []Change, left []FileChange, err error) {
 	all, size, err := s.changes()
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	path := filepath.Join(s.Path(), changesName)
 	if info, err := os.Lstat(path); err == nil && info.Size() > size {
 		f, err := safefile.Open(path, os.O_WRONLY)
 		if err != nil {
-			return nil, err
+			return nil, nil, err
 		}
 		if err := errors.Join(f.Truncate(size), f.Sync(), f.Close()); err != nil {
-			return nil, err
+			return nil, nil, err
 		}
 	}
 	if len(all) == 0 {
-		return nil, nil
+		return nil, nil, nil
 	}
 	last := all[len(all)-1]
 	if s.isDone(last.N) {
-		return all, nil
+		return all, nil, nil
 	}
-	var left []FileChange
 	for _, f := range last.Files {
 		now, err := s.content(f.ID)
 		if err != nil {
-			return nil, err
+			return nil, nil, err
 		}
 		if !same(pointer(now), f.After) && same(pointer(now), f.Before) {
 			left = append(left, f)
 		}
 	}
 	if len(left) > 0 {
-		return all, s.carryOut(Change{Files: left})
+		return all, left, s.carryOut(Change{Files: left})
 	}
-	return all, nil
+	return all, nil, nil
 }
 
 // entry returns an entry to be changed.

@@ -3,9 +3,11 @@ package memory
 import (
 	"fmt"
 	"regexp"
+	"strings"
 	"unicode"
 
 	"github.com/openagent-go/agent/internal/sharetext"
+	"github.com/openagent-go/agent/internal/terminal"
 	"github.com/openagent-go/agent/internal/text"
 )
 
@@ -64,6 +66,9 @@ func Suspicious(s string) string {
 		case unicode.IsControl(r) && r != '\n' && r != '\t' && r != '\r':
 			return fmt.Sprintf("it has a control character (%U)", r)
 		}
+	}
+	if strings.Count(terminal.Text(s), "\ufffd") > strings.Count(s, "\ufffd") {
+		return "it has a character that nobody sees"
 	}
 	flat := text.OneLine(s)
 	for _, sign := range signs {

@@ -61,6 +61,10 @@ func (d *draft) accept(id string) error {
 	if err != nil {
 		return err
 	}
+	// The record can be that of a hostile repository: the person has seen another text.
+	if e.State != Active && slices.ContainsFunc(d.late, func(f FileChange) bool { return f.ID == id }) {
+		return fmt.Errorf("entry %s has just got the text of a change that was cut off; look at it again, then accept it", id)
+	}
 	if why := Suspicious(e.Title + "\n" + e.Text); why != "" {
 		return fmt.Errorf("entry %s: %w: %s", id, ErrSuspicious, why)
 	}

@@ -39,6 +39,9 @@ func (s *Store) queue(ctx context.Context, id string) error {
 		if err := os.Mkdir(folder, 0o700); err != nil && !errors.Is(err, fs.ErrExist) {
 			return fmt.Errorf("noting a session for review: %w", err)
 		}
+		if err := realFolder(folder); err != nil {
+			return err
+		}
 		if files, err := os.ReadDir(folder); err != nil || len(files) >= maxQueued {
 			return err
 		}
@@ -49,6 +52,15 @@ func (s *Store) queue(ctx context.Context, id string) error {
 		}
 		return safefile.Replacement{}.Bytes(queued(folder, id), []byte(id))
 	})
+}
+
+// realFolder returns an error for a link, which a repository could have put there.
+func realFolder(path string) error {
+	info, err := os.Lstat(path)
+	if err == nil && !info.IsDir() {
+		err = fmt.Errorf("%s is not a folder but a link or a file; remove it", path)
+	}
+	return err
 }
 
 // queued is the file of a session in the queue. Any text may be an id.
@@ -66,7 +78,11 @@ func (s *Store) Queued() ([]string, error) {
 		return nil, err
 	}
 	folder := filepath.Join(s.Path(), queueName)
-	files, err := os.ReadDir(folder)
+	err := realFolder(folder)
+	var files []os.DirEntry
+	if err == nil {
+		files, err = os.ReadDir(folder)
+	}
 	if err != nil {
 		if errors.Is(err, fs.ErrNotExist) {
 			err = nil

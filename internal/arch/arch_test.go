@@ -497,6 +497,7 @@ var rules = map[string][]string{
 		"internal/plainfile",
 		"internal/safefile",
 		"internal/sharetext",
+		"internal/terminal",
 		"internal/text",
 		"llm",
 		"permission",
