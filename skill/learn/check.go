@@ -99,6 +99,9 @@ func added(before, after string) string {
 
 // understand reads a text as the file of a skill.
 func understand(name, text string) (*skill.Skill, error) {
+	if name == "" || name == "." || !filepath.IsLocal(name) || filepath.Base(name) != name {
+		return nil, fmt.Errorf("%.80q cannot be the name of a skill", name)
+	}
 	dir, err := os.MkdirTemp("", "openagent-skill-")
 	if err != nil {
 		return nil, err

@@ -289,7 +289,7 @@ func same(a, b *string) bool { return a == b || a != nil && b != nil && *a == *b
 // straight fails unless the file is below the root without symlinks, so that nothing elsewhere is written.
 func (p *Proposal) straight() error {
 	rel, err := filepath.Rel(p.Root, p.File)
-	if err != nil || !filepath.IsAbs(p.Root) || !filepath.IsLocal(rel) {
+	if err != nil || !filepath.IsAbs(p.Root) || !filepath.IsLocal(rel) || rel == "." {
 		return fmt.Errorf("%w: %s is not below %s", ErrRefused, p.File, p.Root)
 	}
 	at := p.Root
