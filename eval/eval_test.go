@@ -135,6 +135,43 @@ func TestErrorsRunAgain(t *testing.T) {
 	run(t.Context(), nil, false, "first: true", "second: true", "third: true")
 }
 
+// Secrets of the environment are in no report and no journal of trials, also if an answer, a grader
+// or an error has them. Sessions keep what models write.
+func TestSecretsOfResults(t *testing.T) {
+	const secret = "sk-test-0123456789abcdef"
+	t.Setenv("SERVICE_API_KEY", secret)
+	dir := t.TempDir()
+	e := &Evaluation{Dir: dir, Variants: []Variant{scriptedVariant("v", llmtest.Say("the key is "+secret))}, Suite: &Suite{Name: "s", Sandbox: unconfined, Cases: []Case{
+		{Name: "told", Prompts: []string{"p"}, Graders: []Grader{
+			Answer(Content{Contains: []string{secret}}), // graders see it
+			{Name: "tells", Grade: func(context.Context, *Place, *Trial) (Grade, error) { return Grade{Detail: secret}, nil }}}},
+		{Name: "broken", Prompts: []string{"p"}, Setup: []string{"echo " + secret + "; exit 1"}, Graders: []Grader{Answer(Content{Contains: []string{"x"}})}},
+	}}}
+	report, err := e.Run(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if told := report.Trials[0]; !told.Grades[0].Passed || told.Answer != "the key is ***" {
+		t.Errorf("%+v", told)
+	}
+	err = filepath.WalkDir(dir, func(path string, d os.DirEntry, err error) error {
+		if err == nil && d.Name() == sessionsDir {
+			return filepath.SkipDir
+		}
+		if err != nil || d.IsDir() {
+			return err
+		}
+		data, err := os.ReadFile(path)
+		if strings.Contains(string(data), secret) {
+			t.Errorf("%s has the secret", path)
+		}
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
 func TestErrorsOfTrials(t *testing.T) {
 	one := Grader{Name: "fine", Grade: func(context.Context, *Place, *Trial) (Grade, error) { return Grade{Passed: true}, nil }}
 	panics := one

@@ -12,6 +12,8 @@ import (
 
 	"github.com/openagent-go/agent"
 	"github.com/openagent-go/agent/event"
+	"github.com/openagent-go/agent/internal/environ"
+	"github.com/openagent-go/agent/internal/redact"
 	"github.com/openagent-go/agent/internal/text"
 	"github.com/openagent-go/agent/llm"
 )
@@ -51,7 +53,18 @@ func (r *run) trial(ctx context.Context, j job) (t Trial, err error) {
 	for _, g := range t.Grades {
 		t.Passed = t.Passed && g.Passed
 	}
+	hideSecrets(&t)
 	return t, nil
+}
+
+// hideSecrets replaces secrets of the environment in the texts of a trial, which results keep. The
+// graders have seen the texts as they were.
+func hideSecrets(t *Trial) {
+	hide := redact.New(environ.Secrets())
+	t.Answer, t.Error = hide.Text(t.Answer), hide.Text(t.Error)
+	for i := range t.Grades {
+		t.Grades[i].Detail = hide.Text(t.Grades[i].Detail)
+	}
 }
 
 // make makes the folder of a trial.

@@ -69,7 +69,9 @@ var rules = map[string][]string{
 	"eval": {
 		"",
 		"event",
+		"internal/environ",
 		"internal/plainfile",
+		"internal/redact",
 		"internal/strictyaml",
 		"internal/toolschema",
 		"llm",
