@@ -185,6 +185,7 @@ func TestErrorsOfTrials(t *testing.T) {
 		want string
 	}{
 		{"setup", Case{Setup: []string{"echo bad; exit 4"}, Graders: []Grader{one}}, scriptedVariant("v", llmtest.Say("a")), `preparing the trial: setup: "echo bad; exit 4" ended with exit code 4: bad`},
+		{"silent setup", Case{Setup: []string{"exit 3"}, Graders: []Grader{one}}, scriptedVariant("v", llmtest.Say("a")), "\"exit 3\" ended with exit code 3"},
 		{"panic of a grader", Case{Graders: []Grader{one, panics}}, scriptedVariant("v", llmtest.Say("a")), `grader "broken": panic: oh`},
 		{"slow grader", Case{Graders: []Grader{slow}}, scriptedVariant("v", llmtest.Say("a")), "it took more than 50ms"},
 		{"model", Case{Graders: []Grader{one}}, scriptedVariant("v", llmtest.Fail(&llm.APIError{Class: llm.Auth, Message: "wrong key"})), "wrong key"},
@@ -202,7 +203,7 @@ func TestErrorsOfTrials(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if got := report.Trials[0]; got.Passed || got.Grades != nil || !strings.Contains(got.Error, c.want) {
+			if got := report.Trials[0]; got.Passed || got.Grades != nil || !strings.Contains(got.Error, c.want) || strings.HasSuffix(got.Error, ":") {
 				t.Errorf("%+v, want %q", got, c.want)
 			}
 		})

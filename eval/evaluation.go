@@ -122,7 +122,7 @@ func (e *Evaluation) check() error {
 	for _, c := range e.Suite.Cases {
 		for _, g := range c.Graders {
 			if g.Kind == kindJudge && e.Judge == nil {
-				errs = append(errs, fmt.Errorf("eval: case %q has a judge, and there is no model for it; set Evaluation.Judge, or --judge", c.Name))
+				errs = append(errs, fmt.Errorf("eval: case %q has a judge, and there is no model for it; set Evaluation.Judge, for the command --judge or the key judge of the suite", c.Name))
 			}
 		}
 	}

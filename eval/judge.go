@@ -74,7 +74,7 @@ type verdict struct {
 // verdict asks the model, and adds the cost to the trial.
 func (p *Place) verdict(ctx context.Context, t *Trial, question string) (v verdict, err error) {
 	if p.judge == nil {
-		return v, errors.New("there is no model for it; set Evaluation.Judge, or --judge")
+		return v, errors.New("there is no model for it; set Evaluation.Judge, for the command --judge or the key judge of the suite")
 	}
 	a := &agent.Agent{Name: "judge", Model: p.judge, System: judgeSystem, Budget: agent.Budget{Turns: 5}}
 	if p.account != nil {

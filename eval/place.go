@@ -148,7 +148,10 @@ func (p *Place) fill(ctx context.Context) error {
 		code, out, err := p.Run(limited, line)
 		cancel()
 		if err == nil && code != 0 {
-			err = fmt.Errorf("%q ended with exit code %d: %s", short(line), code, tail(strings.TrimSpace(out), 2000))
+			err = fmt.Errorf("%q ended with exit code %d", short(line), code)
+			if out = tail(strings.TrimSpace(out), 2000); out != "" {
+				err = fmt.Errorf("%w: %s", err, out)
+			}
 		}
 		if err != nil {
 			return fmt.Errorf("setup: %w", err)

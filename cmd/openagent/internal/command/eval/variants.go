@@ -57,10 +57,11 @@ func (o *options) variants(ctx context.Context, h *cli.IO, s *eval.Suite, privat
 	return list, nil
 }
 
-// memories returns the values of --memory that make a variant each; "" is that of the settings.
+// memories returns the values of --memory that make a variant each; "" is that of the settings. Reports
+// compare the others with the first.
 func (o *options) memories() []string {
 	if o.memory == "both" {
-		return []string{"on", "off"}
+		return []string{"off", "on"}
 	}
 	return []string{o.memory}
 }
