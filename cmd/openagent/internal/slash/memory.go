@@ -41,8 +41,14 @@ func (c *Commands) memory(ctx context.Context, words []string) error {
 			did, err = "retired", e.Store.Store.Retire(ctx, e.ID, memory.Reason{By: "person", Why: words[0]})
 		}
 		if did != "" {
-			if err == nil {
-				c.Screen.Line(term.Dim, "%s %s", did, e.ID)
+			if err != nil {
+				return err
+			}
+			c.Screen.Line(term.Dim, "%s %s", did, e.ID)
+			now, err := e.Store.Store.Entry(e.ID)
+			if err == nil && now.State == memory.Active { // the file may have changed since the person saw it
+				e.Entry = now
+				c.Screen.Line(term.Plain, "%s", strings.TrimSuffix(app.EntryText(c.H, e), "\n"))
 			}
 			return err
 		}

@@ -45,6 +45,7 @@ func decideAll(ctx context.Context, h *cli.IO, o *memoryOptions, stores []memory
 	}
 	var changed []entryJSON
 	var rows [][]string
+	texts := ""
 	for _, e := range found {
 		if err := d(ctx, e); err != nil {
 			return err
@@ -55,6 +56,12 @@ func decideAll(ctx context.Context, h *cli.IO, o *memoryOptions, stores []memory
 		}
 		changed = append(changed, entryOf(app.KeptEntry{Store: e.Store, Entry: now}))
 		rows = append(rows, []string{e.ID, done, text.Runes(e.Title, 60)})
+		if now.State == memory.Active { // a file may have changed since the person saw it
+			texts += "\n" + app.EntryText(h, app.KeptEntry{Store: e.Store, Entry: now})
+		}
 	}
-	return h.WriteList(o.format, changed, "", rows)
+	if err := h.WriteList(o.format, changed, "", rows); err != nil || o.format == cli.FormatJSON {
+		return err
+	}
+	return h.Show(texts)
 }
