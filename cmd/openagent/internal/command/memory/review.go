@@ -1,6 +1,7 @@
 package memory
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -117,7 +118,7 @@ func tellOfReviews(h *cli.IO, o *memoryOptions, list []reviewJSON) error {
 			} else if p.State == memory.Candidate {
 				waiting++
 			}
-			row(fmt.Sprintf("%s %s", p.Action, p.ID), what)
+			row(fmt.Sprintf("%s %s", p.Action, cmp.Or(p.ID, p.Title)), what)
 		}
 		for _, p := range r.Skills {
 			what := "pending"
