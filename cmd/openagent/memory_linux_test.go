@@ -73,7 +73,7 @@ func TestMemoryIsOffered(t *testing.T) {
 		p.types("/memory\n")
 		p.sees(`candidate prefers-tabs-\w+ +Prefers tabs`)
 		p.types("/memory accept prefers\n")
-		p.sees(`accepted prefers-tabs`)
+		p.sees(`accepted prefers-tabs(?s).*state +active.*file +\S+prefers-tabs-\w+\.md`)
 		p.types("/memory prefers\n")
 		p.sees(`state +active`)
 		p.types("/memory fly away\n")
