@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"math"
 	"os"
 	"path/filepath"
 	"slices"
@@ -213,9 +214,9 @@ func (s *Store) changes() (all []Change, size int64, err error) {
 	return all, size, nil
 }
 
-// valid reports whether the files of a change can be files of entries.
+// valid reports whether the files of a change can be files of entries, and more changes can follow.
 func (c *Change) valid() bool {
-	return !slices.ContainsFunc(c.Files, func(f FileChange) bool {
+	return c.N >= 0 && c.N < math.MaxInt/2 && !slices.ContainsFunc(c.Files, func(f FileChange) bool {
 		return !validID.MatchString(f.ID) || f.After != nil && len(*f.After) > maxFile
 	})
 }
