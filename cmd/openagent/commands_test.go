@@ -53,6 +53,23 @@ func TestEveryCommandHasAPage(t *testing.T) {
 	}
 }
 
+// A command that needs arguments says so, wherever it is in the tree.
+func TestMissingArguments(t *testing.T) {
+	checked := 0
+	root(cli.NewIO()).Walk(func(path string, c cli.Command) {
+		for n := range c.MinArgs {
+			args := append(strings.Fields(path)[1:], slices.Repeat([]string{"x"}, n)...)
+			if _, err := root(cli.NewIO()).Parse(args); err == nil || !strings.Contains(err.Error(), path+" needs ") {
+				t.Errorf("%s with %d arguments: %v", path, n, err)
+			}
+			checked++
+		}
+	})
+	if checked < 20 {
+		t.Errorf("%d command lines were checked", checked)
+	}
+}
+
 // checkWidth checks that no line of a page is cut on a terminal of usual width.
 func checkWidth(t *testing.T, path, page string) {
 	t.Helper()

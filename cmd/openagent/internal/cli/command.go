@@ -22,7 +22,8 @@ type Command struct {
 	Examples []string
 	// Choices are the arguments that completion offers.
 	Choices []string
-	// MinArgs and MaxArgs bound the number of arguments of a command in a group.
+	// MinArgs and MaxArgs bound the number of arguments of a command in a group, and of any command with
+	// a MinArgs.
 	MinArgs, MaxArgs int
 	// Common are the flags on the page of a command with many flags, and FlagsPage lists all of
 	// them. With none, the page has all.
@@ -78,6 +79,9 @@ func (c Command) Parse(args []string) (Call, error) {
 	rest, words, help, err := c.allFlags().parseWithHelp(args)
 	if err == nil && !help && c.CheckWords != nil {
 		err = c.CheckWords(rest[:words])
+	}
+	if err == nil && !help && c.MinArgs > 0 {
+		err = c.checkCount(path, len(rest))
 	}
 	return Call{path, c, rest, help}, err
 }
