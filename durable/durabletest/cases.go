@@ -288,6 +288,51 @@ func drain(s *suite) {
 	}
 }
 
+// drainedCall ends a worker in the middle of a call. With enough grace the call ends there, and
+// nothing more: another worker asks the model. Without, the worker leaves before the call has ended.
+func drainedCall(s *suite) {
+	s.world.slow = 2 * s.pair.Beat
+	w := s.worker(func(w *durable.Worker) { w.Grace = 50 * s.pair.Beat })
+	id := s.send("s", "", durable.Prompt{Text: "do it"})
+	s.until("a call", func() bool { return s.world.total("lookup") == 2 })
+	w.drain()
+	<-w.done
+	results := 0
+	for _, e := range s.read("s") {
+		switch d := e.Data.(type) {
+		case event.ToolResult:
+			if results++; d.Result.IsError {
+				s.Errorf("call %s has the result %q", d.Call, d.Result.Content.Text())
+			}
+		case event.RunEnd:
+			s.Errorf("the worker that was to end ended the run: %s", d.Reason)
+		}
+	}
+	if results < 2 || s.world.total("charge") != 0 {
+		s.Errorf("%d results and %d charges when the worker had left", results, s.world.total("charge"))
+	}
+	w = s.worker(func(w *durable.Worker) { w.Grace = s.pair.Beat / 10 })
+	s.until("a charge", func() bool { return s.world.total("charge") == 1 })
+	w.drain()
+	<-w.done
+	for _, e := range s.read("s") {
+		if d, ok := e.Data.(event.ToolResult); ok && !d.Result.IsError && strings.HasPrefix(d.Result.Text(), "charge") {
+			s.Error("the worker stayed until the end of the call, longer than its grace")
+		}
+	}
+	s.world.mu.Lock()
+	s.world.slow = 0
+	s.world.mu.Unlock()
+	s.worker(nil)
+	if end := s.wait("s", id); end.Reason != event.Completed {
+		s.Errorf("the run ended as %s: %s", end.Reason, end.Message)
+	}
+	s.facts("s")
+	if n := s.world.most("charge"); n != 1 {
+		s.Errorf("a charge ran %d times", n)
+	}
+}
+
 // frozen takes a worker for dead that is not. Its writes come after another worker has the
 // session.
 func frozen(s *suite) {

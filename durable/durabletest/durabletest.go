@@ -38,6 +38,7 @@ func Run(t *testing.T, virtual bool, open func(t *testing.T) Pair) {
 		"messages":              messages,
 		"rejected":              rejected,
 		"drain":                 drain,
+		"drained call":          drainedCall,
 		"frozen worker":         frozen,
 		"lost bell":             lostBell,
 		"watch":                 watch,

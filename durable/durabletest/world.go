@@ -90,8 +90,11 @@ type item struct {
 func (w *world) tool(session string, spec tool.Spec) tool.Tool {
 	return tool.New(spec, func(ctx context.Context, call tool.Call, in item) (*tool.Result, error) {
 		w.count(spec.Name, session+"/"+call.ID)
+		w.mu.Lock()
+		slow := w.slow
+		w.mu.Unlock()
 		select {
-		case <-time.After(w.slow):
+		case <-time.After(slow):
 			return tool.Text(fmt.Sprint(spec.Name, " ", in.N)), nil
 		case <-ctx.Done():
 			return nil, ctx.Err()
