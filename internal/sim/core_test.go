@@ -98,6 +98,7 @@ func (o Fork) run(w *world) {
 	w.note("fork", err)
 	if err == nil {
 		w.handles = append(w.handles, &handle{id: f.ID, open: f, own: h.own, opened: time.Now()})
+		w.showTools()
 	}
 }
 

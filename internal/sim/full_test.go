@@ -108,4 +108,5 @@ func (w *world) renew(h *handle) {
 	w.expect(h.open.Close(), "closing a session after the disk has failed")
 	w.await(h)
 	h.open = nil
+	w.showTools()
 }

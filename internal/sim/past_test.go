@@ -20,6 +20,7 @@ func (o Detach) run(w *world) {
 	w.note("detach", h.open.Detach(ctx))
 	w.await(h)
 	h.open = nil
+	w.showTools()
 }
 
 // Rewind lets a conversation continue from an earlier fact.
@@ -66,4 +67,5 @@ func (o Reopen) run(w *world) {
 	w.note("close", h.open.Close())
 	w.await(h)
 	h.open = nil
+	w.showTools()
 }

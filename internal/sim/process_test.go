@@ -16,7 +16,7 @@ type OtherProcess struct {
 func (o OtherProcess) run(w *world) {
 	first := w.session(o.Session)
 	program := w.fault.program
-	w.elsewhere = true
+	w.elsewhere.Store(true)
 	h := &handle{id: first.id, open: w.newAgent(w.life).Session(first.id)}
 	other := w.fault.program
 	w.fault.program = program // the one that operations kill

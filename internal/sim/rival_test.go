@@ -25,12 +25,13 @@ func (o Rival) run(w *world) {
 		w.note("close", h.open.Close())
 		w.await(h)
 		h.open = nil
+		w.showTools()
 		h = w.session(o.Session)
 	}
 	program := w.fault.program
 	r := &rival{handle: &handle{id: h.id, open: w.newAgent(w.life).Session(h.id)}, program: w.fault.program}
 	w.fault.program = program // the one that operations kill
-	w.elsewhere = true
+	w.elsewhere.Store(true)
 	own := o.Name
 	if !o.Same {
 		own += "first"

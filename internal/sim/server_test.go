@@ -54,7 +54,9 @@ func (o SetServer) run(w *world) {
 	}
 	_, err := l.servers.Set(w.serverConfig(l, o.Tools%3))
 	w.note("server changed", err)
+	w.mu.Lock()
 	w.serverTools, w.serverSince = o.Tools%3, time.Since(w.began)
+	w.mu.Unlock()
 }
 
 // SwitchServer switches the server off or on.
@@ -65,7 +67,9 @@ func (o SwitchServer) run(w *world) {
 		return
 	}
 	w.note("server switched", w.life.servers.Toggle(w.life.ctx, "here", o.On))
+	w.mu.Lock()
 	w.serverOff, w.serverSince = !o.On, time.Since(w.began)
+	w.mu.Unlock()
 }
 
 func serverCall(g *gen, _ int) Call {
@@ -102,10 +106,13 @@ func (w *world) checkServer(r ran) {
 	if r.tool.Name == "remotedenied" {
 		w.wrong("permission", "%s/%s ran a tool of the server that a rule denies", r.session, r.call)
 	}
-	if w.elsewhere || r.at < w.serverSince+late {
+	w.mu.Lock()
+	tools, off, since := w.serverTools, w.serverOff, w.serverSince
+	w.mu.Unlock()
+	if w.elsewhere.Load() || r.at < since+late {
 		return
 	}
-	if w.serverOff || w.serverTools == 0 || w.serverTools == 1 && r.tool.Name != "remotelook" {
+	if off || tools == 0 || tools == 1 && r.tool.Name != "remotelook" {
 		w.wrong("settings", "%s/%s ran %s, which the server no longer has", r.session, r.call, r.tool.Name)
 	}
 }

@@ -211,6 +211,7 @@ func (o SetTools) run(w *world) {
 	w.note("tools changed", err)
 	if err == nil {
 		h.own = ownTools{without: o.Without, since: time.Since(w.began)}
+		w.showTools()
 	}
 }
 
@@ -231,6 +232,7 @@ func (o ReplaceTool) run(w *world) {
 		w.note("tool replaced", err)
 		if err == nil {
 			h.own.replaced, h.own.since = o.Tool, time.Since(w.began)
+			w.showTools()
 		}
 	}
 }
@@ -243,16 +245,30 @@ type ownTools struct {
 
 // checkTool checks that a call runs with the tool that its session has.
 func (w *world) checkTool(r ran) {
+	w.mu.Lock()
+	own, open := w.tools[r.session]
+	w.mu.Unlock()
+	switch {
+	case !open || w.elsewhere.Load() || r.at < own.since+late:
+	case own.without == r.tool.Name:
+		w.wrong("settings", "%s/%s ran %s, which its session no longer has", r.session, r.call, r.tool.Name)
+	case own.replaced == r.tool.Name && !r.replaces:
+		w.wrong("settings", "%s/%s ran the %s that was replaced", r.session, r.call, r.tool.Name)
+	}
+}
+
+// showTools tells the tools, which run in goroutines of their own, which sessions are open with which
+// tools.
+func (w *world) showTools() {
+	tools := map[string]ownTools{}
 	for _, h := range w.handles {
-		own := h.own
-		switch {
-		case h.id != r.session || h.open == nil || w.elsewhere || r.at < own.since+late:
-		case own.without == r.tool.Name:
-			w.wrong("settings", "%s/%s ran %s, which its session no longer has", r.session, r.call, r.tool.Name)
-		case own.replaced == r.tool.Name && !r.replaces:
-			w.wrong("settings", "%s/%s ran the %s that was replaced", r.session, r.call, r.tool.Name)
+		if h.open != nil {
+			tools[h.id] = h.own
 		}
 	}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.tools = tools
 }
 
 // SetCanUseTool takes the person away who decides about calls of a session, or brings them back.

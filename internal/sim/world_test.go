@@ -35,8 +35,8 @@ type world struct {
 	store     session.Store // the disk, which outlives programs
 	life      *life         // the program that runs now
 	lives     int
-	elsewhere bool      // another process has come to a session
-	handles   []*handle // the sessions that the host knows
+	elsewhere atomic.Bool // another process has come to a session
+	handles   []*handle   // the sessions that the host knows
 	scripts   map[string][]Turn
 
 	fault  faulty
@@ -55,11 +55,12 @@ type world struct {
 	watching    []*watcher
 	serverTools int // see SetServer
 	serverOff   bool
-	serverSince time.Duration  // when they changed
-	filesRoot   string         // the folder of the tools for files; "": there is none
-	rivals      []*rival       // other processes of the present life
-	asked       map[string]int // requests, by prompt
-	served      map[string]int // answers that the model has given, by prompt and number
+	serverSince time.Duration       // when they changed
+	filesRoot   string              // the folder of the tools for files; "": there is none
+	rivals      []*rival            // other processes of the present life
+	asked       map[string]int      // requests, by prompt
+	served      map[string]int      // answers that the model has given, by prompt and number
+	tools       map[string]ownTools // of the open sessions, see showTools
 }
 
 // A Violation is an invariant that did not hold.
@@ -154,7 +155,9 @@ func (w *world) start() {
 	l.ctx, l.cancel = context.WithCancel(context.Background())
 	w.life = l
 	w.fault.life = l
+	w.mu.Lock()
 	w.serverTools, w.serverOff, w.serverSince = 2, false, time.Since(w.began)
+	w.mu.Unlock()
 	l.agent = w.newAgent(l)
 	w.trace("life %d", l.n)
 }
@@ -186,6 +189,7 @@ func (w *world) end() {
 				w.expect(err, "closing a session", agent.ErrToolStuck)
 			}
 			h.open = nil
+			w.showTools()
 		}
 		w.await(h)
 	}
@@ -215,6 +219,7 @@ func (w *world) session(n int) *handle {
 	if h.open == nil {
 		h.own, h.opened = ownTools{}, time.Now()
 		h.open = w.life.agent.Session(h.id)
+		w.showTools()
 	}
 	return h
 }
