@@ -76,7 +76,7 @@ func removeAll(dir string) (err error) {
 	return err
 }
 
-// root opens the folder, out of which no link leads.
+// root opens the folder. Operations on it follow no link out of it.
 func (p *Place) root() (*os.Root, error) { return os.OpenRoot(p.Dir) }
 
 // Run runs a command line of the shell in the folder, in a sandbox unless the suite has switched it

@@ -99,8 +99,9 @@ func (s *Store) Queued() ([]string, error) {
 }
 
 // ReviewQueued reviews the sessions that are noted, one after the other, and calls done with each
-// outcome. It does nothing while another process reviews them. A session that does not exist any more is taken off the list, and so is one that was
-// reviewed. One whose review failed stays for the next time.
+// outcome. It does nothing while another process reviews them. A session that was reviewed is taken
+// off the list, and so is one that no longer exists. If a review fails, its session stays for the
+// next time.
 func (r *Reviewer) ReviewQueued(ctx context.Context, done func(*Review, error)) error {
 	if r.Memory == nil || len(r.Memory.Stores) == 0 {
 		return nil

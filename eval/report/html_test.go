@@ -121,7 +121,7 @@ func FuzzHostileText(f *testing.F) {
 	})
 }
 
-// A page of 1,000 trials has at most 1 MB, whatever is in them, and says what it leaves out.
+// A page of 1,000 trials has at most 1 MB, even if all texts are long, and says which it leaves out.
 // Failed trials keep more of their texts.
 func TestPageSize(t *testing.T) {
 	if page := htmlOf(t, sample(3, 1)); strings.Contains(page, "Long texts are cut") || strings.Contains(page, "Details of") {

@@ -88,7 +88,7 @@ func TestCompare(t *testing.T) {
 	if c := compared(t, old, old); c.Significant() || c.Worse() != nil || c.c.Differences[0].P != 1 {
 		t.Errorf("a report and itself: %+v", c.c)
 	}
-	// Single variants are compared whatever their names are.
+	// If each report has a single variant, the two are compared, also under different names.
 	after.Variants = nil
 	for i := range after.Trials {
 		after.Trials[i].Variant = "another model"

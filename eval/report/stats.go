@@ -49,7 +49,7 @@ type tally struct{ passed, trials int }
 
 func (t tally) rate() float64 { return float64(t.passed) / float64(max(t.trials, 1)) }
 
-// passed reports whether a trial passed. An error excludes that, whatever the report says.
+// passed reports whether a trial passed. A trial with an error did not, even if its Passed is true.
 func passed(t *eval.Trial) bool { return t.Passed && t.Error == "" }
 
 func count(trials []*eval.Trial) (n tally) {
@@ -106,12 +106,12 @@ func wilson(p, n float64) (low, high float64) {
 	return max(0, min(middle-half, p)), min(1, max(middle+half, p))
 }
 
-// anyOf returns the probability that k trials drawn from n, of which c passed, have one that
-// passed: pass@k (M. Chen and others, "Evaluating large language models trained on code", 2021).
+// anyOf returns pass@k: c of n trials passed, k of them are drawn, and this is the probability
+// that at least one of the k passed (M. Chen and others, "Evaluating large language models trained on code", 2021).
 func anyOf(c, n, k int) float64 { return 1 - allOf(n-c, n, k) }
 
-// allOf returns the probability that all k trials drawn from n, of which c passed, passed:
-// pass^k (S. Yao and others, "τ-bench", 2024).
+// allOf returns pass^k: c of n trials passed, k of them are drawn, and this is the probability
+// that all k passed (S. Yao and others, "τ-bench", 2024).
 func allOf(c, n, k int) float64 {
 	p := 1.0
 	for i := range k {

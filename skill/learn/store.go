@@ -181,8 +181,9 @@ func (s *Store) Add(ctx context.Context, p Proposal) (string, error) {
 			return err
 		}
 		all, _ := s.All()
-		if n := len(all) - len(slices.DeleteFunc(slices.Clone(all), func(p Proposal) bool { return p.State == Pending })); n >= maxPending {
-			return fmt.Errorf("%d proposals wait already; decide about them first", n)
+		pending := slices.DeleteFunc(all, func(p Proposal) bool { return p.State != Pending })
+		if len(pending) >= maxPending {
+			return fmt.Errorf("%d proposals wait already; decide about them first", len(pending))
 		}
 		return s.put(p)
 	})

@@ -290,8 +290,8 @@ func (o *importOptions) tests(list []string) string {
 	return strings.ReplaceAll(line, "{}", strings.Join(words, " "))
 }
 
-// script returns the script that applies the patch of the tests. It can run twice, and whatever the agent has
-// done to the files of the tests.
+// script returns the script that applies the patch of the tests. It first takes back the agent's changes to
+// the files of that patch. It can run twice.
 func script(t task) string {
 	var b strings.Builder
 	b.WriteString("# Brings the files of the tests to their state in the task.\nset -e\ngit='git -c core.fsmonitor=false -c core.hooksPath=/dev/null'\n")

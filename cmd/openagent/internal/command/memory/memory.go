@@ -117,7 +117,7 @@ func (o *memoryOptions) stores(h *cli.IO) ([]memory.Named, error) {
 func failed(ctx context.Context, e app.KeptEntry, err error) error {
 	switch {
 	case errors.Is(err, memory.ErrSuspicious):
-		return cli.Usagef("%w; if it is harmless, say it in other words in %s", err, e.Store.Store.File(e.ID))
+		return cli.Usagef("%w; if it is meant well, say it in other words in %s", err, e.Store.Store.File(e.ID))
 	case errors.Is(err, memory.ErrUnknown):
 		return cli.Usagef("%w", err)
 	case err != nil:

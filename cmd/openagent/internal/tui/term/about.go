@@ -22,7 +22,8 @@ type About struct {
 	// does.
 	Clusters bool
 
-	// Pictures says that the terminal shows pictures in text, by the Unicode placeholders of kitty's graphics protocol.
+	// Pictures says that the terminal knows kitty's graphics protocol with its Unicode placeholders: special
+	// characters in the text, in whose cells the terminal draws a picture.
 	Pictures bool
 
 	// Cuts says that the terminal cuts lines when it gets narrower, instead of wrapping them
