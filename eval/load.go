@@ -60,10 +60,9 @@ type commonSpec struct {
 	Graders []graderSpec  `yaml:"graders"`
 }
 
-// A caseSpec is the content of case.yaml, or a member of the cases of suite.yaml. Its keys that
-// commonSpec has too are listed again: YAML keys of embedded structs would hide the order.
+// A caseSpec is the content of case.yaml, or a member of the cases of suite.yaml.
 type caseSpec struct {
-	Line       int               `yaml:",line"`
+	commonSpec
 	Name       string            `yaml:"name"`
 	Prompt     string            `yaml:"prompt"`
 	Prompts    []string          `yaml:"prompts"`
@@ -73,16 +72,6 @@ type caseSpec struct {
 	Files      map[string]string `yaml:"files"`
 	Script     []stepSpec        `yaml:"script"`
 	Session    string            `yaml:"session"`
-
-	Tags    []string      `yaml:"tags"`
-	Setup   []string      `yaml:"setup"`
-	Mode    string        `yaml:"mode"`
-	Allow   []string      `yaml:"allow"`
-	Deny    []string      `yaml:"deny"`
-	Turns   int           `yaml:"turns"`
-	CostUSD float64       `yaml:"cost_usd"`
-	Timeout time.Duration `yaml:"timeout"`
-	Graders []graderSpec  `yaml:"graders"`
 }
 
 // A graderSpec has exactly one of the keys after Timeout.
@@ -214,7 +203,7 @@ func (l *loader) suite() *Suite {
 		if _, err := os.Lstat(filepath.Join(l.dir, e.Name(), caseFile)); err != nil || !e.IsDir() {
 			continue
 		}
-		c := caseSpec{Line: 1}
+		c := caseSpec{commonSpec: commonSpec{Line: 1}}
 		if l.read(filepath.Join(e.Name(), caseFile), &c) {
 			if c.Name != "" {
 				l.fault(c.Line, "a case in a folder has the name of the folder; remove the key name")

@@ -6,6 +6,7 @@ import (
 	"cmp"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"math"
 	"reflect"
 	"regexp"
@@ -37,7 +38,7 @@ func (f *Fault) Error() string {
 }
 
 // Decode reads YAML into the struct that to points to, and returns all mistakes in the order of
-// their lines. Keys are those of the tags "yaml". A field with the tag ",line" gets the line of
+// their lines. Keys are those of the tags "yaml", also in embedded structs. A field with the tag ",line" gets the line of
 // its struct. Types are structs, pointers to them, lists, maps of texts, texts, numbers, bools,
 // [time.Duration] as "1m30s", and [json.RawMessage] for a value of any form.
 func Decode(file string, data []byte, to any) (faults []*Fault) {
@@ -281,22 +282,13 @@ func (d *decoder) object(name string, n ast.Node, to reflect.Value) {
 		d.fault(line(n), "%s must have keys with values", whole)
 		return
 	}
-	fields, names := map[string]reflect.Value{}, []string(nil)
-	for i := range to.NumField() {
-		switch tag := to.Type().Field(i).Tag.Get("yaml"); tag {
-		case "":
-		case ",line":
-			to.Field(i).SetInt(int64(line(n)))
-		default:
-			fields[tag] = to.Field(i)
-			names = append(names, tag)
-		}
-	}
+	fields := map[string]reflect.Value{}
+	keys(to, line(n), fields)
 	for _, m := range list {
 		k := key(m)
 		field, known := fields[k]
 		if !known {
-			d.unknown(name, k, line(m), names)
+			d.unknown(name, k, line(m), slices.Sorted(maps.Keys(fields)))
 			continue
 		}
 		if m.Value == nil || m.Value.Type() == ast.NullType {
@@ -304,6 +296,21 @@ func (d *decoder) object(name string, n ast.Node, to reflect.Value) {
 			continue
 		}
 		d.value(k, m.Value, field)
+	}
+}
+
+// keys notes the fields of a struct by their keys, those of embedded structs too, and sets the line.
+func keys(to reflect.Value, line int, fields map[string]reflect.Value) {
+	for i := range to.NumField() {
+		f := to.Type().Field(i)
+		switch tag := f.Tag.Get("yaml"); {
+		case f.Anonymous:
+			keys(to.Field(i), line, fields)
+		case tag == ",line":
+			to.Field(i).SetInt(int64(line))
+		case tag != "":
+			fields[tag] = to.Field(i)
+		}
 	}
 }
 
@@ -317,6 +324,5 @@ func (d *decoder) unknown(where, k string, line int, names []string) {
 		d.fault(line, "there is no key %q%s; did you mean %q?", k, in, near)
 		return
 	}
-	slices.Sort(names)
 	d.fault(line, "there is no key %q%s; the keys are %s", k, in, strings.Join(names, ", "))
 }

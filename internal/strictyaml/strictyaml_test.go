@@ -120,3 +120,17 @@ func FuzzDecode(f *testing.F) {
 		Decode("a.yaml", data, &o)
 	})
 }
+
+// The keys of an embedded struct are keys of the struct around it.
+func TestEmbedded(t *testing.T) {
+	var v struct {
+		inner
+		Count int `yaml:"count"`
+	}
+	if faults := Decode("a.yaml", []byte("count: 2\nname: x\n"), &v); faults != nil || v.Name != "x" || v.Count != 2 || v.Line != 1 {
+		t.Errorf("%+v, %v", v, faults)
+	}
+	if faults := Decode("a.yaml", []byte("nmae: x\n"), &v); len(faults) != 1 || !strings.Contains(faults[0].Text, `did you mean "name"?`) {
+		t.Errorf("%v", faults)
+	}
+}
