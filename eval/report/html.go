@@ -2,9 +2,7 @@ package report
 
 import (
 	"bytes"
-	"crypto/sha256"
 	_ "embed"
-	"encoding/base64"
 	"errors"
 	"fmt"
 	"html/template"
@@ -14,6 +12,7 @@ import (
 	"strings"
 
 	"github.com/openagent-go/agent/eval"
+	"github.com/openagent-go/agent/internal/htmlpage"
 	"github.com/openagent-go/agent/internal/text"
 	"github.com/openagent-go/agent/internal/turns"
 )
@@ -28,24 +27,6 @@ var style string
 var pageText string
 
 var pages = template.Must(template.New("").Parse(pageText))
-
-// head is the beginning of a page. Its policy lets a browser neither run anything nor load
-// anything: styles only the one in the page.
-const head = `<!DOCTYPE html>
-<html lang="en">
-<head>
-<meta charset="utf-8">
-<meta http-equiv="Content-Security-Policy" content="default-src 'none'; style-src 'sha256-%s'; img-src data:; base-uri 'none'; form-action 'none'">
-<meta name="referrer" content="no-referrer">
-<meta name="viewport" content="width=device-width, initial-scale=1">
-<meta name="color-scheme" content="light dark">
-<link rel="icon" href="data:,">
-<title>%s</title>
-<style>%s</style>
-</head>
-<body>
-<main>
-`
 
 // HTML writes a report as one page: figures of the variants with intervals, a table of cases
 // and variants, and what each trial did. It has no script, loads nothing and opens from a file.
@@ -101,13 +82,14 @@ func (b *bounded) Write(p []byte) (int, error) {
 
 // writePage writes a page, cut so that it is not too large.
 func writePage(w io.Writer, title, name string, data func(cut) any) error {
-	sum := sha256.Sum256([]byte(style))
 	for _, c := range cuts {
 		b := new(bounded)
-		fmt.Fprintf(b, head, base64.StdEncoding.EncodeToString(sum[:]), template.HTMLEscapeString(title), style)
-		err := pages.ExecuteTemplate(b, name, data(c))
+		_, err := io.WriteString(b, htmlpage.Begin(title, style))
 		if err == nil {
-			_, err = b.Write([]byte("</main>\n</body>\n</html>\n"))
+			err = pages.ExecuteTemplate(b, name, data(c))
+		}
+		if err == nil {
+			_, err = io.WriteString(b, htmlpage.End)
 		}
 		if errors.Is(err, errLarge) {
 			continue

@@ -87,6 +87,7 @@ var rules = map[string][]string{
 	"eval/report": {
 		"eval",
 		"internal/environ",
+		"internal/htmlpage",
 		"internal/plainfile",
 		"internal/redact",
 		"internal/terminal",
@@ -120,7 +121,9 @@ var rules = map[string][]string{
 		"event",
 		"llm",
 	},
+	"internal/htmlpage": {},
 	"internal/tracehtml": {
+		"internal/htmlpage",
 		"internal/terminal",
 		"internal/tracefile",
 		"internal/turns",
@@ -189,6 +192,7 @@ var rules = map[string][]string{
 		"internal/agentview",
 		"session/view",
 		"internal/environ",
+		"internal/htmlpage",
 		"internal/redact",
 		"internal/sessionhtml",
 		"internal/turns",

@@ -11,6 +11,7 @@ import (
 	"slices"
 	"sort"
 	"strings"
+	"sync"
 	"unicode"
 	"unicode/utf8"
 
@@ -62,6 +63,15 @@ func (r *Rules) Names() []string {
 	}
 	return out
 }
+
+// Standard returns the rules without options: for texts that must hold no keys and passwords.
+var Standard = sync.OnceValue(func() *Rules {
+	rules, err := New(Options{})
+	if err != nil {
+		panic(err) // no rule of ours is wrong
+	}
+	return rules
+})
 
 // New returns the rules. An error is about one of the own rules.
 func New(o Options) (*Rules, error) {

@@ -10,15 +10,14 @@ package tracehtml
 import (
 	"bytes"
 	"cmp"
-	"crypto/sha256"
 	_ "embed"
-	"encoding/base64"
 	"fmt"
 	"html/template"
 	"io"
 	"strings"
 	"time"
 
+	"github.com/openagent-go/agent/internal/htmlpage"
 	"github.com/openagent-go/agent/internal/terminal"
 	"github.com/openagent-go/agent/internal/text"
 	"github.com/openagent-go/agent/internal/tracefile"
@@ -54,8 +53,6 @@ type row struct {
 // A head begins a page or a run.
 type head struct {
 	Title, Began     string
-	Style            template.CSS
-	Sum              string
 	Runs, Spans, Top int
 	USD              string
 	Failed           string
@@ -69,7 +66,7 @@ func Write(w io.Writer, title string, spans []tracefile.Record) error {
 		known[s.Span] = true
 	}
 	var tops []int
-	sum := head{Title: text.Runes(title, maxName), Style: template.CSS(style), Sum: checksum(), Spans: len(spans)}
+	sum := head{Title: text.Runes(title, maxName), Spans: len(spans)}
 	usd, priced := 0.0, false
 	for i, s := range spans {
 		if s.Parent != "" && s.Parent != s.Span && known[s.Parent] {
@@ -84,6 +81,7 @@ func Write(w io.Writer, title string, spans []tracefile.Record) error {
 	if sum.Runs = len(tops); priced {
 		sum.USD = fmt.Sprintf("$%.4f", usd)
 	}
+	p.out.WriteString(htmlpage.Begin("Trace · "+line(sum.Title), style))
 	p.do("head", sum)
 	for n, i := range tops {
 		s := spans[i]
@@ -96,14 +94,9 @@ func Write(w io.Writer, title string, spans []tracefile.Record) error {
 	if p.err != nil {
 		return p.err
 	}
+	p.out.WriteString(htmlpage.End)
 	_, err := p.out.WriteTo(w)
 	return err
-}
-
-// checksum is that of the style sheet, for the policy of the page.
-func checksum() string {
-	sum := sha256.Sum256([]byte(style))
-	return base64.StdEncoding.EncodeToString(sum[:])
 }
 
 type page struct {

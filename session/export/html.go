@@ -3,15 +3,13 @@ package export
 import (
 	"bufio"
 	"context"
-	"crypto/sha256"
 	_ "embed"
-	"encoding/base64"
-	"fmt"
 	"html/template"
 	"io"
 	"math"
 	"time"
 
+	"github.com/openagent-go/agent/internal/htmlpage"
 	"github.com/openagent-go/agent/internal/sessionhtml"
 	"github.com/openagent-go/agent/internal/turns"
 	"github.com/openagent-go/agent/session"
@@ -44,10 +42,9 @@ func HTML(ctx context.Context, w io.Writer, s session.Store, id string, o Option
 	if err != nil {
 		return exporting(id, err)
 	}
-	sum := sha256.Sum256([]byte(style))
 	b := bufio.NewWriter(w)
 	outline, _ := r.Outline(v.Items, math.MaxInt)
-	fmt.Fprintf(b, head, base64.StdEncoding.EncodeToString(sum[:]), template.HTMLEscapeString(heading(info)), style)
+	b.WriteString(htmlpage.Begin(heading(info), style))
 	err = pages.ExecuteTemplate(b, "about", struct {
 		session.Info
 		Heading string
@@ -66,22 +63,6 @@ func HTML(ctx context.Context, w io.Writer, s session.Store, id string, o Option
 			return exporting(id, err)
 		}
 	}
-	b.WriteString("</main>\n</body>\n</html>\n")
+	b.WriteString(htmlpage.End)
 	return exporting(id, b.Flush())
 }
-
-const head = `<!DOCTYPE html>
-<html lang="en">
-<head>
-<meta charset="utf-8">
-<meta http-equiv="Content-Security-Policy" content="default-src 'none'; style-src 'sha256-%s'; img-src data:; base-uri 'none'; form-action 'none'">
-<meta name="referrer" content="no-referrer">
-<meta name="viewport" content="width=device-width, initial-scale=1">
-<meta name="color-scheme" content="light dark">
-<link rel="icon" href="data:,">
-<title>%s</title>
-<style>%s</style>
-</head>
-<body>
-<main>
-`

@@ -17,13 +17,7 @@ import (
 )
 
 // secrets finds keys and passwords.
-var secrets = func() *sharetext.Rules {
-	rules, err := sharetext.New(sharetext.Options{})
-	if err != nil {
-		panic(err) // no rule of ours is wrong
-	}
-	return rules
-}()
+var secrets = sharetext.Standard()
 
 // check fails with [ErrRefused] unless the file of a proposal may become a skill: it can be read as the
 // skill of that name, what it adds looks like no attack and holds no secret, and it changes nothing of
