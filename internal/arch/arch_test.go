@@ -390,6 +390,7 @@ var rules = map[string][]string{
 		"internal/mcphost",
 		"quota",
 		"internal/rules",
+		"internal/rules/paths",
 		"internal/sessiondir",
 		"",
 		"internal/checkpoint",

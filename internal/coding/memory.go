@@ -4,12 +4,12 @@ import (
 	"context"
 	"crypto/sha256"
 	"encoding/base64"
-	"path/filepath"
 	"slices"
 	"sync"
 
 	"github.com/openagent-go/agent"
 	"github.com/openagent-go/agent/internal/parts"
+	"github.com/openagent-go/agent/internal/rules/paths"
 	"github.com/openagent-go/agent/internal/trusted"
 	"github.com/openagent-go/agent/memory"
 )
@@ -32,24 +32,13 @@ func MemoryStores(project, home string) []memory.Named {
 func memoryStores(project, home string, trust memory.Trust) (stores []memory.Named) {
 	store, own := memory.Open(project, memory.ProjectFolder), memory.Open(home, "memory")
 	store.Trust, own.Trust = trust, trust
-	if home == "" || realPath(store.Path()) != realPath(own.Path()) {
+	if home == "" || paths.RealPath(store.Path()) != paths.RealPath(own.Path()) {
 		stores = append(stores, memory.Named{Name: ProjectMemory, Store: store})
 	}
 	if home != "" {
 		stores = append(stores, memory.Named{Name: UserMemory, Store: own})
 	}
 	return stores
-}
-
-// realPath returns a path without links, as far as it exists.
-func realPath(path string) string {
-	if real, err := filepath.EvalSymlinks(path); err == nil {
-		return real
-	}
-	if dir := filepath.Dir(path); dir != path {
-		return filepath.Join(realPath(dir), filepath.Base(path))
-	}
-	return path
 }
 
 // openMemory opens the memory, and asks about entries that nobody has accepted.

@@ -3,8 +3,10 @@ package app
 import (
 	"os"
 	"path/filepath"
+	"strings"
 
 	"github.com/openagent-go/agent/cmd/openagent/internal/cli"
+	"github.com/openagent-go/agent/memory"
 	"github.com/openagent-go/agent/skill"
 	"github.com/openagent-go/agent/skill/learn"
 )
@@ -16,6 +18,11 @@ func SkillProposals(h *cli.IO) (*learn.Store, error) {
 		return nil, err
 	}
 	return &learn.Store{Dir: filepath.Join(home, "skill-proposals")}, nil
+}
+
+// WhyRefused says why a proposal about a skill was refused, in words that can follow "refused".
+func WhyRefused(p memory.SkillProposal) string {
+	return strings.TrimPrefix(p.Refused, learn.ErrRefused.Error()+": ")
 }
 
 // Proposer makes proposals about the skills of the App, for the working folder.

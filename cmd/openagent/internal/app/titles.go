@@ -21,6 +21,9 @@ func CostText(usd *float64) string {
 	if usd == nil {
 		return "cost unknown"
 	}
+	if 0 < *usd && *usd < 0.0001 {
+		return "<$0.0001"
+	}
 	return fmt.Sprintf("$%.4f", *usd)
 }
 

@@ -14,6 +14,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/openagent-go/agent/cmd/openagent/internal/app"
 	"github.com/openagent-go/agent/cmd/openagent/internal/cli"
 	"github.com/openagent-go/agent/cmd/openagent/internal/settings"
 	"github.com/openagent-go/agent/eval"
@@ -244,9 +245,9 @@ func progress(n, total int, t eval.Trial, variants bool) string {
 
 func cost(t eval.Trial) string {
 	if !t.CostKnown {
-		return "cost unknown"
+		return app.CostText(nil)
 	}
-	return fmt.Sprintf("%.4f USD", t.CostUSD)
+	return app.CostText(&t.CostUSD)
 }
 
 // choose leaves only the cases that flags name.

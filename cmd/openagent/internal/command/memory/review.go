@@ -123,7 +123,7 @@ func tellOfReviews(h *cli.IO, o *memoryOptions, list []reviewJSON) error {
 		for _, p := range r.Skills {
 			what := "pending"
 			if p.Refused != "" {
-				what = "refused: " + p.Refused
+				what = "refused: " + app.WhyRefused(p)
 			} else {
 				skills++
 			}

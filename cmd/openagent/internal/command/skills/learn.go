@@ -18,7 +18,6 @@ import (
 	"github.com/openagent-go/agent/cmd/openagent/internal/cli"
 	"github.com/openagent-go/agent/cmd/openagent/internal/sessionstore"
 	"github.com/openagent-go/agent/internal/text"
-	"github.com/openagent-go/agent/memory"
 	"github.com/openagent-go/agent/skill"
 	"github.com/openagent-go/agent/skill/learn"
 )
@@ -268,13 +267,9 @@ func review(ctx context.Context, h *cli.IO, o *skillsOptions, id string) (err er
 		return err
 	}
 	defer func() { err = errors.Join(err, s.Close()) }()
-	p, err := s.Proposer(h)
+	r, err := s.Reviewer(h, nil, store, agent.Budget{Turns: 4, USD: s.Agent.Budget.USD})
 	if err != nil {
 		return err
-	}
-	r := memory.Reviewer{Skills: p, Model: s.Agent.Model, Sessions: store, Quota: s.Agent.Quota, Budget: agent.Budget{Turns: 4, USD: s.Agent.Budget.USD}}
-	if s.Agent.SmallModel != nil {
-		r.Model = s.Agent.SmallModel
 	}
 	out, err := r.Review(ctx, id)
 	if err != nil {
@@ -291,7 +286,7 @@ func review(ctx context.Context, h *cli.IO, o *skillsOptions, id string) (err er
 	waits := 0
 	for _, k := range out.Skills {
 		if k.Refused != "" {
-			fmt.Fprintf(&b, "refused  %s: %s\n", h.OneLine(k.Name), h.OneLine(k.Refused))
+			fmt.Fprintf(&b, "refused  %s: %s\n", h.OneLine(k.Name), h.OneLine(app.WhyRefused(k)))
 			continue
 		}
 		waits++
