@@ -55,7 +55,7 @@ func TestRun(t *testing.T) {
 				Command("grep -q hello out.txt && grep -q made made.txt && grep -q given sub/given.txt"),
 				File("out.txt", Content{Equals: ptr("hello")}),
 				Answer(Content{Contains: []string{"done"}}),
-				Trajectory(Course{Used: []string{"Write"}, Unused: []string{"Bash"}, Calls: 1, Turns: 3, USD: 1}),
+				Trajectory(TrajectoryRules{Used: []string{"Write"}, Unused: []string{"Bash"}, Calls: 1, Turns: 3, USD: 1}),
 				{Name: "own", Grade: func(_ context.Context, p *Place, t *Trial) (Grade, error) {
 					places = append(places, p.Dir)
 					return Grade{Passed: len(p.Events) > 5 && t.Turns == 3, Score: 0.75}, nil

@@ -15,7 +15,7 @@ func Example() {
 		Name: "build", Prompts: []string{"Why does the build fail?"},
 		Graders: []eval.Grader{
 			eval.Answer(eval.Content{Contains: []string{"bracket"}}),
-			eval.Trajectory(eval.Course{Turns: 2}),
+			eval.Trajectory(eval.TrajectoryRules{Turns: 2}),
 			{Name: "short", Grade: func(_ context.Context, _ *eval.Place, t *eval.Trial) (eval.Grade, error) {
 				return eval.Grade{Passed: len(t.Answer) < 100}, nil
 			}},

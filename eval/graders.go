@@ -196,8 +196,8 @@ func unfenced(s string) string {
 	return inner
 }
 
-// A Course is how an agent gets to its answer. Empty fields demand nothing.
-type Course struct {
+// TrajectoryRules say how an agent may get to its answer. Empty fields demand nothing.
+type TrajectoryRules struct {
 	Used   []string      // tools that the agent calls
 	Unused []string      // tools that it does not call
 	Order  []string      // tools that it calls in this order, with any others between
@@ -208,7 +208,7 @@ type Course struct {
 }
 
 // Trajectory passes if the agent kept to a course.
-func Trajectory(c Course) Grader {
+func Trajectory(c TrajectoryRules) Grader {
 	return Grader{Kind: "trajectory", spec: specOf(c), Grade: func(_ context.Context, p *Place, t *Trial) (Grade, error) {
 		if wrong := c.problems(t, p.agentUSD); len(wrong) > 0 {
 			return failed("%s", strings.Join(wrong, "; "))
@@ -217,7 +217,7 @@ func Trajectory(c Course) Grader {
 	}}
 }
 
-func (c Course) problems(t *Trial, usd float64) (out []string) {
+func (c TrajectoryRules) problems(t *Trial, usd float64) (out []string) {
 	wrong := func(format string, args ...any) { out = append(out, fmt.Sprintf(format, args...)) }
 	for _, name := range c.Used {
 		if !slices.Contains(t.Tools, name) {

@@ -439,7 +439,7 @@ func (l *loader) gradersOf(specs []graderSpec) (out []Grader) {
 			g = Judge(s.Judge.Rubric, s.Judge.Pass, s.Judge.Files...)
 		case s.Trajectory != nil:
 			t := s.Trajectory
-			g = Trajectory(Course{Used: t.Used, Unused: t.Unused, Order: t.Order, Calls: t.Calls, Turns: t.Turns, USD: t.CostUSD, Time: t.Time})
+			g = Trajectory(TrajectoryRules{Used: t.Used, Unused: t.Unused, Order: t.Order, Calls: t.Calls, Turns: t.Turns, USD: t.CostUSD, Time: t.Time})
 		default:
 			continue
 		}

@@ -53,7 +53,7 @@ func Compare(old, new *eval.Report) (*Comparison, error) {
 		c.Worse = c.Worse || d.Significant && d.Rate < 0
 	}
 	if cases == 0 {
-		s := newShower()
+		s := newPrinter()
 		return nil, fmt.Errorf("the reports have no variant and case in common: the variants are %s in the old one and %s in the new one; choose one of each, and check that the suites are the same", s.names(a.variants), s.names(b.variants))
 	}
 	return &Comparison{old, new, c}, nil

@@ -32,7 +32,7 @@ var pages = template.Must(template.New("").Parse(pageText))
 // and variants, and what each trial did. It has no script, loads nothing and opens from a file.
 // A page of up to 1,000 trials has at most 1 MB: long texts are cut, and the page says so.
 func HTML(w io.Writer, r *eval.Report) error {
-	s, x, sum := newShower(), indexOf(r), summarize(r)
+	s, x, sum := newPrinter(), indexOf(r), summarize(r)
 	title := "Evaluation " + s.name(r.Suite)
 	err := writePage(w, title, "report", func(c cut) any { return s.reportPage(r, x, sum, title, c) })
 	if err != nil {
@@ -43,7 +43,7 @@ func HTML(w io.Writer, r *eval.Report) error {
 
 // HTML writes the comparison as one page, as [HTML] does a report.
 func (c *Comparison) HTML(w io.Writer) error {
-	s := newShower()
+	s := newPrinter()
 	title := "Comparison of " + s.name(c.c.Old)
 	if c.c.Old != c.c.New {
 		title += " and " + s.name(c.c.New)
@@ -159,7 +159,7 @@ func newTable(head string, names []string, list []figures) *figureTable {
 	return t
 }
 
-func variantTable(s shower, list []variant) *figureTable {
+func variantTable(s printer, list []variant) *figureTable {
 	names, all := make([]string, len(list)), make([]figures, len(list))
 	for i, v := range list {
 		names[i], all[i] = s.name(v.Name), v.figures
@@ -215,7 +215,7 @@ type trialView struct {
 
 type gradeView struct{ Class, Name, Kind, Detail string }
 
-func (s shower) reportPage(r *eval.Report, x *index, sum *summary, title string, c cut) *reportPage {
+func (s printer) reportPage(r *eval.Report, x *index, sum *summary, title string, c cut) *reportPage {
 	p := &reportPage{Title: title, About: extent(sum), Stopped: s.reason(r.Stopped), Variants: variantTable(s, sum.Variants)}
 	if began := moment(r.Started); began != "" {
 		p.About += ", begun " + began
@@ -273,7 +273,7 @@ func (s shower) reportPage(r *eval.Report, x *index, sum *summary, title string,
 }
 
 // matrix fills the table of cases and variants.
-func (p *reportPage) matrix(s shower, sum *summary, ids map[string]string, rows int) {
+func (p *reportPage) matrix(s printer, sum *summary, ids map[string]string, rows int) {
 	for i, c := range sum.Cases {
 		if i == rows {
 			p.MoreRows = fmt.Sprintf("%d more cases are only in the JSON report.", len(sum.Cases)-rows)
@@ -328,7 +328,7 @@ func cutNote(short bool, shown, all int) string {
 const maxGrades = 20
 
 // trial returns a trial as pages show it, and whether a text of it was cut.
-func (s shower) trial(t *eval.Trial, name string, c cut) (v trialView, short bool) {
+func (s printer) trial(t *eval.Trial, name string, c cut) (v trialView, short bool) {
 	limit := c.failed
 	v = trialView{Class: "bad", Name: s.name(name) + " #" + strconv.Itoa(t.Repetition)}
 	if passed(t) {
@@ -376,7 +376,7 @@ func (s shower) trial(t *eval.Trial, name string, c cut) (v trialView, short boo
 }
 
 // facts are the figures of a trial.
-func (s shower) facts(t *eval.Trial, limit int) (list []named) {
+func (s printer) facts(t *eval.Trial, limit int) (list []named) {
 	add := func(name, text string) {
 		if text != "" {
 			list = append(list, named{name, text})
@@ -436,7 +436,7 @@ type changeView struct {
 	Trials        []trialView
 }
 
-func (s shower) comparisonPage(c *Comparison, title string, l cut) *comparisonPage {
+func (s printer) comparisonPage(c *Comparison, title string, l cut) *comparisonPage {
 	p := &comparisonPage{Title: title}
 	p.About = fmt.Sprintf("old: %s of %s", text.Count(len(c.old.Trials), "trial"), moment(c.old.Started))
 	p.About += fmt.Sprintf(" · new: %s of %s", text.Count(len(c.new.Trials), "trial"), moment(c.new.Started))
@@ -487,12 +487,12 @@ func (s shower) comparisonPage(c *Comparison, title string, l cut) *comparisonPa
 	return p
 }
 
-func changed(s shower, c change) changeView {
+func changed(s printer, c change) changeView {
 	return changeView{Name: s.name(c.Case), Was: passes(c.OldPassed, c.OldTrials), Is: passes(c.NewPassed, c.NewTrials)}
 }
 
 // onlyNotes names what only one of two reports has.
-func (s shower) onlyNotes(what string, old, new []string) (notes []string) {
+func (s printer) onlyNotes(what string, old, new []string) (notes []string) {
 	for _, side := range []struct {
 		name  string
 		names []string

@@ -24,7 +24,7 @@ const (
 // failures. If the evaluation stopped before its end, a test of its own has that error, so that
 // nobody takes the rest for everything.
 func JUnit(w io.Writer, r *eval.Report) error {
-	s, x := newShower(), indexOf(r)
+	s, x := newPrinter(), indexOf(r)
 	all := testSuites{Name: s.name(r.Suite)}
 	for _, v := range x.variants {
 		suite := testSuite{Name: s.name(v)}
@@ -117,7 +117,7 @@ func (s *testSuite) add() {
 	}
 }
 
-func (s shower) testCase(suite string, t *eval.Trial, repeated bool) testCase {
+func (s printer) testCase(suite string, t *eval.Trial, repeated bool) testCase {
 	c := testCase{Name: cmp.Or(s.line(t.Case, maxReason), noName), Class: suite + "." + s.name(t.Variant), Time: seconds(t.Duration)}
 	if repeated {
 		c.Name += " #" + strconv.Itoa(t.Repetition)

@@ -28,28 +28,28 @@ const noName = "(no name)"
 // maxRows bounds the lists of a text.
 const maxRows = 50
 
-// A shower makes texts of a report fit to be shown.
-type shower struct{ hide redact.Values }
+// A printer makes texts of a report fit to be shown.
+type printer struct{ hide redact.Values }
 
-func newShower() shower { return shower{redact.New(environ.Secrets())} }
+func newPrinter() printer { return printer{redact.New(environ.Secrets())} }
 
 // block returns a text of several lines, of at most limit bytes.
-func (s shower) block(t string, limit int) string {
+func (s printer) block(t string, limit int) string {
 	return terminal.Text(text.Bytes(strings.TrimSpace(s.hide.Text(t)), limit))
 }
 
 // line returns a text as one line of at most limit runes.
-func (s shower) line(t string, limit int) string {
+func (s printer) line(t string, limit int) string {
 	return terminal.Text(text.Runes(text.OneLine(text.Bytes(s.hide.Text(t), 20*limit)), limit))
 }
 
-func (s shower) name(t string) string { return cmp.Or(s.line(t, maxName), noName) }
+func (s printer) name(t string) string { return cmp.Or(s.line(t, maxName), noName) }
 
-func (s shower) reason(t string) string { return s.line(t, maxReason) }
+func (s printer) reason(t string) string { return s.line(t, maxReason) }
 
 // Text writes the statistics of a report as tables for a terminal.
 func Text(w io.Writer, r *eval.Report) error {
-	s, x := newShower(), summarize(r)
+	s, x := newPrinter(), summarize(r)
 	b := &strings.Builder{}
 	fmt.Fprintf(b, "suite %s: %s\n", s.name(r.Suite), extent(x))
 	if r.Stopped != "" {
@@ -115,7 +115,7 @@ func mostTrials(list ...figures) (most int) {
 	return most
 }
 
-func (s shower) writeTags(b *strings.Builder, x *summary) {
+func (s printer) writeTags(b *strings.Builder, x *summary) {
 	if len(x.Tags) == 0 {
 		return
 	}
@@ -134,7 +134,7 @@ func (s shower) writeTags(b *strings.Builder, x *summary) {
 }
 
 // writeUnreliable lists the cases with a trial that did not pass.
-func (s shower) writeUnreliable(b *strings.Builder, x *summary) {
+func (s printer) writeUnreliable(b *strings.Builder, x *summary) {
 	head := []string{"FAILED CASE"}
 	for _, v := range x.Variants {
 		head = append(head, s.name(v.Name))
@@ -161,7 +161,7 @@ func (s shower) writeUnreliable(b *strings.Builder, x *summary) {
 	}
 }
 
-func (s shower) writeErrors(b *strings.Builder, list []failure) {
+func (s printer) writeErrors(b *strings.Builder, list []failure) {
 	if len(list) == 0 {
 		return
 	}
@@ -177,7 +177,7 @@ func (s shower) writeErrors(b *strings.Builder, list []failure) {
 
 // Text writes the comparison as tables for a terminal.
 func (c *Comparison) Text(w io.Writer) error {
-	s := newShower()
+	s := newPrinter()
 	b := &strings.Builder{}
 	for i, d := range c.c.Differences {
 		if i > 0 {
@@ -202,14 +202,14 @@ func (c *Comparison) Text(w io.Writer) error {
 }
 
 // pair names the variants of a difference.
-func (s shower) pair(d difference) string {
+func (s printer) pair(d difference) string {
 	if d.Old == d.New {
 		return s.name(d.New)
 	}
 	return s.name(d.Old) + " → " + s.name(d.New)
 }
 
-func (s shower) writeChanges(b *strings.Builder, head string, list []change) {
+func (s printer) writeChanges(b *strings.Builder, head string, list []change) {
 	if len(list) == 0 {
 		return
 	}
@@ -225,14 +225,14 @@ func (s shower) writeChanges(b *strings.Builder, head string, list []change) {
 	more(b, len(list)-maxRows)
 }
 
-func (s shower) writeNames(b *strings.Builder, what string, names []string) {
+func (s printer) writeNames(b *strings.Builder, what string, names []string) {
 	if len(names) > 0 {
 		fmt.Fprintf(b, "\n%s: %s\n", what, s.names(names))
 	}
 }
 
 // names lists names.
-func (s shower) names(list []string) string {
+func (s printer) names(list []string) string {
 	if len(list) == 0 {
 		return "none"
 	}
