@@ -207,7 +207,7 @@ type TrajectoryRules struct {
 	Time   time.Duration // at most
 }
 
-// Trajectory passes if the agent kept to a course.
+// Trajectory passes if the agent kept to the rules.
 func Trajectory(c TrajectoryRules) Grader {
 	return Grader{Kind: "trajectory", spec: specOf(c), Grade: func(_ context.Context, p *Place, t *Trial) (Grade, error) {
 		if wrong := c.problems(t, p.agentUSD); len(wrong) > 0 {

@@ -283,7 +283,7 @@ func (d *draft) set(e *Entry) error {
 	if err := e.check(); err != nil {
 		return fmt.Errorf("entry %q: %w", e.Title, err)
 	}
-	if rule := secretIn(e.Title + "\n" + e.Text); rule != "" {
+	if rule := secrets.SecretIn(e.Title + "\n" + e.Text); rule != "" {
 		return fmt.Errorf("entry %q holds a secret, by the rule %q; secrets are not kept", secrets.Text(e.Title), rule)
 	}
 	data, err := e.format()

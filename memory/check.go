@@ -14,17 +14,6 @@ import (
 // secrets finds keys and passwords.
 var secrets = sharetext.Standard()
 
-// secretIn names the rule that finds a secret in a text, "" for none. A mail address is none.
-func secretIn(s string) string {
-	found := ""
-	secrets.Noting(func(f sharetext.Found) {
-		if f.Rule != "e-mail addresses" {
-			found = f.Rule
-		}
-	}).Text(s)
-	return found
-}
-
 // A sign is a form of text that tries to make a model do something, rather than tell it
 // something.
 type sign struct {

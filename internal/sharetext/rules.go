@@ -112,7 +112,7 @@ func New(o Options) (*Rules, error) {
 			return replace(re, line, found, func([]string) (string, bool) { return Hidden, true })
 		}})
 	}
-	r.lines = append(r.lines, rule{"e-mail addresses", hideMail}, homes(o.Home))
+	r.lines = append(r.lines, rule{mailRule, hideMail}, homes(o.Home))
 	for _, n := range []struct {
 		rule, mark string
 		names      []string
@@ -164,6 +164,20 @@ type Found struct {
 	Rule  string
 	Line  string // without what the rules hide
 	Count int
+}
+
+const mailRule = "e-mail addresses"
+
+// SecretIn names the rule that finds a key or a password in a text, "" for none. A mail address is
+// no secret.
+func (r *Rules) SecretIn(s string) string {
+	found := ""
+	r.Noting(func(f Found) {
+		if f.Rule != mailRule {
+			found = f.Rule
+		}
+	}).Text(s)
+	return found
 }
 
 // Noting returns rules that call note with what they find.

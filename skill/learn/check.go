@@ -43,7 +43,7 @@ func check(p *Proposal) error {
 	if why := memory.Suspicious(new); why != "" {
 		return refuse("%s", why)
 	}
-	if rule := secretIn(new); rule != "" {
+	if rule := secrets.SecretIn(new); rule != "" {
 		return refuse("it holds a secret (%s)", rule)
 	}
 	after, err := understand(p.Skill, p.After)
@@ -63,17 +63,6 @@ func check(p *Proposal) error {
 func matterOf(text string) []byte {
 	matter, _, _ := front.Split([]byte(text), true, maxSkill)
 	return matter
-}
-
-// secretIn names the rule that finds a secret in a text, "" for none. A mail address is none.
-func secretIn(s string) string {
-	found := ""
-	secrets.Noting(func(f sharetext.Found) {
-		if f.Rule != "e-mail addresses" {
-			found = f.Rule
-		}
-	}).Text(s)
-	return found
 }
 
 // added returns the lines that a change adds.

@@ -46,8 +46,8 @@ var learned = []Guard{
 		Name:     "secrets in entries",
 		Prevents: "A key is kept as something learned, and shown in later sessions.",
 		Edits: off("memory/changes.go",
-			"	if rule := secretIn(e.Title + \"\\n\" + e.Text); rule != \"\" {",
-			"	if rule := secretIn(\"\"); rule != \"\" {"),
+			"	if rule := secrets.SecretIn(e.Title + \"\\n\" + e.Text); rule != \"\" {",
+			"	if rule := secrets.SecretIn(\"\"); rule != \"\" {"),
 		Tests: in("memory", "TestSecrets"),
 	},
 	{

@@ -1,28 +1,20 @@
 package slash
 
 import (
-	"cmp"
 	"context"
-	"encoding/json"
 	"errors"
 
 	"github.com/openagent-go/agent/cmd/openagent/internal/term"
 	"github.com/openagent-go/agent/cmd/openagent/internal/usage"
 	"github.com/openagent-go/agent/internal/account"
-	"github.com/openagent-go/agent/internal/engine"
 )
 
 func (c *Commands) showContext(ctx context.Context) error {
-	found, err := c.App.Session.ContextUsage(ctx)
+	lines, err := usage.SessionContext(ctx, c.H, c.App.Session)
 	if err != nil {
 		return err
 	}
-	var u engine.ContextUsage
-	data, err := json.Marshal(found)
-	if err := cmp.Or(err, json.Unmarshal(data, &u)); err != nil {
-		return err
-	}
-	for _, line := range usage.ContextLines(c.H, u) {
+	for _, line := range lines {
 		c.Screen.Line(term.Plain, "%s", line)
 	}
 	return nil

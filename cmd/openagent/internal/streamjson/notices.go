@@ -1,9 +1,7 @@
 package streamjson
 
 import (
-	"cmp"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"slices"
@@ -15,7 +13,6 @@ import (
 	shown "github.com/openagent-go/agent/cmd/openagent/internal/usage"
 	"github.com/openagent-go/agent/event"
 	"github.com/openagent-go/agent/internal/account"
-	"github.com/openagent-go/agent/internal/engine"
 	"github.com/openagent-go/agent/internal/text"
 	"github.com/openagent-go/agent/session"
 )
@@ -113,7 +110,7 @@ func (d *Session) localCommand(ctx context.Context, in agent.Input) (output stri
 	if name == "cost" {
 		lines, err = d.costLines(ctx)
 	} else {
-		lines, err = d.contextLines(ctx)
+		lines, err = shown.SessionContext(ctx, d.H, d.s.Session)
 	}
 	return strings.Join(lines, "\n"), true, err
 }
@@ -130,19 +127,6 @@ func (d *Session) costLines(ctx context.Context) ([]string, error) {
 		return nil, err
 	}
 	return shown.CostLines(d.H, book.Cost()), nil
-}
-
-func (d *Session) contextLines(ctx context.Context) ([]string, error) {
-	found, err := d.s.Session.ContextUsage(ctx)
-	if err != nil {
-		return nil, err
-	}
-	var u engine.ContextUsage
-	data, err := json.Marshal(found)
-	if err := cmp.Or(err, json.Unmarshal(data, &u)); err != nil {
-		return nil, err
-	}
-	return shown.ContextLines(d.H, u), nil
 }
 
 // localResult writes the output of a local command and its result. No run was needed.

@@ -2,15 +2,33 @@
 package usage
 
 import (
+	"cmp"
+	"context"
+	"encoding/json"
 	"fmt"
 	"strings"
 
+	"github.com/openagent-go/agent"
 	"github.com/openagent-go/agent/cmd/openagent/internal/cli"
 	"github.com/openagent-go/agent/event"
 	"github.com/openagent-go/agent/internal/account"
 	"github.com/openagent-go/agent/internal/engine"
 	"github.com/openagent-go/agent/llm"
 )
+
+// SessionContext shows what fills the context of a session that is open.
+func SessionContext(ctx context.Context, h *cli.IO, s *agent.Session) ([]string, error) {
+	found, err := s.ContextUsage(ctx)
+	if err != nil {
+		return nil, err
+	}
+	var u engine.ContextUsage // the same, as ContextLines also takes it from a record
+	data, err := json.Marshal(found)
+	if err := cmp.Or(err, json.Unmarshal(data, &u)); err != nil {
+		return nil, err
+	}
+	return ContextLines(h, u), nil
+}
 
 // ContextLines shows what fills the model's context, a bar for each category.
 func ContextLines(h *cli.IO, u engine.ContextUsage) []string {
