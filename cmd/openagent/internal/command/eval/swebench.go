@@ -45,7 +45,7 @@ The suite is written to --out; review it before you run it.
 				{Name: "out", Arg: "DIR", Path: true, Help: "new folder for the suite (needed)", Set: cli.Text(&o.out)},
 				{Name: "test-command", Arg: "LINE", Help: "command that runs tests; {} stands for their names. With {} alone each test is a command of its own (default " + defaultTests + ")", Set: cli.Text(&o.command)},
 				{Name: "setup", Arg: "LINE", Help: "command that runs in each clone first; may be repeated", Set: cli.Append(&o.setup)},
-				{Name: "repos", Arg: "DIR", Path: true, Help: "folder of local clones OWNER/NAME, OWNER__NAME or NAME to use in place of github.com", Set: cli.Text(&o.repositories)},
+				{Name: "repos", Arg: "DIR", Path: true, Help: "folder of local clones OWNER/NAME, OWNER__NAME or NAME, with or without .git, to use in place of github.com", Set: cli.Text(&o.repositories)},
 			}
 		},
 		Run: func(_ context.Context, args []string) error { return importTasks(h, o, args[0], args[1]) }}
@@ -103,7 +103,7 @@ func importTasks(h *cli.IO, o *importOptions, format, from string) error {
 	if err := o.writeSuite(tasks); err != nil {
 		return cli.Usagef("%w", errors.Join(err, os.RemoveAll(o.out)))
 	}
-	return h.Show(fmt.Sprintf("%s in %s; review them, then run openagent eval %s\n", cli.Plural(len(tasks), "case"), o.out, text.QuoteShell(o.out)))
+	return h.Show(fmt.Sprintf("%s in %s; review the suite, then run openagent eval %s\n", cli.Plural(len(tasks), "case"), o.out, text.QuoteShell(o.out)))
 }
 
 // writeSuite writes the folder of the suite.
@@ -261,14 +261,16 @@ func (o *importOptions) repository(name string) (string, error) {
 	}
 	base := name[strings.LastIndex(name, "/")+1:]
 	for _, local := range []string{name, strings.ReplaceAll(name, "/", "__"), base} {
-		path, err := filepath.Abs(filepath.Join(o.repositories, filepath.FromSlash(local)))
-		if err != nil {
-			return "", err
-		}
-		if _, err := os.Stat(path); err == nil {
-			return path, nil
-		} else if !errors.Is(err, fs.ErrNotExist) {
-			return "", err
+		for _, suffix := range []string{"", ".git"} { // as git names bare clones
+			path, err := filepath.Abs(filepath.Join(o.repositories, filepath.FromSlash(local)+suffix))
+			if err != nil {
+				return "", err
+			}
+			if _, err := os.Stat(path); err == nil {
+				return path, nil
+			} else if !errors.Is(err, fs.ErrNotExist) {
+				return "", err
+			}
 		}
 	}
 	return "", fmt.Errorf("--repos %s has no clone %s, %s or %s", o.repositories, name, strings.ReplaceAll(name, "/", "__"), base)
