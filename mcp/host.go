@@ -100,6 +100,7 @@ func (h *hosted) Write(ctx context.Context, m jsonrpc.Message) error {
 	if err != nil {
 		return err
 	}
+	markSent(ctx)
 	return h.conn.Write(ctx, data)
 }
 

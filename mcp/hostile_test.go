@@ -194,3 +194,32 @@ func TestEndlessEvent(t *testing.T) {
 		t.Errorf("%d MB of one event were taken", n)
 	}
 }
+
+// An error of a server is never taken for a call that it has not seen, also with the codes that the
+// library for connections has for closed ones: the call is made once.
+func TestHostileErrorCodes(t *testing.T) {
+	t.Parallel()
+	for _, code := range []int{-32003, -32004, -32005} {
+		var calls atomic.Int32
+		web := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			body, _ := io.ReadAll(r.Body)
+			var m struct {
+				ID     json.RawMessage `json:"id"`
+				Method string          `json:"method"`
+			}
+			if json.Unmarshal(body, &m) == nil && m.Method == "tools/call" {
+				calls.Add(1)
+				w.Header().Set("Content-Type", "application/json")
+				_, _ = fmt.Fprintf(w, `{"jsonrpc":"2.0","id":%s,"error":{"code":%d,"message":"it is done"}}`, m.ID, code)
+				return
+			}
+			r.Body = io.NopCloser(strings.NewReader(string(body)))
+			hostile{}.ServeHTTP(w, r)
+		}))
+		t.Cleanup(web.Close)
+		_, tools := connect(t, map[string]mcp.Config{"s": {URL: web.URL, AlwaysLoad: true}})
+		if out := call(t, tools, "mcp__s__x", `{}`); calls.Load() != 1 || !strings.Contains(out.Result.Text(), "it is done") {
+			t.Errorf("code %d: %d calls, and the result %q", code, calls.Load(), out.Result.Text())
+		}
+	}
+}

@@ -82,6 +82,7 @@ func (c *authTransport) send(r *http.Request, token string) (*http.Response, err
 	if token != "" {
 		r.Header.Set("Authorization", "Bearer "+token)
 	}
+	markSent(ctx)
 	resp, err := c.base.RoundTrip(r)
 	if err != nil {
 		end()

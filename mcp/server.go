@@ -137,7 +137,7 @@ func (s *server) serve(ctx context.Context, tried func()) (held time.Duration, e
 		settle.last = time.Now()
 		switch {
 		case err != nil: // those known stay
-			s.all.options.log().Warn("an MCP server has changed its tools and does not list them", "server", s.name, "error", err)
+			s.all.options.log().Warn("an MCP server has changed its tools and does not list them", "server", s.name, "error", s.sanitize(err.Error()))
 		case has.sum != known: // else no one needs the report
 			known = has.sum
 			s.connected(ses, has)

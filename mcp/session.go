@@ -61,8 +61,16 @@ type watch struct {
 	held  int // the timer stands still
 	asks  int // questions to the person and the model
 
-	session string // that the call belongs to
-	number  uint64 // grows from call to call
+	session string      // that the call belongs to
+	number  uint64      // grows from call to call
+	sent    atomic.Bool // the server may have seen the call
+}
+
+// markSent notes that the server may see the call of a context from now on.
+func markSent(ctx context.Context) {
+	if w, ok := ctx.Value(watchKey{}).(*watch); ok {
+		w.sent.Store(true)
+	}
 }
 
 // connect begins a session. If that fails, it ends the parts that it started. The end of
@@ -255,6 +263,9 @@ func (ses *session) call(ctx context.Context, name string, call tool.Call) (*sdk
 	params := &sdk.CallToolParams{Name: name, Arguments: call.Input}
 	params.SetProgressToken(token)
 	res, err := ses.client.CallTool(ctx, params)
+	if errors.Is(err, sdk.ErrConnectionClosed) && w.sent.Load() {
+		err = errors.New(err.Error()) // the server has answered with the SDK's code for a closed connection
+	}
 	if err != nil && ctx.Err() != nil && !errors.Is(err, sdk.ErrSessionMissing) && !errors.Is(err, sdk.ErrConnectionClosed) {
 		return nil, context.Cause(ctx)
 	}

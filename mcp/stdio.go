@@ -293,6 +293,7 @@ func (c *child) Write(ctx context.Context, m jsonrpc.Message) error {
 		c.input.offer(data) // if the server does not read its input, it will not miss this
 		return nil
 	}
+	markSent(ctx)
 	return c.input.send(ctx, data, c.exited)
 }
 

@@ -30,10 +30,11 @@ type journal struct {
 	judged  map[string]time.Duration // when a call was judged
 	prompts map[string]bool
 	ended   event.EndReason
-	mode    permission.Mode    // "": not known
-	since   time.Duration      // when the mode became so
-	rules   map[string]ruling  // that were added, by their word
-	skills  []skillscope.Scope // in force
+	mode    permission.Mode               // "": not known
+	since   time.Duration                 // when the mode became so
+	rules   map[string]ruling             // that were added, by their word
+	skills  []skillscope.Scope            // in force
+	within  map[string][]skillscope.Scope // those in force when a call was started
 
 	model     string // that is called next
 	fallbacks []string
@@ -45,7 +46,7 @@ func (f *facts) init() { f.of = map[string]*journal{} }
 func (j *journal) clear() {
 	j.calls, j.ended, j.mode = nil, "", ""
 	j.model, j.fallbacks, j.failed, j.rules = "", nil, false, map[string]ruling{}
-	j.skills = nil
+	j.skills, j.within = nil, map[string][]skillscope.Scope{}
 	j.results, j.prompts, j.judged = map[string]bool{}, map[string]bool{}, map[string]time.Duration{}
 }
 

@@ -51,6 +51,12 @@ var found = map[string]Program{
 			{Fail: "down", Calls: []Call{{Tool: "Skill", Target: "thinker"}}}}},
 		Sleep{62 * time.Millisecond},
 		ForkCrash{}}},
+	"a server answers with the code of a closed connection": {Seed: 1, Mode: permission.Bypass, With: []string{"mcp"}, Ops: []Op{
+		Prompt{Name: "p1", Turns: []Turn{{Calls: []Call{{Tool: "mcp__far__do", Target: "x!error"}}}}}}},
+	"the log shows the secret of a server": {Seed: 1, With: []string{"mcp"}, Ops: []Op{
+		Prompt{Name: "p1"},
+		FarServer{List: 4, Announce: true},
+		Sleep{3 * time.Second}}},
 }
 
 func TestFound(t *testing.T) {

@@ -58,6 +58,9 @@ func init() { // a table that its own functions use
 			if g.has("files") && g.one(2) { // one: two would race
 				c.Parts = append(c.Parts, fileCall(g, depth))
 			}
+			if g.has("mcp") && g.one(2) {
+				c.Parts = append(c.Parts, farCall(g, depth))
+			}
 			return c
 		}},
 		{name: "sub-agent", meets: []string{"sub-agent"}, call: func(g *gen, depth int) Call { return subagentCall(g, depth, "delegate") },
@@ -94,6 +97,7 @@ func init() { // a table that its own functions use
 		{name: "quiz", meets: []string{"question of a tool"}, agent: func(w *world, l *life, a *agent.Agent) { w.quiz(l, a) },
 			call: func(g *gen, depth int) Call { return Call{Tool: "quiz", Target: "x"} }},
 		{name: "watch", meets: []string{"watch"}, op: func(g *gen) Op { return Watch{g.IntN(3)} }},
+		{name: "mcp", meets: []string{"mcp call", "mcp misbehaves", "mcp lost", "mcp changes", "mcp switched", "mcp asks", "mcp samples"}, agent: farOf, call: farCall, op: farOp},
 	}
 }
 

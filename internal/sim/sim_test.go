@@ -12,6 +12,7 @@ var (
 	seeds     = flag.Int("seeds", 150, "how many programs to run")
 	first     = flag.Uint64("seed", 0, "the first seed; 0: a random one")
 	shrinking = flag.Duration("shrink", 20*time.Second, "how long to look for a shorter program that fails")
+	only      = flag.String("with", "", "run only programs with this feature")
 	during    = flag.Duration("for", 0, "run programs for so long, not a number of them")
 )
 
@@ -31,6 +32,9 @@ func TestPrograms(t *testing.T) {
 	}
 	for ; more(); n++ {
 		p := generate(base + uint64(n))
+		if *only != "" && !p.has(*only) {
+			continue
+		}
 		t.Run("", func(t *testing.T) {
 			out := run(t, p)
 			steps += out.Steps

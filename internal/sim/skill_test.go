@@ -47,6 +47,10 @@ func (j *journal) foldSkills(e event.Event) {
 		if b := d.Result.Patch.Begin; b != nil {
 			j.skills = append(slices.Clip(j.skills), *b)
 		}
+	case event.ToolStart:
+		if _, again := j.within[d.Call]; !again {
+			j.within[d.Call] = j.skills
+		}
 	case event.UserMessage, fact.Delivered:
 		j.skills = nil
 	case event.RunEnd:
@@ -57,7 +61,7 @@ func (j *journal) foldSkills(e event.Event) {
 }
 
 // checkSkill checks that a call that runs is one that the skill in force permits: the innermost
-// that lists tools.
+// that lists tools. A call that is made again after a crash was started before what came since.
 func (w *world) checkSkill(r ran) {
 	w.ledger.mu.Lock()
 	defer w.ledger.mu.Unlock()
@@ -68,7 +72,11 @@ func (w *world) checkSkill(r ran) {
 		if len(j.skills) > 0 {
 			w.meet("skill")
 		}
-		for _, sc := range slices.Backward(j.skills) {
+		skills, started := j.within[r.call]
+		if !started {
+			skills = j.skills
+		}
+		for _, sc := range slices.Backward(skills) {
 			if len(sc.Tools) == 0 {
 				continue
 			}

@@ -61,6 +61,7 @@ type world struct {
 	asked       map[string]int      // requests, by prompt
 	served      map[string]int      // answers that the model has given, by prompt and number
 	tools       map[string]ownTools // of the open sessions, see showTools
+	far         far                 // see mcp_test.go
 }
 
 // A Violation is an invariant that did not hold.
@@ -68,15 +69,17 @@ type Violation struct{ Invariant, Text string }
 
 // A life is a program from its start to its death or exit.
 type life struct {
-	w       *world
-	n       int
-	ctx     context.Context
-	cancel  context.CancelFunc
-	dead    atomic.Bool
-	servers *mcp.Servers   // nil: none
-	closers []func() error // of what the agent works on
-	death   death
-	agent   *agent.Agent
+	w         *world
+	n         int
+	ctx       context.Context
+	cancel    context.CancelFunc
+	dead      atomic.Bool
+	servers   *mcp.Servers // nil: none
+	far       *mcp.Servers // nil: none
+	farNumber int
+	closers   []func() error // of what the agent works on
+	death     death
+	agent     *agent.Agent
 }
 
 // A handle is a session as the host knows it: its id, and the open Session.

@@ -1,0 +1,687 @@
+package sim
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"log/slog"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/openagent-go/agent"
+	"github.com/openagent-go/agent/internal/mcphost"
+	"github.com/openagent-go/agent/internal/toolrun"
+	"github.com/openagent-go/agent/llm/llmtest"
+	"github.com/openagent-go/agent/mcp"
+	"github.com/openagent-go/agent/tool"
+)
+
+// An MCP server that comes, goes and breaks the protocol. It is elsewhere, and speaks with programs
+// over connections in memory. The end of a call's target, behind "!", says how the server answers.
+
+// farTools are the tools of the server.
+var farTools = map[string]tool.Spec{
+	"look": {ReadOnly: true}, "put": {Idempotent: true}, "do": {}, "denied": {},
+	"ask": {NeedsApproval: tool.AskAlways("its server says so")}, "one_two": {}, "one.two": {}, "flip": {},
+}
+
+// farNames are the names of the tools for models. Two of them are made from names that collide.
+var farNames = []string{"look", "look", "put", "do", "do", "do", "denied", "ask", "one_two", "flip", "absent"}
+
+// farWays are the ways in which the server answers a call.
+var farWays = []string{"", "", "", "wrongid", "textid", "twice", "never", "torn", "tornfirst", "large", "long", "error", "failed", "close", "relist", "strange", "control", "ask", "sample", "late"}
+
+// farCodes are the codes of errors that the server answers with. Some have a meaning within the
+// library for connections.
+var farCodes = []int{-32603, -32601, -32001, -32003, -32004, -32005, -32042, 0, 401, 404}
+
+const (
+	farSecret  = "k3y-of-the-server" // is in the configuration of the server alone
+	farControl = "\x1b[31mred\x1b[0m\u0007"
+)
+
+// far is the server, as all programs see it. The world's mutex guards it.
+type far struct {
+	list    int // see FarServer
+	begin   string
+	fails   int
+	conns   []*farConn
+	passes  map[string]*farPass
+	servers int
+	said    map[string]bool // calls about which the person has answered
+}
+
+// A farPass is a call that the library makes: how often, and how often the server got it.
+type farPass struct {
+	call         tool.Call
+	made, gotten int
+}
+
+// farOf gives an agent the server.
+func farOf(w *world, l *life, a *agent.Agent) {
+	w.mu.Lock()
+	f := &w.far
+	f.servers++
+	n := f.servers
+	if f.passes == nil {
+		f.passes, f.said = map[string]*farPass{}, map[string]bool{}
+	}
+	w.mu.Unlock()
+	config := mcp.Config{Type: "sdk", Env: map[string]string{"TOKEN": farSecret}, TimeoutMS: 4000, MaxTimeMS: 15_000, StartTimeoutMS: 2000, AlwaysLoad: true,
+		TrustReadOnly: true, Sampling: w.number("far sampling")%4 > 0}
+	all := mcp.New(map[string]mcp.Config{"far": config}, mcp.Options{
+		Host: func(ctx context.Context, _ string) (mcphost.Conn, error) { return w.farDial(l, n) },
+		Log:  slog.New(farLog{w, l}),
+		Changed: func(st mcp.Status) {
+			if !l.dead.Load() {
+				w.trace("far %d is %s: %s %q", n, st.State, st.Error, st.Problems)
+				w.checkFarText("the status of the server", fmt.Sprint(st.Error, st.Problems, st.Tools, st.Instructions))
+			}
+		}})
+	l.closers = append(l.closers, func() error {
+		err := all.Close()
+		w.checkFarClosed(l, n, "the servers are closed")
+		return err
+	})
+	if l.far == nil { // else it is another process
+		l.far, l.farNumber = all, n
+	}
+	a.Toolsets = append(a.Toolsets, &farSet{Servers: all, w: w, l: l, n: n})
+	a.Permissions.Deny = append(a.Permissions.Deny, "mcp__far__denied")
+	if w.number("far sampling")%4 == 1 {
+		a.Permissions.Deny = append(a.Permissions.Deny, "mcp__far__sampling")
+	}
+	other := a.AskUser
+	a.AskUser = func(ctx context.Context, call tool.Call, questions []tool.Question) ([]tool.Answer, error) {
+		if questions[0].Header != "MCP" && other != nil {
+			return other(ctx, call, questions)
+		}
+		select {
+		case <-time.After(w.pause(20*time.Millisecond, "far person", call.Session, call.ID, len(questions), l.n)):
+		case <-ctx.Done():
+			return nil, w.cancelled(ctx, call.Session, call.ID)
+		}
+		w.meet("mcp asks")
+		label := "red"
+		switch n := w.number("far person", call.ID, l.n) % 4; {
+		case n == 0:
+			return nil, agent.ErrSuspended
+		case questions[0].Options[0].Label != "Answer": // the form
+			w.mu.Lock()
+			w.far.said[callKey(call.Root, call.Session, call.ID)] = true
+			w.mu.Unlock()
+		case n == 1:
+			label = "Decline"
+		default:
+			label = "Answer"
+		}
+		return []tool.Answer{{Options: []string{label}}}, nil
+	}
+}
+
+// A farSet are the tools of the server. It notes which calls the library makes.
+type farSet struct {
+	*mcp.Servers
+	w     *world
+	l     *life
+	n     int
+	asked atomic.Int64
+}
+
+func (s *farSet) Tools(ctx context.Context) ([]tool.Tool, error) {
+	asked := s.asked.Add(1)
+	tools, err := s.Servers.Tools(ctx)
+	time.Sleep(s.w.pause(time.Millisecond, "far tools", s.n, asked)) // more than one may wait for the server
+	for i, t := range tools {
+		tools[i] = farTool{t, s.w, s.l}
+	}
+	return tools, err
+}
+
+type farTool struct {
+	tool.Tool
+	w *world
+	l *life
+}
+
+func (t farTool) Classify(call tool.Call) tool.Traits {
+	time.Sleep(t.w.pause(time.Millisecond, "classify", call.Session, call.ID))
+	return toolrun.Classify(t.Tool, call)
+}
+
+// Run passes a call on, with a key by which the server knows it.
+func (t farTool) Run(ctx context.Context, call tool.Call) (*tool.Result, error) {
+	w, began := t.w, time.Now()
+	key := callKey(call.Root, call.Session, call.ID)
+	time.Sleep(w.pause(time.Millisecond, "far call", key, t.l.n))
+	var in map[string]any
+	if json.Unmarshal(call.Input, &in) != nil || in == nil {
+		in = map[string]any{}
+	}
+	w.mu.Lock()
+	p := w.far.passes[key]
+	if p == nil {
+		p = &farPass{}
+		w.far.passes[key] = p
+	}
+	p.call = call
+	p.made++
+	w.mu.Unlock()
+	in["key"] = key
+	call.Input, _ = json.Marshal(in)
+	res, err := t.Tool.Run(ctx, call)
+	time.Sleep(w.pause(time.Millisecond, "far result", key, t.l.n))
+	if took := time.Since(began); took > 90*time.Second && !t.l.dead.Load() {
+		w.wrong("released", "a call of the server took %v", took)
+	}
+	return res, err
+}
+
+// farLog is the log of the library about the server.
+type farLog struct {
+	w *world
+	l *life
+}
+
+func (farLog) Enabled(context.Context, slog.Level) bool { return true }
+func (h farLog) WithAttrs([]slog.Attr) slog.Handler     { return h }
+func (h farLog) WithGroup(string) slog.Handler          { return h }
+
+func (h farLog) Handle(_ context.Context, r slog.Record) error {
+	said := r.Message
+	r.Attrs(func(a slog.Attr) bool { said += " " + a.String(); return true })
+	if strings.Contains(said, farSecret) {
+		h.w.wrong("secrets", "the log says %q", said)
+	}
+	return nil
+}
+
+// checkFarText checks what the library says of the server.
+func (w *world) checkFarText(what, said string) {
+	if strings.Contains(said, farSecret) {
+		w.wrong("secrets", "%s holds the secret of the server: %q", what, said)
+	}
+	if strings.ContainsAny(said, "\x1b\u0007") {
+		w.wrong("requests", "%s holds control characters: %q", what, said)
+	}
+}
+
+// checkFarTools checks what a request says of the server.
+func (w *world) checkFarTools(r *llmtest.Request) {
+	w.checkFarText("the system prompt", r.System)
+	for _, t := range r.Tools {
+		w.checkFarText("the tool "+t.Name, t.Description)
+	}
+}
+
+// checkFarClosed checks that nobody is connected with the server.
+func (w *world) checkFarClosed(l *life, servers int, why string) {
+	w.mu.Lock()
+	conns := slices.Clone(w.far.conns)
+	w.mu.Unlock()
+	for _, c := range conns {
+		if c.l == l && c.servers == servers && !c.isClosed() {
+			w.wrong("released", "a connection to the server is open although %s", why)
+		}
+	}
+}
+
+// FarServer changes the server: which tools it lists, whether it says so, and what comes of the next
+// connections to it.
+type FarServer struct {
+	List     int // 0: all tools; 1: few; 2: none; 3: a list with mistakes; 4: an error; 5: no list at all; 6: one without an end
+	Announce bool
+	Begin    string // how the next connections begin: silent, error, close, torn, other or silentlist
+	Fails    int    // how many
+	Close    bool   // it ends all connections
+}
+
+func (o FarServer) run(w *world) {
+	if w.life.far == nil {
+		return
+	}
+	w.mu.Lock()
+	f := &w.far
+	f.list, f.begin, f.fails = o.List%7, o.Begin, o.Fails
+	conns := slices.Clone(f.conns)
+	w.mu.Unlock()
+	for _, c := range conns {
+		if c.isClosed() {
+			continue
+		}
+		if o.Announce {
+			c.send(`{"jsonrpc":"2.0","method":"notifications/tools/list_changed"}`)
+		}
+		c.sleep("op")
+		if o.Close {
+			c.end("the server ends a connection")
+			w.meet("mcp lost")
+		}
+	}
+	w.meet("mcp changes")
+}
+
+// SwitchFar switches the server off or on for the program, or connects it again.
+type SwitchFar struct{ On bool }
+
+func (o SwitchFar) run(w *world) {
+	l := w.life
+	if l.far == nil {
+		return
+	}
+	err := l.far.Toggle(l.ctx, "far", o.On)
+	w.trace("far switched: %v", shortened(err)) // the server may not want
+	if err != nil {
+		w.checkFarText("the error of the switch", err.Error())
+	}
+	if !o.On && !l.dead.Load() {
+		w.checkFarClosed(l, l.farNumber, "it is switched off")
+	}
+	time.Sleep(time.Microsecond)
+	w.meet("mcp switched")
+}
+
+func farOp(g *gen) Op {
+	if g.one(3) {
+		return SwitchFar{g.one(2)}
+	}
+	o := FarServer{List: pick(g, 0, 0, 0, 1, 1, 2, 3, 3, 4, 5, 6), Announce: !g.one(3), Close: g.one(3)}
+	if o.Close && g.one(2) {
+		o.Begin, o.Fails = pick(g, "silent", "error", "close", "torn", "other", "silentlist"), 1+g.IntN(4)
+	}
+	return o
+}
+
+func farCall(g *gen, _ int) Call {
+	target := pick(g, "", "", "", "", "decider-", "hookdeny-", "hookallow-", "hookallow-", "hookdefer-", "change-", "change-decider-") // rules about servers have no patterns
+	target += fmt.Sprint("x", g.IntN(5))
+	if way := pick(g, farWays...); way != "" {
+		target += "!" + way
+	}
+	return Call{Tool: "mcp__far__" + pick(g, farNames...), Target: target}
+}
+
+// A farConn is a connection of a program with the server.
+type farConn struct {
+	w          *world
+	l          *life
+	servers, n int
+	out        chan json.RawMessage
+	closed     chan struct{}
+	closing    sync.Once
+	undo       func() bool
+
+	mu      sync.Mutex
+	asked   int
+	waiting map[string]chan farMessage // requests of the server, by id
+}
+
+type farMessage struct {
+	ID     json.RawMessage `json:"id"`
+	Method string          `json:"method"`
+	Params struct {
+		Name      string `json:"name"`
+		Arguments struct {
+			work
+			Key string `json:"key"`
+		} `json:"arguments"`
+		Meta struct {
+			Token json.RawMessage `json:"progressToken"`
+		} `json:"_meta"`
+	} `json:"params"`
+	Result json.RawMessage `json:"result"`
+	Error  json.RawMessage `json:"error"`
+}
+
+// farDial connects a program with the server.
+func (w *world) farDial(l *life, servers int) (mcphost.Conn, error) {
+	time.Sleep(w.pause(time.Millisecond, "dial", servers))
+	if l.dead.Load() {
+		return nil, errDead
+	}
+	c := &farConn{w: w, l: l, servers: servers, out: make(chan json.RawMessage, 1000), closed: make(chan struct{}), waiting: map[string]chan farMessage{}}
+	c.undo = context.AfterFunc(l.ctx, func() { c.end("") })
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.far.conns = append(w.far.conns, c)
+	c.n = len(w.far.conns)
+	return c, nil
+}
+
+func (c *farConn) isClosed() bool {
+	select {
+	case <-c.closed:
+		return true
+	default:
+		return false
+	}
+}
+
+// end closes the connection, and says why unless that is the program's wish.
+func (c *farConn) end(why string) {
+	c.closing.Do(func() {
+		if why != "" && !c.l.dead.Load() {
+			c.w.trace("far connection %d: %s", c.n, why)
+		}
+		close(c.closed)
+	})
+}
+
+func (c *farConn) Close() error {
+	c.undo()
+	c.end("")
+	return nil
+}
+
+func (c *farConn) Read(ctx context.Context) (json.RawMessage, error) {
+	select {
+	case m := <-c.out:
+		return m, nil
+	case <-c.closed:
+		return nil, io.EOF
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	}
+}
+
+func (c *farConn) Write(_ context.Context, data json.RawMessage) error {
+	if c.isClosed() {
+		return io.ErrClosedPipe
+	}
+	if strings.Contains(string(data), secret) {
+		c.w.wrong("secrets", "a message to the server holds the secret: %s", data)
+	}
+	var m farMessage
+	if err := json.Unmarshal(data, &m); err != nil {
+		c.w.wrong("requests", "a message to the server is %s: %v", data, err)
+		return nil
+	}
+	if m.Method == "" {
+		c.mu.Lock()
+		answer := c.waiting[string(m.ID)]
+		delete(c.waiting, string(m.ID))
+		c.mu.Unlock()
+		if answer != nil {
+			answer <- m
+		}
+		return nil
+	}
+	if m.ID != nil {
+		go c.serve(m)
+	}
+	return nil
+}
+
+// send sends a text, which may be no message.
+func (c *farConn) send(text string) {
+	select {
+	case c.out <- json.RawMessage(text):
+	case <-c.closed:
+	}
+}
+
+func (c *farConn) reply(id json.RawMessage, what string, value any) {
+	data, err := json.Marshal(value)
+	if err != nil {
+		panic(err)
+	}
+	c.send(fmt.Sprintf(`{"jsonrpc":"2.0","id":%s,%q:%s}`, id, what, data))
+}
+
+// sleep lets a time pass, and reports whether the connection still lasts.
+func (c *farConn) sleep(words ...any) bool {
+	select {
+	case <-time.After(c.w.pause(10*time.Millisecond, append(words, "far", c.servers, c.n)...)):
+		return true
+	case <-c.closed:
+		return false
+	}
+}
+
+// serve answers a request.
+func (c *farConn) serve(m farMessage) {
+	w := c.w
+	if !c.sleep(m.Method, string(m.ID), m.Params.Arguments.Key) {
+		return
+	}
+	w.mu.Lock()
+	list, begin := w.far.list, ""
+	if (m.Method == "initialize" || w.far.begin == "silentlist" && m.Method == "tools/list") && w.far.fails > 0 {
+		w.far.fails--
+		begin = w.far.begin
+	}
+	w.mu.Unlock()
+	switch {
+	case m.Method == "initialize" && begin != "silentlist":
+		c.initialize(m, begin)
+	case m.Method == "initialize":
+		w.mu.Lock()
+		w.far.fails++
+		w.mu.Unlock()
+		c.initialize(m, "")
+	case m.Method == "tools/list" && begin == "":
+		c.listTools(m, list)
+	case m.Method == "tools/list":
+	case m.Method == "tools/call":
+		c.call(m)
+	default:
+		c.reply(m.ID, "result", struct{}{})
+	}
+}
+
+func (c *farConn) initialize(m farMessage, how string) {
+	switch how {
+	case "silent":
+		return
+	case "error":
+		c.reply(m.ID, "error", map[string]any{"code": -32603, "message": "no " + farSecret + farControl})
+		return
+	case "close":
+		c.end("the server ends a connection when it begins")
+		return
+	case "torn":
+		c.send(`{"jsonrpc":"2.0","id":` + string(m.ID) + `,"result":{"protocolVersion":`)
+		return
+	case "other":
+		c.reply(m.ID, "result", map[string]any{"protocolVersion": "1999-01-01" + farControl + farSecret, "capabilities": nil})
+		return
+	}
+	c.reply(m.ID, "result", map[string]any{"protocolVersion": "2025-06-18", "capabilities": map[string]any{"tools": map[string]any{"listChanged": true}},
+		"serverInfo": map[string]any{"name": "far" + farControl, "version": "1"}, "instructions": "Use the tools." + farControl})
+}
+
+func (c *farConn) listTools(m farMessage, list int) {
+	schema := map[string]any{"type": "object", "required": []string{"target"},
+		"properties": map[string]any{"target": map[string]any{"type": "string"}, "tag": map[string]any{"type": "string"}, "key": map[string]any{"type": "string"}}}
+	var all []any
+	for _, name := range sorted(farTools) {
+		spec := farTools[name]
+		t := map[string]any{"name": name, "description": "Works." + farControl, "inputSchema": schema, "annotations": map[string]any{"readOnlyHint": spec.ReadOnly, "idempotentHint": spec.Idempotent}}
+		if spec.NeedsApproval != nil {
+			t["_meta"] = map[string]any{"openagent/needsApproval": true}
+		}
+		if list == 1 && name != "do" && name != "denied" {
+			continue
+		}
+		all = append(all, t)
+	}
+	switch list {
+	case 2:
+		all = []any{}
+	case 3:
+		all = append(all, nil, map[string]any{"name": ""}, all[0], map[string]any{"name": strings.Repeat("long", 300)}, map[string]any{"name": "odd " + farControl, "inputSchema": "none"},
+			map[string]any{"name": "do\u0007", "inputSchema": schema}, map[string]any{"name": strings.Repeat("l", 90), "inputSchema": schema})
+	case 4:
+		c.reply(m.ID, "error", map[string]any{"code": -32004, "message": "no list " + farSecret + farControl})
+		return
+	case 5:
+		c.send(`{"jsonrpc":"2.0","id":` + string(m.ID) + `,"result":{"tools":[{"name":5}]}}`)
+		return
+	case 6:
+		c.reply(m.ID, "result", map[string]any{"tools": all, "nextCursor": "again"})
+		return
+	}
+	c.reply(m.ID, "result", map[string]any{"tools": all})
+}
+
+// tooLarge is a message that is larger than any may be.
+var tooLarge = sync.OnceValue(func() string { return strings.Repeat(" ", 16<<20+1) })
+
+// call carries out a call of a tool.
+func (c *farConn) call(m farMessage) {
+	w, in := c.w, m.Params.Arguments
+	if c.l.dead.Load() {
+		return
+	}
+	w.steps.Add(1)
+	w.mu.Lock()
+	p := w.far.passes[in.Key]
+	var call tool.Call
+	if p != nil {
+		p.gotten++
+		call = p.call
+	}
+	twice := p != nil && p.gotten > p.made
+	w.mu.Unlock()
+	spec, known := farTools[m.Params.Name]
+	switch {
+	case p == nil:
+		w.wrong("once", "the server gets the call %q, which nobody has made", in.Key)
+		return
+	case twice:
+		w.wrong("once", "the server gets the call %s again", in.Key)
+	case m.Params.Name == "denied":
+		w.wrong("permission", "%s ran a tool of the server that a rule denies", in.Key)
+	}
+	if spec.Name = "far " + m.Params.Name; !known {
+		spec = tool.Spec{Name: "far"}
+	}
+	w.meet("mcp call")
+	w.toolRuns(c.l, ran{session: call.Session, root: call.Root, call: call.ID, tool: spec, in: in.work, mode: call.Mode, at: time.Since(w.began), life: c.l.n})
+	text := "did " + in.Tag + " with " + secret
+	answer := func() { c.reply(m.ID, "result", farText(text)) }
+	_, way, _ := strings.Cut(in.Target, "!")
+	if way != "" {
+		w.meet("mcp misbehaves")
+	}
+	switch way {
+	case "wrongid":
+		c.reply(json.RawMessage("987654"), "result", farText("of nobody"))
+	case "textid":
+		c.reply(json.RawMessage(`"`+string(m.ID)+`"`), "result", farText("of nobody"))
+	case "never":
+		return
+	case "torn":
+		c.send(`{"jsonrpc":"2.0","id":` + string(m.ID) + `,"result":{"content":[{"type":"te`)
+		return
+	case "tornfirst":
+		c.send(`{"jsonrpc":"2.0","id":` + string(m.ID) + `,"resu`)
+	case "large":
+		c.send(tooLarge())
+		return
+	case "long":
+		text += strings.Repeat("a long line of output\n", 400)
+	case "error":
+		c.reply(m.ID, "error", map[string]any{"code": farCodes[w.number("code", in.Tag)%uint64(len(farCodes))], "message": "no " + secret + farSecret + farControl})
+		return
+	case "failed":
+		c.reply(m.ID, "result", map[string]any{"isError": true, "content": []any{map[string]any{"type": "text", "text": "it failed " + secret}}})
+		return
+	case "close":
+		c.end("the server ends a connection in a call")
+		w.meet("mcp lost")
+		return
+	case "relist":
+		w.mu.Lock()
+		w.far.list = int(w.number("list", in.Tag) % 7)
+		w.mu.Unlock()
+		c.send(`{"jsonrpc":"2.0","method":"notifications/tools/list_changed"}`)
+	case "strange":
+		for _, s := range []string{`{"jsonrpc":"2.0","method":"notifications/strange","params":{"a":[1]}}`, `{"jsonrpc":"2.0","method":"notifications/progress","params":"x"}`,
+			`{"jsonrpc":"2.0","method":"notifications/progress","params":{"progressToken":` + string(m.Params.Meta.Token) + `,"progress":1,"total":0,"message":"half\u001b[31m ` + secret + `"}}`,
+			`{"jsonrpc":"2.0","id":"s","method":"strange/method"}`, `{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":` + string(m.ID) + `}}`,
+			`{"jsonrpc":"1.0","id":` + string(m.ID) + `}`, `{"jsonrpc":"2.0","id":{"a":1},"result":{}}`, `[]`, `null`, `5`} {
+			if c.send(s); !c.sleep("strange", s, in.Key) {
+				return
+			}
+		}
+	case "control":
+		text = farControl + text + "\x00" + "\xff"
+	case "ask":
+		c.elicit(in.Key)
+	case "sample":
+		c.sample(in.Key, in.Tag)
+	case "late":
+		select {
+		case <-time.After(w.pause(6*time.Second, "late", in.Key)):
+		case <-c.closed:
+			return
+		}
+	}
+	if !c.sleep("answer", in.Key) {
+		return
+	}
+	if answer(); way == "twice" && c.sleep("again", in.Key) {
+		text = "another one"
+		answer()
+	}
+}
+
+func farText(text string) any {
+	return map[string]any{"content": []any{map[string]any{"type": "text", "text": text}}}
+}
+
+// ask puts a request to the program, and waits for the answer.
+func (c *farConn) ask(method string, params any) (m farMessage, ok bool) {
+	c.mu.Lock()
+	c.asked++
+	id := fmt.Sprintf(`"ask%d"`, c.asked)
+	answer := make(chan farMessage, 1)
+	c.waiting[id] = answer
+	c.mu.Unlock()
+	data, _ := json.Marshal(params)
+	c.send(fmt.Sprintf(`{"jsonrpc":"2.0","id":%s,"method":%q,"params":%s}`, id, method, data))
+	select {
+	case m := <-answer:
+		return m, true
+	case <-time.After(20 * time.Second):
+	case <-c.closed:
+	}
+	return m, false
+}
+
+// elicit asks the person. The server gets what they say, and nothing else.
+func (c *farConn) elicit(key string) {
+	m, ok := c.ask("elicitation/create", map[string]any{"message": "Which? " + farControl + secret,
+		"requestedSchema": map[string]any{"type": "object", "properties": map[string]any{"color": map[string]any{"type": "string", "enum": []string{"red", "blue"}}}, "required": []string{"color"}}})
+	c.w.mu.Lock()
+	said := c.w.far.said[key]
+	c.w.mu.Unlock()
+	if ok && strings.Contains(string(m.Result), "accept") && !said {
+		c.w.wrong("permission", "the server gets %s about %s, and nobody has answered", m.Result, key)
+	}
+}
+
+// sample asks the model.
+func (c *farConn) sample(key, tag string) {
+	w := c.w
+	w.mu.Lock()
+	_, known := w.scripts[tag]
+	w.mu.Unlock()
+	if !known {
+		return
+	}
+	m, ok := c.ask("sampling/createMessage", map[string]any{"maxTokens": 100, "systemPrompt": "Be short." + farControl + secret,
+		"messages": []any{map[string]any{"role": "user", "content": map[string]any{"type": "text", "text": prompts + tag}}}})
+	if !ok || m.Result == nil {
+		return
+	}
+	w.meet("mcp samples")
+	if n := w.number("far sampling") % 4; n < 2 {
+		w.wrong("permission", "the server may not ask the model, and gets %s about %s", m.Result, key)
+	}
+}
