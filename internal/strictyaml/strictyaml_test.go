@@ -134,3 +134,18 @@ func TestEmbedded(t *testing.T) {
 		t.Errorf("%v", faults)
 	}
 }
+
+// A number or a time out of its range is a mistake: as a limit it would be none.
+func TestRanges(t *testing.T) {
+	for value, wrong := range map[string]bool{
+		"cost: 0": false, "cost: 0.25": false, "cost: -0.5": true, "cost: .inf": true, "cost: -.inf": true, "cost: .nan": true,
+		"count: 2147483647": false, "count: 2147483648": true, "count: 18446744073709551615": true, "count: 0": true, "count: -3": true, "count: 1.5": true,
+		"time: 90s": false, "time: 0s": true, "time: -5s": true, "time: 90": true,
+		"text:": true, "texts: [a, ~]": true, "part: {name: }": true,
+	} {
+		var o outer
+		if faults := Decode("a.yaml", []byte(value+"\n"), &o); wrong != (len(faults) == 1) {
+			t.Errorf("%s: %v, %+v", value, faults, o)
+		}
+	}
+}

@@ -184,6 +184,7 @@ func TestHostileProposals(t *testing.T) {
 		change("Tag the commit.", "Tag\u200b the commit."),
 		change("not there", "x"),
 		change("", "x"),
+		change(" the ", " all the "), // that is there twice
 		change("Tag the commit.", strings.Repeat("long ", 20_000)),
 		change("allowed-tools: [Read, Skill]", "allowed-tools: [Bash]"), // that is not in the instructions
 		{Action: "change", Name: "release"},

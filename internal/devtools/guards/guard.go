@@ -81,6 +81,7 @@ func all() []area {
 		{"Serving sessions", server},
 		{"Many machines", many},
 		{"Memory, evaluations and replays", learned},
+		{"Skills that improve, and suggestions", improved},
 		{"Features together", together},
 		{"What attacks found", attacks},
 	}

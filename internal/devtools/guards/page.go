@@ -27,6 +27,7 @@ The rows are in [internal/devtools/guards](../internal/devtools/guards/main.go),
 ` + "```sh" + `
 make guards                    # try all guards
 make guards ARGS="-run fence"  # try the guards whose name matches
+make guards ARGS="-from 120"   # continue a run that was stopped; each line of the output begins with a number
 make guards ARGS=-simulator    # ask the simulator as well about the guards with an answer of it
 make guards ARGS=-update       # try all guards, and write this page if each is noticed
 ` + "```" + `
