@@ -98,7 +98,7 @@ func (x *rule) coversRule(y *rule) bool {
 	case x.pattern == y.pattern:
 		return true
 	case x.tool == "Edit" || x.tool == "Read":
-		return x.path.From == y.path.From && x.path.Ups == y.path.Ups && paths.MatchSegments(x.path.Pats, y.path.Pats)
+		return x.path.From == y.path.From && x.path.SameDrive(y.path) && x.path.Ups == y.path.Ups && paths.MatchSegments(x.path.Pats, y.path.Pats)
 	case strings.HasPrefix(x.pattern, "domain:") && strings.HasPrefix(y.pattern, "domain:"):
 		return newAddress(strings.TrimPrefix(y.pattern, "domain:")).matches(x, true)
 	case strings.HasPrefix(x.pattern, "domain:") || strings.HasPrefix(y.pattern, "domain:"):

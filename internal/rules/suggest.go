@@ -206,7 +206,7 @@ func suggestEdit(g *paths.Context, target string, width string) Rule {
 	if forms := g.Forms(target); len(forms) > 0 {
 		target = forms[len(forms)-1]
 	}
-	return Rule("Edit(/" + "/" + strings.Join(segmentsEscaped(target), "/") + ")")
+	return Rule("Edit(" + paths.Rooted(target) + strings.Join(segmentsEscaped(target), "/") + ")")
 }
 
 func segmentsEscaped(p string) []string {

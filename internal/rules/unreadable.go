@@ -99,7 +99,7 @@ func (u *Unreadable) HidesPlain(path, dir string) bool {
 		return false
 	}
 	segs := paths.Split(paths.Joined(path, paths.FoldCase))
-	if slices.ContainsFunc(u.fixed, func(p *paths.Pattern) bool { return p.Matches(segs, nil) }) {
+	if slices.ContainsFunc(u.fixed, func(p *paths.Pattern) bool { return p.Matches(segs, nil) && p.MayBeOn(path) }) {
 		return true
 	}
 	if len(u.moving) == 0 {

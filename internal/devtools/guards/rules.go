@@ -102,7 +102,7 @@ var rules = []Guard{
 		Name:     "unreadable files in searches",
 		Prevents: "Grep, Glob or an import of AGENTS.md shows a file that a rule keeps from being read.",
 		Edits: off("internal/rules/unreadable.go",
-			"	if slices.ContainsFunc(u.fixed, func(p *paths.Pattern) bool { return p.Matches(segs, nil) }) {\n		return true\n	}\n	if len(u.moving) == 0 {\n		return false\n	}",
+			"	if slices.ContainsFunc(u.fixed, func(p *paths.Pattern) bool { return p.Matches(segs, nil) && p.MayBeOn(path) }) {\n		return true\n	}\n	if len(u.moving) == 0 {\n		return false\n	}",
 			"	if len(u.moving) == 0 || len(segs) >= 0 {\n		return false\n	}"),
 		Tests: in("internal/rules", "TestUnreadable"),
 	},

@@ -66,7 +66,7 @@ func (s *Line) namedElsewhere(pattern *paths.Pattern, in []shellscan.Workdir, w 
 		for _, v := range shellword.PathForms(m) {
 			files, open, _ := s.reach(in, v)
 			if slices.ContainsFunc(files, func(f string) bool { return s.DeniedBy(pattern, f) && !Held(f, held) }) ||
-				slices.ContainsFunc(open, func(p string) bool { return s.MayDeny(pattern, paths.Segments(p)) }) {
+				slices.ContainsFunc(open, func(p string) bool { return s.MayDeny(pattern, p) }) {
 				return true
 			}
 		}

@@ -41,7 +41,7 @@ func (s *Line) named(pattern *paths.Pattern, in []shellscan.Workdir, w shellword
 		for _, v := range shellword.PathForms(m) {
 			files, open, _ := s.reach(in, v)
 			if slices.ContainsFunc(files, func(f string) bool { return s.DeniedBy(pattern, f) }) ||
-				slices.ContainsFunc(open, func(p string) bool { return s.MayDeny(pattern, paths.Segments(p)) }) {
+				slices.ContainsFunc(open, func(p string) bool { return s.MayDeny(pattern, p) }) {
 				return true
 			}
 		}
@@ -182,6 +182,8 @@ func (s *Line) unborn(dir string, w shellword.Word) []string {
 		start = join(dir, start)
 	case start == "":
 		start = "/"
+	default:
+		start = paths.FromShell(start)
 	}
 	var out []string
 	for _, f := range s.Forms(start) {

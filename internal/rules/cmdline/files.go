@@ -63,6 +63,8 @@ func join(dir, target string) string {
 		if strings.Contains(target, "/proc/") {
 			return ofProcess(dir, target)
 		}
+		return paths.FromShell(target)
+	case paths.OnDrive(target):
 		return target
 	}
 	if rest, ok := strings.CutPrefix(target, "./"); ok && rest != "" && rest[0] != '/' {

@@ -73,7 +73,7 @@ func (s *Line) holds(pattern *paths.Pattern, dir string) bool {
 	for len(todo) > 0 {
 		d := todo[len(todo)-1]
 		todo = todo[:len(todo)-1]
-		if seen[d] || !paths.MayHold(denials, d) {
+		if seen[d] || !pattern.MayBeOn(d) || !paths.MayHold(denials, d) {
 			continue
 		}
 		seen[d] = true

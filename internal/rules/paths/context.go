@@ -157,7 +157,11 @@ func inWorktree(root string, segs []string) bool {
 // DeniedBy reports whether a deny or ask pattern concerns p or all that is in it.
 func (g *Context) DeniedBy(pattern *Pattern, p string) bool {
 	from := g.starts()
-	for _, segs := range g.known(p).folded(p) {
+	known := g.known(p)
+	for i, segs := range known.folded(p) {
+		if !pattern.MayBeOn(known.either(p)[i]) {
+			continue
+		}
 		for _, base := range from {
 			if pattern.concerns(segs, base) {
 				return true
@@ -172,9 +176,14 @@ func (g *Context) AllowedBy(pattern *Pattern, p string) bool {
 	if !filepath.IsAbs(p) {
 		return false
 	}
-	forms := g.known(p).exact()
-	for _, segs := range forms {
-		if !slices.ContainsFunc(g.mains(), func(base []string) bool { return pattern.Exact().Matches(segs, base) }) {
+	pattern = pattern.Exact()
+	forms := g.Forms(p)
+	for i, segs := range g.known(p).exact() {
+		covered := false
+		for j, base := range g.mains() {
+			covered = covered || pattern.Matches(segs, base) && (!drives || pattern.surelyOn(forms[i], g.startOf(j)))
+		}
+		if !covered {
 			return false
 		}
 	}
@@ -209,6 +218,14 @@ func (g *Context) mains() [][]string {
 		g.fromMain, g.mainTops = inSegments(g.main, false)
 	}
 	return g.fromMain
+}
+
+// startOf returns the folder of [Context.mains] with an index, "" for the root of the file system.
+func (g *Context) startOf(i int) string {
+	if i < len(g.main) {
+		return g.main[i]
+	}
+	return ""
 }
 
 // inSegments returns folders in segments, and the same [Joined]; the root of the file

@@ -71,6 +71,9 @@ func GlobNames(dir, pattern string, inHome bool) ([]string, bool) {
 	switch {
 	case inHome:
 		base, names = "", []string{Home() + "/"}
+	case OnDrive(FromShell(pattern)):
+		at := FromShell(pattern)
+		base, names, pattern = "", []string{at[:2] + "/"}, at[2:]
 	case strings.HasPrefix(pattern, "/"):
 		base, names = "", []string{"/"}
 	}

@@ -39,8 +39,13 @@ func (d Denial) mayCover(segs []string) bool {
 	return meetSegments(append(pats, d.pats...), segs)
 }
 
-// MayDeny reports whether a deny or ask pattern may concern a file of the form segs.
-func (g *Context) MayDeny(pattern *Pattern, segs []string) bool {
+// MayDeny reports whether a deny or ask pattern may concern a file of the form file, a path
+// whose segments are patterns.
+func (g *Context) MayDeny(pattern *Pattern, file string) bool {
+	if !pattern.MayBeOn(file) {
+		return false
+	}
+	segs := Segments(file)
 	if FoldCase {
 		segs = Lower(segs)
 	}

@@ -33,13 +33,7 @@ func matchPath(pattern, file, dir string, fold bool) bool {
 }
 
 // Segments splits a path, cleaned and without its volume.
-func Segments(p string) []string {
-	if p == "" {
-		return nil
-	}
-	p = filepath.Clean(p)
-	return Split(strings.Trim(filepath.ToSlash(p[len(filepath.VolumeName(p)):]), "/"))
-}
+func Segments(p string) []string { return Split(Joined(p, false)) }
 
 // Split returns the segments of a clean path that neither begins nor ends with "/".
 func Split(p string) []string {
@@ -86,7 +80,13 @@ func realPath(p string, readlink func(string) (string, error)) string {
 			cur = filepath.Dir(cur)
 			continue
 		}
+		if drives {
+			s = nameOnDisk(s)
+		}
 		next := filepath.Join(cur, s)
+		if drives && strings.Contains(s, "~") {
+			next = longName(next)
+		}
 		to, err := readlink(next)
 		if err != nil {
 			cur = next
@@ -123,6 +123,9 @@ func Joined(p string, fold bool) string {
 	}
 	p = filepath.Clean(p)
 	p = strings.TrimLeft(filepath.ToSlash(p[len(filepath.VolumeName(p)):]), "/")
+	if drives {
+		p = namesOnDisk(p)
+	}
 	if fold {
 		p = strings.ToLower(p)
 	}

@@ -1,6 +1,7 @@
 package paths
 
 import (
+	"fmt"
 	"path"
 	"slices"
 	"strings"
@@ -12,11 +13,15 @@ type Pattern struct {
 	Ups    int  // how many folders above it the pattern starts
 	Pats   []string
 	strict *Pattern // with regard to case; nil if the pattern is so itself
+	volume string   // on Windows the one that it names, as [volumeOf] has it; "" for none
 }
 
 // NewPattern reads a pattern; with fold, case does not count.
 func NewPattern(pattern string, fold bool) *Pattern {
 	p := &Pattern{}
+	if drives {
+		p.volume, pattern = patternVolume(pattern)
+	}
 	pattern = strings.TrimSpace(pattern)
 	anchored := strings.Contains(strings.TrimSuffix(pattern, "/"), "/")
 	switch {
@@ -67,7 +72,7 @@ func (p *Pattern) Plain() (string, bool) {
 	if n := len(steps); n > 1 && steps[n-1] == "*" {
 		steps = steps[:n-1]
 	}
-	if len(steps) == 0 || p.Ups > 0 {
+	if len(steps) == 0 || p.Ups > 0 || p.volume != "" {
 		return "", false
 	}
 	plain := make([]string, len(steps))
@@ -155,6 +160,12 @@ func matchSegment(pat, seg string) bool {
 
 // CheckPattern reports a path pattern that cannot be matched.
 func CheckPattern(pattern string) error {
+	if drives {
+		_, pattern = patternVolume(pattern)
+		if stray := strayBackslash(pattern); stray != "" {
+			return fmt.Errorf("the backslash in %q stands between no names; write / there", stray)
+		}
+	}
 	for s := range strings.SplitSeq(pattern, "/") {
 		if _, err := path.Match(strings.ReplaceAll(s, "[!", "[^"), ""); err != nil {
 			return err
@@ -163,7 +174,7 @@ func CheckPattern(pattern string) error {
 	return nil
 }
 
-// Anchor rewrites pattern, meant from dir, so that it holds wherever it is read.
+// Anchor rewrites pattern, meant from dir and without a drive, so that it holds wherever it is read.
 func Anchor(pattern, dir string) string {
 	p := NewPattern(pattern, false)
 	base, pats := p.start(Segments(dir)), p.Pats
@@ -171,5 +182,5 @@ func Anchor(pattern, dir string) string {
 	for _, s := range base {
 		all = append(all, EscapeGlob(s))
 	}
-	return "//" + strings.Join(append(all, pats...), "/")
+	return Rooted(dir) + strings.Join(append(all, pats...), "/")
 }

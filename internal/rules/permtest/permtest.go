@@ -30,6 +30,9 @@ func Tree(t *testing.T) string {
 		if err := os.Symlink(to, filepath.Join(base, name)); err != nil {
 			t.Skip("no symbolic links here: ", err)
 		}
+		if got, err := os.Readlink(filepath.Join(base, name)); err != nil || filepath.ToSlash(got) != to {
+			t.Skip("no symbolic links here: ", got, err)
+		}
 	}
 	return dir
 }

@@ -1,0 +1,197 @@
+package paths
+
+import (
+	"runtime"
+	"strings"
+)
+
+// Drives of Windows. Segments of a path leave its volume out, so a rule that forbids holds on every
+// drive unless it names one. A rule that allows holds on one drive alone. The functions below read
+// Windows paths on every system, so that their tests run everywhere.
+
+// drives: paths have volumes.
+const drives = runtime.GOOS == "windows"
+
+// NoVolume is the volume of a path that does not say on which drive it is, or says so in a way that
+// only the system understands. It is no other volume.
+const NoVolume = "?"
+
+// volumeOf returns the volume of a path: "c:" for a drive, "//server/share" for a share, or
+// [NoVolume]. Slashes may lean either way.
+func volumeOf(path string) string {
+	path = strings.ReplaceAll(path, `\`, "/")
+	if isDrive(path) && len(path) > 2 && path[2] == '/' {
+		return strings.ToLower(path[:2])
+	}
+	unc, ok := strings.CutPrefix(path, "//")
+	if !ok {
+		return NoVolume
+	}
+	server, rest, _ := strings.Cut(unc, "/")
+	share, _, _ := strings.Cut(rest, "/")
+	if share == "" || strings.Trim(server, ".?") == "" { // the second is a path of a device
+		return NoVolume
+	}
+	return strings.ToLower("//" + server + "/" + share)
+}
+
+// isDrive reports whether a path begins with the name of a drive, such as "C:".
+func isDrive(path string) bool {
+	return len(path) >= 2 && path[1] == ':' && isLetter(path[0])
+}
+
+func isLetter(c byte) bool { return 'a' <= c|0x20 && c|0x20 <= 'z' }
+
+// patternVolume takes the volume off a pattern, and returns the pattern from the root of that volume.
+// Volumes are written in these ways; of others the volume is "", and the pattern stays:
+//
+//	//c/x //c:/x C:/x C:\x \\?\C:\x   the drive C:
+//	//unc:/server/share/x \\server\share\x \\?\UNC\server\share\x   a share
+func patternVolume(pattern string) (volume, rest string) {
+	written := strings.TrimSpace(pattern)
+	slashed := strings.ReplaceAll(written, `\`, "/")
+	switch {
+	case isDrive(written) && (len(written) == 2 || slashed[2] == '/'):
+		return strings.ToLower(written[:2]), "//" + slashed[2:]
+	case strings.HasPrefix(written, `\\?\`), strings.HasPrefix(written, `\\.\`):
+		inner := slashed[4:]
+		if isDrive(inner) {
+			return patternVolume(inner)
+		}
+		if len(inner) > 4 && strings.EqualFold(inner[:4], "unc/") {
+			return share(inner[4:])
+		}
+		return NoVolume, "///" + inner
+	case strings.HasPrefix(written, `\\`):
+		return share(slashed[2:])
+	}
+	rooted, ok := strings.CutPrefix(written, "//")
+	if !ok {
+		return "", pattern
+	}
+	first, below, _ := strings.Cut(rooted, "/")
+	switch {
+	case len(first) == 1 && isLetter(first[0]):
+		return strings.ToLower(first) + ":", "///" + below
+	case len(first) == 2 && isDrive(first):
+		return strings.ToLower(first), "///" + below
+	case strings.EqualFold(first, "unc:"):
+		return share(below)
+	}
+	return "", pattern
+}
+
+// share reads a pattern behind the two slashes of a share.
+func share(text string) (volume, rest string) {
+	server, below, _ := strings.Cut(text, "/")
+	name, below, _ := strings.Cut(below, "/")
+	return strings.ToLower("//" + server + "/" + name), "///" + below
+}
+
+// rootOf returns how a pattern begins that is about a volume; about all of them for [NoVolume].
+func rootOf(volume string) string {
+	switch {
+	case volume == NoVolume:
+		return "///" // "//c" is a drive
+	case isDrive(volume):
+		return "//" + volume[:1] + "/"
+	}
+	return "//unc:" + volume[1:] + "/"
+}
+
+// mayBeOn reports whether a file whose volume is given may be on the volume that a pattern names:
+// only of two drives can it be told that they are not the same.
+func mayBeOn(named, file string) bool {
+	return named == "" || named == file || !isDrive(named) || !isDrive(file)
+}
+
+// surelyOn reports whether a file is on the volume that a pattern names, or on that of the folder
+// that it starts from.
+func surelyOn(named, file, start string) bool {
+	if named == "" {
+		named = start
+	}
+	return file != NoVolume && file == named
+}
+
+// MayBeOn reports whether a file may be on the drive that the pattern is about.
+func (p *Pattern) MayBeOn(file string) bool {
+	return !drives || p.volume == "" || mayBeOn(p.volume, volumeOf(file))
+}
+
+// surelyOn reports whether a file is on the drive that the pattern is about, seen from dir.
+func (p *Pattern) surelyOn(file, dir string) bool {
+	if !drives {
+		return true
+	}
+	if p.From == '~' {
+		dir = Home()
+	}
+	return surelyOn(p.volume, volumeOf(file), volumeOf(dir))
+}
+
+// SameDrive reports whether the patterns name the same drive, or none.
+func (p *Pattern) SameDrive(q *Pattern) bool { return !drives || p.volume == q.volume }
+
+// Rooted returns how a pattern begins that is about files on the drive of path, from its root.
+func Rooted(path string) string {
+	if !drives {
+		return "//"
+	}
+	return rootOf(volumeOf(path))
+}
+
+// fromShell returns a path as Windows has it, for one that a Unix shell on Windows understands: its
+// drives are folders there.
+func fromShell(path string) string {
+	for _, root := range []string{"/", "/cygdrive/", "/proc/cygdrive/", "/mnt/"} {
+		rest, ok := strings.CutPrefix(path, root)
+		if ok && rest != "" && isLetter(rest[0]) && (len(rest) == 1 || rest[1] == '/') {
+			return rest[:1] + ":/" + strings.TrimLeft(rest[1:], "/")
+		}
+	}
+	return path
+}
+
+// FromShell returns the path that a shell opens for an absolute one. On Windows it is another.
+func FromShell(path string) string {
+	if !drives {
+		return path
+	}
+	return fromShell(path)
+}
+
+// OnDrive reports whether a path begins with a drive, such as "D:x", which is not in the working folder.
+func OnDrive(path string) bool { return drives && isDrive(path) }
+
+// nameOnDisk returns the name of a file that Windows opens for a name: it drops dots and spaces
+// at the end, and what follows a colon is a stream of the same file.
+func nameOnDisk(name string) string {
+	if file, _, ok := strings.Cut(name, ":"); ok && file != "" {
+		name = file
+	}
+	if short := strings.TrimRight(name, ". "); short != "" {
+		return short
+	}
+	return name
+}
+
+func namesOnDisk(path string) string {
+	steps := strings.Split(path, "/")
+	for i, s := range steps {
+		steps[i] = nameOnDisk(s)
+	}
+	return strings.Join(steps, "/")
+}
+
+// strayBackslash returns the first backslash of a Windows pattern, from there on, that quotes no
+// "[": it was meant to stand between names. It is "" if there is none. Names on Windows hold no
+// other character that could be quoted.
+func strayBackslash(pattern string) string {
+	for i := 0; i < len(pattern); i++ {
+		if pattern[i] == '\\' && !strings.HasPrefix(pattern[i+1:], "[") {
+			return pattern[i:]
+		}
+	}
+	return ""
+}
