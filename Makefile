@@ -18,10 +18,16 @@ export GOFLAGS := $(GOFLAGS) -trimpath
 ACCEPTANCE ?= ../shared/acceptance/run.py
 # The library and the command: go.work makes one workspace of the two modules.
 PACKAGES := ./... ./cmd/openagent/...
+# The packages that take longest come first, so that none of them runs alone at the end.
+SLOWEST := ./cmd/openagent . ./sandbox ./internal/pairs ./session ./serve ./internal/checkpoint ./workspace ./internal/media
+# Many tests wait for other programs: twice as many packages run at once as there are processors.
+AT_ONCE := $(shell echo $$((2 * `getconf _NPROCESSORS_ONLN || echo 2`)))
+# A program with the race detector waits at its end for goroutines that are left, without this for a second.
+export GORACE ?= atexit_sleep_ms=50
 # The program that go tool would run. Within a workspace, go refuses -modfile.
 STATICCHECK = $$(GOWORK=off $(GO) tool -modfile=internal/devtools/go.mod -n staticcheck)
 
-.PHONY: build demo demo-cluster servers test sim sim-long check guards platforms acceptance bench
+.PHONY: build demo demo-cluster servers test test-main test-modules sim sim-long check guards platforms acceptance bench
 
 build:
 	$(GO) build -o $(BIN) ./cmd/openagent
@@ -38,16 +44,23 @@ servers:
 	internal/devtools/servers/install.sh
 
 test: servers
-	$(GO) test $(RACE) $(VET) -shuffle=on -timeout 30m $(PACKAGES)
-	cd benchmarks && GOWORK=off $(GO) test $(VET) ./...
-	cd otel && GOWORK=off $(GO) test $(RACE) $(VET) ./...
-	cd otel/otlptest && GOWORK=off $(GO) test $(RACE) $(VET) ./...
-	cd postgres && GOWORK=off $(GO) test $(RACE) $(VET) -parallel 16 ./...
-	cd a2a && GOWORK=off $(GO) test $(RACE) $(VET) ./...
-	cd temporal && GOWORK=off $(GO) test $(RACE) $(VET) ./...
-	cd postgres/temporaltest && GOWORK=off $(GO) test $(RACE) $(VET) ./...
+	$(MAKE) --no-print-directory -j2 test-main test-modules
 	@if [ -f $(ACCEPTANCE) ] && command -v python3 >/dev/null; then $(MAKE) --no-print-directory acceptance; \
 	else echo "no acceptance cases at $(ACCEPTANCE): skipped"; fi
+
+# The library and the command.
+test-main:
+	$(GO) test $(RACE) $(VET) -shuffle=on -timeout 30m -p $(AT_ONCE) $(SLOWEST) $(PACKAGES)
+
+# The other modules. Their tests wait for databases most of the time.
+test-modules:
+	cd postgres && GOWORK=off $(GO) test $(RACE) $(VET) -parallel 16 ./...
+	cd temporal && GOWORK=off $(GO) test $(RACE) $(VET) ./...
+	cd postgres/temporaltest && GOWORK=off $(GO) test $(RACE) $(VET) ./...
+	cd a2a && GOWORK=off $(GO) test $(RACE) $(VET) ./...
+	cd otel && GOWORK=off $(GO) test $(RACE) $(VET) ./...
+	cd otel/otlptest && GOWORK=off $(GO) test $(RACE) $(VET) ./...
+	cd benchmarks && GOWORK=off $(GO) test $(VET) ./...
 
 sim:
 	$(GO) test ./internal/sim -count=1 -v -run 'Programs|Found|SameRun|Cut' -for 60s | grep -v '^=== '
