@@ -13,7 +13,6 @@ import (
 	"slices"
 	"time"
 
-	"github.com/openagent-go/agent/internal/plainfile"
 	"github.com/openagent-go/agent/internal/safefile"
 )
 
@@ -128,7 +127,7 @@ func (s *Store) markDone(n int) error {
 
 // isDone reports whether change n was noted as done.
 func (s *Store) isDone(n int) bool {
-	data, err := plainfile.ReadFile(filepath.Join(s.Path(), lockName), 64)
+	data, err := readFile(filepath.Join(s.Path(), lockName), 64)
 	return err == nil && string(data) == fmt.Sprintf("%020d\n", n)
 }
 
@@ -140,10 +139,10 @@ func (s *Store) record(c Change, all []Change) error {
 		return err
 	}
 	line = append(line, '\n')
-	info, err := os.Lstat(path)
+	info, err := safefile.Lstat(path)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
-		if err := s.put(ignoreName, []byte(ignored)); err != nil {
+		if err := errors.Join(s.syncParents(), s.put(ignoreName, []byte(ignored))); err != nil {
 			return err
 		}
 	case err != nil:
@@ -193,7 +192,7 @@ func (s *Store) changes() (all []Change, size int64, err error) {
 		}
 		return nil, 0, err
 	}
-	data, err := plainfile.ReadFile(filepath.Join(s.Path(), changesName), 64<<20)
+	data, err := readFile(filepath.Join(s.Path(), changesName), 64<<20)
 	if err != nil {
 		if errors.Is(err, fs.ErrNotExist) {
 			err = nil
@@ -230,7 +229,7 @@ func (s *Store) complete() (all []Change, left []FileChange, err error) {
 		return nil, nil, err
 	}
 	path := filepath.Join(s.Path(), changesName)
-	if info, err := os.Lstat(path); err == nil && info.Size() > size {
+	if info, err := safefile.Lstat(path); err == nil && info.Size() > size {
 		f, err := safefile.Open(path, os.O_WRONLY)
 		if err != nil {
 			return nil, nil, err

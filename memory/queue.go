@@ -11,7 +11,6 @@ import (
 	"path/filepath"
 
 	"github.com/openagent-go/agent/hook"
-	"github.com/openagent-go/agent/internal/plainfile"
 	"github.com/openagent-go/agent/internal/safefile"
 	"github.com/openagent-go/agent/session"
 )
@@ -36,17 +35,17 @@ func (r *Reviewer) Hook() hook.Hook {
 func (s *Store) queue(ctx context.Context, id string) error {
 	return s.locked(ctx, func() error {
 		folder := filepath.Join(s.Path(), queueName)
-		if err := os.Mkdir(folder, 0o700); err != nil && !errors.Is(err, fs.ErrExist) {
+		if err := safefile.Mkdir(folder, 0o700); err != nil && !errors.Is(err, fs.ErrExist) {
 			return fmt.Errorf("noting a session for review: %w", err)
 		}
 		if err := realFolder(folder); err != nil {
 			return err
 		}
-		if files, err := os.ReadDir(folder); err != nil || len(files) >= maxQueued {
+		if files, err := safefile.ReadDir(folder); err != nil || len(files) >= maxQueued {
 			return err
 		}
-		if _, err := os.Lstat(filepath.Join(s.Path(), ignoreName)); errors.Is(err, fs.ErrNotExist) {
-			if err := s.put(ignoreName, []byte(ignored)); err != nil {
+		if _, err := safefile.Lstat(filepath.Join(s.Path(), ignoreName)); errors.Is(err, fs.ErrNotExist) {
+			if err := errors.Join(s.syncParents(), s.put(ignoreName, []byte(ignored))); err != nil {
 				return err
 			}
 		}
@@ -56,7 +55,7 @@ func (s *Store) queue(ctx context.Context, id string) error {
 
 // realFolder returns an error for a link, which a repository could have put there.
 func realFolder(path string) error {
-	info, err := os.Lstat(path)
+	info, err := safefile.Lstat(path)
 	if err == nil && !info.IsDir() {
 		err = fmt.Errorf("%s is not a folder but a link or a file; remove it", path)
 	}
@@ -81,7 +80,7 @@ func (s *Store) Queued() ([]string, error) {
 	err := realFolder(folder)
 	var files []os.DirEntry
 	if err == nil {
-		files, err = os.ReadDir(folder)
+		files, err = safefile.ReadDir(folder)
 	}
 	if err != nil {
 		if errors.Is(err, fs.ErrNotExist) {
@@ -91,7 +90,7 @@ func (s *Store) Queued() ([]string, error) {
 	}
 	var ids []string
 	for _, f := range files {
-		if id, err := plainfile.ReadFile(filepath.Join(folder, f.Name()), 1<<10); err == nil && len(id) > 0 && queued(folder, string(id)) == filepath.Join(folder, f.Name()) {
+		if id, err := readFile(filepath.Join(folder, f.Name()), 1<<10); err == nil && len(id) > 0 && queued(folder, string(id)) == filepath.Join(folder, f.Name()) {
 			ids = append(ids, string(id))
 		}
 	}
@@ -129,7 +128,7 @@ func (r *Reviewer) ReviewQueued(ctx context.Context, done func(*Review, error)) 
 		}
 		review, err := r.Review(ctx, id)
 		if err == nil || errors.Is(err, session.ErrNotFound) {
-			if err := os.Remove(queued(filepath.Join(store.Path(), queueName), id)); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			if err := safefile.Remove(queued(filepath.Join(store.Path(), queueName), id)); err != nil && !errors.Is(err, fs.ErrNotExist) {
 				return err
 			}
 		}

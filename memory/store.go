@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -12,7 +13,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/openagent-go/agent/internal/plainfile"
 	"github.com/openagent-go/agent/internal/safefile"
 )
 
@@ -68,7 +68,7 @@ func (s *Store) straight() error {
 	path := s.root
 	for part := range strings.SplitSeq(s.folder, string(filepath.Separator)) {
 		path = filepath.Join(path, part)
-		switch info, err := os.Lstat(path); {
+		switch info, err := safefile.Lstat(path); {
 		case err != nil:
 			return err
 		case !info.IsDir():
@@ -87,12 +87,7 @@ func (s *Store) Entries() (entries []*Entry, problems []error, err error) {
 		}
 		return nil, nil, err
 	}
-	root, err := os.OpenRoot(s.Path())
-	if err != nil {
-		return nil, nil, fmt.Errorf("opening the memory: %w", err)
-	}
-	defer root.Close()
-	files, err := fs.ReadDir(root.FS(), ".")
+	files, err := safefile.ReadDir(s.Path())
 	if err != nil {
 		return nil, nil, fmt.Errorf("listing the memory: %w", err)
 	}
@@ -105,7 +100,7 @@ func (s *Store) Entries() (entries []*Entry, problems []error, err error) {
 			problems = append(problems, fmt.Errorf("%s has more than %d entries; delete some that are retired", s.Path(), maxEntries))
 			break
 		}
-		e, err := s.read(root, id)
+		e, err := s.read(id)
 		if err != nil {
 			problems = append(problems, fmt.Errorf("%s: %w", s.File(id), err))
 			continue
@@ -116,16 +111,13 @@ func (s *Store) Entries() (entries []*Entry, problems []error, err error) {
 }
 
 // read reads one entry.
-func (s *Store) read(root *os.Root, id string) (*Entry, error) {
+func (s *Store) read(id string) (*Entry, error) {
 	if !validID.MatchString(id) {
 		return nil, errors.New("the name of an entry is made of lower-case letters, digits and hyphens; rename the file")
 	}
-	data, whole, err := plainfile.Read(root, id+".md", maxFile)
+	data, err := readFile(s.File(id), maxFile)
 	if err != nil {
 		return nil, err
-	}
-	if !whole {
-		return nil, fmt.Errorf("the file has more than %d bytes", maxFile)
 	}
 	e, err := parse(id, data)
 	if err == nil {
@@ -158,6 +150,22 @@ func (s *Store) Entry(id string) (*Entry, error) {
 	return e, nil
 }
 
+// readFile reads a regular file, which must not be a link.
+func readFile(path string, limit int64) ([]byte, error) {
+	f, err := safefile.Open(path, os.O_RDONLY)
+	if err != nil {
+		return nil, err
+	}
+	data, err := io.ReadAll(io.LimitReader(f, limit+1))
+	if err = errors.Join(err, f.Close()); err != nil {
+		return nil, err
+	}
+	if int64(len(data)) > limit {
+		return nil, fmt.Errorf("%s has more than %d bytes; make it smaller", path, limit)
+	}
+	return data, nil
+}
+
 // content returns the file of an entry, nil if there is none.
 func (s *Store) content(id string) ([]byte, error) {
 	if !validID.MatchString(id) {
@@ -169,7 +177,7 @@ func (s *Store) content(id string) ([]byte, error) {
 		}
 		return nil, err
 	}
-	data, err := plainfile.ReadFile(s.File(id), maxFile)
+	data, err := readFile(s.File(id), maxFile)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
 	}
@@ -184,7 +192,7 @@ func (s *Store) locked(ctx context.Context, do func() error) (err error) {
 	path := s.root
 	for part := range strings.SplitSeq(s.folder, string(filepath.Separator)) {
 		path = filepath.Join(path, part)
-		if err := os.Mkdir(path, 0o755); err != nil && !errors.Is(err, fs.ErrExist) {
+		if err := safefile.Mkdir(path, 0o755); err != nil && !errors.Is(err, fs.ErrExist) {
 			return fmt.Errorf("making the folder of the memory: %w", err)
 		}
 	}
@@ -204,11 +212,19 @@ func (s *Store) locked(ctx context.Context, do func() error) (err error) {
 	return do()
 }
 
+// syncParents brings the names of the folder, and of those above it below root, to the disk.
+func (s *Store) syncParents() (err error) {
+	for path := s.Path(); path != filepath.Clean(s.root); path = filepath.Dir(path) {
+		err = errors.Join(err, safefile.SyncFolder(filepath.Dir(path)))
+	}
+	return err
+}
+
 // put replaces the file of an entry, or removes it.
 func (s *Store) put(name string, data []byte) error {
 	path := filepath.Join(s.Path(), name)
 	if data == nil {
-		if err := os.Remove(path); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		if err := safefile.Remove(path); err != nil && !errors.Is(err, fs.ErrNotExist) {
 			return err
 		}
 		return safefile.SyncFolder(s.Path())
@@ -237,7 +253,7 @@ func (s *Store) writeIndex() error {
 			fmt.Fprintf(&b, "- [%s](%s.md): %s\n", strings.NewReplacer("[", "\\[", "]", "\\]").Replace(e.Title), e.ID, e.Kind)
 		}
 	}
-	if old, err := plainfile.ReadFile(filepath.Join(s.Path(), indexName), 4<<20); err == nil && bytes.Equal(old, b.Bytes()) {
+	if old, err := readFile(filepath.Join(s.Path(), indexName), 4<<20); err == nil && bytes.Equal(old, b.Bytes()) {
 		return nil
 	}
 	return s.put(indexName, b.Bytes())

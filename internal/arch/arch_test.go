@@ -501,7 +501,6 @@ var rules = map[string][]string{
 		"hook",
 		"internal/fact",
 		"internal/front",
-		"internal/plainfile",
 		"internal/safefile",
 		"internal/sharetext",
 		"internal/terminal",

@@ -87,6 +87,9 @@ func (w *world) checkFacts(p string, es []event.Event, copied bool) {
 		}, time.Since(w.began))
 		w.sees(p, j, e, copied)
 		w.seesFile(p, j, e)
+		if d, ok := e.Data.(event.UserMessage); ok && !copied {
+			w.checkNoteFact(p, d)
+		}
 		text, err := json.Marshal(e)
 		if err == nil && strings.Contains(string(text), secret) {
 			w.wrong("secrets", "fact %d of %s holds the secret: %s", e.Seq, p, text)

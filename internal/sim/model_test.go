@@ -151,6 +151,8 @@ func (w *world) input(c Call, tag string) any {
 		return w.fileInput(c, tag)
 	}
 	switch c.Tool {
+	case "Memory":
+		return noteInput(c.Target, tag)
 	case "Skill":
 		return skillInput(c.Target)
 	case "EnterPlanMode":
@@ -168,6 +170,7 @@ func (w *world) checkRequest(r *llmtest.Request) {
 	}
 	w.checkMarks("a request to the model", r.Body)
 	w.checkFarTools(r)
+	w.checkNoteText(r)
 	seen := map[string]bool{}
 	for _, m := range r.Messages {
 		for _, u := range m.ToolUses() {

@@ -23,6 +23,7 @@ import (
 	"github.com/openagent-go/agent/internal/sessionid"
 	"github.com/openagent-go/agent/llm/llmtest"
 	"github.com/openagent-go/agent/mcp"
+	"github.com/openagent-go/agent/memory"
 	"github.com/openagent-go/agent/session"
 )
 
@@ -62,6 +63,7 @@ type world struct {
 	served      map[string]int      // answers that the model has given, by prompt and number
 	tools       map[string]ownTools // of the open sessions, see showTools
 	far         far                 // see mcp_test.go
+	notes       notes               // see notes_test.go
 }
 
 // A Violation is an invariant that did not hold.
@@ -77,6 +79,7 @@ type life struct {
 	servers   *mcp.Servers // nil: none
 	far       *mcp.Servers // nil: none
 	farNumber int
+	notes     *memory.Store  // nil: none
 	closers   []func() error // of what the agent works on
 	death     death
 	agent     *agent.Agent
