@@ -46,7 +46,7 @@ type FollowUp struct {
 
 // An Interrupt stops a run, also one that waits for a person.
 type Interrupt struct {
-	// Prompt is the ID of the prompt whose run is meant. A run of another prompt is not
+	// Prompt is the ID of the prompt, or of the [Compact], whose run is meant. Another run is not
 	// stopped. The run of a prompt that has not begun ends when it begins. "": the run that
 	// is at work when the command is read.
 	Prompt string `json:"prompt,omitempty"`

@@ -53,7 +53,8 @@ type Backend interface {
 	Inbox(ctx context.Context, session string) ([]Mail, error)
 	// Settle takes commands out of an inbox. IDs that it does not have are ignored.
 	Settle(ctx context.Context, session string, ids ...string) error
-	// Reject settles a command and keeps why it could not be carried out, for at least a day.
+	// Reject settles a command and keeps why it could not be carried out, for at least a day. It
+	// changes nothing about a command that is settled already.
 	Reject(ctx context.Context, session, id, reason string) error
 	// Rejected returns what Reject has kept. ok is false if the command was not rejected.
 	Rejected(ctx context.Context, session, id string) (reason string, ok bool, err error)

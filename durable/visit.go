@@ -195,7 +195,7 @@ func (v *visit) step(ctx context.Context) (Outcome, error) {
 				return Waiting, err
 			}
 		}
-		return "", v.follow(ctx, v.session.Resume(ctx), "")
+		return "", unlessRecorded(v.follow(ctx, v.session.Resume(ctx), ""))
 	}
 	for _, l := range letters {
 		if in, ok := input(l.id, l.command); ok {
@@ -338,7 +338,7 @@ func (v *visit) prompted(ctx context.Context, in agent.Input) error {
 		return v.reject(ctx, in.ID, err)
 	}
 	v.setPrompt(in.ID)
-	err := v.follow(ctx, v.session.StreamInput(ctx, in), in.ID)
+	err := unlessRecorded(v.follow(ctx, v.session.StreamInput(ctx, in), in.ID))
 	options := in.Model != "" || in.Output != nil || in.Tools != nil || in.Mode != "" || in.Budget != (agent.Budget{})
 	if errors.Is(err, agent.ErrEmptyPrompt) || options && errors.Is(err, agent.ErrConfig) {
 		return v.reject(ctx, in.ID, err)
@@ -359,8 +359,8 @@ func (v *visit) setPrompt(id string) {
 func (v *visit) change(ctx context.Context, l letter) error {
 	switch c := l.command.(type) {
 	case Compact: // with its id: a worker may have died after it was done
-		_, err := v.session.Do(ctx, agent.Input{ID: l.id, Text: c.Instructions, Compact: true})
-		return err
+		v.setPrompt(l.id)
+		return v.follow(ctx, v.session.StreamInput(ctx, agent.Input{ID: l.id, Text: c.Instructions, Compact: true}), "")
 	case Rewind:
 		return v.rewind(ctx, c.To)
 	case Interrupt, Decide, Answer:
@@ -458,14 +458,15 @@ func (v *visit) modeRecorded(ctx context.Context) error {
 	return err
 }
 
-// settle takes a command out of the inbox. If err is one of the command, it is rejected; an
-// error of the session's store is returned.
+// settle takes a command out of the inbox. If err is one of the command, it is rejected. An error of the
+// session's store is returned, and that of a worker that has to leave the session.
 func (v *visit) settle(ctx context.Context, id string, err error) error {
 	switch {
 	case err == nil:
 		return v.worker.Backend.Settle(ctx, v.id, id)
-	case errors.Is(err, session.ErrBroken), errors.Is(err, session.ErrLost), errors.Is(err, agent.ErrClosed), errors.Is(err, agent.ErrBusy), errors.Is(err, errUnread), ctx.Err() != nil:
-		return err
+	case errors.Is(err, session.ErrBroken), errors.Is(err, session.ErrLost), errors.Is(err, agent.ErrClosed), errors.Is(err, agent.ErrBusy),
+		errors.Is(err, agent.ErrDetached), errors.Is(err, errUnread), ctx.Err() != nil:
+		return err // another worker carries it out
 	}
 	return v.reject(ctx, id, err)
 }
@@ -475,7 +476,17 @@ func (v *visit) reject(ctx context.Context, id string, why error) error {
 	return v.worker.Backend.Reject(ctx, v.id, id, why.Error())
 }
 
-// follow publishes the signals of a run, and passes commands to it.
+// unlessRecorded returns the error of a run, unless it is on record as the run's end.
+func unlessRecorded(err error) error {
+	var end *agent.EndError
+	if errors.As(err, &end) && !errors.Is(err, session.ErrBroken) && !errors.Is(err, session.ErrLost) {
+		return nil
+	}
+	return err
+}
+
+// follow publishes the signals of a run, and passes commands to it. It returns the error that the run
+// ended with.
 func (v *visit) follow(ctx context.Context, run iter.Seq2[event.Event, error], prompt string) error {
 	over := make(chan struct{})
 	var passing sync.WaitGroup
@@ -483,11 +494,7 @@ func (v *visit) follow(ctx context.Context, run iter.Seq2[event.Event, error], p
 	defer close(over)
 	began := false
 	for e, err := range run {
-		var end *agent.EndError
-		switch {
-		case errors.As(err, &end) && !errors.Is(err, session.ErrBroken) && !errors.Is(err, session.ErrLost):
-			return nil // on record
-		case err != nil:
+		if err != nil {
 			return err
 		}
 		if !began { // from now on the run takes commands

@@ -53,7 +53,7 @@ const keepSettled = 7 * 24 * time.Hour
 
 // Reject implements [durable.Backend]. The reason is kept for a week.
 func (d *DB) Reject(ctx context.Context, session, id, reason string) error {
-	_, err := d.pool.Exec(ctx, `UPDATE openagent.inbox SET reason = $3, body = '', at = now() WHERE session = $1 AND id = $2`, session, id, cmp.Or(safeText(reason), "unknown reason"))
+	_, err := d.pool.Exec(ctx, `UPDATE openagent.inbox SET reason = $3, body = '', at = now() WHERE session = $1 AND id = $2 AND reason IS NULL`, session, id, cmp.Or(safeText(reason), "unknown reason"))
 	return err
 }
 

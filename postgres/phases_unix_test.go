@@ -451,7 +451,7 @@ func checkProcesses(t *testing.T, db *postgres.DB, pool *pgxpool.Pool) (unknown 
 	count("epochs with two writers", `SELECT session || '/' || epoch FROM wrote GROUP BY session, epoch HAVING count(DISTINCT who) > 1`)
 	count("facts of an earlier epoch", `SELECT session || '/' || seq FROM (SELECT session, seq, epoch, max(epoch) OVER (PARTITION BY session ORDER BY seq) AS most FROM wrote) w WHERE epoch < most`)
 	count("facts without a writer", `SELECT session || '/' || seq FROM openagent.facts f WHERE NOT EXISTS (SELECT FROM wrote w WHERE w.session = f.session AND w.seq = f.seq)`)
-	count("commands that are not settled", `SELECT session || '/' || id FROM openagent.inbox WHERE reason IS DISTINCT FROM ''`)
+	count("commands that are not settled", `SELECT concat_ws(': ', session || '/' || id, reason) FROM openagent.inbox WHERE reason IS DISTINCT FROM ''`)
 	var sum factCounts
 	list, err := db.Store("", nil).List(t.Context())
 	if err != nil {

@@ -351,43 +351,6 @@ func twice(s *suite) {
 	}
 }
 
-// compacted lets a worker die between a compaction and settling its command.
-func compacted(s *suite) {
-	var calls atomic.Int64
-	s.world.compact = &llmtest.Model{ID: "summaries", Rule: func(*llmtest.Request, int) llmtest.Step {
-		calls.Add(1)
-		return llmtest.Say("They did it.")
-	}}
-	w := s.worker(nil)
-	s.wait("s", s.send("s", "", durable.Prompt{Text: "do it"}))
-	w.drain()
-	<-w.done
-	b, _ := s.pair.Connect()
-	h, _ := s.world.agent(s.Context(), durable.Where{Session: "s"})
-	h.Agent.Sessions = b.Store("", nil)
-	session := h.Agent.Session("s")
-	for _, in := range []agent.Input{{ID: "c", Compact: true}, {Text: "do more"}} {
-		if _, err := session.Do(s.Context(), in); err != nil {
-			s.Fatal(err)
-		}
-	}
-	if err := session.Close(); err != nil {
-		s.Error(err)
-	}
-	s.send("s", "c", durable.Compact{})
-	s.worker(nil)
-	s.until("the command is settled", func() bool {
-		settled, err := s.client.Settled(s.Context(), "s", "c")
-		if err != nil {
-			s.Fatal(err)
-		}
-		return settled
-	})
-	if end := s.wait("s", s.send("s", "", durable.Prompt{Text: "do it"})); end.Reason != event.Completed || calls.Load() != 1 {
-		s.Errorf("the run after it ended as %s; %d summaries were made for one command", end.Reason, calls.Load())
-	}
-}
-
 // newer sends commands of a newer program: one that this one does not know, and one with a
 // member that it does not know.
 func newer(s *suite) {

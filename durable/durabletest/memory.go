@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"iter"
 	"maps"
+	"slices"
 	"sync"
 	"time"
 
@@ -167,8 +168,10 @@ func (m *Memory) settle(session, id string) {
 // Reject implements [durable.Backend].
 func (c *Connection) Reject(ctx context.Context, id, command, reason string) error {
 	return c.locked(ctx, func(db *Memory) {
-		db.settle(id, command)
-		db.rejected[id+"\n"+command] = reason
+		if slices.ContainsFunc(db.inbox[id], func(m mail) bool { return m.ID == command }) {
+			db.settle(id, command)
+			db.rejected[id+"\n"+command] = reason
+		}
 	})
 }
 

@@ -99,6 +99,22 @@ var many = []Guard{
 		Tests: in("durable", "TestRewindKeepsTheMode"),
 	},
 	{
+		Name:     "a command of a worker that leaves",
+		Prevents: "A compaction is rejected because its worker had to leave the session, and no other carries it out.",
+		Edits: off("durable/visit.go",
+			"		errors.Is(err, agent.ErrDetached), errors.Is(err, errUnread)",
+			"		errors.Is(err, errUnread)"),
+		Tests: in("durable", "TestMemory/drained_compaction"),
+	},
+	{
+		Name:     "a command that is settled stays so",
+		Prevents: "A worker that was taken for dead rejects a command that another one has carried out.",
+		Edits: off("postgres/inbox.go",
+			"WHERE session = $1 AND id = $2 AND reason IS NULL`, session, id, cmp.Or",
+			"WHERE session = $1 AND id = $2`, session, id, cmp.Or"),
+		Tests: in("postgres", "TestDurable/rejected_late"),
+	},
+	{
 		Name:     "fence of a session in a database",
 		Prevents: "A worker that has lost its session to another one still appends to it.",
 		Edits: off("postgres/log.go",
