@@ -53,6 +53,10 @@ var found = map[string]Program{
 		ForkCrash{}}},
 	"a server answers with the code of a closed connection": {Seed: 1, Mode: permission.Bypass, With: []string{"mcp"}, Ops: []Op{
 		Prompt{Name: "p1", Turns: []Turn{{Calls: []Call{{Tool: "mcp__far__do", Target: "x!error"}}}}}}},
+	"new notes are gone after a power loss": {Seed: 0x113ea, Disk: "fault", With: []string{"notes"}, Ops: []Op{
+		Kill{Writes: 1},
+		DiskKill{PowerLoss: true},
+		Prompt{Name: "p3"}}},
 	"the log shows the secret of a server": {Seed: 1, With: []string{"mcp"}, Ops: []Op{
 		Prompt{Name: "p1"},
 		FarServer{List: 4, Announce: true},

@@ -33,7 +33,7 @@ var farTools = map[string]tool.Spec{
 var farNames = []string{"look", "look", "put", "do", "do", "do", "denied", "ask", "one_two", "flip", "absent"}
 
 // farWays are the ways in which the server answers a call.
-var farWays = []string{"", "", "", "wrongid", "textid", "twice", "never", "torn", "tornfirst", "large", "long", "error", "failed", "close", "relist", "strange", "control", "ask", "sample", "late"}
+var farWays = []string{"", "", "", "wrongid", "textid", "twice", "never", "torn", "tornfirst", "large", "long", "error", "failed", "close", "relist", "strange", "control", "ask", "ask", "ask", "sample", "sample", "sample", "late"}
 
 // farCodes are the codes of errors that the server answers with. Some have a meaning within the
 // library for connections.
@@ -58,7 +58,9 @@ type far struct {
 // A farPass is a call that the library makes: how often, and how often the server got it.
 type farPass struct {
 	call         tool.Call
+	at           time.Duration // when it was made last
 	made, gotten int
+	unanswered   time.Time // when the server got it, if it does not answer
 }
 
 // farOf gives an agent the server.
@@ -72,7 +74,7 @@ func farOf(w *world, l *life, a *agent.Agent) {
 	}
 	w.mu.Unlock()
 	config := mcp.Config{Type: "sdk", Env: map[string]string{"TOKEN": farSecret}, TimeoutMS: 4000, MaxTimeMS: 15_000, StartTimeoutMS: 2000, AlwaysLoad: true,
-		TrustReadOnly: true, Sampling: w.number("far sampling")%4 > 0}
+		TrustReadOnly: true, Sampling: w.number("far sampling")%8 > 0}
 	all := mcp.New(map[string]mcp.Config{"far": config}, mcp.Options{
 		Host: func(ctx context.Context, _ string) (mcphost.Conn, error) { return w.farDial(l, n) },
 		Log:  slog.New(farLog{w, l}),
@@ -92,7 +94,7 @@ func farOf(w *world, l *life, a *agent.Agent) {
 	}
 	a.Toolsets = append(a.Toolsets, &farSet{Servers: all, w: w, l: l, n: n})
 	a.Permissions.Deny = append(a.Permissions.Deny, "mcp__far__denied")
-	if w.number("far sampling")%4 == 1 {
+	if w.number("far sampling")%8 == 1 {
 		a.Permissions.Deny = append(a.Permissions.Deny, "mcp__far__sampling")
 	}
 	other := a.AskUser
@@ -168,12 +170,18 @@ func (t farTool) Run(ctx context.Context, call tool.Call) (*tool.Result, error) 
 		p = &farPass{}
 		w.far.passes[key] = p
 	}
-	p.call = call
+	p.call, p.at, p.unanswered = call, began.Sub(w.began), time.Time{}
 	p.made++
 	w.mu.Unlock()
 	in["key"] = key
 	call.Input, _ = json.Marshal(in)
 	res, err := t.Tool.Run(ctx, call)
+	w.mu.Lock()
+	since := p.unanswered
+	w.mu.Unlock()
+	if took := time.Since(since); !since.IsZero() && took > 6*time.Second && !t.l.dead.Load() {
+		w.wrong("released", "the server does not answer %s, and it took %v to notice that", key, took)
+	}
 	time.Sleep(w.pause(time.Millisecond, "far result", key, t.l.n))
 	if took := time.Since(began); took > 90*time.Second && !t.l.dead.Load() {
 		w.wrong("released", "a call of the server took %v", took)
@@ -286,8 +294,16 @@ func (o SwitchFar) run(w *world) {
 }
 
 func farOp(g *gen) Op {
-	if g.one(3) {
+	switch g.IntN(6) {
+	case 0, 1:
 		return SwitchFar{g.one(2)}
+	case 2, 3: // a prompt that is all about the server
+		g.prompts++
+		p := Prompt{Session: g.IntN(3), Name: fmt.Sprint("p", g.prompts)}
+		for range 1 + g.IntN(3) {
+			p.Turns = append(p.Turns, Turn{Calls: []Call{farCall(g, 0)}})
+		}
+		return p
 	}
 	o := FarServer{List: pick(g, 0, 0, 0, 1, 1, 2, 3, 3, 4, 5, 6), Announce: !g.one(3), Close: g.one(3)}
 	if o.Close && g.one(2) {
@@ -541,9 +557,10 @@ func (c *farConn) call(m farMessage) {
 	w.mu.Lock()
 	p := w.far.passes[in.Key]
 	var call tool.Call
+	var at time.Duration
 	if p != nil {
 		p.gotten++
-		call = p.call
+		call, at = p.call, p.at
 	}
 	twice := p != nil && p.gotten > p.made
 	w.mu.Unlock()
@@ -561,12 +578,17 @@ func (c *farConn) call(m farMessage) {
 		spec = tool.Spec{Name: "far"}
 	}
 	w.meet("mcp call")
-	w.toolRuns(c.l, ran{session: call.Session, root: call.Root, call: call.ID, tool: spec, in: in.work, mode: call.Mode, at: time.Since(w.began), life: c.l.n})
+	w.toolRuns(c.l, ran{session: call.Session, root: call.Root, call: call.ID, tool: spec, in: in.work, mode: call.Mode, at: at, life: c.l.n})
 	text := "did " + in.Tag + " with " + secret
 	answer := func() { c.reply(m.ID, "result", farText(text)) }
 	_, way, _ := strings.Cut(in.Target, "!")
 	if way != "" {
 		w.meet("mcp misbehaves")
+	}
+	if way == "never" || way == "torn" || way == "large" {
+		w.mu.Lock()
+		p.unanswered = time.Now()
+		w.mu.Unlock()
 	}
 	switch way {
 	case "wrongid":
@@ -681,7 +703,7 @@ func (c *farConn) sample(key, tag string) {
 		return
 	}
 	w.meet("mcp samples")
-	if n := w.number("far sampling") % 4; n < 2 {
+	if w.number("far sampling")%8 < 2 {
 		w.wrong("permission", "the server may not ask the model, and gets %s about %s", m.Result, key)
 	}
 }

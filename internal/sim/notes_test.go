@@ -98,7 +98,25 @@ func (w *world) noteStore() *memory.Store {
 	}
 	store := memory.Open(root, "notes/project")
 	store.Trust = noteTrust{w}
+	if first && w.number("notes")%2 == 0 {
+		w.earlierNotes(store)
+	}
 	return store
+}
+
+// earlierNotes lets a person have accepted notes before.
+func (w *world) earlierNotes(store *memory.Store) {
+	for _, i := range []int{0, 2} {
+		e, err := store.Add(context.Background(), memory.Entry{Kind: memory.Decision, Title: fmt.Sprint("Note ", i), Text: "It was decided before."}, memory.Reason{By: "person"})
+		if err == nil {
+			w.notes.accepted[accepting(e, e.Text)] = true
+			err = store.Accept(context.Background(), e.ID, memory.Reason{By: "person"})
+		}
+		if err != nil {
+			w.wrong("errors", "adding a note: %v", err)
+		}
+	}
+	w.notes.acked = w.readNotes(store)
 }
 
 // A noteTrust keeps which contents were accepted. It is on no disk that fails.
@@ -325,8 +343,34 @@ func (w *world) checkNoteText(r *llmtest.Request) {
 	}
 }
 
+// NewSession lets the host begin another session.
+type NewSession struct{}
+
+func (NewSession) run(w *world) {
+	if len(w.handles) < 5 {
+		w.handles = append(w.handles, &handle{id: fmt.Sprint("s", len(w.handles))})
+	}
+}
+
 func decideNote(g *gen) Op {
 	return DecideNote{g.IntN(4), pick(g, "accept", "accept", "accept", "reject", "rewrite", "confirm", "undo")}
+}
+
+// noteOp is a decision of a person, or a prompt that is all about notes.
+func noteOp(g *gen) Op {
+	if g.one(2) {
+		return decideNote(g)
+	}
+	g.prompts++
+	p := Prompt{Session: g.IntN(3), Name: fmt.Sprint("p", g.prompts)}
+	for range 1 + g.IntN(3) {
+		p.Turns = append(p.Turns, Turn{Calls: []Call{noteCall(g, 0)}})
+	}
+	return p
+}
+
+func afterNotes(g *gen) []Op {
+	return []Op{g.sleep(), decideNote(g), NewSession{}, g.prompt(), g.sleep()}
 }
 
 // noteInput returns the input of a call of the tool Memory. The target says what to do, and with

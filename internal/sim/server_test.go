@@ -55,7 +55,7 @@ func (o SetServer) run(w *world) {
 	_, err := l.servers.Set(w.serverConfig(l, o.Tools%3))
 	w.note("server changed", err)
 	w.mu.Lock()
-	w.serverTools, w.serverSince = o.Tools%3, time.Since(w.began)
+	w.serverTools, w.serverOff, w.serverSince = o.Tools%3, false, time.Since(w.began) // a new configuration is not switched off
 	w.mu.Unlock()
 }
 

@@ -305,8 +305,9 @@ func (w *world) expiring(d permission.Decision, key string) permission.Decision 
 // checkExpiry checks that a call with an approval that has ended does not run.
 func (w *world) checkExpiry(r ran, until time.Time) {
 	const slack = 5 * time.Millisecond // between the last look at the clock and the tool
-	if !until.IsZero() && time.Since(until) > slack && !w.startedInOriginal(r) {
-		w.wrong("permission", "%s %s of %s/%s ran %v after its approval had ended", r.tool.Name, r.in.Target, r.session, r.call, time.Since(until))
+	over := w.began.Add(r.at).Sub(until)
+	if !until.IsZero() && over > slack && !w.startedInOriginal(r) {
+		w.wrong("permission", "%s %s of %s/%s ran %v after its approval had ended", r.tool.Name, r.in.Target, r.session, r.call, over)
 	}
 }
 
