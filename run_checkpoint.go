@@ -34,7 +34,9 @@ var ErrNoCheckpoint = errors.New("the files were not kept")
 //
 // CheckpointBefore fails with [ErrNoCheckpoint] if a later call has changed files that were
 // not saved. This happens in a prompt without checkpoints, and in the middle of a prompt,
-// because files are saved before its first change.
+// because files are saved before its first change. A call that was running at the fact, and an
+// agent in the background, may have changed files after it. What such an agent did until the
+// next checkpoint stays.
 func (s *Session) CheckpointBefore(ctx context.Context, seq int64) (id string, err error) {
 	if err := s.lockIdle(ctx); err != nil {
 		return "", err
@@ -50,10 +52,16 @@ func (s *Session) CheckpointBefore(ctx context.Context, seq int64) (id string, e
 func (s *Session) checkpointBefore(ctx context.Context, seq int64) (id string, err error) {
 	keeps, kept := false, false   // whether the prompt has checkpoints, and has taken one
 	changing := map[string]bool{} // calls of the prompt that may change files
+	var at working                // at the fact seq
 	missing := func(why string) error { return fmt.Errorf("agent: %w: %s", ErrNoCheckpoint, why) }
 	for e, err := range s.store().Read(ctx, s.ID, 0) {
 		if err != nil {
 			return "", fmt.Errorf("agent: reading session %s: %w", s.ID, err)
+		}
+		if e.Seq <= seq {
+			at.apply(e.Data, changing)
+		} else if at.continues(e.Data) {
+			return "", missing(fmt.Sprintf("a call was running at fact %d and may have changed files after it", seq))
 		}
 		switch f := e.Data.(type) {
 		case fact.Configured:
@@ -84,7 +92,44 @@ func (s *Session) checkpointBefore(ctx context.Context, seq int64) (id string, e
 			}
 		}
 	}
+	if len(at.agents) > 0 || at.continues(nil) {
+		return "", missing(fmt.Sprintf("a call or an agent was running at fact %d and may have changed files after it", seq))
+	}
 	return "", nil
+}
+
+// working holds what may change files without a fact that says so first: the calls that have
+// started and have no result, those of a run that is suspended, and agents in the background.
+type working struct{ calls, paused, agents map[string]bool }
+
+func (w *working) apply(d event.Data, changing map[string]bool) {
+	if w.calls == nil {
+		w.calls, w.paused, w.agents = map[string]bool{}, map[string]bool{}, map[string]bool{}
+	}
+	switch f := d.(type) {
+	case event.ToolStart:
+		if changing[f.Call] {
+			w.calls[f.Call] = true
+		}
+	case event.ToolResult:
+		delete(w.calls, f.Call)
+	case event.AgentStart:
+		if f.Background {
+			w.agents[f.Session] = true
+		}
+	case event.AgentEnd:
+		delete(w.agents, f.Session)
+	case event.Resumed:
+		w.calls, w.paused = w.paused, map[string]bool{}
+	case event.RunEnd:
+		w.calls, w.paused = map[string]bool{}, w.calls
+	}
+}
+
+// continues reports whether the work goes on with the next fact; nil: there is none.
+func (w *working) continues(next event.Data) bool {
+	_, resumed := next.(event.Resumed)
+	return len(w.calls) > 0 || resumed && len(w.paused) > 0
 }
 
 func changes(c tool.Traits) bool { return !c.ReadOnly && !c.Internal }

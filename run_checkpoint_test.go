@@ -37,7 +37,7 @@ func TestCheckpoint(t *testing.T) {
 		Model: llmtest.Script(uses("double", "write", "write"), uses("write"), say("1"), say("2"), uses("write"), say("3"), uses("write"), say("4"))}
 	s := a.Session("")
 	defer s.Close()
-	var prompts, middles, ends []int64
+	var prompts, middles, starts, ends []int64
 	var marks []fact.Checkpointed
 	run := func() {
 		for e, err := range s.Stream(t.Context(), "go") {
@@ -49,6 +49,8 @@ func TestCheckpoint(t *testing.T) {
 				prompts = append(prompts, e.Seq)
 			case fact.Checkpointed:
 				marks, middles = append(marks, d), append(middles, e.Seq)
+			case event.ToolStart:
+				starts = append(starts, e.Seq)
 			case event.RunEnd:
 				ends = append(ends, e.Seq)
 			}
@@ -76,6 +78,9 @@ func TestCheckpoint(t *testing.T) {
 	}
 	if _, err := s.CheckpointBefore(t.Context(), middles[0]); !errors.Is(err, agent.ErrNoCheckpoint) { // changes of its prompt came after it
 		t.Error(err)
+	}
+	if got, err := s.CheckpointBefore(t.Context(), starts[3]); !errors.Is(err, agent.ErrNoCheckpoint) { // the call writes after its start
+		t.Error(got, err)
 	}
 	if got, err := s.CheckpointBefore(t.Context(), ends[0]); got != fmt.Sprint("k", prompts[2]) || err != nil {
 		t.Error(got, err)

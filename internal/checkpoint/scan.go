@@ -15,6 +15,7 @@ import (
 	"syscall"
 
 	"github.com/openagent-go/agent/internal/gitignore"
+	"github.com/openagent-go/agent/internal/safefile"
 	"github.com/openagent-go/agent/internal/walk"
 )
 
@@ -327,7 +328,7 @@ func (l *listing) file(n *node, path string, info fs.FileInfo) {
 // enter visits a folder, in its own goroutine if one is free.
 func (l *listing) enter(ctx context.Context, n *node, path string, info fs.FileInfo, hidden bool) *node {
 	for _, other := range l.apart {
-		if os.SameFile(info, other) {
+		if safefile.SameFile(info, other) {
 			return n
 		}
 	}

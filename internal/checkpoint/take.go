@@ -196,7 +196,7 @@ func (s *scan) finish(ctx context.Context, top *node, left *counter) error {
 func (s *Store) scans(trees []string, pasts []*past, dry bool) (list []*scan, err error) {
 	var apart []fs.FileInfo
 	for i, path := range slices.Concat(trees, []string{s.Dir}, s.Apart) {
-		info, err := os.Stat(path)
+		info, err := safefile.Stat(path)
 		if own := i - len(trees); err != nil && !(own == 0 && dry || own > 0 && errors.Is(err, fs.ErrNotExist)) {
 			closeAll(list)
 			return nil, err

@@ -99,6 +99,7 @@ func (o Fork) run(w *world) {
 	if err == nil {
 		w.handles = append(w.handles, &handle{id: f.ID, open: f, own: h.own, opened: time.Now()})
 		w.showTools()
+		w.forkCheckpoints(h.id, f.ID, through)
 	}
 }
 

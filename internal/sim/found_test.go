@@ -61,6 +61,12 @@ var found = map[string]Program{
 		Prompt{Name: "p1"},
 		FarServer{List: 4, Announce: true},
 		Sleep{3 * time.Second}}},
+	"files are rewound to a fact at which a call ran": {Seed: 416, Mode: permission.Bypass, With: []string{"checkpoint"}, Ops: []Op{
+		Prompt{Name: "p1", Turns: []Turn{{Calls: []Call{{Tool: "Write", Target: "open/sub/new.txt"}}}}},
+		RewindFiles{Back: 4}}},
+	"files are rewound to a fact at which an agent ran": {Seed: 0x46a, Mode: permission.Bypass, With: []string{"sub-agent", "checkpoint"}, Ops: []Op{
+		Prompt{Name: "p1", Turns: []Turn{{Calls: []Call{{Tool: "delegate", Turns: []Turn{{Calls: []Call{{Tool: "Write", Target: "open/sub/other.txt"}}}}}}}}},
+		RewindFiles{Back: 5}}},
 }
 
 func TestFound(t *testing.T) {

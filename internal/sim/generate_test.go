@@ -90,6 +90,7 @@ func init() { // a table that its own functions use
 			}},
 		{name: "again", meets: []string{"prompt again"}, op: func(g *gen) Op { return Again{g.IntN(3), fmt.Sprint("p", 1+g.IntN(4))} }},
 		{name: "files", meets: []string{"file tool", "file changed"}, agent: files, call: fileCall, op: filePrompt},
+		{name: "checkpoint", meets: []string{"checkpoint", "files rewound", "crash while files are rewound"}, agent: checkpoints, call: changingCall, op: rewindOp},
 		{name: "skill", meets: []string{"skill"}, agent: skills, call: skillCall},
 		{name: "server", meets: []string{"server", "server changed", "server switched"}, agent: servers, call: serverCall, op: func(g *gen) Op {
 			return pick[Op](g, SetServer{g.IntN(3)}, SwitchServer{g.one(2)})

@@ -149,6 +149,7 @@ func (w *world) recorded(path string, es []event.Event, copied bool) {
 		w.fault.copied(path, len(es))
 	}
 	w.checkFacts(path, es, copied)
+	w.seesTree(path, es, copied)
 }
 
 // checkJournals reads all sessions back and compares them with what was acknowledged.

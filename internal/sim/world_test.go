@@ -57,6 +57,7 @@ type world struct {
 	serverTools int // see SetServer
 	serverOff   bool
 	serverSince time.Duration       // when they changed
+	saved       saved               // see checkpoint_test.go
 	filesRoot   string              // the folder of the tools for files; "": there is none
 	rivals      []*rival            // other processes of the present life
 	asked       map[string]int      // requests, by prompt
@@ -297,6 +298,7 @@ func (w *world) settle() {
 		}
 		w.checkMessages(h)
 	}
+	w.checkCheckpoints()
 	w.end()
 }
 
