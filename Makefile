@@ -3,7 +3,7 @@
 # make test   all tests
 # make sim    random programs for 60 s, see docs/simulator.md; make sim-long SEEDS=20000 runs more
 # make guards switches off one check of the code at a time, and runs the tests that must notice it; it takes long
-# make platforms  by hand: other processors, an empty root; see docs/platforms.md
+# make platforms  by hand: other processors, an empty root, tests linked for others; see docs/platforms.md
 # make check  format, vet, staticcheck, tidy, other platforms
 
 GO ?= go
@@ -97,6 +97,7 @@ platforms:
 	OPENAGENT_PLATFORMS=1 CGO_ENABLED=0 $(GO) test -run '^Test(Environments|EmptyRoot)$$' -count=1 -v ./cmd/openagent
 	internal/devtools/platforms/suite.sh 386 $(PACKAGES)
 	internal/devtools/platforms/suite.sh arm64 $(PACKAGES)
+	internal/devtools/platforms/link.sh
 
 bench:
 	$(GO) test -run '^$$' -bench . -benchmem $(PACKAGES)

@@ -137,21 +137,26 @@ func lock(ctx context.Context, path string) (free func() error, err error) {
 	ctx, cancel := context.WithTimeout(ctx, lockTime)
 	defer cancel()
 	for {
-		f, err := safefile.Open(path, os.O_RDWR|os.O_CREATE)
-		if err != nil {
-			return nil, fmt.Errorf("locking: %w", err)
+		f, opening := safefile.Open(path, os.O_RDWR|os.O_CREATE)
+		if opening != nil && !beingRemoved(opening) {
+			return nil, fmt.Errorf("locking: %w", opening)
 		}
-		ok, err := safefile.TryLock(f, safefile.Exclusive)
-		if ok && current(f, path) {
-			return func() error { return freeFile(f) }, nil
+		if opening == nil {
+			ok, err := safefile.TryLock(f, safefile.Exclusive)
+			if ok && current(f, path) {
+				return func() error { return freeFile(f) }, nil
+			}
+			if err != nil {
+				return nil, errors.Join(fmt.Errorf("locking: %w", err), f.Close())
+			}
+			f.Close() // somebody else has it, or had it and removed the file
 		}
-		if err != nil {
-			return nil, errors.Join(fmt.Errorf("locking: %w", err), f.Close())
-		}
-		f.Close() // somebody else has it, or had it and removed the file
 		select {
 		case <-time.After(lockNap):
 		case <-ctx.Done():
+			if opening != nil {
+				return nil, fmt.Errorf("locking: %w", opening)
+			}
 			return nil, fmt.Errorf("waiting for another process that changes the file: %w", ctx.Err())
 		}
 	}

@@ -20,5 +20,8 @@ const errNotDir = syscall.ENOTDIR
 // openToAll reports whether everybody may write to a file.
 func openToAll(m fs.FileMode) bool { return m.Perm()&0o002 != 0 }
 
+// beingRemoved is false: a file can be removed while others open it.
+func beingRemoved(error) bool { return false }
+
 // freeFile removes the lock's file while it is still locked, and frees it.
 func freeFile(f safefile.File) error { return errors.Join(os.Remove(f.Name()), f.Close()) }

@@ -1,6 +1,7 @@
 package config
 
 import (
+	"errors"
 	"io/fs"
 	"os"
 
@@ -15,6 +16,12 @@ const errNotDir = windows.ERROR_PATH_NOT_FOUND
 
 // openToAll is false: a mode says nothing of who may write to a file here.
 func openToAll(fs.FileMode) bool { return false }
+
+// beingRemoved reports whether an error of opening a lock's file may mean that somebody removes it at
+// this moment. Windows does not tell that from a missing right.
+func beingRemoved(err error) bool {
+	return errors.Is(err, windows.ERROR_SHARING_VIOLATION) || errors.Is(err, windows.ERROR_ACCESS_DENIED)
+}
 
 // freeFile frees the lock and removes its file, unless somebody else has it open.
 func freeFile(f safefile.File) error {

@@ -10,7 +10,7 @@ import (
 
 // limits returns the budget of the agent, which depends on the seed.
 func (w *world) limits() agent.Budget {
-	switch n := int(w.number("budget")>>8) % 12; w.number("budget kind") % 4 {
+	switch n := int((w.number("budget") >> 8) % 12); w.number("budget kind") % 4 {
 	case 0:
 		return agent.Budget{ModelCalls: 2 + n}
 	case 1:

@@ -78,7 +78,12 @@ func take(name string) (safefile.File, error) {
 
 // Close withdraws the announcement.
 func (a *Announcement) Close() error {
-	return errors.Join(os.Remove(a.file.Name()), safefile.Unlock(a.file), a.file.Close())
+	gone := os.Remove(a.file.Name())
+	err := errors.Join(safefile.Unlock(a.file), a.file.Close())
+	if gone != nil { // Windows removes no file that is open
+		gone = os.Remove(a.file.Name())
+	}
+	return errors.Join(gone, err)
 }
 
 func folderOf(h *cli.IO) (string, error) {
@@ -109,11 +114,15 @@ func Running(h *cli.IO, dir string) ([]Server, error) {
 
 // sweep removes the announcements of servers that were killed.
 func sweep(folder string) {
+	var open []string // those that Windows does not remove while they are open
 	_ = each(folder, func(f safefile.File, free bool) {
-		if free {
-			_ = os.Remove(f.Name())
+		if free && os.Remove(f.Name()) != nil {
+			open = append(open, f.Name())
 		}
 	})
+	for _, name := range open {
+		_ = os.Remove(name)
+	}
 }
 
 // each calls do for all announcements. free: its server has ended.
