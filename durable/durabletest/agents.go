@@ -157,9 +157,34 @@ func agents(s *suite) {
 			s.Errorf("%s: %d agents began and %d ended", t.name, started, ended)
 		}
 	}
-	if n := s.world.most("refund"); n != 1 || s.world.total("refund") != len(agentTrees) {
-		s.Errorf("%d refunds for %d permissions, one ran %d times", s.world.total("refund"), len(agentTrees), n)
+	unknown := 0
+	if s.away < time.Hour { // in real time, a busy machine may take a living worker for dead
+		for _, t := range agentTrees {
+			unknown += s.unknownOutcomes(s.client.Backend.Store("", nil), t.name)
+		}
 	}
+	if n := s.world.most("refund"); n != 1 || s.world.total("refund") > len(agentTrees) || s.world.total("refund")+unknown < len(agentTrees) {
+		s.Errorf("%d refunds for %d permissions, one ran %d times; the outcome of %d calls is not known", s.world.total("refund"), len(agentTrees), n, unknown)
+	}
+}
+
+// unknownOutcomes returns how many calls of a session and its agents have an outcome that nobody knows.
+func (s *suite) unknownOutcomes(store session.Store, id string) (n int) {
+	s.Helper()
+	for e, err := range store.Read(s.Context(), id, 0) {
+		if err != nil {
+			s.Fatal(err)
+		}
+		switch f := e.Data.(type) {
+		case event.AgentStart:
+			n += s.unknownOutcomes(session.Under(store, id), f.Session)
+		case event.ToolResult:
+			if f.Cause != "" {
+				n++
+			}
+		}
+	}
+	return n
 }
 
 // questionAfter waits for a question of a session that is about another call, and returns that call.
