@@ -223,3 +223,44 @@ func TestHostileErrorCodes(t *testing.T) {
 		}
 	}
 }
+
+// A server that has forgotten the session refuses one call. Another call that is under way then is
+// not made again: the server may have carried it out.
+func TestForgottenDuringCall(t *testing.T) {
+	t.Parallel()
+	var slow, quick atomic.Int32
+	began, forgotten := make(chan struct{}), make(chan struct{})
+	web := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		body, _ := io.ReadAll(r.Body)
+		switch {
+		case strings.Contains(string(body), `"slow"`):
+			if slow.Add(1) == 1 {
+				close(began)
+			}
+			<-forgotten
+			return // the answer never comes
+		case strings.Contains(string(body), `"quick"`) && quick.Add(1) == 1:
+			w.WriteHeader(http.StatusNotFound)
+			return
+		}
+		r.Body = io.NopCloser(strings.NewReader(string(body)))
+		hostile{result: func(method string, _ json.RawMessage) string {
+			if method == "tools/call" {
+				return `{"content":[{"type":"text","text":"it is done"}]}`
+			}
+			return ""
+		}}.ServeHTTP(w, r)
+	}))
+	t.Cleanup(web.Close)
+	_, tools := connect(t, map[string]mcp.Config{"s": {URL: web.URL, AlwaysLoad: true}})
+	first := make(chan string)
+	go func() { first <- call(t, tools, "mcp__s__x", `{"a":"slow"}`).Result.Text() }()
+	<-began
+	if got := call(t, tools, "mcp__s__x", `{"a":"quick"}`).Result.Text(); got != "it is done" || quick.Load() != 2 {
+		t.Errorf("the call that is refused: %q after %d", got, quick.Load())
+	}
+	if got := <-first; slow.Load() != 1 || !strings.Contains(got, "whether it was carried out is not known") {
+		t.Errorf("the call under way was made %d times: %q", slow.Load(), got)
+	}
+	close(forgotten)
+}

@@ -82,11 +82,14 @@ func (c *authTransport) send(r *http.Request, token string) (*http.Response, err
 	if token != "" {
 		r.Header.Set("Authorization", "Bearer "+token)
 	}
-	markSent(ctx)
+	refused := markSent(ctx)
 	resp, err := c.base.RoundTrip(r)
 	if err != nil {
 		end()
 		return nil, err
+	}
+	if resp.StatusCode == http.StatusNotFound {
+		refused()
 	}
 	b := &body{ReadCloser: resp.Body, end: end}
 	kind, _, _ := mime.ParseMediaType(resp.Header.Get("Content-Type"))

@@ -66,11 +66,15 @@ type watch struct {
 	sent    atomic.Bool // the server may have seen the call
 }
 
-// markSent notes that the server may see the call of a context from now on.
-func markSent(ctx context.Context) {
-	if w, ok := ctx.Value(watchKey{}).(*watch); ok {
-		w.sent.Store(true)
+// markSent notes that the server may see the call of a context from now on. refused takes that
+// back, once the server has said that it knows no such session.
+func markSent(ctx context.Context) (refused func()) {
+	w, ok := ctx.Value(watchKey{}).(*watch)
+	if !ok {
+		return func() {}
 	}
+	before := w.sent.Swap(true)
+	return func() { w.sent.Store(before) }
 }
 
 // connect begins a session. If that fails, it ends the parts that it started. The end of
@@ -263,11 +267,16 @@ func (ses *session) call(ctx context.Context, name string, call tool.Call) (*sdk
 	params := &sdk.CallToolParams{Name: name, Arguments: call.Input}
 	params.SetProgressToken(token)
 	res, err := ses.client.CallTool(ctx, params)
-	if errors.Is(err, sdk.ErrConnectionClosed) && w.sent.Load() {
-		err = errors.New(err.Error()) // the server has answered with the SDK's code for a closed connection
+	unseen := func(err error) bool {
+		return errors.Is(err, sdk.ErrSessionMissing) || errors.Is(err, sdk.ErrConnectionClosed)
 	}
-	if err != nil && ctx.Err() != nil && !errors.Is(err, sdk.ErrSessionMissing) && !errors.Is(err, sdk.ErrConnectionClosed) {
-		return nil, context.Cause(ctx)
+	if err != nil && ctx.Err() != nil && !unseen(err) {
+		res, err = nil, context.Cause(ctx)
+	}
+	if w.sent.Load() && unseen(err) {
+		// The server has answered with the SDK's code for a closed connection, or has forgotten
+		// the session in another call.
+		err = errors.New(err.Error())
 	}
 	return res, err
 }

@@ -43,6 +43,14 @@ var learned = []Guard{
 		Tests: in("memory", "TestReview"),
 	},
 	{
+		Name:     "folder of a new memory",
+		Prevents: "All that a memory holds is gone after a power loss.",
+		Edits: off("memory/changes.go",
+			"errors.Join(s.syncParents(), s.put(ignoreName, []byte(ignored)))",
+			"s.put(ignoreName, []byte(ignored))"),
+		Tests: in("memory", "TestCrash"),
+	},
+	{
 		Name:     "secrets in entries",
 		Prevents: "A key is kept as something learned, and shown in later sessions.",
 		Edits: off("memory/changes.go",

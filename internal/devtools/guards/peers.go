@@ -67,6 +67,14 @@ var peers = []Guard{
 		Tests: in("mcp", "TestHostileAnswers"),
 	},
 	{
+		Name:     "calls that a server may have seen",
+		Prevents: "A call is made again that a server of the protocol MCP has carried out.",
+		Edits: off("mcp/session.go",
+			"	if w.sent.Load() && unseen(err) {",
+			"	if false && unseen(err) {"),
+		Tests: in("mcp", "TestHostileErrorCodes", "TestForgottenDuringCall"),
+	},
+	{
 		Name:     "questions of a server",
 		Prevents: "A server asks the person again and again during one call.",
 		Edits: off("mcp/server_requests.go",
