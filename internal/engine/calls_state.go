@@ -214,16 +214,19 @@ func (l *callList) clearIfSettled() bool {
 }
 
 // blocked reports whether call i has to wait for an earlier one that it may
-// depend on.
-func (l *callList) blocked(i int) bool {
+// depend on. No call waits for those before call first.
+func (l *callList) blocked(first, i int) bool {
 	c := &l.list[i]
-	for k := range i {
-		if e := &l.list[k]; e.phase != settled && e.phase != gathering && (!e.judged || conflict(e.class, c.class)) {
+	for k := first; k < i; k++ {
+		if e := &l.list[k]; e.holdsUp() && (!e.judged || conflict(e.class, c.class)) {
 			return true
 		}
 	}
 	return false
 }
+
+// holdsUp reports whether calls after this one may have to wait for it.
+func (c *call) holdsUp() bool { return c.phase != settled && c.phase != gathering }
 
 // maxRepeats is how often a call is repeated that the program died in.
 const maxRepeats = 3

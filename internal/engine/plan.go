@@ -67,7 +67,7 @@ func (p *planner) run() {
 func (p *planner) calls() {
 	s := p.s
 	var facts []event.Fact
-	barrier, keeping, busy := false, false, s.calls.running()
+	barrier, keeping, busy, first := false, false, s.calls.running(), 0
 	for i := range s.calls.list {
 		c := &s.calls.list[i]
 		switch c.phase {
@@ -83,7 +83,7 @@ func (p *planner) calls() {
 			}
 		case allowed:
 			switch {
-			case busy >= max(s.settings.cfg.Parallel, 1) || s.calls.blocked(i):
+			case busy >= max(s.settings.cfg.Parallel, 1) || s.calls.blocked(first, i):
 			case !p.keepFirst(c):
 				p.runTool(c)
 				busy++
@@ -101,6 +101,9 @@ func (p *planner) calls() {
 			p.finishCall(c)
 		}
 		barrier = barrier || c.phase != settled && c.spec.Barrier
+		if first == i && !c.holdsUp() {
+			first++
+		}
 	}
 	if len(facts) > 0 {
 		p.record(facts...)
