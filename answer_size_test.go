@@ -30,7 +30,7 @@ func endless(t *testing.T, head string, piece func(i int) string, media string, 
 		var to io.Writer = w
 		if zipped {
 			w.Header().Set("Content-Encoding", "gzip")
-			to = gzip.NewWriter(w)
+			to, _ = gzip.NewWriterLevel(w, gzip.BestSpeed) // a level that there is
 		}
 		_, err := io.WriteString(to, head)
 		for i := 0; err == nil; i++ {
@@ -111,7 +111,7 @@ func TestManyCalls(t *testing.T) {
 		}
 		return llmtest.Call(uses...)
 	}
-	for _, n := range []int{1000, llmconst.MaxBlocks, llmconst.MaxBlocks + 1, 100_000} {
+	for _, n := range []int{1000, llmconst.MaxBlocks, llmconst.MaxBlocks + 1, 10_000} {
 		m := llmtest.Script(calls(n), say("done"))
 		res, err := (&agent.Agent{Model: m, Tools: []tool.Tool{double}}).Prompt(t.Context(), "go")
 		switch {

@@ -186,27 +186,28 @@ func limitedModel(t *testing.T, style, base string, hc *http.Client, l *limit.Li
 	return messages.Model("claude-sonnet-4-6")
 }
 
-// 200 agents share a key whose provider enforces the limits that it advertises. No request
+// Many agents share a key whose provider enforces the limits that it advertises. No request
 // is refused, the total takes little longer than the limits require, and no agent waits
 // much longer than the others.
 func TestRateLimits(t *testing.T) {
-	const agents, calls = 200, 3
+	const calls = 3
 	text, prompt := strings.Repeat("word", 200), strings.Repeat("word", 700)
 	for _, tt := range []*struct {
 		name    string
+		agents  int
 		limiter limit.Limiter
 		meter   meter
 	}{
-		{"requests", limit.Limiter{}, meter{style: "anthropic", perMinute: [4]float64{300, 0, 0, 0}}},
-		{"input", limit.Limiter{}, meter{style: "anthropic", perMinute: [4]float64{1000, 100_000, 0, 0}}},
-		{"output", limit.Limiter{}, meter{style: "anthropic", perMinute: [4]float64{1000, 0, 40_000, 0}}},
-		{"output as it is written", limit.Limiter{}, meter{style: "anthropic", live: true, perMinute: [4]float64{1000, 0, 40_000, 0}}},
-		{"all", limit.Limiter{}, meter{style: "anthropic", perMinute: [4]float64{300, 200_000, 60_000, 0}}},
-		{"openai", limit.Limiter{}, meter{style: "openai", perMinute: [4]float64{300, 0, 0, 0}}},
-		{"azure", limit.Limiter{}, meter{style: "azure", perMinute: [4]float64{300, 0, 0, 0}}},
-		{"bedrock", limit.Limiter{Requests: 300, Concurrent: 20}, meter{style: "bedrock", silent: true, perMinute: [4]float64{300, 0, 0, 0}}},
-		{"vertex", limit.Limiter{Output: 40_000}, meter{style: "vertex", silent: true, perMinute: [4]float64{0, 0, 40_000, 0}}},
-		{"bounds of one's own", limit.Limiter{Requests: 300, Concurrent: 20}, meter{silent: true, perMinute: [4]float64{300, 0, 0, 0}}},
+		{"requests", 200, limit.Limiter{}, meter{style: "anthropic", perMinute: [4]float64{300, 0, 0, 0}}},
+		{"input", 200, limit.Limiter{}, meter{style: "anthropic", perMinute: [4]float64{1000, 100_000, 0, 0}}},
+		{"output", 200, limit.Limiter{}, meter{style: "anthropic", perMinute: [4]float64{1000, 0, 40_000, 0}}},
+		{"output as it is written", 200, limit.Limiter{}, meter{style: "anthropic", live: true, perMinute: [4]float64{1000, 0, 40_000, 0}}},
+		{"all", 200, limit.Limiter{}, meter{style: "anthropic", perMinute: [4]float64{300, 200_000, 60_000, 0}}},
+		{"openai", 100, limit.Limiter{}, meter{style: "openai", perMinute: [4]float64{150, 0, 0, 0}}},
+		{"azure", 100, limit.Limiter{}, meter{style: "azure", perMinute: [4]float64{150, 0, 0, 0}}},
+		{"bedrock", 100, limit.Limiter{Requests: 150, Concurrent: 10}, meter{style: "bedrock", silent: true, perMinute: [4]float64{150, 0, 0, 0}}},
+		{"vertex", 100, limit.Limiter{Output: 20_000}, meter{style: "vertex", silent: true, perMinute: [4]float64{0, 0, 20_000, 0}}},
+		{"bounds of one's own", 100, limit.Limiter{Requests: 150, Concurrent: 10}, meter{silent: true, perMinute: [4]float64{150, 0, 0, 0}}},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -226,7 +227,7 @@ func TestRateLimits(t *testing.T) {
 				var ends []time.Duration
 				var begun time.Duration // when the last agent had its first answer
 				var wg sync.WaitGroup
-				for range agents {
+				for range tt.agents {
 					wg.Go(func() {
 						answered := false
 						for e, err := range a.Stream(t.Context(), prompt) {
@@ -252,10 +253,10 @@ func TestRateLimits(t *testing.T) {
 				wg.Wait()
 				slices.Sort(ends)
 				all := ends[len(ends)-1]
-				best := tt.meter.best(agents * calls)
+				best := tt.meter.best(tt.agents * calls)
 				t.Logf("%d requests, %d refused; %v, at best %v; first answers by %v, first agent done at %v, median %v",
 					m.served, m.refused, all.Round(time.Millisecond), best.Round(time.Millisecond), begun.Round(time.Millisecond), ends[0].Round(time.Millisecond), ends[len(ends)/2].Round(time.Millisecond))
-				if m.refused > 0 || m.served != agents*calls {
+				if m.refused > 0 || m.served != tt.agents*calls {
 					t.Errorf("%d of %d requests were refused", m.refused, m.served)
 				}
 				if all > best*11/10+3*time.Second {
