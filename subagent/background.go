@@ -120,11 +120,16 @@ func (s spawner) StopOwner(ctx context.Context, call tool.Call, owner string) (s
 	if j == nil {
 		return "", nil
 	}
-	if err := c.end(ctx, j); err != nil {
+	if err := c.end(ctx, j); errors.Is(err, errWaits) {
+		return fmt.Sprintf("The agent %s, who has worked on it, was not ended: %v.", owner, errWaits), nil
+	} else if err != nil {
 		return "", err
 	}
 	return fmt.Sprintf("The agent %s was ended.", owner), nil
 }
+
+// errWaits keeps an agent from being stopped. The session at the root has its question.
+var errWaits = errors.New("it waits for a decision, and continues with it when the session is resumed")
 
 // end ends an agent in the background and waits for its end.
 func (c *Manager) end(ctx context.Context, j *job) error {
@@ -139,8 +144,11 @@ func (c *Manager) end(ctx context.Context, j *job) error {
 	j.wake()
 	select {
 	case <-j.over:
-		return nil
 	case <-ctx.Done():
 		return ctx.Err()
 	}
+	if j.paused() {
+		return fmt.Errorf("the agent %s cannot be stopped now: %w", j.name, errWaits)
+	}
+	return nil
 }

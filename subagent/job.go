@@ -183,10 +183,10 @@ func (j *job) standing() string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "Agent %s (%s, %s)", j.name, j.kind, j.id)
 	switch {
-	case j.stopped && !j.working():
-		b.WriteString(" was stopped")
 	case j.waits && !j.working():
 		b.WriteString(" waits for a decision; it continues when the session is resumed")
+	case j.stopped && !j.working():
+		b.WriteString(" was stopped")
 	case j.result != nil && !j.working():
 		fmt.Fprintf(&b, " is done: %s", j.result.Reason)
 	case j.err != nil && !j.working():

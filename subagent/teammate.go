@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -109,7 +110,7 @@ func (c *Manager) roused(ctx context.Context, root string) error {
 	return nil
 }
 
-// members returns the agents of a tree that are in a team.
+// members returns the agents of a tree that are in a team, by name.
 func (c *Manager) members(root string) []*job {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -121,6 +122,7 @@ func (c *Manager) members(root string) []*job {
 			}
 		}
 	}
+	slices.SortFunc(all, func(a, b *job) int { return cmp.Compare(a.name+" "+a.id, b.name+" "+b.id) })
 	return all
 }
 

@@ -103,6 +103,43 @@ func TestResumeWaitingAgent(t *testing.T) {
 	}
 }
 
+// TaskStop does not stop an agent that waits for a decision, and says so, for the agent and for the
+// task that it works on: the agent continues after the decision.
+func TestStopWaitingAgent(t *testing.T) {
+	s := newStage(t)
+	s.defers()
+	s.plays("ann's work", use("TaskUpdate", map[string]any{"id": "1", "status": "in_progress"}), use("Bash", map[string]any{"command": "echo approved"}), "ann is done")
+	var answers []string
+	ask := func(tool, id string) func(r *llmtest.Request) llmtest.Step {
+		return func(r *llmtest.Request) llmtest.Step {
+			answers = append(answers, told(r))
+			return llmtest.Call(use(tool, map[string]any{"id": id}))
+		}
+	}
+	s.plays("go", use("TaskCreate", map[string]any{"subject": "x"}), spawn("ann's work", map[string]any{"run_in_background": true, "name": "ann"}),
+		func(*llmtest.Request) llmtest.Step {
+			s.suspended("s")
+			return llmtest.Call(use("TaskStop", map[string]any{"id": "ann"}))
+		}, ask("TaskOutput", "ann"), ask("TaskStop", "1"), func(r *llmtest.Request) llmtest.Step {
+			answers = append(answers, told(r))
+			return llmtest.Step{Text: "waiting"}
+		}, "end")
+	run := s.agent.Session("s")
+	defer run.Close()
+	if _, err := run.Prompt(t.Context(), "go"); !errors.Is(err, agent.ErrSuspended) {
+		t.Errorf("the run ended with %v", err)
+	}
+	if len(answers) != 3 || strings.Contains(strings.Join(answers, "\n"), "was stopped") {
+		t.Fatalf("the parent was told %q", answers)
+	}
+	for i, text := range answers[:2] {
+		if !strings.Contains(text, "waits for a decision") {
+			t.Errorf("answer %d is %q", i, text)
+		}
+	}
+	approve(t, run)
+}
+
 // Mail for a member of a team whose question is open does not close the question.
 func TestMailForWaitingMember(t *testing.T) {
 	for _, reopened := range []bool{false, true} {

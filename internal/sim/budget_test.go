@@ -41,6 +41,10 @@ func (w *world) checkBudget(name string) {
 			}
 		}
 	}
+	if w.has("team") { // prompts reach others by mail
+		w.checkTeamBudget()
+		return
+	}
 	root, _, _ := strings.Cut(name, ".")
 	w.mu.Lock()
 	w.asked[root]++

@@ -35,6 +35,7 @@ type journal struct {
 	rules   map[string]ruling             // that were added, by their word
 	skills  []skillscope.Scope            // in force
 	within  map[string][]skillscope.Scope // those in force when a call was started
+	mail    []string                      // that has come
 
 	model     string // that is called next
 	fallbacks []string
@@ -47,6 +48,7 @@ func (j *journal) clear() {
 	j.calls, j.ended, j.mode = nil, "", ""
 	j.model, j.fallbacks, j.failed, j.rules = "", nil, false, map[string]ruling{}
 	j.skills, j.within = nil, map[string][]skillscope.Scope{}
+	j.mail = nil
 	j.results, j.prompts, j.judged = map[string]bool{}, map[string]bool{}, map[string]time.Duration{}
 }
 
@@ -85,6 +87,7 @@ func (w *world) checkFacts(p string, es []event.Event, copied bool) {
 		j.fold(e, func(invariant, format string, args ...any) {
 			w.wrong(invariant, "%s: "+format, append([]any{p}, args...)...)
 		}, time.Since(w.began))
+		w.seesTeam(p, e)
 		w.sees(p, j, e, copied)
 		w.seesFile(p, j, e)
 		if d, ok := e.Data.(event.UserMessage); ok && !copied {
@@ -102,6 +105,7 @@ func (w *world) checkFacts(p string, es []event.Event, copied bool) {
 func (j *journal) fold(e event.Event, wrong func(invariant, format string, args ...any), now time.Duration) {
 	j.checkModel(e, wrong)
 	j.foldSkills(e)
+	j.foldMail(e, wrong)
 	switch d := e.Data.(type) {
 	case event.PermissionsChanged:
 		j.foldRules(d, now)

@@ -16,6 +16,13 @@ var found = map[string]Program{
 		Resume{Session: newest},
 		Sleep{60 * time.Millisecond},
 		Fork{Session: newest, Back: 3}}},
+	"an agent is stopped while it waits for a decision": {Seed: 0xf4424, With: []string{"team"}, Ops: []Op{
+		Prompt{Name: "p2", Turns: []Turn{
+			{Calls: []Call{{Tool: "TeamCreate", Target: "red"}}},
+			{Calls: []Call{{Tool: "TaskCreate"}}},
+			{Calls: []Call{{Tool: "TaskCreate"}}},
+			{Calls: []Call{{Tool: "Agent", Target: "ann", Turns: []Turn{{Calls: []Call{{Tool: "Agent"}, {Tool: "fence"}}}}}}},
+			{Calls: []Call{{Tool: "TaskStop", Target: "ann"}}}}}}},
 	"an approval counts again after a rewind": {Seed: 4, Ops: []Op{
 		Prompt{Name: "p1", Turns: []Turn{{Calls: []Call{{Tool: "act", Target: "x0"}}}}},
 		Sleep{200 * time.Millisecond},

@@ -184,7 +184,16 @@ type paced struct {
 
 func (m paced) Stream(ctx context.Context, r *llm.Request) iter.Seq2[llm.Delta, error] {
 	time.Sleep(m.w.pause(time.Millisecond, "session", r.Session))
-	return m.Model.Stream(ctx, r)
+	return func(yield func(llm.Delta, error) bool) {
+		for d, err := range m.Model.Stream(ctx, r) {
+			if err != nil && ctx.Err() != nil {
+				_ = m.w.cancelled(ctx, "model", r.Session)
+			}
+			if !yield(d, err) {
+				return
+			}
+		}
+	}
 }
 
 func (m paced) Info() llm.Info { return llm.InfoOf(m.Model) }

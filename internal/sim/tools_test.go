@@ -122,6 +122,7 @@ func (w *world) toolRuns(l *life, r ran) {
 	w.checkTool(r)
 	w.checkServer(r)
 	w.checkSkill(r)
+	w.checkMember(r)
 }
 
 // newAgent makes the agent of a life.

@@ -59,6 +59,7 @@ type world struct {
 	serverSince time.Duration       // when they changed
 	saved       saved               // see checkpoint_test.go
 	filesRoot   string              // the folder of the tools for files; "": there is none
+	team        shared              // see team_store_test.go
 	rivals      []*rival            // other processes of the present life
 	asked       map[string]int      // requests, by prompt
 	served      map[string]int      // answers that the model has given, by prompt and number
@@ -118,6 +119,7 @@ func run(t *testing.T, p Program) (out Outcome) {
 	w := &world{Program: p, t: t, met: map[string]bool{}, found: map[string]bool{}, served: map[string]int{}, asked: map[string]int{}, scripts: map[string][]Turn{}}
 	w.ledger.facts = map[string][]string{}
 	w.facts.init()
+	w.team.init()
 	defer func() {
 		if r := recover(); r != nil {
 			w.wrong("released", "%v", r)
@@ -152,6 +154,7 @@ func (w *world) run() {
 	wrong.close()
 	w.checkJournals()
 	w.checkEnd()
+	w.checkTeam()
 	w.fault.leave()
 }
 
@@ -284,6 +287,9 @@ func (w *world) settle() {
 		name := fmt.Sprint("end", n)
 		w.mu.Lock()
 		w.scripts[name] = nil
+		for name := range w.scripts { // mail can come now
+			w.scripts[name] = nil
+		}
 		w.mu.Unlock()
 		j := w.do(h, "the last prompt", func(ctx context.Context, s *agent.Session) error {
 			res, err := s.Do(ctx, agent.Input{ID: name, Text: prompts + name})

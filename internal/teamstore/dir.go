@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"io/fs"
 	"log/slog"
+	"maps"
 	"path/filepath"
 	"slices"
 	"sync"
@@ -188,10 +189,7 @@ func (d *Dir) Copy(ctx context.Context, from, to string) error {
 // Close closes all files. The Dir can be used again.
 func (d *Dir) Close() error {
 	d.mu.Lock()
-	var spaces []string
-	for space := range d.desks {
-		spaces = append(spaces, space)
-	}
+	spaces := slices.Sorted(maps.Keys(d.desks))
 	d.mu.Unlock()
 	var errs []error
 	for _, space := range spaces {

@@ -4,6 +4,9 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"maps"
+	"slices"
+	"strings"
 	"sync"
 	"time"
 )
@@ -33,6 +36,13 @@ type Leases struct {
 
 // A task is one of a space.
 type task struct{ space, id string }
+
+// sortedTasks returns the tasks in a map in one order.
+func sortedTasks(held map[task]string) []task {
+	return slices.SortedFunc(maps.Keys(held), func(a, b task) int {
+		return cmp.Or(strings.Compare(a.space, b.space), byNumber(a.id, b.id))
+	})
+}
 
 // freeing is how long the tasks of a session that ends may take to be freed.
 const freeing = 5 * time.Second
@@ -120,7 +130,9 @@ func (l *Leases) renew(ctx context.Context, done chan struct{}) {
 			return
 		case <-ticks.C:
 		}
-		for at, owner := range l.mine(done) {
+		held := l.mine(done)
+		for _, at := range sortedTasks(held) {
+			owner := held[at]
 			_, err := l.List.UpdateTask(ctx, at.space, at.id, Change{Status: InProgress, Owner: &owner, Holder: owner, Lease: l.lease()})
 			if errors.Is(err, ErrTaken) || errors.Is(err, ErrNotFound) { // any other error may be gone the next time
 				l.lost(at, owner)
@@ -188,8 +200,8 @@ func (l *Leases) end(which func(task) bool) error {
 	ctx, cancel := context.WithTimeout(context.Background(), freeing)
 	defer cancel()
 	var errs []error
-	for at, owner := range ended {
-		if err := free(ctx, l.List, at.space, at.id, owner); err != nil {
+	for _, at := range sortedTasks(ended) {
+		if err := free(ctx, l.List, at.space, at.id, ended[at]); err != nil {
 			errs = append(errs, err)
 		}
 	}

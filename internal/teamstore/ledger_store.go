@@ -7,6 +7,7 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
+	"maps"
 	"reflect"
 	"slices"
 	"strings"
@@ -415,10 +416,7 @@ func (s *LedgerStore) EndSession(session string) error {
 // Close forgets all spaces. The store can be used again.
 func (s *LedgerStore) Close() error {
 	s.mu.Lock()
-	var spaces []string
-	for space := range s.replicas {
-		spaces = append(spaces, space)
-	}
+	spaces := slices.Sorted(maps.Keys(s.replicas))
 	s.mu.Unlock()
 	for _, space := range spaces {
 		_ = s.EndSession(space)
