@@ -271,6 +271,18 @@ func (w *world) isJournal(p string, r ran) bool {
 	return path.Base(p) == r.session && callKey(root, r.session, "") == callKey(r.root, r.session, "")
 }
 
+// hasResult reports whether a call has its result.
+func (w *world) hasResult(r ran) bool {
+	w.ledger.mu.Lock()
+	defer w.ledger.mu.Unlock()
+	for p, j := range w.facts.of {
+		if w.isJournal(p, r) && j.results[r.call] {
+			return true
+		}
+	}
+	return false
+}
+
 // checkMessages checks that the state of an open session is that of its facts.
 func (w *world) checkMessages(h *handle) {
 	before, err := h.open.Messages(context.Background())

@@ -60,6 +60,12 @@ var found = map[string]Program{
 		ForkCrash{}}},
 	"a server answers with the code of a closed connection": {Seed: 1, Mode: permission.Bypass, With: []string{"mcp"}, Ops: []Op{
 		Prompt{Name: "p1", Turns: []Turn{{Calls: []Call{{Tool: "mcp__far__do", Target: "x!error"}}}}}}},
+	"a server forgets a session while it works on a call": {Seed: 58, Mode: permission.Bypass, With: []string{"mcp"}, Ops: []Op{
+		Prompt{Name: "p1", Turns: []Turn{{Calls: []Call{{Tool: "mcp__far__do", Target: "x!late"}}}}},
+		Sleep{200 * time.Millisecond},
+		FarServer{Close: true},
+		NewSession{},
+		Prompt{Session: 1, Name: "p2", Turns: []Turn{{Calls: []Call{{Tool: "mcp__far__look", Target: "x"}}}}}}},
 	"new notes are gone after a power loss": {Seed: 0x113ea, Disk: "fault", With: []string{"notes"}, Ops: []Op{
 		Kill{Writes: 1},
 		DiskKill{PowerLoss: true},

@@ -104,7 +104,7 @@ func init() { // a table that its own functions use
 			return teamPrompt(g)
 		}},
 		{name: "watch", meets: []string{"watch"}, op: func(g *gen) Op { return Watch{g.IntN(3)} }},
-		{name: "mcp", meets: []string{"mcp call", "mcp misbehaves", "mcp lost", "mcp changes", "mcp switched", "mcp asks", "mcp samples"}, agent: farOf, call: farCall, op: farOp},
+		{name: "mcp", meets: []string{"mcp call", "mcp misbehaves", "mcp lost", "mcp changes", "mcp switched", "mcp asks", "mcp samples", "mcp over HTTP"}, agent: farOf, call: farCall, op: farOp, then: afterFar},
 		{name: "notes", meets: []string{"note proposed", "note decided", "note in a prompt"}, agent: notesOf, call: noteCall, op: noteOp, then: afterNotes},
 	}
 }

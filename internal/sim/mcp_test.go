@@ -3,6 +3,7 @@ package sim
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"log/slog"
@@ -75,7 +76,13 @@ func farOf(w *world, l *life, a *agent.Agent) {
 	w.mu.Unlock()
 	config := mcp.Config{Type: "sdk", Env: map[string]string{"TOKEN": farSecret}, TimeoutMS: 4000, MaxTimeMS: 15_000, StartTimeoutMS: 2000, AlwaysLoad: true,
 		TrustReadOnly: true, Sampling: w.number("far sampling")%8 > 0}
-	all := mcp.New(map[string]mcp.Config{"far": config}, mcp.Options{
+	servers, closer := mcp.New, func() error { return nil }
+	web := w.number("far web")%3 == 0
+	if web {
+		closer, servers = w.farHTTP(l, n)
+		config.Type, config.URL, config.Headers = "", "http://far.test/mcp", map[string]string{"Authorization": "Bearer " + farSecret}
+	}
+	all := servers(map[string]mcp.Config{"far": config}, mcp.Options{
 		Host: func(ctx context.Context, _ string) (mcphost.Conn, error) { return w.farDial(l, n) },
 		Log:  slog.New(farLog{w, l}),
 		Changed: func(st mcp.Status) {
@@ -85,7 +92,7 @@ func farOf(w *world, l *life, a *agent.Agent) {
 			}
 		}})
 	l.closers = append(l.closers, func() error {
-		err := all.Close()
+		err := errors.Join(all.Close(), closer())
 		w.checkFarClosed(l, n, "the servers are closed")
 		return err
 	})
@@ -232,7 +239,7 @@ func (w *world) checkFarClosed(l *life, servers int, why string) {
 	conns := slices.Clone(w.far.conns)
 	w.mu.Unlock()
 	for _, c := range conns {
-		if c.l == l && c.servers == servers && !c.isClosed() {
+		if c.l == l && c.servers == servers && !c.web && !c.isClosed() {
 			w.wrong("released", "a connection to the server is open although %s", why)
 		}
 	}
@@ -297,19 +304,34 @@ func farOp(g *gen) Op {
 	switch g.IntN(6) {
 	case 0, 1:
 		return SwitchFar{g.one(2)}
-	case 2, 3: // a prompt that is all about the server
-		g.prompts++
-		p := Prompt{Session: g.IntN(3), Name: fmt.Sprint("p", g.prompts)}
-		for range 1 + g.IntN(3) {
-			p.Turns = append(p.Turns, Turn{Calls: []Call{farCall(g, 0)}})
-		}
-		return p
+	case 2, 3:
+		return farPrompt(g)
 	}
 	o := FarServer{List: pick(g, 0, 0, 0, 1, 1, 2, 3, 3, 4, 5, 6), Announce: !g.one(3), Close: g.one(3)}
 	if o.Close && g.one(2) {
 		o.Begin, o.Fails = pick(g, "silent", "error", "close", "torn", "other", "silentlist"), 1+g.IntN(4)
 	}
 	return o
+}
+
+// farPrompt is a prompt that is all about the server.
+func farPrompt(g *gen) Op {
+	g.prompts++
+	p := Prompt{Session: g.IntN(3), Name: fmt.Sprint("p", g.prompts)}
+	for range 1 + g.IntN(3) {
+		c := farCall(g, 0)
+		if g.one(2) {
+			c = Call{Tool: "mcp__far__look", Target: "x!" + pick(g, "ask", "sample", "late")}
+		}
+		p.Turns = append(p.Turns, Turn{Calls: []Call{c}})
+	}
+	return p
+}
+
+// afterFar lets the server forget or end its connections while it works for one session, before
+// another one calls it.
+func afterFar(g *gen) []Op {
+	return []Op{NewSession{}, farPrompt(g), g.sleep(), FarServer{Close: true}, farPrompt(g)}
 }
 
 func farCall(g *gen, _ int) Call {
@@ -330,6 +352,9 @@ type farConn struct {
 	closed     chan struct{}
 	closing    sync.Once
 	undo       func() bool
+	session    *farConn // that a request over HTTP belongs to
+	web        bool     // it is a session over HTTP
+	silent     bool     // it leaves a request over HTTP without an answer
 
 	mu      sync.Mutex
 	asked   int
@@ -578,6 +603,9 @@ func (c *farConn) call(m farMessage) {
 		spec = tool.Spec{Name: "far"}
 	}
 	w.meet("mcp call")
+	if c.session != nil {
+		w.meet("mcp over HTTP")
+	}
 	w.toolRuns(c.l, ran{session: call.Session, root: call.Root, call: call.ID, tool: spec, in: in.work, mode: call.Mode, at: at, life: c.l.n})
 	text := "did " + in.Tag + " with " + secret
 	answer := func() { c.reply(m.ID, "result", farText(text)) }
@@ -596,6 +624,7 @@ func (c *farConn) call(m farMessage) {
 	case "textid":
 		c.reply(json.RawMessage(`"`+string(m.ID)+`"`), "result", farText("of nobody"))
 	case "never":
+		c.silent = true
 		return
 	case "torn":
 		c.send(`{"jsonrpc":"2.0","id":` + string(m.ID) + `,"result":{"content":[{"type":"te`)
@@ -659,12 +688,16 @@ func farText(text string) any {
 
 // ask puts a request to the program, and waits for the answer.
 func (c *farConn) ask(method string, params any) (m farMessage, ok bool) {
-	c.mu.Lock()
-	c.asked++
-	id := fmt.Sprintf(`"ask%d"`, c.asked)
+	to := c
+	if c.session != nil {
+		to = c.session
+	}
+	to.mu.Lock()
+	to.asked++
+	id := fmt.Sprintf(`"ask%d"`, to.asked)
 	answer := make(chan farMessage, 1)
-	c.waiting[id] = answer
-	c.mu.Unlock()
+	to.waiting[id] = answer
+	to.mu.Unlock()
 	data, _ := json.Marshal(params)
 	c.send(fmt.Sprintf(`{"jsonrpc":"2.0","id":%s,"method":%q,"params":%s}`, id, method, data))
 	select {

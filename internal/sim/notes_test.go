@@ -47,6 +47,7 @@ type notes struct {
 	accepted map[string]bool   // the ids and texts that a person has accepted
 	trusted  map[string]bool   // contents of files that were accepted on this machine
 	told     map[string]bool   // what sessions were told
+	toldTo   map[string]bool   // with the path of the session
 }
 
 // notesTop is the folder of the notes. Its name is the same in all runs of a process.
@@ -76,7 +77,8 @@ func (w *world) noteStore() *memory.Store {
 	n := &w.notes
 	first := n.acked == nil
 	if first {
-		n.acked, n.trying, n.accepted, n.trusted, n.told = map[string]string{}, map[string]bool{}, map[string]bool{}, map[string]bool{}, map[string]bool{}
+		n.acked, n.trying, n.accepted, n.trusted = map[string]string{}, map[string]bool{}, map[string]bool{}, map[string]bool{}
+		n.told, n.toldTo = map[string]bool{}, map[string]bool{}
 	}
 	root := n.root
 	switch {
@@ -156,7 +158,7 @@ func (t noteTool) Run(ctx context.Context, call tool.Call) (res *tool.Result, er
 		return nil, errDead
 	}
 	traits := toolrun.Classify(t.Tool, call)
-	if mode := call.Mode; !traits.ReadOnly && (mode == permission.Plan || mode == permission.DontAsk) {
+	if mode := call.Mode; !traits.ReadOnly && (mode == permission.Plan || mode == permission.DontAsk && !w.modesChange()) {
 		w.wrong("permission", "%s/%s changes the notes in mode %s", call.Session, call.ID, mode)
 	}
 	id := ""
@@ -313,6 +315,10 @@ func (w *world) checkNoteFact(p string, d event.UserMessage) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.notes.told[text] = true
+	if w.notes.toldTo[p+"\n"+text] { // the fact is read again after a crash
+		return
+	}
+	w.notes.toldTo[p+"\n"+text] = true
 	if strings.Contains(text, noteDigits) || strings.Contains(text, noteSteer) {
 		w.violated = append(w.violated, Violation{"secrets", fmt.Sprintf("%s is told %q", p, text)})
 	}

@@ -311,8 +311,12 @@ func (w *world) expiring(d permission.Decision, key string) permission.Decision 
 	return d
 }
 
-// checkExpiry checks that a call with an approval that has ended does not run.
+// checkExpiry checks that a call with an approval that has ended does not run. A background agent may
+// continue.
 func (w *world) checkExpiry(r ran, until time.Time) {
+	if r.delegates && w.hasResult(r) {
+		return
+	}
 	const slack = 5 * time.Millisecond // between the last look at the clock and the tool
 	over := w.began.Add(r.at).Sub(until)
 	if !until.IsZero() && over > slack && !w.startedInOriginal(r) {
