@@ -98,6 +98,7 @@ func farOf(w *world, l *life, a *agent.Agent) {
 	})
 	if l.far == nil { // else it is another process
 		l.far, l.farNumber = all, n
+		_, _ = all.Tools(l.ctx) // no prompt of the life waits for the server to begin: see calm
 	}
 	a.Toolsets = append(a.Toolsets, &farSet{Servers: all, w: w, l: l, n: n})
 	a.Permissions.Deny = append(a.Permissions.Deny, "mcp__far__denied")
@@ -142,9 +143,11 @@ type farSet struct {
 }
 
 func (s *farSet) Tools(ctx context.Context) ([]tool.Tool, error) {
-	asked := s.asked.Add(1)
+	asked, began := s.asked.Add(1), time.Now()
 	tools, err := s.Servers.Tools(ctx)
-	time.Sleep(s.w.pause(time.Millisecond, "far tools", s.n, asked)) // more than one may wait for the server
+	if time.Now().After(began) { // others may have waited for the server as well
+		time.Sleep(s.w.pause(time.Millisecond, "far tools", s.n, asked))
+	}
 	for i, t := range tools {
 		tools[i] = farTool{t, s.w, s.l}
 	}
