@@ -3,6 +3,7 @@ package serve
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"net/url"
 	"regexp"
@@ -99,6 +100,25 @@ func TestKeepRule(t *testing.T) {
 	if !strings.Contains(end[len(end)-1].data, `"completed"`) {
 		t.Error("the second call was asked about")
 	}
+}
+
+// A rule that the host does not permit is not kept, and the call is not allowed with it.
+func TestKeepNothingTheHostRefuses(t *testing.T) {
+	s := newSite(t, agent.Agent{Tools: []tool.Tool{writeTool()}, AllowRuleGrant: func(permission.Rule) error { return errors.New("the host permits no such rule") },
+		Model: llmtest.Script(llmtest.Call(llmtest.Use("", "write", map[string]string{"file_path": "a"})), llmtest.Say("end"))})
+	s.do("POST", "/v1/sessions", `{"session":"chat","text":"go"}`, 201, nil)
+	r := s.open("chat", 0)
+	defer r.close()
+	r.until(t, func(got received) bool { return strings.Contains(got.data, "permission_request") })
+	var open questionList
+	s.do("GET", "/v1/sessions/chat/pending", "", 200, &open)
+	at := "/v1/sessions/chat/calls/" + open.Questions[0].Call + "/decision"
+	s.fails("POST", at, `{"behavior":"allow","keep":["write"]}`, 403, "rule_not_permitted")
+	if s.do("GET", "/v1/sessions/chat/pending", "", 200, &open); len(open.Questions) != 1 {
+		t.Errorf("the question was answered: %+v", open)
+	}
+	s.do("POST", at, `{"behavior":"allow"}`, 200, nil)
+	r.until(t, isType("run_end"))
 }
 
 // A page shows the newest items, and older ones in pieces that do not overlap.

@@ -79,6 +79,7 @@ func all() []area {
 		{"Processes and the sandbox", machine},
 		{"Models, servers and hosts", peers},
 		{"Serving sessions", server},
+		{"Pages, browsers and links", browsers},
 		{"Many machines", many},
 		{"Memory, evaluations and replays", learned},
 		{"Skills that improve, and suggestions", improved},
