@@ -33,7 +33,7 @@ func (w *world) checkBudget(name string) {
 	}
 	for _, o := range w.Ops {
 		switch o := o.(type) {
-		case Fork, ForkCrash, Rewind, SetBudget, Compact:
+		case Fork, ForkCrash, Rewind, RewindFiles, SetBudget, Compact:
 			return
 		case DiskKill:
 			if o.PowerLoss {

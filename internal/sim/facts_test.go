@@ -21,21 +21,22 @@ type facts struct{ of map[string]*journal }
 
 // A journal is what the facts of a session say, on the path to the last one.
 type journal struct {
-	all     []event.Event
-	copied  int               // how many of them came with a fork
-	calls   []string          // of the model
-	names   map[string]string // of the tools that are called
-	results map[string]bool
-	starts  map[string]int           // the life in which a call was started; 0: in the session that this one was forked from
-	judged  map[string]time.Duration // when a call was judged
-	prompts map[string]bool
-	ended   event.EndReason
-	mode    permission.Mode               // "": not known
-	since   time.Duration                 // when the mode became so
-	rules   map[string]ruling             // that were added, by their word
-	skills  []skillscope.Scope            // in force
-	within  map[string][]skillscope.Scope // those in force when a call was started
-	mail    []string                      // that has come
+	all      []event.Event
+	copied   int               // how many of them came with a fork
+	calls    []string          // of the model
+	names    map[string]string // of the tools that are called
+	results  map[string]bool
+	starts   map[string]int           // the life in which a call was started; 0: in the session that this one was forked from
+	judged   map[string]time.Duration // when a call was judged
+	prompts  map[string]bool
+	ended    event.EndReason
+	mode     permission.Mode               // "": not known
+	since    time.Duration                 // when the mode became so
+	rules    map[string]ruling             // that were added, by their word
+	skills   []skillscope.Scope            // in force
+	within   map[string][]skillscope.Scope // those in force when a call was started
+	ofSkills map[string]bool               // the models of skills that have begun since the prompt
+	mail     []string                      // that has come
 
 	model     string // that is called next
 	fallbacks []string
@@ -47,7 +48,7 @@ func (f *facts) init() { f.of = map[string]*journal{} }
 func (j *journal) clear() {
 	j.calls, j.ended, j.mode = nil, "", ""
 	j.model, j.fallbacks, j.failed, j.rules = "", nil, false, map[string]ruling{}
-	j.skills, j.within = nil, map[string][]skillscope.Scope{}
+	j.skills, j.within, j.ofSkills = nil, map[string][]skillscope.Scope{}, map[string]bool{}
 	j.mail = nil
 	j.results, j.prompts, j.judged = map[string]bool{}, map[string]bool{}, map[string]time.Duration{}
 }

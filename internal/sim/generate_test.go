@@ -149,7 +149,7 @@ func generate(seed uint64) Program {
 		}
 	}
 	p.Ops = append(p.Ops, g.prompt(), g.sleep())
-	for range 2 + g.IntN(12) {
+	for range 2 + g.IntN(24) {
 		p.Ops = append(append(p.Ops, g.op()...), g.sleep())
 	}
 	return p

@@ -14,7 +14,6 @@ import (
 	"github.com/openagent-go/agent/event"
 	"github.com/openagent-go/agent/hook"
 	"github.com/openagent-go/agent/internal/fact"
-	"github.com/openagent-go/agent/internal/skillscope"
 	"github.com/openagent-go/agent/llm"
 	"github.com/openagent-go/agent/permission"
 	"github.com/openagent-go/agent/tool"
@@ -121,8 +120,7 @@ func (j *journal) checkModel(e event.Event, wrong func(invariant, format string,
 	case event.ModelFailed:
 		j.failed = true
 	case fact.ModelStart:
-		ofSkill := slices.ContainsFunc(j.skills, func(s skillscope.Scope) bool { return s.Model == d.Model })
-		if d.Model != j.model && !ofSkill && !(j.failed && slices.Contains(j.fallbacks, d.Model)) {
+		if d.Model != j.model && !j.ofSkills[d.Model] && !(j.failed && slices.Contains(j.fallbacks, d.Model)) {
 			wrong("settings", "fact %d starts model %s, the session has %s and falls back to %q", e.Seq, d.Model, j.model, j.fallbacks)
 		}
 	}

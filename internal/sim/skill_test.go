@@ -46,16 +46,23 @@ func (j *journal) foldSkills(e event.Event) {
 		}
 		if b := d.Result.Patch.Begin; b != nil {
 			j.skills = append(slices.Clip(j.skills), *b)
+			j.ofSkills[b.Model] = true
 		}
 	case event.ToolStart:
 		if _, again := j.within[d.Call]; !again {
 			j.within[d.Call] = j.skills
 		}
-	case event.UserMessage, fact.Delivered:
+	case event.UserMessage:
+		j.skills = nil
+		if d.Delivery == fact.AsPrompt { // the report of an agent ends no skill
+			clear(j.ofSkills)
+		}
+	case fact.Delivered:
 		j.skills = nil
 	case event.RunEnd:
 		if d.Reason != event.Suspended {
 			j.skills = nil
+			clear(j.ofSkills)
 		}
 	}
 }
