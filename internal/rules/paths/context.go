@@ -159,7 +159,7 @@ func (g *Context) DeniedBy(pattern *Pattern, p string) bool {
 	from := g.starts()
 	known := g.known(p)
 	for i, segs := range known.folded(p) {
-		if !pattern.MayBeOn(known.either(p)[i]) {
+		if drives && !pattern.MayBeOn(known.either(p)[i]) {
 			continue
 		}
 		for _, base := range from {
