@@ -180,6 +180,8 @@ func (w *world) lookAgain() {
 // rebuild notes what a crash has left of a session. The ledger's mutex is held.
 func (w *world) rebuild(p string, es []event.Event) {
 	w.trace("a crash leaves %d facts of %s", len(es), path.Base(p))
+	w.facts.seen = len(w.ledger.facts[p])
+	defer func() { w.facts.seen = 0 }()
 	delete(w.facts.of, p)
 	delete(w.ledger.facts, p)
 	begun := w.fault.begun[p]

@@ -17,7 +17,10 @@ import (
 )
 
 // facts is what the journals say so far, by the path of the session.
-type facts struct{ of map[string]*journal }
+type facts struct {
+	of   map[string]*journal
+	seen int // facts of the session that are read again after a crash
+}
 
 // A journal is what the facts of a session say, on the path to the last one.
 type journal struct {
@@ -82,7 +85,9 @@ func (w *world) checkFacts(p string, es []event.Event, copied bool) {
 					j.starts[d.Call] = lives[d.Call]
 				}
 			}
-			w.forget(p, j)
+			if int(e.Seq) > w.facts.seen {
+				w.forget(p, j)
+			}
 			continue
 		}
 		j.fold(e, func(invariant, format string, args ...any) {

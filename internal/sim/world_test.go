@@ -346,7 +346,7 @@ var expected = []error{agent.ErrLimit, agent.ErrModel, agent.ErrInterrupted, age
 
 // expect checks that an error is one that the documentation promises.
 func (w *world) expect(err error, what string, more ...error) {
-	if err == nil || w.life.dead.Load() && errors.Is(err, faultdisk.ErrDead) { // nobody sees the errors of a dead program
+	if err == nil || w.life.dead.Load() && (errors.Is(err, faultdisk.ErrDead) || errors.Is(err, errDead)) { // nobody sees the errors of a dead program
 		return
 	}
 	for _, e := range slices.Concat(expected, more, w.fault.errors.expected()) {
