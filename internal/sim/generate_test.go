@@ -97,12 +97,7 @@ func init() { // a table that its own functions use
 		}},
 		{name: "quiz", meets: []string{"question of a tool"}, agent: func(w *world, l *life, a *agent.Agent) { w.quiz(l, a) },
 			call: func(g *gen, depth int) Call { return Call{Tool: "quiz", Target: "x"} }},
-		{name: "team", meets: []string{"team", "member woken", "mail", "mail to all", "mail bounces", "shutdown", "task claimed", "task taken"}, agent: teamwork, call: teamCall, op: func(g *gen) Op {
-			if g.one(6) {
-				return StopAgents{}
-			}
-			return teamPrompt(g)
-		}},
+		{name: "team", meets: []string{"team", "member woken", "mail", "mail to all", "mail bounces", "shutdown", "task claimed", "task taken"}, agent: teamwork, call: teamCall, op: teamPrompt, then: afterTeam},
 		{name: "watch", meets: []string{"watch"}, op: func(g *gen) Op { return Watch{g.IntN(3)} }},
 		{name: "mcp", meets: []string{"mcp call", "mcp misbehaves", "mcp lost", "mcp changes", "mcp switched", "mcp asks", "mcp samples", "mcp over HTTP"}, agent: farOf, call: farCall, op: farOp, then: afterFar},
 		{name: "notes", meets: []string{"note proposed", "note decided", "note in a prompt"}, agent: notesOf, call: noteCall, op: noteOp, then: afterNotes},

@@ -117,7 +117,12 @@ func memberTurns(g *gen, depth int) (turns []Turn) {
 func teamPrompt(g *gen) Op {
 	g.prompts++
 	member := func(name string) Turn {
-		return Turn{Calls: []Call{{Tool: "Agent", Target: name, Turns: append(memberTurns(g, 1), memberTurns(g, 1)...)}}}
+		c := Call{Tool: "Agent", Target: name}
+		if !g.one(3) { // two claim one task
+			c.Turns = []Turn{{Calls: []Call{{Tool: "TaskUpdate", Target: "1:in_progress"}}}}
+		}
+		c.Turns = append(append(c.Turns, memberTurns(g, 1)...), memberTurns(g, 1)...)
+		return Turn{Calls: []Call{c}}
 	}
 	p := Prompt{Session: g.IntN(3), Name: fmt.Sprint("p", g.prompts), Turns: []Turn{{Calls: []Call{{Tool: "TeamCreate", Target: "red"}}}}}
 	for range 1 + g.IntN(2) {
@@ -127,8 +132,16 @@ func teamPrompt(g *gen) Op {
 	for range 1 + g.IntN(2) {
 		p.Turns = append(p.Turns, Turn{Calls: []Call{teamCall(g, 0)}})
 	}
+	c := Call{Tool: "SendMessage", Target: "*", Turns: memberTurns(g, 1)}
+	if g.one(2) {
+		c.Target, c.Turns = "ann:shutdown_request", []Turn{{Calls: []Call{{Tool: "SendMessage", Target: "main:shutdown_response"}}}}
+	}
+	p.Turns = append(p.Turns, Turn{Calls: []Call{c}})
 	return p
 }
+
+// afterTeam is what often follows a prompt for a team.
+func afterTeam(g *gen) []Op { return []Op{g.sleep(), StopAgents{}, g.sleep(), teamPrompt(g)} }
 
 // mailText finds the last words of messages in a text, which no other message has.
 var mailText = regexp.MustCompile(`\nmessage (\d+)\n</message>`)
