@@ -248,7 +248,7 @@ var learned = []Guard{
 		Edits: off("memory/review.go",
 			"		if record.lines[n] == nil {",
 			"		if n < 0 {"),
-		Tests: in("memory", "TestForgedQuotes", "TestReview"),
+		Tests: in("memory", "TestForgedQuotes"),
 	},
 	{
 		Name:     "number of proposals of a review",
