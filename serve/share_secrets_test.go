@@ -2,6 +2,7 @@ package serve
 
 import (
 	"encoding/json"
+	"path/filepath"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -82,4 +83,20 @@ func TestShareRestartsAnswers(t *testing.T) {
 	shows("")
 	f.piece(event.TextDelta{Key: "k", Text: "c new-secret-value ", Restart: true})
 	shows("c *** ")
+}
+
+// A share shows neither the server's token, which looks like a word, nor where the user's files are.
+func TestSharesHideTheServer(t *testing.T) {
+	home := filepath.Join(t.TempDir(), "home-of-a-user")
+	t.Setenv("HOME", home)
+	t.Setenv("USERPROFILE", home)
+	s := &Server{Token: strings.Repeat("correct horse battery ", 3), Shares: &Shares{}}
+	rules, err := s.shareRules()
+	if err != nil {
+		t.Fatal(err)
+	}
+	shown := rules.Text("log in with " + s.Token + " and read " + filepath.Join(home, "notes.txt"))
+	if strings.Contains(shown, "horse") || strings.Contains(shown, "home-of-a-user") || !strings.Contains(shown, "log in with") || !strings.Contains(shown, "notes.txt") {
+		t.Errorf("shown: %s", shown)
+	}
 }

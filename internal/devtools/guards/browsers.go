@@ -207,7 +207,7 @@ var browsers = []Guard{
 		Prevents: "A link shows another session, which has got the id of one that was deleted.",
 		Edits: off("serve/share_feed.go",
 			"	if err != nil || !began.Equal(r.scope.Began) {",
-			"	if err != nil {"),
+			"	if err != nil || began.IsZero() {"),
 		Tests: in("serve", "TestShareScope"),
 	},
 	{
@@ -225,5 +225,21 @@ var browsers = []Guard{
 			"		secrets = append(secrets, s.Shares.Secrets()...)",
 			"		_ = s.Shares.Secrets()"),
 		Tests: in("serve", "TestSharesShowNoSecrets"),
+	},
+	{
+		Name:     "the server's token in shares",
+		Prevents: "A share shows the token of the server.",
+		Edits: off("serve/share.go",
+			"		secrets = append(secrets, s.Token)",
+			"		_ = s.Token"),
+		Tests: in("serve", "TestSharesHideTheServer"),
+	},
+	{
+		Name:     "the home folder in shares",
+		Prevents: "A share shows the path of the home folder.",
+		Edits: off("serve/share.go",
+			"	o.Home, _ = os.UserHomeDir()\n",
+			""),
+		Tests: in("serve", "TestSharesHideTheServer"),
 	},
 }
