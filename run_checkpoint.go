@@ -36,7 +36,8 @@ var ErrNoCheckpoint = errors.New("the files were not kept")
 // not saved. This happens in a prompt without checkpoints, and in the middle of a prompt,
 // because files are saved before its first change. A call that was running at the fact, and an
 // agent in the background, may have changed files after it. What such an agent did until the
-// next checkpoint stays.
+// next checkpoint stays. A call or an agent that waits for a decision changes nothing until it
+// continues.
 func (s *Session) CheckpointBefore(ctx context.Context, seq int64) (id string, err error) {
 	if err := s.lockIdle(ctx); err != nil {
 		return "", err
@@ -52,16 +53,18 @@ func (s *Session) CheckpointBefore(ctx context.Context, seq int64) (id string, e
 func (s *Session) checkpointBefore(ctx context.Context, seq int64) (id string, err error) {
 	keeps, kept := false, false   // whether the prompt has checkpoints, and has taken one
 	changing := map[string]bool{} // calls of the prompt that may change files
-	var at working                // at the fact seq
+	// What was running at the fact seq.
+	at := working{calls: map[string]bool{}, paused: map[string]bool{}, agents: map[string]int64{}, waits: map[string]bool{}}
 	missing := func(why string) error { return fmt.Errorf("agent: %w: %s", ErrNoCheckpoint, why) }
 	for e, err := range s.store().Read(ctx, s.ID, 0) {
 		if err != nil {
 			return "", fmt.Errorf("agent: reading session %s: %w", s.ID, err)
 		}
-		if e.Seq <= seq {
-			at.apply(e.Data, changing)
-		} else if at.continues(e.Data) {
+		if at.next(e.Data); e.Seq > seq && len(at.calls) > 0 {
 			return "", missing(fmt.Sprintf("a call was running at fact %d and may have changed files after it", seq))
+		}
+		if at.end(e, e.Seq <= seq); e.Seq <= seq {
+			at.begin(e, changing)
 		}
 		switch f := e.Data.(type) {
 		case fact.Configured:
@@ -92,7 +95,7 @@ func (s *Session) checkpointBefore(ctx context.Context, seq int64) (id string, e
 			}
 		}
 	}
-	if len(at.agents) > 0 || at.continues(nil) {
+	if at.next(nil); len(at.calls) > 0 || len(at.agents) > len(at.waits) {
 		return "", missing(fmt.Sprintf("a call or an agent was running at fact %d and may have changed files after it", seq))
 	}
 	return "", nil
@@ -100,36 +103,73 @@ func (s *Session) checkpointBefore(ctx context.Context, seq int64) (id string, e
 
 // working holds what may change files without a fact that says so first: the calls that have
 // started and have no result, those of a run that is suspended, and agents in the background.
-type working struct{ calls, paused, agents map[string]bool }
+type working struct {
+	calls, paused map[string]bool
+	agents        map[string]int64 // by key, with the number of the fact with which they started
+	waits         map[string]bool  // those of them that wait for a decision
+	resumed       bool             // by the last fact
+}
 
-func (w *working) apply(d event.Data, changing map[string]bool) {
-	if w.calls == nil {
-		w.calls, w.paused, w.agents = map[string]bool{}, map[string]bool{}, map[string]bool{}
+// next lets what has waited continue if the last fact has resumed the run, unless the run is only
+// closed, because a new prompt follows. nil: there is no next fact.
+func (w *working) next(d event.Data) {
+	if stop, ok := d.(fact.Stopped); w.resumed && (!ok || stop.Message != fact.Superseded) {
+		w.calls, w.paused = w.paused, w.calls
+		clear(w.paused)
+		clear(w.waits)
 	}
-	switch f := d.(type) {
+	w.resumed = false
+}
+
+// end takes in what ends or pauses with a fact. An agent at work that ends after the fact has worked
+// until then.
+func (w *working) end(e event.Event, before bool) {
+	switch f := e.Data.(type) {
+	case event.ToolResult:
+		delete(w.calls, f.Call)
+		delete(w.paused, f.Call)
+	case event.AgentEnd:
+		if before || w.waits[f.Key] {
+			w.endAgent(f.Key)
+		}
+	case event.Resumed:
+		clear(w.calls) // if one was running, the program has died
+		w.resumed = true
+	case event.RunEnd:
+		w.calls, w.paused = w.paused, w.calls
+		clear(w.calls)
+	case event.Rewound:
+		clear(w.calls)
+		clear(w.paused)
+		for key, start := range w.agents {
+			if w.waits[key] && start > e.Prev { // nobody can answer it
+				w.endAgent(key)
+			}
+		}
+	}
+}
+
+func (w *working) endAgent(key string) {
+	delete(w.agents, key)
+	delete(w.waits, key)
+}
+
+// begin takes in what begins with a fact.
+func (w *working) begin(e event.Event, changing map[string]bool) {
+	switch f := e.Data.(type) {
 	case event.ToolStart:
 		if changing[f.Call] {
 			w.calls[f.Call] = true
 		}
-	case event.ToolResult:
-		delete(w.calls, f.Call)
 	case event.AgentStart:
 		if f.Background {
-			w.agents[f.Session] = true
+			w.agents[f.Key] = e.Seq
 		}
-	case event.AgentEnd:
-		delete(w.agents, f.Session)
-	case event.Resumed:
-		w.calls, w.paused = w.paused, map[string]bool{}
-	case event.RunEnd:
-		w.calls, w.paused = map[string]bool{}, w.calls
+	case fact.AgentSuspended:
+		if w.agents[f.Key] > 0 {
+			w.waits[f.Key] = true
+		}
 	}
-}
-
-// continues reports whether the work goes on with the next fact; nil: there is none.
-func (w *working) continues(next event.Data) bool {
-	_, resumed := next.(event.Resumed)
-	return len(w.calls) > 0 || resumed && len(w.paused) > 0
 }
 
 func changes(c tool.Traits) bool { return !c.ReadOnly && !c.Internal }
