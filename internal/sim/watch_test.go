@@ -3,6 +3,7 @@ package sim
 import (
 	"context"
 	"encoding/json"
+	"slices"
 
 	"github.com/openagent-go/agent/event"
 )
@@ -48,7 +49,11 @@ func (w *world) checkWatchers() {
 		x.cancel()
 		<-x.done
 		w.ledger.mu.Lock()
-		known := w.ledger.facts[x.path]
+		known := slices.Clone(w.ledger.facts[x.path])
+		for _, e := range w.fault.tried[x.path] { // written, and then the sync failed or the program died
+			text, _ := json.Marshal(e)
+			known = append(known, string(text))
+		}
 		w.ledger.mu.Unlock()
 		for i, e := range x.seen {
 			text, err := json.Marshal(e)
