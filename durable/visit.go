@@ -38,7 +38,7 @@ type visit struct {
 	modeKept bool // a mode is kept that no run has recorded yet
 
 	mu      sync.Mutex
-	prompt  string // id of the prompt whose run is at work; "" if it is not known yet
+	prompt  string // id of the prompt or compaction whose run is at work; "" if it is not known yet
 	stopped bool   // the work was cancelled
 }
 
@@ -584,7 +584,7 @@ func (v *visit) tell(ctx context.Context, l letter) (later bool, err error) {
 	return errors.Is(err, agent.ErrNoQuestion) || errors.Is(err, agent.ErrNotRunning), err
 }
 
-// running returns the id of the prompt whose run is at work.
+// running returns the id of the prompt, or of the compaction, whose run is at work.
 func (v *visit) running(ctx context.Context) (string, error) {
 	v.mu.Lock()
 	id := v.prompt
@@ -592,12 +592,22 @@ func (v *visit) running(ctx context.Context) (string, error) {
 	if id != "" {
 		return id, nil
 	}
+	begins := false
 	for e, err := range v.worker.Backend.Store("", nil).Read(ctx, v.id, 0) { // a resumed run
 		if err != nil {
 			return "", err
 		}
-		if m, ok := e.Data.(event.UserMessage); ok && m.Delivery == fact.AsPrompt {
-			id = m.ID
+		switch f := e.Data.(type) {
+		case fact.Configured:
+			begins = true
+		case event.UserMessage:
+			if f.Delivery == fact.AsPrompt {
+				id, begins = f.ID, false
+			}
+		case fact.CompactionRequested: // in the middle of a run it begins none
+			if begins {
+				id, begins = f.ID, false
+			}
 		}
 	}
 	v.setPrompt(id)

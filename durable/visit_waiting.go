@@ -138,7 +138,7 @@ func (v *visit) carriedOut(ctx context.Context, c Command) (done bool, err error
 	for agent, own, below := strings.Cut(call, "/"); below; agent, own, below = strings.Cut(call, "/") {
 		store, id, call = session.Under(store, id), agent, own
 	}
-	mine := false             // the run of the prompt
+	mine := false             // the run of the prompt or compaction
 	otherwise := false        // another decision is on record
 	var asked []tool.Question // by the tool of the call
 	for e, err := range store.Read(ctx, id, 0) {
@@ -166,6 +166,9 @@ func (v *visit) carriedOut(ctx context.Context, c Command) (done bool, err error
 		case event.UserMessage:
 			i, ok := c.(Interrupt)
 			mine = mine || ok && f.ID == i.Prompt && i.Prompt != ""
+		case fact.CompactionRequested:
+			i, ok := c.(Interrupt)
+			mine = mine || ok && f.ID == i.Prompt
 		case event.RunEnd:
 			done = done || mine && f.Reason == event.Interrupted
 			mine = mine && f.Reason == event.Suspended

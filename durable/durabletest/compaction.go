@@ -99,6 +99,44 @@ func interruptedCompaction(s *suite) {
 	}
 }
 
+// interruptedResumedCompaction interrupts a compaction that another worker has begun. An interrupt of the
+// prompt before it changes nothing.
+func interruptedResumedCompaction(s *suite) {
+	calls := s.slowSummaries()
+	w := s.worker(nil)
+	p := s.send("s", "", durable.Prompt{Text: "do it"})
+	s.wait("s", p)
+	s.send("s", "c", durable.Compact{})
+	s.until("the summary", func() bool { return calls.Load() == 1 })
+	w.drain()
+	<-w.done
+	w = s.worker(nil)
+	s.until("the second summary", func() bool { return calls.Load() == 2 })
+	s.send("s", "of the prompt", durable.Interrupt{Prompt: p})
+	s.send("s", "i", durable.Interrupt{Prompt: "c"})
+	if err := s.settled("i"); err != nil {
+		s.Errorf("the interrupt: %v", err)
+	}
+	if err := s.settled("c"); !errors.Is(err, durable.ErrRejected) || !strings.Contains(err.Error(), "interrupted") {
+		s.Errorf("the compaction that was interrupted: %v", err)
+	}
+	if err := s.settled("of the prompt"); !errors.Is(err, durable.ErrRejected) {
+		s.Errorf("the interrupt of a run that is over: %v", err)
+	}
+	for _, e := range s.facts("s") {
+		if _, ok := e.Data.(event.Compacted); ok {
+			s.Error("the conversation was compacted")
+		}
+	}
+	w.drain()
+	<-w.done
+	s.send("s", "again", durable.Interrupt{Prompt: "c"}) // as if the worker had died before it settled it
+	s.worker(nil)
+	if err := s.settled("again"); err != nil {
+		s.Errorf("the interrupt that was carried out before: %v", err)
+	}
+}
+
 // slowSummaries lets a summary take the time of two beats. It returns how many were asked for.
 func (s *suite) slowSummaries() *atomic.Int64 {
 	var calls atomic.Int64

@@ -58,6 +58,7 @@ func Run(t *testing.T, virtual bool, open func(t *testing.T) Pair) {
 		"compacted":              compacted,
 		"drained compaction":     drainedCompaction,
 		"interrupted compaction": interruptedCompaction,
+		"resumed compaction":     interruptedResumedCompaction,
 		"rejected late":          rejectedLate,
 		"flapping place":         flapping,
 		"deadly tool":            deadly,
