@@ -88,8 +88,8 @@ func (c *authTransport) send(r *http.Request, token string) (*http.Response, err
 		end()
 		return nil, err
 	}
-	if resp.StatusCode == http.StatusNotFound {
-		refused()
+	if resp.StatusCode == http.StatusNotFound || resp.StatusCode == http.StatusUnauthorized {
+		refused() // it has not looked at the call
 	}
 	b := &body{ReadCloser: resp.Body, end: end}
 	kind, _, _ := mime.ParseMediaType(resp.Header.Get("Content-Type"))

@@ -67,7 +67,7 @@ type watch struct {
 }
 
 // markSent notes that the server may see the call of a context from now on. refused takes that
-// back, once the server has said that it knows no such session.
+// back, once the server has said that it knows no such session, or not the token.
 func markSent(ctx context.Context) (refused func()) {
 	w, ok := ctx.Value(watchKey{}).(*watch)
 	if !ok {
