@@ -68,6 +68,7 @@ func TestDrives(t *testing.T) {
 		"cat 'secret folder/key'", "cat '" + dir + `\secret folder\key'`, "cat '" + unix + "/secret folder/key'", "cat '/cygdrive" + unix + "/secret folder/key'",
 		"cat 'SECRET FOLDER/KEY. .'", "cat 'secret folder/key::$DATA'", "cat " + unix + "/secret*/key", "cat " + slashed + "/secret*/k*", "cd " + unix + " && cat secret*/key", "cat secret*/new",
 		"cat " + unix + "/secret?folder/new*",
+		"cat '/proc/cygdrive" + unix + "/secret folder/key'", "cat '/proc/self/root" + unix + "/secret folder/key'", "cat '//" + unix + "/secret folder/key'", "cat '/x/.." + unix + "/secret folder/key'",
 	} {
 		if got := commands(deny("Read(/secret folder/**)"), line); got != Denied {
 			t.Errorf("%s: %s, want denied", line, got)

@@ -61,7 +61,7 @@ func join(dir, target string) string {
 		return paths.Home() + target[1:]
 	case strings.HasPrefix(target, "/"), filepath.IsAbs(target):
 		if strings.Contains(target, "/proc/") {
-			return ofProcess(dir, target)
+			target = ofProcess(dir, target)
 		}
 		return paths.FromShell(target)
 	case paths.OnDrive(target):

@@ -2,6 +2,7 @@ package paths
 
 import (
 	"runtime"
+	"slices"
 	"strings"
 )
 
@@ -141,16 +142,38 @@ func Rooted(path string) string {
 	return rootOf(volumeOf(path))
 }
 
+// driveFolders are the folders in which a Unix shell on Windows has the drives.
+var driveFolders = []string{"", "cygdrive", "proc/cygdrive", "mnt"}
+
 // fromShell returns a path as Windows has it, for one that a Unix shell on Windows understands: its
-// drives are folders there.
+// drives are folders there. What follows the drive stays as it is written. Two slashes begin a share.
 func fromShell(path string) string {
-	for _, root := range []string{"/", "/cygdrive/", "/proc/cygdrive/", "/mnt/"} {
-		rest, ok := strings.CutPrefix(path, root)
-		if ok && rest != "" && isLetter(rest[0]) && (len(rest) == 1 || rest[1] == '/') {
-			return rest[:1] + ":/" + strings.TrimLeft(rest[1:], "/")
+	if !strings.HasPrefix(path, "/") || strings.HasPrefix(path, "//") && !strings.HasPrefix(path, "///") {
+		return path
+	}
+	var steps []string
+	drive, depth, below := "", 0, 0 // the folder of a drive in which the path is: its name, depth and end
+	for at := 0; at < len(path); {
+		step, _, _ := strings.Cut(path[at:], "/")
+		at += len(step) + 1
+		switch step {
+		case "", ".":
+		case "..":
+			steps = steps[:max(len(steps)-1, 0)]
+			if len(steps) < depth {
+				depth = 0
+			}
+		default:
+			if depth == 0 && len(step) == 1 && isLetter(step[0]) && slices.Contains(driveFolders, strings.Join(steps, "/")) {
+				drive, depth, below = step, len(steps)+1, min(at, len(path))
+			}
+			steps = append(steps, step)
 		}
 	}
-	return path
+	if depth == 0 {
+		return path
+	}
+	return drive + ":/" + strings.TrimLeft(path[below:], "/")
 }
 
 // FromShell returns the path that a shell opens for an absolute one. On Windows it is another.

@@ -122,6 +122,8 @@ func TestDrives(t *testing.T) {
 func TestFromShell(t *testing.T) {
 	for path, want := range map[string]string{
 		"/c/Users/me": "c:/Users/me", "/d": "d:/", "/cygdrive/c/x": "c:/x", "/mnt/c/x": "c:/x", "/proc/cygdrive/c/x": "c:/x", "/c//x": "c:/x",
+		"///c/x": "c:/x", "/./c/x": "c:/x", "/cygdrive//c/x": "c:/x", "/usr/../c/x": "c:/x", "/../c/.": "c:/.",
+		"/c/../d/x": "d:/x", "/c/x/../../mnt/./d/x/": "d:/x/", "/c/link/../x": "c:/link/../x", "/c/d/x": "c:/d/x", "/c/..": "/c/..", "///server": "///server",
 		"/etc/passwd": "/etc/passwd", "/": "/", "//server/share": "//server/share", "/1/x": "/1/x", "c/x": "c/x",
 	} {
 		if got := fromShell(path); got != want {
