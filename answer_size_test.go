@@ -30,7 +30,7 @@ func endless(t *testing.T, head string, piece func(i int) string, media string, 
 		var to io.Writer = w
 		if zipped {
 			w.Header().Set("Content-Encoding", "gzip")
-			to, _ = gzip.NewWriterLevel(w, gzip.BestSpeed) // a level that there is
+			to, _ = gzip.NewWriterLevel(w, gzip.BestSpeed) // fails for unknown levels only
 		}
 		_, err := io.WriteString(to, head)
 		for i := 0; err == nil; i++ {

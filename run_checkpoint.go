@@ -101,8 +101,8 @@ func (s *Session) checkpointBefore(ctx context.Context, seq int64) (id string, e
 	return "", nil
 }
 
-// working holds what may change files without a fact that says so first: the calls that have
-// started and have no result, those of a run that is suspended, and agents in the background.
+// working holds the work that may change files after a fact without another fact before the change:
+// calls that have started and have no result, such calls of a suspended run, and agents in the background.
 type working struct {
 	calls, paused map[string]bool
 	agents        map[string]int64 // by key, with the number of the fact with which they started
@@ -110,8 +110,8 @@ type working struct {
 	resumed       bool             // by the last fact
 }
 
-// next lets what has waited continue if the last fact has resumed the run, unless the run is only
-// closed, because a new prompt follows. nil: there is no next fact.
+// next takes in the next fact, nil if there is none. If the last fact has resumed the run, calls and
+// agents that waited continue, unless the resume only ends the run because a new prompt follows.
 func (w *working) next(d event.Data) {
 	if stop, ok := d.(fact.Stopped); w.resumed && (!ok || stop.Message != fact.Superseded) {
 		w.calls, w.paused = w.paused, w.calls
@@ -149,6 +149,7 @@ func (w *working) end(e event.Event, before bool) {
 	}
 }
 
+// endAgent forgets an agent that has ended.
 func (w *working) endAgent(key string) {
 	delete(w.agents, key)
 	delete(w.waits, key)

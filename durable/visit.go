@@ -458,8 +458,8 @@ func (v *visit) modeRecorded(ctx context.Context) error {
 	return err
 }
 
-// settle takes a command out of the inbox. If err is one of the command, it is rejected. An error of the
-// session's store is returned, and that of a worker that has to leave the session.
+// settle takes a command out of the inbox. It rejects the command if err is an error of the command. It
+// returns err if the store failed or the worker has to leave the session.
 func (v *visit) settle(ctx context.Context, id string, err error) error {
 	switch {
 	case err == nil:

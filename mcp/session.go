@@ -66,8 +66,8 @@ type watch struct {
 	sent    atomic.Bool // the server may have seen the call
 }
 
-// markSent notes that the server may see the call of a context from now on. refused takes that
-// back, once the server has said that it knows no such session, or not the token.
+// markSent notes that the server may see the call of ctx from now on. Call refused if the server
+// answers that it does not know the session or the token: then it has not seen the call.
 func markSent(ctx context.Context) (refused func()) {
 	w, ok := ctx.Value(watchKey{}).(*watch)
 	if !ok {
@@ -275,7 +275,7 @@ func (ses *session) call(ctx context.Context, name string, call tool.Call) (*sdk
 	}
 	if w.sent.Load() && unseen(err) {
 		// The server has answered with the SDK's code for a closed connection, or has forgotten
-		// the session in another call.
+		// the session in another call. The call must not be made again, so hide these errors.
 		err = errors.New(err.Error())
 	}
 	return res, err

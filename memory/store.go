@@ -150,7 +150,7 @@ func (s *Store) Entry(id string) (*Entry, error) {
 	return e, nil
 }
 
-// readFile reads a regular file, which must not be a link.
+// readFile reads a regular file of limit bytes at most. It follows no link.
 func readFile(path string, limit int64) ([]byte, error) {
 	f, err := safefile.Open(path, os.O_RDONLY)
 	if err != nil {
@@ -212,7 +212,7 @@ func (s *Store) locked(ctx context.Context, do func() error) (err error) {
 	return do()
 }
 
-// syncParents brings the names of the folder, and of those above it below root, to the disk.
+// syncParents syncs the names of the memory's folder and of its parents up to root.
 func (s *Store) syncParents() (err error) {
 	for path := s.Path(); path != filepath.Clean(s.root); path = filepath.Dir(path) {
 		err = errors.Join(err, safefile.SyncFolder(filepath.Dir(path)))

@@ -168,7 +168,7 @@ func agents(s *suite) {
 	}
 }
 
-// unknownOutcomes returns how many calls of a session and its agents have an outcome that nobody knows.
+// unknownOutcomes counts the calls of a session and its agents whose outcome is not known.
 func (s *suite) unknownOutcomes(store session.Store, id string) (n int) {
 	s.Helper()
 	for e, err := range store.Read(s.Context(), id, 0) {

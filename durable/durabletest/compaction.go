@@ -11,7 +11,7 @@ import (
 	"github.com/openagent-go/agent/llm/llmtest"
 )
 
-// compacted lets a worker die between a compaction and settling its command.
+// compacted lets a worker die after a compaction and before it settles the command.
 func compacted(s *suite) {
 	var calls atomic.Int64
 	s.world.compact = &llmtest.Model{ID: "summaries", Rule: func(*llmtest.Request, int) llmtest.Step {
@@ -48,7 +48,7 @@ func compacted(s *suite) {
 	}
 }
 
-// drainedCompaction ends a worker in the middle of a compaction: another one carries the command out.
+// drainedCompaction ends a worker in the middle of a compaction. Another worker carries out the command.
 func drainedCompaction(s *suite) {
 	calls := s.slowSummaries()
 	w := s.worker(nil)
@@ -137,7 +137,7 @@ func interruptedResumedCompaction(s *suite) {
 	}
 }
 
-// slowSummaries lets a summary take the time of two beats. It returns how many were asked for.
+// slowSummaries makes each summary take two beats. It returns the number of summaries begun.
 func (s *suite) slowSummaries() *atomic.Int64 {
 	var calls atomic.Int64
 	s.world.compact = &llmtest.Model{ID: "summaries", Rule: func(*llmtest.Request, int) llmtest.Step {
@@ -149,7 +149,7 @@ func (s *suite) slowSummaries() *atomic.Int64 {
 	return &calls
 }
 
-// settled waits until a command of session s is settled. It returns why the command was rejected.
+// settled waits until a command of session s is settled. It returns the error if it was rejected.
 func (s *suite) settled(id string) (err error) {
 	s.until(id+" is settled", func() (settled bool) {
 		settled, err = s.client.Settled(s.Context(), "s", id)
@@ -158,7 +158,7 @@ func (s *suite) settled(id string) (err error) {
 	return err
 }
 
-// rejectedLate rejects a command that another worker has carried out: what was first counts.
+// rejectedLate rejects a command that another worker has carried out. The first outcome counts.
 func rejectedLate(s *suite) {
 	s.worker(nil)
 	s.send("s", "c", durable.Rename{Title: "new"})

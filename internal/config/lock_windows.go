@@ -18,7 +18,7 @@ const errNotDir = windows.ERROR_PATH_NOT_FOUND
 func openToAll(fs.FileMode) bool { return false }
 
 // beingRemoved reports whether an error of opening a lock's file may mean that somebody removes it at
-// this moment. Windows does not tell that from a missing right.
+// this moment. Windows reports the same error for missing rights.
 func beingRemoved(err error) bool {
 	return errors.Is(err, windows.ERROR_SHARING_VIOLATION) || errors.Is(err, windows.ERROR_ACCESS_DENIED)
 }

@@ -83,7 +83,7 @@ func TestDrives(t *testing.T) {
 		}
 	}
 	for _, r := range []Rule{`Read(a\b)`, `Read(.\secrets\**)`} {
-		if err := r.Check(); err == nil || !strings.Contains(err.Error(), "write / there") {
+		if err := r.Check(); err == nil || !strings.Contains(err.Error(), "write / instead") {
 			t.Errorf("%s: %v", r, err)
 		}
 	}

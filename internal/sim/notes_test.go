@@ -3,9 +3,9 @@ package sim
 import (
 	"context"
 	"fmt"
+	"maps"
 	"os"
 	"path/filepath"
-	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -59,7 +59,7 @@ var notesTop = sync.OnceValues(func() (string, error) {
 	return name, err
 })
 
-// notesOf gives an agent the notes.
+// notesOf gives an agent the memory.
 func notesOf(w *world, l *life, a *agent.Agent) {
 	store := w.noteStore()
 	if l.notes == nil { // else it is another process
@@ -180,7 +180,7 @@ func (t noteTool) Run(ctx context.Context, call tool.Call) (res *tool.Result, er
 	return res, err
 }
 
-// changeNote makes a change of a note, and takes the outcome down.
+// changeNote changes a note, and records the outcome.
 func (w *world) changeNote(l *life, store *memory.Store, what, id string, change func() error) (err error) {
 	if id != "" {
 		w.mu.Lock()
@@ -246,7 +246,10 @@ func (w *world) checkNotes(store *memory.Store) {
 	now := w.readNotes(store)
 	w.mu.Lock()
 	n := &w.notes
-	for _, id := range slices.Compact(slices.Sorted(slices.Values(append(sorted(n.acked), sorted(now)...)))) {
+	all := map[string]string{}
+	maps.Copy(all, n.acked)
+	maps.Copy(all, now)
+	for _, id := range sorted(all) {
 		if now[id] != n.acked[id] && !n.trying[id] {
 			w.violated = append(w.violated, Violation{"notes", fmt.Sprintf("note %s is %s, was acknowledged as %s", id, now[id], n.acked[id])})
 		}

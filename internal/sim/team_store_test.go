@@ -15,7 +15,7 @@ import (
 	"github.com/openagent-go/agent/team"
 )
 
-// shared is what the world knows of teams. Its mutex guards all but the first two.
+// shared is what the world knows of teams. The world's mutex guards all fields but the first two.
 type shared struct {
 	folder  string
 	ledger  teamtest.Ledger
@@ -356,13 +356,16 @@ func (w *world) checkTeam() {
 		if w.onRecord(at.space, at.agent, at.message) {
 			continue
 		}
-		waits := false
+		waits, looking := false, errors.New("only looking")
 		err := d.Shared.Take(ctx, at.space, at.agent, func(mail []teamstore.Message) error {
 			waits = slices.ContainsFunc(mail, func(m teamstore.Message) bool { return lastWord(m) == at.message })
-			return errors.New("only looking")
+			return looking
 		})
-		if !waits {
-			w.wrong("mail", "message %s to %s of %s is lost: %v", at.message, at.agent, at.space, err)
+		switch {
+		case err != nil && !errors.Is(err, looking):
+			w.wrong("mail", "reading the mailbox of %s of %s: %v", at.agent, at.space, err)
+		case !waits:
+			w.wrong("mail", "message %s to %s of %s is lost", at.message, at.agent, at.space)
 		}
 	}
 	for at, was := range w.team.tasks {

@@ -44,7 +44,7 @@ var browsers = []Guard{
 	},
 	{
 		Name:     "frames of other sites",
-		Prevents: "A page of another site shows the server in a frame, and has you click there.",
+		Prevents: "A page of another site shows the server in a frame, and tricks you into clicking there.",
 		Edits: off("serve/auth.go",
 			"	if r.Method == http.MethodGet && r.Header.Get(\"Sec-Fetch-Mode\") == \"navigate\" && r.Header.Get(\"Sec-Fetch-Dest\") == \"document\" {",
 			"	if r.Method == http.MethodGet && r.Header.Get(\"Sec-Fetch-Mode\") == \"navigate\" {"),
@@ -92,7 +92,7 @@ var browsers = []Guard{
 	},
 	{
 		Name:     "previews of login links",
-		Prevents: "A program that previews links uses the login code up.",
+		Prevents: "A program that previews links uses up the login code.",
 		Edits: off("serve/metrics.go",
 			"	if c.r.Method == http.MethodHead {",
 			"	if c.r.Method == \"-\" {"),
@@ -100,7 +100,7 @@ var browsers = []Guard{
 	},
 	{
 		Name:     "logins of your own",
-		Prevents: "Who your own login refuses uses the sessions.",
+		Prevents: "A user whom your own login refuses uses the sessions.",
 		Edits: off("serve/auth.go",
 			"		name, err := s.User(r)\n		if err != nil {",
 			"		name, err := s.User(r)\n		if err != nil && r == nil {"),
@@ -148,7 +148,7 @@ var browsers = []Guard{
 	},
 	{
 		Name:     "requests with two values",
-		Prevents: "A program in between judges another body than the server.",
+		Prevents: "A proxy checks another body than the one that the server reads.",
 		Edits: off("serve/routes.go",
 			"err := d.Token(); !errors.Is(err, io.EOF) {",
 			"err := d.Token(); errors.Is(err, io.ErrNoProgress) {"),

@@ -108,7 +108,7 @@ var improved = []Guard{
 	},
 	{
 		Name:     "links in the place of a skill",
-		Prevents: "A link of the repository has a proposal write elsewhere.",
+		Prevents: "A proposal writes to another place through a link in the repository.",
 		Edits: off("skill/learn/store.go",
 			"		case i < len(parts)-1 && !info.IsDir(), i == len(parts)-1 && !info.Mode().IsRegular():",
 			"		case i < 0 && info == nil:"),
@@ -180,7 +180,7 @@ var improved = []Guard{
 	},
 	{
 		Name:     "suggestions that look like attacks",
-		Prevents: "A text of a stranger becomes the prompt that a person is offered, with characters that nobody sees.",
+		Prevents: "A stranger's text with invisible characters becomes the prompt that a person is offered.",
 		Edits: off("suggest/suggest.go",
 			", memory.Suspicious(line) != \"\":",
 			", memory.Suspicious(\"\") != \"\":"),
@@ -231,7 +231,7 @@ var improved = []Guard{
 	},
 	{
 		Name:     "time of suggestions",
-		Prevents: "A slow model holds up who waits for a suggestion.",
+		Prevents: "A slow model keeps the person waiting for a suggestion.",
 		Edits: off("suggest/suggest.go",
 			", Time: maxTime}",
 			"}"),

@@ -363,7 +363,7 @@ var learned = []Guard{
 		Tests: in("eval", "TestGraders"),
 	},
 	{
-		Name:     "keys of a suite that nobody knows",
+		Name:     "unknown keys of a suite",
 		Prevents: "A misspelt limit or deny rule of an evaluation counts for nothing.",
 		Edits: off("internal/strictyaml/strictyaml.go",
 			"		if !known {",
@@ -371,7 +371,7 @@ var learned = []Guard{
 		Tests: in("internal/strictyaml", "TestFaults"),
 	},
 	{
-		Name:     "limits of a suite that are none",
+		Name:     "limits of a suite out of range",
 		Prevents: "A limit that is negative or infinite lets an evaluation cost any amount.",
 		Edits: off("internal/strictyaml/strictyaml.go",
 			"ok && f >= 0 && !math.IsInf(f, 0)",
@@ -408,7 +408,7 @@ var learned = []Guard{
 	},
 	{
 		Name:     "aliases in a suite",
-		Prevents: "A small file of an evaluation takes all memory, because its aliases stand for very much.",
+		Prevents: "A small file of an evaluation takes all memory, because its aliases repeat large parts.",
 		Edits: off("internal/strictyaml/strictyaml.go",
 			"	if refers > 0 {",
 			"	if refers < 0 {"),

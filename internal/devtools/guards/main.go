@@ -6,7 +6,7 @@
 //
 //	make guards                    # all of them; it takes long
 //	make guards ARGS="-run fence"  # those whose name matches
-//	make guards ARGS="-from 120"   # go on where a run was stopped
+//	make guards ARGS="-from 120"   # continue a run that was stopped
 //
 // A guard that no test notices is a missing test. The guards are in the files named after their
 // area; docs/guards.md is written from them with -update.

@@ -92,7 +92,7 @@ var many = []Guard{
 	},
 	{
 		Name:     "rules that a question offers",
-		Prevents: "Who may decide about one call keeps a rule that allows any calls.",
+		Prevents: "A person who may decide about one call keeps a rule that allows any call.",
 		Edits: off("durable/visit.go",
 			"	if !ok {\n		return fmt.Errorf(\"%w: the question",
 			"	if !ok {\n		rules = d.Keep\n	}\n	if len(rules) == 0 {\n		return fmt.Errorf(\"%w: the question"),

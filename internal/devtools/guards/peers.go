@@ -68,7 +68,7 @@ var peers = []Guard{
 	},
 	{
 		Name:     "calls that a server may have seen",
-		Prevents: "A call is made again that a server of the protocol MCP has carried out.",
+		Prevents: "A call that an MCP server has carried out is made again.",
 		Edits: off("mcp/session.go",
 			"	if w.sent.Load() && unseen(err) {",
 			"	if false && unseen(err) {"),

@@ -6,15 +6,15 @@ import (
 	"strings"
 )
 
-// Drives of Windows. Segments of a path leave its volume out, so a rule that forbids holds on every
+// Drives of Windows. Segments of a path leave its volume out, so a rule that denies holds on every
 // drive unless it names one. A rule that allows holds on one drive alone. The functions below read
 // Windows paths on every system, so that their tests run everywhere.
 
-// drives: paths have volumes.
+// drives reports whether paths of this system have volumes.
 const drives = runtime.GOOS == "windows"
 
-// NoVolume is the volume of a path that does not say on which drive it is, or says so in a way that
-// only the system understands. It is no other volume.
+// NoVolume is the volume of a path that names no drive, or names it in a way that only the system
+// understands. It differs from all real volumes.
 const NoVolume = "?"
 
 // volumeOf returns the volume of a path: "c:" for a drive, "//server/share" for a share, or
@@ -43,8 +43,8 @@ func isDrive(path string) bool {
 
 func isLetter(c byte) bool { return 'a' <= c|0x20 && c|0x20 <= 'z' }
 
-// patternVolume takes the volume off a pattern, and returns the pattern from the root of that volume.
-// Volumes are written in these ways; of others the volume is "", and the pattern stays:
+// patternVolume splits a pattern into its volume and a pattern from the root of that volume. These
+// are the ways to write a volume. The volume of any other pattern is "", and the pattern stays:
 //
 //	//c/x //c:/x C:/x C:\x \\?\C:\x   the drive C:
 //	//unc:/server/share/x \\server\share\x \\?\UNC\server\share\x   a share
@@ -82,14 +82,14 @@ func patternVolume(pattern string) (volume, rest string) {
 	return "", pattern
 }
 
-// share reads a pattern behind the two slashes of a share.
+// share splits a pattern that names a share, without its first two slashes.
 func share(text string) (volume, rest string) {
 	server, below, _ := strings.Cut(text, "/")
 	name, below, _ := strings.Cut(below, "/")
 	return strings.ToLower("//" + server + "/" + name), "///" + below
 }
 
-// rootOf returns how a pattern begins that is about a volume; about all of them for [NoVolume].
+// rootOf returns the start of a pattern for files on a volume. For [NoVolume] it is one for all volumes.
 func rootOf(volume string) string {
 	switch {
 	case volume == NoVolume:
@@ -100,14 +100,14 @@ func rootOf(volume string) string {
 	return "//unc:" + volume[1:] + "/"
 }
 
-// mayBeOn reports whether a file whose volume is given may be on the volume that a pattern names:
-// only of two drives can it be told that they are not the same.
+// mayBeOn reports whether a file on the volume file may be on the volume that a pattern names. Only
+// two drives with different letters are certain to differ.
 func mayBeOn(named, file string) bool {
 	return named == "" || named == file || !isDrive(named) || !isDrive(file)
 }
 
-// surelyOn reports whether a file is on the volume that a pattern names, or on that of the folder
-// that it starts from.
+// surelyOn reports whether a file on the volume file is on the volume that a pattern names. A pattern
+// that names none is about start, the volume of the folder that it starts from.
 func surelyOn(named, file, start string) bool {
 	if named == "" {
 		named = start
@@ -134,7 +134,7 @@ func (p *Pattern) surelyOn(file, dir string) bool {
 // SameDrive reports whether the patterns name the same drive, or none.
 func (p *Pattern) SameDrive(q *Pattern) bool { return !drives || p.volume == q.volume }
 
-// Rooted returns how a pattern begins that is about files on the drive of path, from its root.
+// Rooted returns the start of a pattern for files on the drive of path, seen from its root.
 func Rooted(path string) string {
 	if !drives {
 		return "//"
@@ -145,8 +145,8 @@ func Rooted(path string) string {
 // driveFolders are the folders in which a Unix shell on Windows has the drives.
 var driveFolders = []string{"", "cygdrive", "proc/cygdrive", "mnt"}
 
-// fromShell returns a path as Windows has it, for one that a Unix shell on Windows understands: its
-// drives are folders there. What follows the drive stays as it is written. Two slashes begin a share.
+// fromShell returns the Windows path for one of a Unix shell on Windows, where drives are folders. The
+// part behind the drive stays as it is written. Two slashes begin a share.
 func fromShell(path string) string {
 	if !strings.HasPrefix(path, "/") || strings.HasPrefix(path, "//") && !strings.HasPrefix(path, "///") {
 		return path
@@ -176,7 +176,7 @@ func fromShell(path string) string {
 	return drive + ":/" + strings.TrimLeft(path[below:], "/")
 }
 
-// FromShell returns the path that a shell opens for an absolute one. On Windows it is another.
+// FromShell returns the path of the system that a shell opens for an absolute path.
 func FromShell(path string) string {
 	if !drives {
 		return path
@@ -199,6 +199,7 @@ func nameOnDisk(name string) string {
 	return name
 }
 
+// namesOnDisk applies [nameOnDisk] to each name of a path with slashes.
 func namesOnDisk(path string) string {
 	steps := strings.Split(path, "/")
 	for i, s := range steps {
@@ -207,9 +208,9 @@ func namesOnDisk(path string) string {
 	return strings.Join(steps, "/")
 }
 
-// strayBackslash returns the first backslash of a Windows pattern, from there on, that quotes no
-// "[": it was meant to stand between names. It is "" if there is none. Names on Windows hold no
-// other character that could be quoted.
+// strayBackslash returns the rest of a Windows pattern from the first backslash that does not quote
+// "[", or "". Its author meant it to separate names. Names on Windows have no other character that a
+// pattern could quote.
 func strayBackslash(pattern string) string {
 	for i := 0; i < len(pattern); i++ {
 		if pattern[i] == '\\' && !strings.HasPrefix(pattern[i+1:], "[") {

@@ -13,7 +13,7 @@ type Pattern struct {
 	Ups    int  // how many folders above it the pattern starts
 	Pats   []string
 	strict *Pattern // with regard to case; nil if the pattern is so itself
-	volume string   // on Windows the one that it names, as [volumeOf] has it; "" for none
+	volume string   // the one that it names on Windows, see [volumeOf]; "" for none
 }
 
 // NewPattern reads a pattern; with fold, case does not count.
@@ -163,7 +163,7 @@ func CheckPattern(pattern string) error {
 	if drives {
 		_, pattern = patternVolume(pattern)
 		if stray := strayBackslash(pattern); stray != "" {
-			return fmt.Errorf("the backslash in %q stands between no names; write / there", stray)
+			return fmt.Errorf("in %q the backslash does not separate names; write / instead", stray)
 		}
 	}
 	for s := range strings.SplitSeq(pattern, "/") {

@@ -78,12 +78,12 @@ func take(name string) (safefile.File, error) {
 
 // Close withdraws the announcement.
 func (a *Announcement) Close() error {
-	gone := os.Remove(a.file.Name())
-	err := errors.Join(safefile.Unlock(a.file), a.file.Close())
-	if gone != nil { // Windows removes no file that is open
-		gone = os.Remove(a.file.Name())
+	removing := os.Remove(a.file.Name())
+	closing := errors.Join(safefile.Unlock(a.file), a.file.Close())
+	if removing != nil { // Windows does not remove an open file
+		removing = os.Remove(a.file.Name())
 	}
-	return errors.Join(gone, err)
+	return errors.Join(removing, closing)
 }
 
 func folderOf(h *cli.IO) (string, error) {
@@ -114,7 +114,7 @@ func Running(h *cli.IO, dir string) ([]Server, error) {
 
 // sweep removes the announcements of servers that were killed.
 func sweep(folder string) {
-	var open []string // those that Windows does not remove while they are open
+	var open []string // files that Windows does not remove while they are open
 	_ = each(folder, func(f safefile.File, free bool) {
 		if free && os.Remove(f.Name()) != nil {
 			open = append(open, f.Name())
