@@ -63,7 +63,7 @@ var found = map[string]Program{
 	"a server forgets a session while it works on a call": {Seed: 58, Mode: permission.Bypass, With: []string{"mcp"}, Ops: []Op{
 		Prompt{Name: "p1", Turns: []Turn{{Calls: []Call{{Tool: "mcp__far__do", Target: "x!late"}}}}},
 		Sleep{200 * time.Millisecond},
-		FarServer{Close: true},
+		RemoteServer{Close: true},
 		NewSession{},
 		Prompt{Session: 1, Name: "p2", Turns: []Turn{{Calls: []Call{{Tool: "mcp__far__look", Target: "x"}}}}}}},
 	"new notes are gone after a power loss": {Seed: 0x113ea, Disk: "fault", With: []string{"notes"}, Ops: []Op{
@@ -72,7 +72,7 @@ var found = map[string]Program{
 		Prompt{Name: "p3"}}},
 	"the log shows the secret of a server": {Seed: 1, With: []string{"mcp"}, Ops: []Op{
 		Prompt{Name: "p1"},
-		FarServer{List: 4, Announce: true},
+		RemoteServer{List: 4, Announce: true},
 		Sleep{3 * time.Second}}},
 	"files are rewound to a fact at which a call ran": {Seed: 416, Mode: permission.Bypass, With: []string{"checkpoint"}, Ops: []Op{
 		Prompt{Name: "p1", Turns: []Turn{{Calls: []Call{{Tool: "Write", Target: "open/sub/new.txt"}}}}},

@@ -59,7 +59,7 @@ func init() { // a table that its own functions use
 				c.Parts = append(c.Parts, fileCall(g, depth))
 			}
 			if g.has("mcp") && g.one(2) {
-				c.Parts = append(c.Parts, farCall(g, depth))
+				c.Parts = append(c.Parts, remoteCall(g, depth))
 			}
 			return c
 		}},
@@ -99,7 +99,7 @@ func init() { // a table that its own functions use
 			call: func(g *gen, depth int) Call { return Call{Tool: "quiz", Target: "x"} }},
 		{name: "team", meets: []string{"team", "member woken", "mail", "mail to all", "mail bounces", "shutdown", "task claimed", "task taken"}, agent: teamwork, call: teamCall, op: teamPrompt, then: afterTeam},
 		{name: "watch", meets: []string{"watch"}, op: func(g *gen) Op { return Watch{g.IntN(3)} }},
-		{name: "mcp", meets: []string{"mcp call", "mcp misbehaves", "mcp lost", "mcp changes", "mcp switched", "mcp asks", "mcp samples", "mcp over HTTP"}, agent: farOf, call: farCall, op: farOp, then: afterFar},
+		{name: "mcp", meets: []string{"mcp call", "mcp misbehaves", "mcp lost", "mcp changes", "mcp switched", "mcp asks", "mcp samples", "mcp over HTTP"}, agent: remoteOf, call: remoteCall, op: remoteOp, then: afterRemote},
 		{name: "notes", meets: []string{"note proposed", "note decided", "note in a prompt"}, agent: notesOf, call: noteCall, op: noteOp, then: afterNotes},
 	}
 }

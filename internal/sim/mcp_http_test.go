@@ -16,24 +16,24 @@ import (
 // The MCP server of mcp_test.go over HTTP, in memory: it answers with JSON or streams of events,
 // and forgets sessions while it works on calls of them.
 
-// A farWeb is the server as one program reaches it over HTTP.
-type farWeb struct {
+// A remoteWeb is the server as one program reaches it over HTTP.
+type remoteWeb struct {
 	w       *world
 	l       *life
-	servers int
+	client  int  // the number of its mcp.Servers
 	stream  bool // answers are streams of events
 	conns   chan net.Conn
 	closed  chan struct{}
 	closing sync.Once
 
 	mu      sync.Mutex
-	session *farConn // the newest one
+	session *remoteConn // the newest one
 }
 
-// farHTTP lets a program reach the server over HTTP, and returns how it is closed, and how servers
+// remoteHTTP lets a program reach the server over HTTP, and returns how it is closed, and how servers
 // are made that reach it.
-func (w *world) farHTTP(l *life, servers int) (closer func() error, connect func(configs map[string]mcp.Config, o mcp.Options) *mcp.Servers) {
-	f := &farWeb{w: w, l: l, servers: servers, stream: w.number("far stream")%2 == 0, conns: make(chan net.Conn), closed: make(chan struct{})}
+func (w *world) remoteHTTP(l *life, client int) (closer func() error, connect func(configs map[string]mcp.Config, o mcp.Options) *mcp.Servers) {
+	f := &remoteWeb{w: w, l: l, client: client, stream: w.number("far stream")%2 == 0, conns: make(chan net.Conn), closed: make(chan struct{})}
 	server := &http.Server{Handler: f}
 	go func() { _ = server.Serve(f) }()
 	return server.Close, func(configs map[string]mcp.Config, o mcp.Options) *mcp.Servers {
@@ -44,7 +44,7 @@ func (w *world) farHTTP(l *life, servers int) (closer func() error, connect func
 	}
 }
 
-func (f *farWeb) dial(ctx context.Context, _, _ string) (net.Conn, error) {
+func (f *remoteWeb) dial(ctx context.Context, _, _ string) (net.Conn, error) {
 	here, there := net.Pipe()
 	select {
 	case f.conns <- there:
@@ -58,7 +58,7 @@ func (f *farWeb) dial(ctx context.Context, _, _ string) (net.Conn, error) {
 }
 
 // Accept, Close and Addr make it a listener.
-func (f *farWeb) Accept() (net.Conn, error) {
+func (f *remoteWeb) Accept() (net.Conn, error) {
 	select {
 	case c := <-f.conns:
 		return c, nil
@@ -67,20 +67,20 @@ func (f *farWeb) Accept() (net.Conn, error) {
 	}
 }
 
-func (f *farWeb) Close() error {
+func (f *remoteWeb) Close() error {
 	f.closing.Do(func() { close(f.closed) })
 	return nil
 }
 
-func (f *farWeb) Addr() net.Addr { return &net.UnixAddr{Name: "far", Net: "unix"} }
+func (f *remoteWeb) Addr() net.Addr { return &net.UnixAddr{Name: "far", Net: "unix"} }
 
 // begin begins a session.
-func (f *farWeb) begin() (*farConn, error) {
-	conn, err := f.w.farDial(f.l, f.servers)
+func (f *remoteWeb) begin() (*remoteConn, error) {
+	conn, err := f.w.remoteDial(f.l, f.client)
 	if err != nil {
 		return nil, err
 	}
-	c := conn.(*farConn)
+	c := conn.(*remoteConn)
 	c.web = true
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -91,9 +91,9 @@ func (f *farWeb) begin() (*farConn, error) {
 	return c, nil
 }
 
-func (f *farWeb) ServeHTTP(rw http.ResponseWriter, r *http.Request) {
+func (f *remoteWeb) ServeHTTP(rw http.ResponseWriter, r *http.Request) {
 	data, err := io.ReadAll(r.Body)
-	var m farMessage
+	var m remoteMessage
 	switch {
 	case f.l.dead.Load() || err != nil:
 		panic(http.ErrAbortHandler)
@@ -116,7 +116,7 @@ func (f *farWeb) ServeHTTP(rw http.ResponseWriter, r *http.Request) {
 		_, _ = fmt.Fprintf(rw, `{"jsonrpc":"2.0","id":%s,"error":{"code":-32601,"message":"unknown"}}`, m.ID)
 		return
 	}
-	var c *farConn
+	var c *remoteConn
 	if m.Method == "initialize" {
 		if c, err = f.begin(); err != nil {
 			panic(http.ErrAbortHandler)
@@ -141,8 +141,8 @@ func (f *farWeb) ServeHTTP(rw http.ResponseWriter, r *http.Request) {
 }
 
 // answer answers a request: with what the server says in the meantime.
-func (f *farWeb) answer(rw http.ResponseWriter, r *http.Request, session *farConn, m farMessage) {
-	c := &farConn{w: f.w, l: f.l, servers: f.servers, n: session.n, session: session, out: make(chan json.RawMessage, 100), closed: make(chan struct{})}
+func (f *remoteWeb) answer(rw http.ResponseWriter, r *http.Request, session *remoteConn, m remoteMessage) {
+	c := &remoteConn{w: f.w, l: f.l, client: f.client, n: session.n, session: session, out: make(chan json.RawMessage, 100), closed: make(chan struct{})}
 	served := make(chan struct{})
 	go func() {
 		defer close(served)
@@ -159,7 +159,7 @@ func (f *farWeb) answer(rw http.ResponseWriter, r *http.Request, session *farCon
 	}
 	// send sends a message, and reports whether that was the answer.
 	send := func(data []byte) bool {
-		var own farMessage
+		var own remoteMessage
 		if json.Unmarshal(data, &own) == nil && !stream && own.Method != "" {
 			return false // only streams have messages before the answer
 		}

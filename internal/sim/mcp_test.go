@@ -24,83 +24,83 @@ import (
 // An MCP server that comes, goes and breaks the protocol. It is elsewhere, and speaks with programs
 // over connections in memory. The end of a call's target, behind "!", says how the server answers.
 
-// farTools are the tools of the server.
-var farTools = map[string]tool.Spec{
+// remoteTools are the tools of the server.
+var remoteTools = map[string]tool.Spec{
 	"look": {ReadOnly: true}, "put": {Idempotent: true}, "do": {}, "denied": {},
 	"ask": {NeedsApproval: tool.AskAlways("its server says so")}, "one_two": {}, "one.two": {}, "flip": {},
 }
 
-// farNames are the names of the tools for models. Two of them are made from names that collide.
-var farNames = []string{"look", "look", "put", "do", "do", "do", "denied", "ask", "one_two", "flip", "absent"}
+// remoteNames are the names of the tools for models. Two of them are made from names that collide.
+var remoteNames = []string{"look", "look", "put", "do", "do", "do", "denied", "ask", "one_two", "flip", "absent"}
 
-// farWays are the ways in which the server answers a call.
-var farWays = []string{"", "", "", "wrongid", "textid", "twice", "never", "torn", "tornfirst", "large", "long", "error", "failed", "close", "relist", "strange", "control", "ask", "ask", "ask", "sample", "sample", "sample", "late"}
+// remoteWays are the ways in which the server answers a call.
+var remoteWays = []string{"", "", "", "wrongid", "textid", "twice", "never", "torn", "tornfirst", "large", "long", "error", "failed", "close", "relist", "strange", "control", "ask", "ask", "ask", "sample", "sample", "sample", "late"}
 
-// farCodes are the codes of errors that the server answers with. Some have a meaning within the
+// remoteCodes are the codes of errors that the server answers with. Some have a meaning within the
 // library for connections.
-var farCodes = []int{-32603, -32601, -32001, -32003, -32004, -32005, -32042, 0, 401, 404}
+var remoteCodes = []int{-32603, -32601, -32001, -32003, -32004, -32005, -32042, 0, 401, 404}
 
 const (
-	farSecret  = "k3y-of-the-server" // is in the configuration of the server alone
-	farControl = "\x1b[31mred\x1b[0m\u0007"
+	remoteSecret  = "k3y-of-the-server" // is in the configuration of the server alone
+	remoteControl = "\x1b[31mred\x1b[0m\u0007"
 )
 
-// far is the server, as all programs see it. The world's mutex guards it.
-type far struct {
-	list    int // see FarServer
+// remoteState is the server, as all programs see it. The world's mutex guards it.
+type remoteState struct {
+	list    int // see RemoteServer
 	begin   string
 	fails   int
-	conns   []*farConn
-	passes  map[string]*farPass
-	servers int
+	conns   []*remoteConn
+	passes  map[string]*remotePass
+	clients int             // how many mcp.Servers there were
 	said    map[string]bool // calls about which the person has answered
 }
 
-// A farPass is a call that the library makes: how often, and how often the server got it.
-type farPass struct {
+// A remotePass is a call that the library makes: how often, and how often the server got it.
+type remotePass struct {
 	call         tool.Call
 	at           time.Duration // when it was made last
 	made, gotten int
 	unanswered   time.Time // when the server got it, if it does not answer
 }
 
-// farOf gives an agent the server.
-func farOf(w *world, l *life, a *agent.Agent) {
+// remoteOf gives an agent the server.
+func remoteOf(w *world, l *life, a *agent.Agent) {
 	w.mu.Lock()
-	f := &w.far
-	f.servers++
-	n := f.servers
+	f := &w.remote
+	f.clients++
+	n := f.clients
 	if f.passes == nil {
-		f.passes, f.said = map[string]*farPass{}, map[string]bool{}
+		f.passes, f.said = map[string]*remotePass{}, map[string]bool{}
 	}
 	w.mu.Unlock()
-	config := mcp.Config{Type: "sdk", Env: map[string]string{"TOKEN": farSecret}, TimeoutMS: 4000, MaxTimeMS: 15_000, StartTimeoutMS: 2000, AlwaysLoad: true,
+	config := mcp.Config{Type: "sdk", Env: map[string]string{"TOKEN": remoteSecret}, TimeoutMS: 4000, MaxTimeMS: 15_000, StartTimeoutMS: 2000, AlwaysLoad: true,
 		TrustReadOnly: true, Sampling: w.number("far sampling")%8 > 0}
 	servers, closer := mcp.New, func() error { return nil }
 	web := w.number("far web")%3 == 0
 	if web {
-		closer, servers = w.farHTTP(l, n)
-		config.Type, config.URL, config.Headers = "", "http://far.test/mcp", map[string]string{"Authorization": "Bearer " + farSecret}
+		closer, servers = w.remoteHTTP(l, n)
+		config.Type, config.URL, config.Headers = "", "http://far.test/mcp", map[string]string{"Authorization": "Bearer " + remoteSecret}
 	}
 	all := servers(map[string]mcp.Config{"far": config}, mcp.Options{
-		Host: func(ctx context.Context, _ string) (mcphost.Conn, error) { return w.farDial(l, n) },
-		Log:  slog.New(farLog{w, l}),
+		Host: func(ctx context.Context, _ string) (mcphost.Conn, error) { return w.remoteDial(l, n) },
+		Log:  slog.New(remoteLog{w, l}),
 		Changed: func(st mcp.Status) {
 			if !l.dead.Load() {
 				w.trace("far %d is %s: %s %q", n, st.State, st.Error, st.Problems)
-				w.checkFarText("the status of the server", fmt.Sprint(st.Error, st.Problems, st.Tools, st.Instructions))
+				w.checkRemoteText("the status of the server", fmt.Sprint(st.Error, st.Problems, st.Tools, st.Instructions))
 			}
 		}})
 	l.closers = append(l.closers, func() error {
 		err := errors.Join(all.Close(), closer())
-		w.checkFarClosed(l, n, "the servers are closed")
+		w.checkRemoteClosed(l, n, "the servers are closed")
 		return err
 	})
-	if l.far == nil { // else it is another process
-		l.far, l.farNumber = all, n
+	if l.remote == nil { // else it is another process
+		l.remote, l.remoteNumber = all, n
 		_, _ = all.Tools(l.ctx) // no prompt of the life waits for the server to begin: see calm
 	}
-	a.Toolsets = append(a.Toolsets, &farSet{Servers: all, w: w, l: l, n: n})
+	a.Toolsets = append(a.Toolsets, &remoteSet{Servers: all, w: w, l: l, n: n})
 	a.Permissions.Deny = append(a.Permissions.Deny, "mcp__far__denied")
 	if w.number("far sampling")%8 == 1 {
 		a.Permissions.Deny = append(a.Permissions.Deny, "mcp__far__sampling")
@@ -122,7 +122,7 @@ func farOf(w *world, l *life, a *agent.Agent) {
 			return nil, agent.ErrSuspended
 		case questions[0].Options[0].Label != "Answer": // the form
 			w.mu.Lock()
-			w.far.said[callKey(call.Root, call.Session, call.ID)] = true
+			w.remote.said[callKey(call.Root, call.Session, call.ID)] = true
 			w.mu.Unlock()
 		case n == 1:
 			label = "Decline"
@@ -133,8 +133,8 @@ func farOf(w *world, l *life, a *agent.Agent) {
 	}
 }
 
-// A farSet are the tools of the server. It notes which calls the library makes.
-type farSet struct {
+// A remoteSet are the tools of the server. It notes which calls the library makes.
+type remoteSet struct {
 	*mcp.Servers
 	w     *world
 	l     *life
@@ -142,31 +142,31 @@ type farSet struct {
 	asked atomic.Int64
 }
 
-func (s *farSet) Tools(ctx context.Context) ([]tool.Tool, error) {
+func (s *remoteSet) Tools(ctx context.Context) ([]tool.Tool, error) {
 	asked, began := s.asked.Add(1), time.Now()
 	tools, err := s.Servers.Tools(ctx)
 	if time.Now().After(began) { // others may have waited for the server as well
 		time.Sleep(s.w.pause(time.Millisecond, "far tools", s.n, asked))
 	}
 	for i, t := range tools {
-		tools[i] = farTool{t, s.w, s.l}
+		tools[i] = remoteTool{t, s.w, s.l}
 	}
 	return tools, err
 }
 
-type farTool struct {
+type remoteTool struct {
 	tool.Tool
 	w *world
 	l *life
 }
 
-func (t farTool) Classify(call tool.Call) tool.Traits {
+func (t remoteTool) Classify(call tool.Call) tool.Traits {
 	time.Sleep(t.w.pause(time.Millisecond, "classify", call.Session, call.ID))
 	return toolrun.Classify(t.Tool, call)
 }
 
 // Run passes a call on, with a key by which the server knows it.
-func (t farTool) Run(ctx context.Context, call tool.Call) (*tool.Result, error) {
+func (t remoteTool) Run(ctx context.Context, call tool.Call) (*tool.Result, error) {
 	w, began := t.w, time.Now()
 	key := callKey(call.Root, call.Session, call.ID)
 	time.Sleep(w.pause(time.Millisecond, "far call", key, t.l.n))
@@ -175,10 +175,10 @@ func (t farTool) Run(ctx context.Context, call tool.Call) (*tool.Result, error) 
 		in = map[string]any{}
 	}
 	w.mu.Lock()
-	p := w.far.passes[key]
+	p := w.remote.passes[key]
 	if p == nil {
-		p = &farPass{}
-		w.far.passes[key] = p
+		p = &remotePass{}
+		w.remote.passes[key] = p
 	}
 	p.call, p.at, p.unanswered = call, began.Sub(w.began), time.Time{}
 	p.made++
@@ -199,28 +199,28 @@ func (t farTool) Run(ctx context.Context, call tool.Call) (*tool.Result, error) 
 	return res, err
 }
 
-// farLog is the log of the library about the server.
-type farLog struct {
+// remoteLog is the log of the library about the server.
+type remoteLog struct {
 	w *world
 	l *life
 }
 
-func (farLog) Enabled(context.Context, slog.Level) bool { return true }
-func (h farLog) WithAttrs([]slog.Attr) slog.Handler     { return h }
-func (h farLog) WithGroup(string) slog.Handler          { return h }
+func (remoteLog) Enabled(context.Context, slog.Level) bool { return true }
+func (h remoteLog) WithAttrs([]slog.Attr) slog.Handler     { return h }
+func (h remoteLog) WithGroup(string) slog.Handler          { return h }
 
-func (h farLog) Handle(_ context.Context, r slog.Record) error {
+func (h remoteLog) Handle(_ context.Context, r slog.Record) error {
 	said := r.Message
 	r.Attrs(func(a slog.Attr) bool { said += " " + a.String(); return true })
-	if strings.Contains(said, farSecret) {
+	if strings.Contains(said, remoteSecret) {
 		h.w.wrong("secrets", "the log says %q", said)
 	}
 	return nil
 }
 
-// checkFarText checks what the library says of the server.
-func (w *world) checkFarText(what, said string) {
-	if strings.Contains(said, farSecret) {
+// checkRemoteText checks what the library says of the server.
+func (w *world) checkRemoteText(what, said string) {
+	if strings.Contains(said, remoteSecret) {
 		w.wrong("secrets", "%s holds the secret of the server: %q", what, said)
 	}
 	if strings.ContainsAny(said, "\x1b\u0007") {
@@ -228,29 +228,29 @@ func (w *world) checkFarText(what, said string) {
 	}
 }
 
-// checkFarTools checks what a request says of the server.
-func (w *world) checkFarTools(r *llmtest.Request) {
-	w.checkFarText("the system prompt", r.System)
+// checkRemoteTools checks what a request says of the server.
+func (w *world) checkRemoteTools(r *llmtest.Request) {
+	w.checkRemoteText("the system prompt", r.System)
 	for _, t := range r.Tools {
-		w.checkFarText("the tool "+t.Name, t.Description)
+		w.checkRemoteText("the tool "+t.Name, t.Description)
 	}
 }
 
-// checkFarClosed checks that nobody is connected with the server.
-func (w *world) checkFarClosed(l *life, servers int, why string) {
+// checkRemoteClosed checks that nobody is connected with the server.
+func (w *world) checkRemoteClosed(l *life, client int, why string) {
 	w.mu.Lock()
-	conns := slices.Clone(w.far.conns)
+	conns := slices.Clone(w.remote.conns)
 	w.mu.Unlock()
 	for _, c := range conns {
-		if c.l == l && c.servers == servers && !c.web && !c.isClosed() {
+		if c.l == l && c.client == client && !c.web && !c.isClosed() {
 			w.wrong("released", "a connection to the server is open although %s", why)
 		}
 	}
 }
 
-// FarServer changes the server: which tools it lists, whether it says so, and what comes of the next
+// RemoteServer changes the server: which tools it lists, whether it says so, and what comes of the next
 // connections to it.
-type FarServer struct {
+type RemoteServer struct {
 	List     int // 0: all tools; 1: few; 2: none; 3: a list with mistakes; 4: an error; 5: no list at all; 6: one without an end
 	Announce bool
 	Begin    string // how the next connections begin: silent, error, close, torn, other or silentlist
@@ -258,12 +258,12 @@ type FarServer struct {
 	Close    bool   // it ends all connections
 }
 
-func (o FarServer) run(w *world) {
-	if w.life.far == nil {
+func (o RemoteServer) run(w *world) {
+	if w.life.remote == nil {
 		return
 	}
 	w.mu.Lock()
-	f := &w.far
+	f := &w.remote
 	f.list, f.begin, f.fails = o.List%7, o.Begin, o.Fails
 	conns := slices.Clone(f.conns)
 	w.mu.Unlock()
@@ -283,46 +283,46 @@ func (o FarServer) run(w *world) {
 	w.meet("mcp changes")
 }
 
-// SwitchFar switches the server off or on for the program, or connects it again.
-type SwitchFar struct{ On bool }
+// SwitchRemote switches the server off or on for the program, or connects it again.
+type SwitchRemote struct{ On bool }
 
-func (o SwitchFar) run(w *world) {
+func (o SwitchRemote) run(w *world) {
 	l := w.life
-	if l.far == nil {
+	if l.remote == nil {
 		return
 	}
-	err := l.far.Toggle(l.ctx, "far", o.On)
+	err := l.remote.Toggle(l.ctx, "far", o.On)
 	w.trace("far switched: %v", shortened(err)) // the server may not want
 	if err != nil {
-		w.checkFarText("the error of the switch", err.Error())
+		w.checkRemoteText("the error of the switch", err.Error())
 	}
 	if !o.On && !l.dead.Load() {
-		w.checkFarClosed(l, l.farNumber, "it is switched off")
+		w.checkRemoteClosed(l, l.remoteNumber, "it is switched off")
 	}
 	time.Sleep(time.Microsecond)
 	w.meet("mcp switched")
 }
 
-func farOp(g *gen) Op {
+func remoteOp(g *gen) Op {
 	switch g.IntN(6) {
 	case 0, 1:
-		return SwitchFar{g.one(2)}
+		return SwitchRemote{g.one(2)}
 	case 2, 3:
-		return farPrompt(g)
+		return remotePrompt(g)
 	}
-	o := FarServer{List: pick(g, 0, 0, 0, 1, 1, 2, 3, 3, 4, 5, 6), Announce: !g.one(3), Close: g.one(3)}
+	o := RemoteServer{List: pick(g, 0, 0, 0, 1, 1, 2, 3, 3, 4, 5, 6), Announce: !g.one(3), Close: g.one(3)}
 	if o.Close && g.one(2) {
 		o.Begin, o.Fails = pick(g, "silent", "error", "close", "torn", "other", "silentlist"), 1+g.IntN(4)
 	}
 	return o
 }
 
-// farPrompt is a prompt that is all about the server.
-func farPrompt(g *gen) Op {
+// remotePrompt is a prompt that is all about the server.
+func remotePrompt(g *gen) Op {
 	g.prompts++
 	p := Prompt{Session: g.IntN(3), Name: fmt.Sprint("p", g.prompts)}
 	for range 1 + g.IntN(3) {
-		c := farCall(g, 0)
+		c := remoteCall(g, 0)
 		if g.one(2) {
 			c = Call{Tool: "mcp__far__look", Target: "x!" + pick(g, "ask", "sample", "late")}
 		}
@@ -331,40 +331,40 @@ func farPrompt(g *gen) Op {
 	return p
 }
 
-// afterFar lets the server forget or end its connections while it works for one session, before
+// afterRemote lets the server forget or end its connections while it works for one session, before
 // another one calls it.
-func afterFar(g *gen) []Op {
-	return []Op{NewSession{}, farPrompt(g), g.sleep(), FarServer{Close: true}, farPrompt(g)}
+func afterRemote(g *gen) []Op {
+	return []Op{NewSession{}, remotePrompt(g), g.sleep(), RemoteServer{Close: true}, remotePrompt(g)}
 }
 
-func farCall(g *gen, _ int) Call {
+func remoteCall(g *gen, _ int) Call {
 	target := pick(g, "", "", "", "", "decider-", "hookdeny-", "hookallow-", "hookallow-", "hookdefer-", "change-", "change-decider-") // rules about servers have no patterns
 	target += fmt.Sprint("x", g.IntN(5))
-	if way := pick(g, farWays...); way != "" {
+	if way := pick(g, remoteWays...); way != "" {
 		target += "!" + way
 	}
-	return Call{Tool: "mcp__far__" + pick(g, farNames...), Target: target}
+	return Call{Tool: "mcp__far__" + pick(g, remoteNames...), Target: target}
 }
 
-// A farConn is a connection of a program with the server.
-type farConn struct {
-	w          *world
-	l          *life
-	servers, n int
-	out        chan json.RawMessage
-	closed     chan struct{}
-	closing    sync.Once
-	undo       func() bool
-	session    *farConn // that a request over HTTP belongs to
-	web        bool     // it is a session over HTTP
-	silent     bool     // it leaves a request over HTTP without an answer
+// A remoteConn is a connection of a program with the server.
+type remoteConn struct {
+	w         *world
+	l         *life
+	client, n int // the numbers of its mcp.Servers and of the connection
+	out       chan json.RawMessage
+	closed    chan struct{}
+	closing   sync.Once
+	undo      func() bool
+	session   *remoteConn // the session of a request over HTTP; nil: it is no request
+	web       bool        // it is a session over HTTP
+	silent    bool        // it leaves a request over HTTP without an answer
 
 	mu      sync.Mutex
 	asked   int
-	waiting map[string]chan farMessage // requests of the server, by id
+	waiting map[string]chan remoteMessage // requests of the server, by id
 }
 
-type farMessage struct {
+type remoteMessage struct {
 	ID     json.RawMessage `json:"id"`
 	Method string          `json:"method"`
 	Params struct {
@@ -381,22 +381,22 @@ type farMessage struct {
 	Error  json.RawMessage `json:"error"`
 }
 
-// farDial connects a program with the server.
-func (w *world) farDial(l *life, servers int) (mcphost.Conn, error) {
-	time.Sleep(w.pause(time.Millisecond, "dial", servers))
+// remoteDial connects a program with the server.
+func (w *world) remoteDial(l *life, client int) (mcphost.Conn, error) {
+	time.Sleep(w.pause(time.Millisecond, "dial", client))
 	if l.dead.Load() {
 		return nil, errDead
 	}
-	c := &farConn{w: w, l: l, servers: servers, out: make(chan json.RawMessage, 1000), closed: make(chan struct{}), waiting: map[string]chan farMessage{}}
+	c := &remoteConn{w: w, l: l, client: client, out: make(chan json.RawMessage, 1000), closed: make(chan struct{}), waiting: map[string]chan remoteMessage{}}
 	c.undo = context.AfterFunc(l.ctx, func() { c.end("") })
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	w.far.conns = append(w.far.conns, c)
-	c.n = len(w.far.conns)
+	w.remote.conns = append(w.remote.conns, c)
+	c.n = len(w.remote.conns)
 	return c, nil
 }
 
-func (c *farConn) isClosed() bool {
+func (c *remoteConn) isClosed() bool {
 	select {
 	case <-c.closed:
 		return true
@@ -406,7 +406,7 @@ func (c *farConn) isClosed() bool {
 }
 
 // end closes the connection, and says why unless that is the program's wish.
-func (c *farConn) end(why string) {
+func (c *remoteConn) end(why string) {
 	c.closing.Do(func() {
 		if why != "" && !c.l.dead.Load() {
 			c.w.trace("far connection %d: %s", c.n, why)
@@ -415,13 +415,13 @@ func (c *farConn) end(why string) {
 	})
 }
 
-func (c *farConn) Close() error {
+func (c *remoteConn) Close() error {
 	c.undo()
 	c.end("")
 	return nil
 }
 
-func (c *farConn) Read(ctx context.Context) (json.RawMessage, error) {
+func (c *remoteConn) Read(ctx context.Context) (json.RawMessage, error) {
 	select {
 	case m := <-c.out:
 		return m, nil
@@ -432,14 +432,14 @@ func (c *farConn) Read(ctx context.Context) (json.RawMessage, error) {
 	}
 }
 
-func (c *farConn) Write(_ context.Context, data json.RawMessage) error {
+func (c *remoteConn) Write(_ context.Context, data json.RawMessage) error {
 	if c.isClosed() {
 		return io.ErrClosedPipe
 	}
 	if strings.Contains(string(data), secret) {
 		c.w.wrong("secrets", "a message to the server holds the secret: %s", data)
 	}
-	var m farMessage
+	var m remoteMessage
 	if err := json.Unmarshal(data, &m); err != nil {
 		c.w.wrong("requests", "a message to the server is %s: %v", data, err)
 		return nil
@@ -461,14 +461,14 @@ func (c *farConn) Write(_ context.Context, data json.RawMessage) error {
 }
 
 // send sends a text, which may be no message.
-func (c *farConn) send(text string) {
+func (c *remoteConn) send(text string) {
 	select {
 	case c.out <- json.RawMessage(text):
 	case <-c.closed:
 	}
 }
 
-func (c *farConn) reply(id json.RawMessage, what string, value any) {
+func (c *remoteConn) reply(id json.RawMessage, what string, value any) {
 	data, err := json.Marshal(value)
 	if err != nil {
 		panic(err)
@@ -477,9 +477,9 @@ func (c *farConn) reply(id json.RawMessage, what string, value any) {
 }
 
 // sleep lets a time pass, and reports whether the connection still lasts.
-func (c *farConn) sleep(words ...any) bool {
+func (c *remoteConn) sleep(words ...any) bool {
 	select {
-	case <-time.After(c.w.pause(10*time.Millisecond, append(words, "far", c.servers, c.n)...)):
+	case <-time.After(c.w.pause(10*time.Millisecond, append(words, "far", c.client, c.n)...)):
 		return true
 	case <-c.closed:
 		return false
@@ -487,16 +487,16 @@ func (c *farConn) sleep(words ...any) bool {
 }
 
 // serve answers a request.
-func (c *farConn) serve(m farMessage) {
+func (c *remoteConn) serve(m remoteMessage) {
 	w := c.w
 	if !c.sleep(m.Method, string(m.ID), m.Params.Arguments.Key) {
 		return
 	}
 	w.mu.Lock()
-	list, begin := w.far.list, ""
-	if (m.Method == "initialize" || w.far.begin == "silentlist" && m.Method == "tools/list") && w.far.fails > 0 {
-		w.far.fails--
-		begin = w.far.begin
+	list, begin := w.remote.list, ""
+	if (m.Method == "initialize" || w.remote.begin == "silentlist" && m.Method == "tools/list") && w.remote.fails > 0 {
+		w.remote.fails--
+		begin = w.remote.begin
 	}
 	w.mu.Unlock()
 	switch {
@@ -504,7 +504,7 @@ func (c *farConn) serve(m farMessage) {
 		c.initialize(m, begin)
 	case m.Method == "initialize":
 		w.mu.Lock()
-		w.far.fails++
+		w.remote.fails++
 		w.mu.Unlock()
 		c.initialize(m, "")
 	case m.Method == "tools/list" && begin == "":
@@ -517,12 +517,12 @@ func (c *farConn) serve(m farMessage) {
 	}
 }
 
-func (c *farConn) initialize(m farMessage, how string) {
+func (c *remoteConn) initialize(m remoteMessage, how string) {
 	switch how {
 	case "silent":
 		return
 	case "error":
-		c.reply(m.ID, "error", map[string]any{"code": -32603, "message": "no " + farSecret + farControl})
+		c.reply(m.ID, "error", map[string]any{"code": -32603, "message": "no " + remoteSecret + remoteControl})
 		return
 	case "close":
 		c.end("the server ends a connection when it begins")
@@ -531,20 +531,20 @@ func (c *farConn) initialize(m farMessage, how string) {
 		c.send(`{"jsonrpc":"2.0","id":` + string(m.ID) + `,"result":{"protocolVersion":`)
 		return
 	case "other":
-		c.reply(m.ID, "result", map[string]any{"protocolVersion": "1999-01-01" + farControl + farSecret, "capabilities": nil})
+		c.reply(m.ID, "result", map[string]any{"protocolVersion": "1999-01-01" + remoteControl + remoteSecret, "capabilities": nil})
 		return
 	}
 	c.reply(m.ID, "result", map[string]any{"protocolVersion": "2025-06-18", "capabilities": map[string]any{"tools": map[string]any{"listChanged": true}},
-		"serverInfo": map[string]any{"name": "far" + farControl, "version": "1"}, "instructions": "Use the tools." + farControl})
+		"serverInfo": map[string]any{"name": "far" + remoteControl, "version": "1"}, "instructions": "Use the tools." + remoteControl})
 }
 
-func (c *farConn) listTools(m farMessage, list int) {
+func (c *remoteConn) listTools(m remoteMessage, list int) {
 	schema := map[string]any{"type": "object", "required": []string{"target"},
 		"properties": map[string]any{"target": map[string]any{"type": "string"}, "tag": map[string]any{"type": "string"}, "key": map[string]any{"type": "string"}}}
 	var all []any
-	for _, name := range sorted(farTools) {
-		spec := farTools[name]
-		t := map[string]any{"name": name, "description": "Works." + farControl, "inputSchema": schema, "annotations": map[string]any{"readOnlyHint": spec.ReadOnly, "idempotentHint": spec.Idempotent}}
+	for _, name := range sorted(remoteTools) {
+		spec := remoteTools[name]
+		t := map[string]any{"name": name, "description": "Works." + remoteControl, "inputSchema": schema, "annotations": map[string]any{"readOnlyHint": spec.ReadOnly, "idempotentHint": spec.Idempotent}}
 		if spec.NeedsApproval != nil {
 			t["_meta"] = map[string]any{"openagent/needsApproval": true}
 		}
@@ -557,10 +557,10 @@ func (c *farConn) listTools(m farMessage, list int) {
 	case 2:
 		all = []any{}
 	case 3:
-		all = append(all, nil, map[string]any{"name": ""}, all[0], map[string]any{"name": strings.Repeat("long", 300)}, map[string]any{"name": "odd " + farControl, "inputSchema": "none"},
+		all = append(all, nil, map[string]any{"name": ""}, all[0], map[string]any{"name": strings.Repeat("long", 300)}, map[string]any{"name": "odd " + remoteControl, "inputSchema": "none"},
 			map[string]any{"name": "do\u0007", "inputSchema": schema}, map[string]any{"name": strings.Repeat("l", 90), "inputSchema": schema})
 	case 4:
-		c.reply(m.ID, "error", map[string]any{"code": -32004, "message": "no list " + farSecret + farControl})
+		c.reply(m.ID, "error", map[string]any{"code": -32004, "message": "no list " + remoteSecret + remoteControl})
 		return
 	case 5:
 		c.send(`{"jsonrpc":"2.0","id":` + string(m.ID) + `,"result":{"tools":[{"name":5}]}}`)
@@ -576,14 +576,14 @@ func (c *farConn) listTools(m farMessage, list int) {
 var tooLarge = sync.OnceValue(func() string { return strings.Repeat(" ", 16<<20+1) })
 
 // call carries out a call of a tool.
-func (c *farConn) call(m farMessage) {
+func (c *remoteConn) call(m remoteMessage) {
 	w, in := c.w, m.Params.Arguments
 	if c.l.dead.Load() {
 		return
 	}
 	w.steps.Add(1)
 	w.mu.Lock()
-	p := w.far.passes[in.Key]
+	p := w.remote.passes[in.Key]
 	var call tool.Call
 	var at time.Duration
 	if p != nil {
@@ -592,7 +592,7 @@ func (c *farConn) call(m farMessage) {
 	}
 	twice := p != nil && p.gotten > p.made
 	w.mu.Unlock()
-	spec, known := farTools[m.Params.Name]
+	spec, known := remoteTools[m.Params.Name]
 	switch {
 	case p == nil:
 		w.wrong("once", "the server gets the call %q, which nobody has made", in.Key)
@@ -611,7 +611,7 @@ func (c *farConn) call(m farMessage) {
 	}
 	w.toolRuns(c.l, ran{session: call.Session, root: call.Root, call: call.ID, tool: spec, in: in.work, mode: call.Mode, at: at, life: c.l.n})
 	text := "did " + in.Tag + " with " + secret
-	answer := func() { c.reply(m.ID, "result", farText(text)) }
+	answer := func() { c.reply(m.ID, "result", remoteText(text)) }
 	_, way, _ := strings.Cut(in.Target, "!")
 	if way != "" {
 		w.meet("mcp misbehaves")
@@ -623,9 +623,9 @@ func (c *farConn) call(m farMessage) {
 	}
 	switch way {
 	case "wrongid":
-		c.reply(json.RawMessage("987654"), "result", farText("of nobody"))
+		c.reply(json.RawMessage("987654"), "result", remoteText("of nobody"))
 	case "textid":
-		c.reply(json.RawMessage(`"`+string(m.ID)+`"`), "result", farText("of nobody"))
+		c.reply(json.RawMessage(`"`+string(m.ID)+`"`), "result", remoteText("of nobody"))
 	case "never":
 		c.silent = true
 		return
@@ -640,7 +640,7 @@ func (c *farConn) call(m farMessage) {
 	case "long":
 		text += strings.Repeat("a long line of output\n", 400)
 	case "error":
-		c.reply(m.ID, "error", map[string]any{"code": farCodes[w.number("code", in.Tag)%uint64(len(farCodes))], "message": "no " + secret + farSecret + farControl})
+		c.reply(m.ID, "error", map[string]any{"code": remoteCodes[w.number("code", in.Tag)%uint64(len(remoteCodes))], "message": "no " + secret + remoteSecret + remoteControl})
 		return
 	case "failed":
 		c.reply(m.ID, "result", map[string]any{"isError": true, "content": []any{map[string]any{"type": "text", "text": "it failed " + secret}}})
@@ -651,7 +651,7 @@ func (c *farConn) call(m farMessage) {
 		return
 	case "relist":
 		w.mu.Lock()
-		w.far.list = int(w.number("list", in.Tag) % 7)
+		w.remote.list = int(w.number("list", in.Tag) % 7)
 		w.mu.Unlock()
 		c.send(`{"jsonrpc":"2.0","method":"notifications/tools/list_changed"}`)
 	case "strange":
@@ -664,7 +664,7 @@ func (c *farConn) call(m farMessage) {
 			}
 		}
 	case "control":
-		text = farControl + text + "\x00" + "\xff"
+		text = remoteControl + text + "\x00" + "\xff"
 	case "ask":
 		c.elicit(in.Key)
 	case "sample":
@@ -685,12 +685,12 @@ func (c *farConn) call(m farMessage) {
 	}
 }
 
-func farText(text string) any {
+func remoteText(text string) any {
 	return map[string]any{"content": []any{map[string]any{"type": "text", "text": text}}}
 }
 
 // ask puts a request to the program, and waits for the answer.
-func (c *farConn) ask(method string, params any) (m farMessage, ok bool) {
+func (c *remoteConn) ask(method string, params any) (m remoteMessage, ok bool) {
 	to := c
 	if c.session != nil {
 		to = c.session
@@ -698,7 +698,7 @@ func (c *farConn) ask(method string, params any) (m farMessage, ok bool) {
 	to.mu.Lock()
 	to.asked++
 	id := fmt.Sprintf(`"ask%d"`, to.asked)
-	answer := make(chan farMessage, 1)
+	answer := make(chan remoteMessage, 1)
 	to.waiting[id] = answer
 	to.mu.Unlock()
 	data, _ := json.Marshal(params)
@@ -713,11 +713,11 @@ func (c *farConn) ask(method string, params any) (m farMessage, ok bool) {
 }
 
 // elicit asks the person. The server gets what they say, and nothing else.
-func (c *farConn) elicit(key string) {
-	m, ok := c.ask("elicitation/create", map[string]any{"message": "Which? " + farControl + secret,
+func (c *remoteConn) elicit(key string) {
+	m, ok := c.ask("elicitation/create", map[string]any{"message": "Which? " + remoteControl + secret,
 		"requestedSchema": map[string]any{"type": "object", "properties": map[string]any{"color": map[string]any{"type": "string", "enum": []string{"red", "blue"}}}, "required": []string{"color"}}})
 	c.w.mu.Lock()
-	said := c.w.far.said[key]
+	said := c.w.remote.said[key]
 	c.w.mu.Unlock()
 	if ok && strings.Contains(string(m.Result), "accept") && !said {
 		c.w.wrong("permission", "the server gets %s about %s, and nobody has answered", m.Result, key)
@@ -725,7 +725,7 @@ func (c *farConn) elicit(key string) {
 }
 
 // sample asks the model.
-func (c *farConn) sample(key, tag string) {
+func (c *remoteConn) sample(key, tag string) {
 	w := c.w
 	w.mu.Lock()
 	_, known := w.scripts[tag]
@@ -733,7 +733,7 @@ func (c *farConn) sample(key, tag string) {
 	if !known {
 		return
 	}
-	m, ok := c.ask("sampling/createMessage", map[string]any{"maxTokens": 100, "systemPrompt": "Be short." + farControl + secret,
+	m, ok := c.ask("sampling/createMessage", map[string]any{"maxTokens": 100, "systemPrompt": "Be short." + remoteControl + secret,
 		"messages": []any{map[string]any{"role": "user", "content": map[string]any{"type": "text", "text": prompts + tag}}}})
 	if !ok || m.Result == nil {
 		return

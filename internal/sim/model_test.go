@@ -172,7 +172,7 @@ func (w *world) checkRequest(r *llmtest.Request) {
 		w.wrong("secrets", "a request to the model holds the secret")
 	}
 	w.checkMarks("a request to the model", r.Body)
-	w.checkFarTools(r)
+	w.checkRemoteTools(r)
 	w.checkNoteText(r)
 	seen := map[string]bool{}
 	for _, m := range r.Messages {

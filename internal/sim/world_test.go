@@ -64,7 +64,7 @@ type world struct {
 	asked       map[string]int      // requests, by prompt
 	served      map[string]int      // answers that the model has given, by prompt and number
 	tools       map[string]ownTools // of the open sessions, see showTools
-	far         far                 // see mcp_test.go
+	remote      remoteState         // see mcp_test.go
 	notes       notes               // see notes_test.go
 }
 
@@ -73,18 +73,18 @@ type Violation struct{ Invariant, Text string }
 
 // A life is a program from its start to its death or exit.
 type life struct {
-	w         *world
-	n         int
-	ctx       context.Context
-	cancel    context.CancelFunc
-	dead      atomic.Bool
-	servers   *mcp.Servers // nil: none
-	far       *mcp.Servers // nil: none
-	farNumber int
-	notes     *memory.Store  // nil: none
-	closers   []func() error // of what the agent works on
-	death     death
-	agent     *agent.Agent
+	w            *world
+	n            int
+	ctx          context.Context
+	cancel       context.CancelFunc
+	dead         atomic.Bool
+	servers      *mcp.Servers   // nil: none
+	remote       *mcp.Servers   // nil: none
+	remoteNumber int            // of remote
+	notes        *memory.Store  // nil: none
+	closers      []func() error // of what the agent works on
+	death        death
+	agent        *agent.Agent
 }
 
 // A handle is a session as the host knows it: its id, and the open Session.

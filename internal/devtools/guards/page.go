@@ -32,7 +32,7 @@ make guards ARGS=-simulator    # ask the simulator as well about the guards with
 make guards ARGS=-update       # try all guards, and write this page if each is noticed
 ` + "```" + `
 
-The last run tried 253 guards of 273 in pieces, and each was noticed. Its first piece had 132 guards.
+The last run tried 253 of the 273 guards that this page had then, in pieces, and tests noticed each. The first piece had 132 guards.
 It took 63 minutes on two processors that were busy with other work, and 7 minutes of processor time. All other guards were tried in smaller runs.
 The simulator was asked about 61 guards, which took about half a minute for each. It notices 17 of them.
 `
