@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"strings"
@@ -83,6 +84,9 @@ func (a *Announcement) Close() error {
 	if removing != nil { // Windows does not remove an open file
 		removing = os.Remove(a.file.Name())
 	}
+	if errors.Is(removing, fs.ErrNotExist) { // a server that begins has removed it meanwhile
+		removing = nil
+	}
 	return errors.Join(removing, closing)
 }
 
@@ -116,7 +120,10 @@ func Running(h *cli.IO, dir string) ([]Server, error) {
 func sweep(folder string) {
 	var open []string // files that Windows does not remove while they are open
 	_ = each(folder, func(f safefile.File, free bool) {
-		if free && os.Remove(f.Name()) != nil {
+		if !free {
+			return
+		}
+		if err := os.Remove(f.Name()); err != nil && !errors.Is(err, fs.ErrNotExist) {
 			open = append(open, f.Name())
 		}
 	})

@@ -40,4 +40,14 @@ func TestRunning(t *testing.T) {
 		t.Error(err)
 	}
 	check("[]")
+	a, err = Announce(h, Server{"http://127.0.0.1:1", "/there"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Remove(a.file.Name()); err != nil { // as another server does on Windows, once the lock is free
+		t.Fatal(err)
+	}
+	if err := a.Close(); err != nil {
+		t.Error(err)
+	}
 }
