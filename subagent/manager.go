@@ -110,7 +110,7 @@ func (s spawner) Offer() toolapi.Offer {
 	c := s.c
 	o := toolapi.Offer{Background: true}
 	for _, d := range c.definitions() {
-		o.Types = append(o.Types, toolapi.AgentType{Name: d.Agent.Name, Description: d.Description, ReadOnly: d.ReadOnly && d.Isolation == "", Tools: toolNames(d.Agent.Tools)})
+		o.Types = append(o.Types, toolapi.AgentType{Name: d.Agent.Name, Description: d.Description, ReadOnly: d.ReadOnly && d.Isolation == "", Isolated: d.Isolation != "", Tools: toolNames(d.Agent.Tools)})
 	}
 	if c.Worktrees != nil {
 		o.Isolations = []string{worktreeIsolation}

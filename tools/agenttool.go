@@ -85,7 +85,7 @@ func newAgent(spawner toolapi.Spawner) tool.Tool {
 			t.Name = in.SubagentType
 		}
 		access := []permission.Access{{Kind: permission.UseName, Target: t.Name}}
-		if in.Isolation != "" { // it makes its own worktree, and touches nothing else
+		if in.Isolation != "" || t.Isolated { // it makes its own worktree, and touches nothing else
 			return tool.Traits{Touches: []string{"agent:" + call.ID}, Access: access}
 		}
 		// The files that it touches are not known. It waits for earlier calls that change

@@ -140,8 +140,11 @@ func TestAgentToolRefuses(t *testing.T) {
 }
 
 func TestAgentToolClass(t *testing.T) {
-	x := newAgent(newFakeSpawner())
+	n := newFakeSpawner()
+	n.offer.Types = append(n.offer.Types, toolapi.AgentType{Name: "Apart", Isolated: true})
+	x := newAgent(n)
 	for input, want := range map[string]string{
+		`{"prompt":"in a worktree","description":"y","subagent_type":"Apart"}`:              "Apart",
 		`{"prompt":"x","description":"y"}`:                                                  "general-purpose delegated",
 		`{"prompt":"x","description":"y","subagent_type":"explore"}`:                        "Explore read-only delegated",
 		`{"prompt":"x","description":"y","subagent_type":"Explore","isolation":"worktree"}`: "Explore",

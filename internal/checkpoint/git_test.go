@@ -66,6 +66,36 @@ func TestRepositories(t *testing.T) {
 	git(t, filepath.Join(root, "late"), "checkout", "-q", ".")
 }
 
+// A worktree that an agent was given after the checkpoint stays, with the work in it. It is
+// covered if it is a root of its own.
+func TestWorktreesOfAgents(t *testing.T) {
+	root := t.TempDir()
+	plant(t, root, map[string]string{"a": "1", "sub/b": "1"})
+	s := newStore(t)
+	c := take(t, s, root)
+	work := map[string]string{".openagent/worktrees/.gitignore": "*\n", ".openagent/worktrees/w/a": "work", "sub/.openagent/worktrees/w/b": "work"}
+	plant(t, root, work)
+	plant(t, root, map[string]string{"a": "2", ".openagent/other": "2"})
+	if r := restore(t, s, c.ID); kinds(r.Changes) == "" {
+		t.Errorf("%+v", r)
+	}
+	for name, want := range work {
+		if got, err := os.ReadFile(filepath.Join(root, name)); string(got) != want {
+			t.Errorf("%s is %q, %v", name, got, err)
+		}
+	}
+	if _, err := os.Lstat(filepath.Join(root, ".openagent/other")); !os.IsNotExist(err) {
+		t.Error(err)
+	}
+	own := filepath.Join(root, ".openagent/worktrees/w")
+	c = take(t, s, own)
+	plant(t, own, map[string]string{"a": "more"})
+	restore(t, s, c.ID)
+	if got, err := os.ReadFile(filepath.Join(own, "a")); string(got) != "work" {
+		t.Errorf("%q, %v", got, err)
+	}
+}
+
 // ownIndex reports whether a file is the index of a repository, which git rewrites
 // to remember times.
 func ownIndex(path string) bool { return strings.HasSuffix(path, "/index") }

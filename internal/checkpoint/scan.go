@@ -255,7 +255,7 @@ func (l *listing) entry(ctx context.Context, e fs.DirEntry) *node {
 	name := e.Name()
 	n := &node{entry: entry{kind: ignored, name: name}}
 	path := join(l.path, name)
-	if isGit(name) || strings.HasPrefix(name, stagePrefix) {
+	if isGit(name) || strings.HasPrefix(name, stagePrefix) || inWorktrees(path) && l.past.kind(path) == 0 {
 		return n
 	}
 	hidden := l.hidden || l.rules.Ignores(join(l.full, name), e.IsDir())
@@ -282,6 +282,14 @@ func (l *listing) entry(ctx context.Context, e fs.DirEntry) *node {
 		l.leave(n, path, special(info.Mode()))
 	}
 	return n
+}
+
+// inWorktrees reports whether a path is the folder of the git worktrees of agents. Each belongs
+// to its agent, and a rewind of others must not take its work. Ignore files do not decide: the
+// first worktree brings that of the folder along.
+func inWorktrees(path string) bool {
+	const folder = ".openagent/worktrees"
+	return path == folder || strings.HasSuffix(path, "/"+folder)
 }
 
 func (s *scan) leave(n *node, path string, err error) {

@@ -111,6 +111,9 @@ func readTree(top string) tree {
 		if err != nil {
 			return nil // it is gone
 		}
+		if e.Name() == ".git" || e.Name() == ".openagent" {
+			return fs.SkipDir // the worktrees of agents
+		}
 		rel, _ := filepath.Rel(top, path)
 		info, err := e.Info()
 		if err != nil {

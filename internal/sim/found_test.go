@@ -80,6 +80,11 @@ var found = map[string]Program{
 	"files are rewound to a fact at which an agent ran": {Seed: 0x46a, Mode: permission.Bypass, With: []string{"sub-agent", "checkpoint"}, Ops: []Op{
 		Prompt{Name: "p1", Turns: []Turn{{Calls: []Call{{Tool: "delegate", Turns: []Turn{{Calls: []Call{{Tool: "Write", Target: "open/sub/other.txt"}}}}}}}}},
 		RewindFiles{Back: 5}}},
+	"a rewind of files takes the work of an agent in a worktree": {Seed: 20, Mode: permission.Bypass, With: []string{"checkpoint", "worktree"}, Ops: []Op{
+		Prompt{Name: "p1", Turns: []Turn{{Calls: []Call{{Tool: "Agent", Target: "apart", Turns: []Turn{{Calls: []Call{{Tool: "Write", Target: "open/new.txt"}}}}}}}}},
+		RewindFiles{Back: 100}}},
+	"a kind of agent makes a worktree in plan mode": {Seed: 5, Mode: permission.Plan, With: []string{"worktree"}, Ops: []Op{
+		Prompt{Name: "p1", Turns: []Turn{{Calls: []Call{{Tool: "Agent", Target: "apart", Turns: []Turn{{Calls: []Call{{Tool: "Write", Target: "open/new.txt"}}}}}}}}}}},
 }
 
 func TestFound(t *testing.T) {

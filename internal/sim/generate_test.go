@@ -13,12 +13,13 @@ import (
 // A feature is something that programs are made of. To add one, write a file with its
 // operations and checks, and add a row to features.
 type feature struct {
-	name  string
-	meets []string                                // the words for world.meet when it takes part
-	op    func(g *gen) Op                         // makes an operation; nil: none
-	then  func(g *gen) []Op                       // makes what often follows the operation; nil: nothing
-	call  func(g *gen, depth int) Call            // makes a call of the model; nil: none
-	agent func(w *world, l *life, a *agent.Agent) // builds the agent of a life with it; nil: nothing
+	name   string
+	meets  []string                                // the words for world.meet when it takes part
+	op     func(g *gen) Op                         // makes an operation; nil: none
+	then   func(g *gen) []Op                       // makes what often follows the operation; nil: nothing
+	call   func(g *gen, depth int) Call            // makes a call of the model; nil: none
+	seldom int                                     // it is in so many times fewer programs; 0: 1
+	agent  func(w *world, l *life, a *agent.Agent) // builds the agent of a life with it; nil: nothing
 }
 
 // features are all features, in the order in which they were added.
@@ -91,6 +92,7 @@ func init() { // a table that its own functions use
 		{name: "again", meets: []string{"prompt again"}, op: func(g *gen) Op { return Again{g.IntN(3), fmt.Sprint("p", 1+g.IntN(4))} }},
 		{name: "files", meets: []string{"file tool", "file changed"}, agent: files, call: fileCall, op: filePrompt},
 		{name: "checkpoint", meets: []string{"checkpoint", "files rewound", "crash while files are rewound"}, agent: checkpoints, call: changingCall, op: rewindOp},
+		{name: "worktree", meets: []string{"worktree kept", "worktree removed"}, seldom: 4, agent: worktrees, call: apartCall, op: apartPrompt},
 		{name: "skill", meets: []string{"skill"}, agent: skills, call: skillCall},
 		{name: "server", meets: []string{"server", "server changed", "server switched"}, agent: servers, call: serverCall, op: func(g *gen) Op {
 			return pick[Op](g, SetServer{g.IntN(3)}, SwitchServer{g.one(2)})
@@ -138,7 +140,7 @@ func generate(seed uint64) Program {
 		Mode: pick(g, permission.Default, permission.Default, permission.Bypass, permission.Auto, permission.AcceptEdits, permission.DontAsk)}
 	rare := pick(g, 2, 3, 8) // few features take turns more often, and so meet each other in more ways
 	for _, f := range features {
-		if f.name != "always" && g.one(rare) {
+		if f.name != "always" && g.one(rare*max(1, f.seldom)) {
 			g.with = append(g.with, f)
 			p.With = append(p.With, f.name)
 		}

@@ -150,6 +150,9 @@ func (w *world) input(c Call, tag string) any {
 	if slices.Contains(fileTools, c.Tool) {
 		return w.fileInput(c, tag)
 	}
+	if c.Tool == "Agent" && w.apart.calls != nil {
+		return w.agentInput(c, tag)
+	}
 	if in, ok := w.teamInput(c, tag); ok {
 		return in
 	}

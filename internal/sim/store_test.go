@@ -150,6 +150,7 @@ func (w *world) recorded(path string, es []event.Event, copied bool) {
 	}
 	w.checkFacts(path, es, copied)
 	w.seesTree(path, es, copied)
+	w.seesApart(path, es, copied)
 }
 
 // checkJournals reads all sessions back and compares them with what was acknowledged.

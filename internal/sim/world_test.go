@@ -57,6 +57,7 @@ type world struct {
 	serverTools int // see SetServer
 	serverOff   bool
 	serverSince time.Duration       // when they changed
+	apart       aparts              // see worktree_test.go
 	saved       saved               // see checkpoint_test.go
 	filesRoot   string              // the folder of the tools for files; "": there is none
 	team        shared              // see team_store_test.go
@@ -208,6 +209,7 @@ func (w *world) end() {
 		w.expect(c(), "closing a workspace")
 	}
 	w.checkFiles()
+	w.checkApart()
 	w.checkWatchers()
 	w.checkReleased()
 	w.life.cancel()

@@ -41,6 +41,7 @@ type AgentType struct {
 	// ReadOnly: its tools change nothing. Such agents run beside others, in plan mode,
 	// and again after a crash.
 	ReadOnly bool
+	Isolated bool     // each works in a worktree of its own, which the call makes
 	Tools    []string // names of the tools that it brings along; nil: it has its parent's
 }
 
