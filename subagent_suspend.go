@@ -53,6 +53,9 @@ func (l *activeRun) restartAgent(at event.AgentStart) {
 		ctx := l.NewContext("agent/" + at.Key)
 		defer ctx.Cancel()
 		why := l.s.repeatCall(ctx, l.x, at)
+		if ctx.Err() != nil {
+			why = "it was cancelled"
+		}
 		err := l.s.withSession(context.Background(), func(f *conversation.Conversation, record func(...event.Fact) error) error {
 			if _, ended := f.State.Agents().Worked(at.Key); ended || b.Has(at.Key) || subagents.Waits(f.State, at.Key) {
 				return nil
