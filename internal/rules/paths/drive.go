@@ -52,6 +52,8 @@ func patternVolume(pattern string) (volume, rest string) {
 	written := strings.TrimSpace(pattern)
 	slashed := strings.ReplaceAll(written, `\`, "/")
 	switch {
+	case isDrive(written) && len(written) > 2 && written[2] == '/': // a backslash quotes "[", as in other patterns
+		return strings.ToLower(written[:2]), "//" + written[2:]
 	case isDrive(written) && (len(written) == 2 || slashed[2] == '/'):
 		return strings.ToLower(written[:2]), "//" + slashed[2:]
 	case strings.HasPrefix(written, `\\?\`), strings.HasPrefix(written, `\\.\`):

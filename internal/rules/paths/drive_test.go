@@ -98,6 +98,7 @@ func TestDrives(t *testing.T) {
 		{`D:\x\**`, `D:\x\a`, yes, yes},
 		{"//d/x/**", `D:\x\a`, yes, yes},
 		{"//d/x/**", `C:\x\a`, no, no},
+		{`C:/x/\[id]/**`, `C:\x\[id]\a`, yes, yes},
 		{"//d/**", `C:\work\a`, no, no},
 		{`C:\x\**`, `\\?\C:\x\a`, no, yes},
 		{`C:\x\**`, `\\.\C:\x\a`, no, yes},
