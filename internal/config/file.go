@@ -91,7 +91,7 @@ func absent(err error) bool {
 }
 
 const (
-	lockTime = 5 * time.Second // how long a change waits for another one
+	lockTime = 15 * time.Second // how long a change waits for others, also on a machine whose disk is busy
 	lockNap  = 5 * time.Millisecond
 )
 
