@@ -25,14 +25,7 @@ func TestSuspendedAgentLeaves(t *testing.T) {
 					writes++
 					return tool.Text("wrote"), nil
 				})
-				helper := &agent.Agent{Name: "helper", Model: byTurn(t, uses("write"), say("helped")), Tools: []tool.Tool{w}}
-				start := tool.New(tool.Spec{Name: "delegate", Idempotent: true, Timeout: -1}, func(ctx context.Context, call tool.Call, _ number) (*tool.Result, error) {
-					p, _ := agent.ParentOf(ctx)
-					id, err := p.Start(ctx, agent.Child{Agent: helper, Call: call.ID, Input: agent.Input{Text: "work"}}, func(*agent.Result, error) { time.Sleep(time.Second) })
-					return tool.Text(id), err
-				}).OnClassify(func(tool.Call, number) tool.Traits { return tool.Traits{RunsSubagents: true} })
-				a := &agent.Agent{Model: byTurn(t, delegates(1), say("end"), say("end"), say("end")), Tools: []tool.Tool{start, w}, Sessions: session.Memory(), AwaitAgents: true, CanUseTool: deferAsked}
-				s := a.Session("s")
+				s := leaving(t, w).Session("s")
 				defer s.Close()
 				if _, err := s.Prompt(t.Context(), "go"); !errors.Is(err, agent.ErrSuspended) {
 					t.Fatal(err)
@@ -58,4 +51,33 @@ func TestSuspendedAgentLeaves(t *testing.T) {
 			})
 		})
 	}
+}
+
+// A prompt gives up an agent that waits for a decision, also in the moment in which the agent leaves.
+func TestPromptWhileAgentLeaves(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := write(func(context.Context, tool.Call, int) (*tool.Result, error) { return tool.Text("wrote"), nil })
+		s := leaving(t, w).Session("s")
+		defer s.Close()
+		if _, err := s.Prompt(t.Context(), "go"); !errors.Is(err, agent.ErrSuspended) {
+			t.Fatal(err)
+		}
+		ctx, stop := context.WithTimeout(t.Context(), time.Hour)
+		defer stop()
+		if res, err := s.Prompt(ctx, "something else"); err != nil || res.Text != "end" {
+			t.Errorf("%+v, %v", res, err)
+		}
+	})
+}
+
+// leaving returns an agent that starts another one in the background, which needs a second to leave and
+// asks before it writes. The questions are deferred.
+func leaving(t *testing.T, w tool.Tool) *agent.Agent {
+	helper := &agent.Agent{Name: "helper", Model: byTurn(t, uses("write"), say("helped")), Tools: []tool.Tool{w}}
+	start := tool.New(tool.Spec{Name: "delegate", Idempotent: true, Timeout: -1}, func(ctx context.Context, call tool.Call, _ number) (*tool.Result, error) {
+		p, _ := agent.ParentOf(ctx)
+		id, err := p.Start(ctx, agent.Child{Agent: helper, Call: call.ID, Input: agent.Input{Text: "work"}}, func(*agent.Result, error) { time.Sleep(time.Second) })
+		return tool.Text(id), err
+	}).OnClassify(func(tool.Call, number) tool.Traits { return tool.Traits{RunsSubagents: true} })
+	return &agent.Agent{Model: byTurn(t, delegates(1), say("end"), say("end"), say("end")), Tools: []tool.Tool{start, w}, Sessions: session.Memory(), AwaitAgents: true, CanUseTool: deferAsked}
 }

@@ -22,8 +22,14 @@ import (
 func Abandoned(state *engine.State, prompt bool, working func(key string) bool, last func(event.AgentStart) (end event.AgentEnd, text, dir string)) []event.Fact {
 	var facts []event.Fact
 	for _, at := range state.Agents().AtWork() {
-		if !prompt && (Waits(state, at.Key) || !at.Background && state.Call(at.Call).Open) || working(at.Key) {
-			continue // it continues
+		continues := working(at.Key)
+		if prompt {
+			continues = continues && !state.Agents().Waits(at.Key) // one that waits is about to leave
+		} else {
+			continues = continues || Waits(state, at.Key) || !at.Background && state.Call(at.Call).Open
+		}
+		if continues {
+			continue
 		}
 		end, text, dir := last(at)
 		if dir != "" && dir != state.Dir() {
