@@ -27,7 +27,7 @@ export GORACE ?= atexit_sleep_ms=50
 # The program that go tool would run. Within a workspace, go refuses -modfile.
 STATICCHECK = $$(GOWORK=off $(GO) tool -modfile=internal/devtools/go.mod -n staticcheck)
 
-.PHONY: build demo demo-cluster servers test test-main test-modules sim sim-long check guards platforms acceptance bench
+.PHONY: build demo demo-cluster servers test test-modules sim sim-long check guards platforms acceptance bench
 
 build:
 	$(GO) build -o $(BIN) ./cmd/openagent
@@ -44,17 +44,13 @@ servers:
 	internal/devtools/servers/install.sh
 
 test: servers
-	@$(GO) list $(RACE) -export $(PACKAGES) >/dev/null # compiles, so that both of those below do not
-	$(MAKE) --no-print-directory -j2 test-main test-modules
+	$(GO) test $(RACE) $(VET) -shuffle=on -timeout 30m -p $(AT_ONCE) $(SLOWEST) $(PACKAGES)
+	$(MAKE) --no-print-directory test-modules
 	@if [ -f $(ACCEPTANCE) ] && command -v python3 >/dev/null; then $(MAKE) --no-print-directory acceptance; \
 	else echo "no acceptance cases at $(ACCEPTANCE): skipped"; fi
 
-# The library and the command.
-test-main:
-	$(GO) test $(RACE) $(VET) -shuffle=on -timeout 30m -p $(AT_ONCE) $(SLOWEST) $(PACKAGES)
-
-# The other modules. Their tests wait for databases most of the time. In a workspace with the
-# library they use the packages that were compiled for its own tests.
+# The other modules. In a workspace with the library they use the packages that were compiled for
+# its own tests.
 test-modules:
 	$(call together,postgres) && $(GO) test $(RACE) $(VET) -parallel 16 ./...
 	$(call together,temporal) && $(GO) test $(RACE) $(VET) ./...

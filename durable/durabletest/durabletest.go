@@ -79,7 +79,7 @@ func Run(t *testing.T, virtual bool, open func(t *testing.T) Pair) {
 			}
 			t.Parallel()
 			p := open(t)
-			start(t, p, 3*p.Beat, test)
+			start(t, p, 6*p.Beat, test)
 		})
 	}
 }
