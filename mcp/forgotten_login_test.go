@@ -15,8 +15,8 @@ import (
 	"github.com/openagent-go/agent/mcp/oauth"
 )
 
-// A server starts anew: it knows neither the access token nor the session. It refuses a call twice, and
-// has seen it neither time: the call is made again.
+// After a restart, a server refuses a call because of the old access token, and then because of the old
+// session. It has carried out nothing, so the call is made once more.
 func TestForgottenSessionAndToken(t *testing.T) {
 	t.Parallel()
 	var handler atomic.Pointer[sdk.StreamableHTTPHandler]

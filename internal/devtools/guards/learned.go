@@ -268,7 +268,7 @@ var learned = []Guard{
 	},
 	{
 		Name:     "turns of a review",
-		Prevents: "A review goes on until its loop is noticed, and is billed.",
+		Prevents: "A review may call the model as often as it likes, and each call is billed.",
 		Edits: off("memory/review.go",
 			"		budget.Turns = reviewTurns",
 			"		budget.Turns = 2 * reviewTurns"),

@@ -61,7 +61,7 @@ var many = []Guard{
 	{
 		Name:     "no question is left",
 		Prevents: "A run waits for ever, because the worker that recorded the answer died before it could continue.",
-		Edits: off("durable/visit.go",
+		Edits: off("durable/visit_commands.go",
 			"	return left && end != nil && end.Reason == event.Suspended, nil",
 			"	return (left || len(letters) == 0) && end != nil && end.Reason == event.Suspended, nil"),
 		Tests: in("durable", "TestMemory/decided"),
@@ -93,7 +93,7 @@ var many = []Guard{
 	{
 		Name:     "rules that a question offers",
 		Prevents: "A person who may decide about one call keeps a rule that allows any call.",
-		Edits: off("durable/visit.go",
+		Edits: off("durable/visit_commands.go",
 			"	if !ok {\n		return fmt.Errorf(\"%w: the question",
 			"	if !ok {\n		rules = d.Keep\n	}\n	if len(rules) == 0 {\n		return fmt.Errorf(\"%w: the question"),
 		Tests: in("durable", "TestKeptRules"),
@@ -101,7 +101,7 @@ var many = []Guard{
 	{
 		Name:     "kept rules that a host permits",
 		Prevents: "A decision keeps a rule that the host, such as managed settings, does not permit.",
-		Edits: off("durable/visit.go",
+		Edits: off("durable/visit_commands.go",
 			"permits := v.session.Agent().AllowRuleGrant; permits != nil {",
 			"permits := v.session.Agent().AllowRuleGrant; permits != nil && len(rules) == 0 {"),
 		Tests: in("durable", "TestKeptRules"),
@@ -109,7 +109,7 @@ var many = []Guard{
 	{
 		Name:     "rules of a denial",
 		Prevents: "A decision that denies a call keeps a rule that allows it.",
-		Edits: off("durable/visit.go",
+		Edits: off("durable/visit_commands.go",
 			"	if d.Decision.Behavior != permission.Allowed {",
 			"	if d.Decision.Behavior == \"\" {"),
 		Tests: in("durable", "TestKeptRules"),
@@ -117,7 +117,7 @@ var many = []Guard{
 	{
 		Name:     "an interrupt names its prompt",
 		Prevents: "An interrupt that comes again stops the run of a later prompt.",
-		Edits: off("durable/visit.go",
+		Edits: off("durable/visit_run.go",
 			"			if err != nil || running != c.Prompt {",
 			"			if err != nil || running == \"\" {"),
 		Tests: in("durable", "TestMemory/interrupt_before_turn"),
@@ -141,7 +141,7 @@ var many = []Guard{
 	{
 		Name:     "a rewind keeps the mode",
 		Prevents: "A rewind brings a session back into a mode that permits more.",
-		Edits: off("durable/visit.go",
+		Edits: off("durable/visit_commands.go",
 			"	if then, err := v.session.Mode(ctx); err != nil || then == mode {",
 			"	if _, err := v.session.Mode(ctx); err != nil || mode != \"\" {"),
 		Tests: in("durable", "TestRewindKeepsTheMode"),
@@ -149,7 +149,7 @@ var many = []Guard{
 	{
 		Name:     "a command of a worker that leaves",
 		Prevents: "A compaction is rejected because its worker had to leave the session, and no other carries it out.",
-		Edits: off("durable/visit.go",
+		Edits: off("durable/visit_commands.go",
 			"		errors.Is(err, agent.ErrDetached), errors.Is(err, errUnread)",
 			"		errors.Is(err, errUnread)"),
 		Tests: in("durable", "TestMemory/drained_compaction"),
