@@ -16,7 +16,7 @@ This page lists %d of them. Without the guard of a row, each test in its third c
 The [last tables](#repairs) list defects that are gone since there are these guards.
 The last column says whether the first ` + programs + ` programs of the [simulator](simulator.md) notice it as well, without knowing of the guard.
 A "no" often means that another guard holds as well, such as the second judgement of each call.
-Where the column is empty, the simulator was not asked: its programs have nothing to do with the guard.
+Where the column is empty, the simulator was not asked.
 
 ` + "`make guards`" + ` proves it: it switches off one guard at a time, in a copy that only the compiler sees, and runs the tests of its row.
 That takes long, so CI only checks that each guard's text is still in the code once, and that the code compiles without it.
